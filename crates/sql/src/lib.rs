@@ -1,0 +1,15 @@
+//! The ClickHouse dialect: lexer, parser, syntax tree, formatter, positions of errors. It knows words, not meanings: no types,
+//! no catalog, no settings but the parser's own limits.
+//!
+//! ```text
+//! parse(text, &ParserLimits)        -> Result<Statement, SyntaxError>       one statement, `;` allowed at its end
+//! parse_many(text, &ParserLimits)   -> Result<Vec<ParsedStatement>, …>      several, with the span of each and of its data
+//! parse_expression, parse_data_type                                         parts of statements: defaults, types as text
+//! format(&Statement), format_one_line(&Statement) -> String                 ClickHouse's formatQuery, formatQuerySingleLine
+//! dump(&Statement)                  -> String                               the tree of EXPLAIN AST
+//! normalize(text)                   -> Normalized                           literals replaced by `?`, their spans, a hash
+//! ```
+//!
+//! A text is bytes: string literals and inline data need not be UTF-8.
+
+pub mod ast;
