@@ -1,0 +1,672 @@
+//! A column: a ClickHouse type and an Arrow array of it, or one value that stands for every row.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowDictionaryKeyType, UInt32Type};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, ListArray, NullArray,
+    PrimitiveArray, StructArray, UInt32Array, new_empty_array,
+};
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt64Type,
+};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
+
+use crate::data_type::DataType;
+use crate::error::{Error, ErrorCode, Result};
+use crate::value::Value;
+
+/// Values of one ClickHouse type. Cheap to clone and to slice: the array is shared.
+#[derive(Clone, Debug)]
+pub struct Column {
+    data_type: DataType,
+    /// All rows, or the one row that stands for `constant_rows`.
+    array: ArrayRef,
+    constant_rows: Option<usize>,
+}
+
+impl Column {
+    /// A column of `array`, whose Arrow type must be `data_type.arrow_type()`.
+    pub fn new(data_type: DataType, array: ArrayRef) -> Self {
+        debug_assert!(
+            same_layout(&data_type.arrow_type(), array.data_type()),
+            "{data_type} over {:?}",
+            array.data_type()
+        );
+        Self { data_type, array, constant_rows: None }
+    }
+
+    /// `rows` times `value`.
+    ///
+    /// # Errors
+    /// `TYPE_MISMATCH` where the value is not one of the type's.
+    pub fn constant(data_type: DataType, value: &Value, rows: usize) -> Result<Self> {
+        let mut builder = ColumnBuilder::new(data_type.clone());
+        builder.append(value)?;
+        Ok(Self { data_type, array: builder.finish_array()?, constant_rows: Some(rows) })
+    }
+
+    /// `rows` times the only row of `one`.
+    pub fn repeat(one: &Self, rows: usize) -> Self {
+        debug_assert_eq!(one.array.len(), 1);
+        Self { data_type: one.data_type.clone(), array: one.array.clone(), constant_rows: Some(rows) }
+    }
+
+    /// No rows of a type.
+    pub fn empty(data_type: DataType) -> Self {
+        let array = new_empty_array(&data_type.arrow_type());
+        Self { data_type, array, constant_rows: None }
+    }
+
+    /// `rows` times the type's default value (0, empty, NULL where nullable).
+    pub fn default_values(data_type: DataType, rows: usize) -> Result<Self> {
+        let value = default_value(&data_type);
+        Self::constant(data_type, &value, rows)
+    }
+
+    /// A column of a primitive type from its values.
+    pub fn from_primitive<T: ArrowPrimitiveType>(data_type: DataType, values: Vec<T::Native>) -> Self {
+        Self::new(data_type, Arc::new(PrimitiveArray::<T>::new(values.into(), None)))
+    }
+
+    /// A `String` column.
+    pub fn from_strings<S: AsRef<[u8]>>(values: impl IntoIterator<Item = S>) -> Self {
+        Self::new(DataType::String, Arc::new(BinaryArray::from_iter_values(values)))
+    }
+
+    /// The type.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// The same values under another type of the same layout (`Int8` as `Enum8`, `UInt32` as `DateTime`).
+    #[must_use]
+    pub fn with_type(mut self, data_type: DataType) -> Self {
+        debug_assert!(same_layout(&data_type.arrow_type(), self.array.data_type()));
+        self.data_type = data_type;
+        self
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.constant_rows.unwrap_or_else(|| self.array.len())
+    }
+
+    /// Whether one value stands for every row.
+    pub fn is_constant(&self) -> bool {
+        self.constant_rows.is_some()
+    }
+
+    /// The value where the column is a constant.
+    pub fn constant_value(&self) -> Option<Value> {
+        self.constant_rows.map(|_| value_at(&self.data_type, &*self.array, 0))
+    }
+
+    /// The array of all rows, or of the one row of a constant: for code that treats constants apart.
+    pub fn array(&self) -> &ArrayRef {
+        &self.array
+    }
+
+    /// The array of all rows; a constant is written out.
+    pub fn to_array(&self) -> Result<ArrayRef> {
+        match self.constant_rows {
+            None => Ok(self.array.clone()),
+            Some(1) => Ok(self.array.clone()),
+            Some(rows) => Ok(arrow_select::take::take(&*self.array, &UInt32Array::from(vec![0; rows]), None)?),
+        }
+    }
+
+    /// The same column with constants written out.
+    pub fn materialize(&self) -> Result<Self> {
+        Ok(Self { data_type: self.data_type.clone(), array: self.to_array()?, constant_rows: None })
+    }
+
+    /// The value of a row. Slow: for constants, results of one row, and tests.
+    pub fn value(&self, row: usize) -> Value {
+        value_at(&self.data_type, &*self.array, if self.is_constant() { 0 } else { row })
+    }
+
+    /// Rows `offset..offset + rows`, without copying.
+    #[must_use]
+    pub fn slice(&self, offset: usize, rows: usize) -> Self {
+        match self.constant_rows {
+            Some(_) => Self { constant_rows: Some(rows), ..self.clone() },
+            None => Self { array: self.array.slice(offset, rows), ..self.clone() },
+        }
+    }
+
+    /// The rows whose mask is true; NULL in the mask counts as false. `selected` is the number of them.
+    pub fn filter(&self, mask: &BooleanArray, selected: usize) -> Result<Self> {
+        Ok(match self.constant_rows {
+            Some(_) => Self { constant_rows: Some(selected), ..self.clone() },
+            None => Self { array: arrow_select::filter::filter(&*self.array, mask)?, ..self.clone() },
+        })
+    }
+
+    /// The rows at these positions; a NULL position makes a NULL (or, without validity, a default) row.
+    pub fn take(&self, positions: &UInt32Array) -> Result<Self> {
+        Ok(match self.constant_rows {
+            Some(_) if positions.null_count() == 0 => Self { constant_rows: Some(positions.len()), ..self.clone() },
+            Some(_) => self.materialize()?.take(positions)?,
+            None => Self { array: arrow_select::take::take(&*self.array, positions, None)?, ..self.clone() },
+        })
+    }
+
+    /// The columns one after the other. All must have one type; an empty list is an error.
+    pub fn concat(columns: &[Self]) -> Result<Self> {
+        let [first, rest @ ..] = columns else { return Err(Error::logical("concat of no columns")) };
+        if rest.is_empty() {
+            return first.materialize();
+        }
+        let arrays = columns.iter().map(Self::to_array).collect::<Result<Vec<_>>>()?;
+        let bytes: usize = arrays.iter().map(|array| if array.data_type().is_primitive() { 0 } else { array.get_array_memory_size() }).sum();
+        if bytes > i32::MAX as usize {
+            // Arrow's 32-bit offsets panic on overflow; an over-estimate of the bytes is refused before that.
+            let exact: usize = arrays.iter().map(|array| string_bytes(&**array)).sum();
+            if exact > i32::MAX as usize {
+                return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block"));
+            }
+        }
+        let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
+        Ok(Self::new(first.data_type.clone(), arrow_select::concat::concat(&arrays)?))
+    }
+
+    /// The primitive array of a non-constant column of this Arrow type.
+    pub fn as_primitive<T: ArrowPrimitiveType>(&self) -> Result<&PrimitiveArray<T>> {
+        self.array.as_primitive_opt::<T>().ok_or_else(|| {
+            Error::logical(format!("column of {} is not {:?}", self.data_type, T::DATA_TYPE))
+        })
+    }
+
+    /// The string array of a non-constant `String` (or `Nullable(String)`) column.
+    pub fn as_binary(&self) -> Result<&BinaryArray> {
+        self.array
+            .as_binary_opt::<i32>()
+            .ok_or_else(|| Error::logical(format!("column of {} is not String", self.data_type)))
+    }
+
+    /// Which rows are NULL; `None` where none is. For `LowCardinality` these are the keys' NULLs.
+    pub fn nulls(&self) -> Option<&NullBuffer> {
+        self.array.nulls().filter(|nulls| nulls.null_count() > 0)
+    }
+
+    /// Bytes held in memory, shared buffers counted in full.
+    pub fn memory_bytes(&self) -> usize {
+        self.array.get_array_memory_size()
+    }
+
+    /// Bytes of the values in ClickHouse's accounting (`read_bytes`): fixed widths by row, strings by content and a length.
+    pub fn value_bytes(&self) -> usize {
+        let rows = self.rows();
+        match self.data_type.fixed_width_bytes() {
+            Some(width) => width * rows,
+            None if self.is_constant() => array_value_bytes(&*self.array) * rows,
+            None => array_value_bytes(&*self.array),
+        }
+    }
+}
+
+fn array_value_bytes(array: &dyn Array) -> usize {
+    match array.data_type() {
+        arrow_schema::DataType::Binary => {
+            let strings = array.as_binary::<i32>();
+            let offsets = strings.value_offsets();
+            let bytes = offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0);
+            bytes as usize + 9 * array.len()
+        }
+        arrow_schema::DataType::Dictionary(..) => 4 * array.len(),
+        arrow_schema::DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let (start, end) = (list.value_offsets().first(), list.value_offsets().last());
+            let (start, end) = (*start.unwrap_or(&0) as usize, *end.unwrap_or(&0) as usize);
+            8 * array.len() + array_value_bytes(&*list.values().slice(start, end - start))
+        }
+        arrow_schema::DataType::Struct(_) => {
+            array.as_struct().columns().iter().map(|column| array_value_bytes(&**column)).sum()
+        }
+        other => other.primitive_width().unwrap_or(1) * array.len(),
+    }
+}
+
+fn string_bytes(array: &dyn Array) -> usize {
+    match array.data_type() {
+        arrow_schema::DataType::Binary => {
+            let offsets = array.as_binary::<i32>().value_offsets();
+            (offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0)) as usize
+        }
+        arrow_schema::DataType::List(_) => string_bytes(&**array.as_list::<i32>().values()),
+        arrow_schema::DataType::Dictionary(..) => string_bytes(&**array.as_any_dictionary().values()),
+        arrow_schema::DataType::Struct(_) => {
+            array.as_struct().columns().iter().map(|column| string_bytes(&**column)).max().unwrap_or(0)
+        }
+        _ => 0,
+    }
+}
+
+/// Whether two Arrow types have one layout: list items and struct fields may differ in names and nullability.
+fn same_layout(expected: &arrow_schema::DataType, found: &arrow_schema::DataType) -> bool {
+    use arrow_schema::DataType as Arrow;
+    match (expected, found) {
+        (Arrow::List(left), Arrow::List(right)) => same_layout(left.data_type(), right.data_type()),
+        (Arrow::Struct(left), Arrow::Struct(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(left, right)| same_layout(left.data_type(), right.data_type()))
+        }
+        (Arrow::Dictionary(left_key, left), Arrow::Dictionary(right_key, right)) => {
+            left_key == right_key && same_layout(left, right)
+        }
+        _ => expected == found,
+    }
+}
+
+/// The default value of a type: 0, the empty string, NULL where nullable, the first number of an enum.
+pub fn default_value(data_type: &DataType) -> Value {
+    match data_type {
+        DataType::Nothing | DataType::Nullable(_) => Value::Null,
+        DataType::Bool => Value::Bool(false),
+        DataType::UInt8
+        | DataType::UInt16
+        | DataType::UInt32
+        | DataType::UInt64
+        | DataType::IPv4
+        | DataType::Date
+        | DataType::DateTime(_) => Value::UInt64(0),
+        DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Date32
+        | DataType::DateTime64(..)
+        | DataType::Interval(_) => Value::Int64(0),
+        DataType::Enum8(values) | DataType::Enum16(values) => {
+            Value::Int64(values.iter().next().map_or(0, |(_, number)| i64::from(number)))
+        }
+        DataType::Float32 | DataType::Float64 => Value::Float64(0.0),
+        DataType::String => Value::string(""),
+        DataType::FixedString(length) => Value::String(vec![0; *length].into()),
+        DataType::UUID | DataType::IPv6 => Value::String([0; 16].into()),
+        DataType::LowCardinality(inner) => default_value(inner),
+        DataType::Array(_) => Value::Array([].into()),
+        DataType::Map(..) => Value::Map([].into()),
+        DataType::Tuple(elements) => {
+            Value::Tuple(elements.iter().map(|element| default_value(&element.data_type)).collect())
+        }
+    }
+}
+
+/// The value at a position of an array of `data_type`.
+fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> Value {
+    if array.is_null(row) {
+        return Value::Null;
+    }
+    fn primitive<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
+        array.as_primitive::<T>().value(row)
+    }
+    let unsigned = |value: u64| Value::UInt64(value);
+    let signed = |value: i64| Value::Int64(value);
+    match data_type {
+        DataType::Nothing => Value::Null,
+        DataType::Bool => Value::Bool(primitive::<UInt8Type>(array, row) != 0),
+        DataType::UInt8 => unsigned(primitive::<UInt8Type>(array, row).into()),
+        DataType::UInt16 | DataType::Date => unsigned(primitive::<UInt16Type>(array, row).into()),
+        DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => {
+            unsigned(primitive::<UInt32Type>(array, row).into())
+        }
+        DataType::UInt64 => unsigned(primitive::<UInt64Type>(array, row)),
+        DataType::Int8 | DataType::Enum8(_) => signed(primitive::<Int8Type>(array, row).into()),
+        DataType::Int16 | DataType::Enum16(_) => signed(primitive::<Int16Type>(array, row).into()),
+        DataType::Int32 | DataType::Date32 => signed(primitive::<Int32Type>(array, row).into()),
+        DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => {
+            signed(primitive::<Int64Type>(array, row))
+        }
+        DataType::Float32 => Value::Float64(primitive::<Float32Type>(array, row).into()),
+        DataType::Float64 => Value::Float64(primitive::<Float64Type>(array, row)),
+        DataType::String => Value::string(array.as_binary::<i32>().value(row)),
+        DataType::FixedString(_) | DataType::UUID | DataType::IPv6 => {
+            Value::string(array.as_fixed_size_binary().value(row))
+        }
+        DataType::Nullable(inner) => value_at(inner, array, row),
+        DataType::LowCardinality(inner) => {
+            let dictionary = array.as_dictionary::<UInt32Type>();
+            value_at(inner, &**dictionary.values(), dictionary.keys().value(row).as_usize())
+        }
+        DataType::Array(item) => {
+            let items = array.as_list::<i32>().value(row);
+            Value::Array((0..items.len()).map(|at| value_at(item, &*items, at)).collect())
+        }
+        DataType::Map(key, value) => {
+            let entries = array.as_list::<i32>().value(row);
+            let entries = entries.as_struct();
+            Value::Map(
+                (0..entries.len())
+                    .map(|at| (value_at(key, &**entries.column(0), at), value_at(value, &**entries.column(1), at)))
+                    .collect(),
+            )
+        }
+        DataType::Tuple(elements) => {
+            let tuple = array.as_struct();
+            Value::Tuple(
+                elements
+                    .iter()
+                    .zip(tuple.columns())
+                    .map(|(element, column)| value_at(&element.data_type, &**column, row))
+                    .collect(),
+            )
+        }
+    }
+}
+
+/// Builds a column value by value. Slow but complete: for constants, `VALUES`, system tables and tests; formats and functions
+/// that see many rows build their arrays themselves.
+#[derive(Debug)]
+pub struct ColumnBuilder {
+    data_type: DataType,
+    values: Values,
+    /// Validity of each row, kept only by nullable builders.
+    valid: Option<Vec<bool>>,
+}
+
+#[derive(Debug)]
+enum Values {
+    Nothing(usize),
+    UInt8(Vec<u8>),
+    UInt16(Vec<u16>),
+    UInt32(Vec<u32>),
+    UInt64(Vec<u64>),
+    Int8(Vec<i8>),
+    Int16(Vec<i16>),
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Float32(Vec<f32>),
+    Float64(Vec<f64>),
+    String { bytes: Vec<u8>, offsets: Vec<i32> },
+    Fixed { bytes: Vec<u8>, width: usize },
+    List { items: Box<ColumnBuilder>, offsets: Vec<i32> },
+    Tuple { elements: Vec<ColumnBuilder>, rows: usize },
+    /// Values by first appearance; rows are keys into them.
+    Dictionary { index: std::collections::HashMap<Vec<u8>, u32>, values: Box<ColumnBuilder>, keys: Vec<Option<u32>> },
+}
+
+impl ColumnBuilder {
+    /// An empty builder of a type.
+    pub fn new(data_type: DataType) -> Self {
+        let (inner, valid) = match &data_type {
+            DataType::Nullable(inner) => ((**inner).clone(), Some(Vec::new())),
+            other => (other.clone(), None),
+        };
+        let values = match &inner {
+            DataType::Nothing | DataType::Nullable(_) => Values::Nothing(0),
+            DataType::Bool | DataType::UInt8 => Values::UInt8(Vec::new()),
+            DataType::UInt16 | DataType::Date => Values::UInt16(Vec::new()),
+            DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => Values::UInt32(Vec::new()),
+            DataType::UInt64 => Values::UInt64(Vec::new()),
+            DataType::Int8 | DataType::Enum8(_) => Values::Int8(Vec::new()),
+            DataType::Int16 | DataType::Enum16(_) => Values::Int16(Vec::new()),
+            DataType::Int32 | DataType::Date32 => Values::Int32(Vec::new()),
+            DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => Values::Int64(Vec::new()),
+            DataType::Float32 => Values::Float32(Vec::new()),
+            DataType::Float64 => Values::Float64(Vec::new()),
+            DataType::String => Values::String { bytes: Vec::new(), offsets: vec![0] },
+            DataType::FixedString(width) => Values::Fixed { bytes: Vec::new(), width: *width },
+            DataType::UUID | DataType::IPv6 => Values::Fixed { bytes: Vec::new(), width: 16 },
+            DataType::Array(item) => {
+                Values::List { items: Box::new(Self::new((**item).clone())), offsets: vec![0] }
+            }
+            DataType::Map(..) => {
+                Values::List { items: Box::new(Self::new(inner.map_entry_type())), offsets: vec![0] }
+            }
+            DataType::Tuple(elements) => Values::Tuple {
+                elements: elements.iter().map(|element| Self::new(element.data_type.clone())).collect(),
+                rows: 0,
+            },
+            DataType::LowCardinality(dictionary) => Values::Dictionary {
+                index: std::collections::HashMap::new(),
+                values: Box::new(Self::new(dictionary.remove_nullable())),
+                keys: Vec::new(),
+            },
+        };
+        Self { data_type, values, valid }
+    }
+
+    /// The rows so far.
+    pub fn rows(&self) -> usize {
+        match &self.values {
+            Values::Nothing(rows) | Values::Tuple { rows, .. } => *rows,
+            Values::UInt8(values) => values.len(),
+            Values::UInt16(values) => values.len(),
+            Values::UInt32(values) => values.len(),
+            Values::UInt64(values) => values.len(),
+            Values::Int8(values) => values.len(),
+            Values::Int16(values) => values.len(),
+            Values::Int32(values) => values.len(),
+            Values::Int64(values) => values.len(),
+            Values::Float32(values) => values.len(),
+            Values::Float64(values) => values.len(),
+            Values::String { offsets, .. } | Values::List { offsets, .. } => offsets.len() - 1,
+            Values::Fixed { bytes, width } => bytes.len() / width,
+            Values::Dictionary { keys, .. } => keys.len(),
+        }
+    }
+
+    /// Appends a value, converting between integer variants where it fits.
+    ///
+    /// # Errors
+    /// `TYPE_MISMATCH`, `VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE`, `CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN`.
+    pub fn append(&mut self, value: &Value) -> Result<()> {
+        if let (true, Some(valid)) = (value.is_null(), &mut self.valid) {
+            valid.push(false);
+            let filler = match &self.data_type {
+                DataType::Nullable(inner) => default_value(inner),
+                other => default_value(other),
+            };
+            return self.append_valid(&filler);
+        }
+        self.append_valid(value)?;
+        if let Some(valid) = &mut self.valid {
+            valid.push(true);
+        }
+        Ok(())
+    }
+
+    fn append_valid(&mut self, value: &Value) -> Result<()> {
+        fn unsigned<T: TryFrom<u64>>(value: &Value, data_type: &DataType) -> Result<T> {
+            value.as_u64().and_then(|value| T::try_from(value).ok()).ok_or_else(|| mismatch(value, data_type))
+        }
+        fn signed<T: TryFrom<i64>>(value: &Value, data_type: &DataType) -> Result<T> {
+            value.as_i64().and_then(|value| T::try_from(value).ok()).ok_or_else(|| mismatch(value, data_type))
+        }
+        let data_type = &self.data_type;
+        match &mut self.values {
+            Values::Nothing(rows) => {
+                if !value.is_null() {
+                    return Err(mismatch(value, data_type));
+                }
+                *rows += 1;
+            }
+            Values::UInt8(values) => values.push(unsigned(value, data_type)?),
+            Values::UInt16(values) => values.push(unsigned(value, data_type)?),
+            Values::UInt32(values) => values.push(unsigned(value, data_type)?),
+            Values::UInt64(values) => values.push(unsigned(value, data_type)?),
+            Values::Int8(values) => values.push(signed(value, data_type)?),
+            Values::Int16(values) => values.push(signed(value, data_type)?),
+            Values::Int32(values) => values.push(signed(value, data_type)?),
+            Values::Int64(values) => values.push(signed(value, data_type)?),
+            Values::Float32(values) => {
+                values.push(value.as_f64().ok_or_else(|| mismatch(value, data_type))? as f32);
+            }
+            Values::Float64(values) => values.push(value.as_f64().ok_or_else(|| mismatch(value, data_type))?),
+            Values::String { bytes, offsets } => {
+                bytes.extend_from_slice(value.as_bytes().ok_or_else(|| mismatch(value, data_type))?);
+                let end = i32::try_from(bytes.len())
+                    .map_err(|_| Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block"))?;
+                offsets.push(end);
+            }
+            Values::Fixed { bytes, width } => {
+                let found = value.as_bytes().filter(|found| found.len() <= *width);
+                let found = found.ok_or_else(|| mismatch(value, data_type))?;
+                bytes.extend_from_slice(found);
+                bytes.extend(std::iter::repeat_n(0, *width - found.len()));
+            }
+            Values::List { items, offsets } => {
+                match value {
+                    Value::Array(array) => array.iter().try_for_each(|item| items.append(item))?,
+                    Value::Map(entries) => entries
+                        .iter()
+                        .try_for_each(|(key, value)| items.append(&Value::Tuple([key.clone(), value.clone()].into())))?,
+                    other => return Err(mismatch(other, data_type)),
+                }
+                offsets.push(i32::try_from(items.rows()).map_err(|_| {
+                    Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items of arrays in one block")
+                })?);
+            }
+            Values::Tuple { elements, rows } => {
+                let Value::Tuple(values) = value else { return Err(mismatch(value, data_type)) };
+                if values.len() != elements.len() {
+                    return Err(mismatch(value, data_type));
+                }
+                elements.iter_mut().zip(values.iter()).try_for_each(|(element, value)| element.append(value))?;
+                *rows += 1;
+            }
+            Values::Dictionary { index, values, keys } => {
+                if value.is_null() {
+                    if !data_type.is_nullable() {
+                        return Err(mismatch(value, data_type));
+                    }
+                    keys.push(None);
+                    return Ok(());
+                }
+                let identity = match value.as_bytes() {
+                    Some(bytes) => bytes.to_vec(),
+                    None => value.to_string().into_bytes(),
+                };
+                let key = match index.get(&identity) {
+                    Some(key) => *key,
+                    None => {
+                        let key = values.rows() as u32;
+                        values.append(value)?;
+                        index.insert(identity, key);
+                        key
+                    }
+                };
+                keys.push(Some(key));
+            }
+        }
+        Ok(())
+    }
+
+    /// The column of all appended values.
+    pub fn finish(self) -> Result<Column> {
+        let data_type = self.data_type.clone();
+        Ok(Column::new(data_type, self.finish_array()?))
+    }
+
+    fn finish_array(self) -> Result<ArrayRef> {
+        let nulls = self.valid.map(NullBuffer::from).filter(|nulls| nulls.null_count() > 0);
+        fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBuffer>) -> ArrayRef {
+            Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls))
+        }
+        let inner = match &self.data_type {
+            DataType::Nullable(inner) => inner,
+            other => other,
+        };
+        Ok(match self.values {
+            Values::Nothing(rows) => Arc::new(NullArray::new(rows)),
+            Values::UInt8(values) => primitive::<UInt8Type>(values, nulls),
+            Values::UInt16(values) => primitive::<UInt16Type>(values, nulls),
+            Values::UInt32(values) => primitive::<UInt32Type>(values, nulls),
+            Values::UInt64(values) => primitive::<UInt64Type>(values, nulls),
+            Values::Int8(values) => primitive::<Int8Type>(values, nulls),
+            Values::Int16(values) => primitive::<Int16Type>(values, nulls),
+            Values::Int32(values) => primitive::<Int32Type>(values, nulls),
+            Values::Int64(values) => primitive::<Int64Type>(values, nulls),
+            Values::Float32(values) => primitive::<Float32Type>(values, nulls),
+            Values::Float64(values) => primitive::<Float64Type>(values, nulls),
+            Values::String { bytes, offsets } => {
+                Arc::new(BinaryArray::try_new(OffsetBuffer::new(offsets.into()), bytes.into(), nulls)?)
+            }
+            Values::Fixed { bytes, width } => {
+                Arc::new(FixedSizeBinaryArray::try_new(i32::try_from(width).unwrap_or(i32::MAX), bytes.into(), nulls)?)
+            }
+            Values::List { items, offsets } => {
+                let field = match inner {
+                    DataType::Array(item) => item.arrow_list_item(),
+                    other => other.map_entry_type().arrow_list_item(),
+                };
+                Arc::new(ListArray::try_new(field, OffsetBuffer::new(offsets.into()), items.finish_array()?, nulls)?)
+            }
+            Values::Tuple { elements, rows } => {
+                let columns = elements.into_iter().map(Self::finish_array).collect::<Result<Vec<_>>>()?;
+                Arc::new(StructArray::try_new_with_length(inner.arrow_fields(), columns, nulls, rows)?)
+            }
+            Values::Dictionary { values, keys, .. } => {
+                Arc::new(dictionary_array(keys.into_iter().collect::<UInt32Array>(), values.finish_array()?)?)
+            }
+        })
+    }
+}
+
+fn dictionary_array<K: ArrowDictionaryKeyType>(keys: PrimitiveArray<K>, values: ArrayRef) -> Result<DictionaryArray<K>> {
+    Ok(DictionaryArray::try_new(keys, values)?)
+}
+
+fn mismatch(value: &Value, data_type: &DataType) -> Error {
+    if value.is_null() {
+        return Error::new(
+            ErrorCode::CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
+            format!("Cannot convert NULL value to non-Nullable type {data_type}"),
+        );
+    }
+    let code = match value {
+        Value::UInt64(_) | Value::Int64(_) if data_type.inner().fixed_width_bytes().is_some() => {
+            ErrorCode::VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+        }
+        _ => ErrorCode::TYPE_MISMATCH,
+    };
+    Error::new(code, format!("Value {value} is not one of type {data_type}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(name: &str, values: &[Value]) {
+        let mut builder = ColumnBuilder::new(DataType::parse(name).unwrap());
+        for value in values {
+            builder.append(value).unwrap();
+        }
+        let column = builder.finish().unwrap();
+        assert_eq!(column.rows(), values.len());
+        for (row, value) in values.iter().enumerate() {
+            assert_eq!(&column.value(row), value, "{name} row {row}");
+        }
+        let twice = Column::concat(&[column.clone(), column.slice(0, 1)]).unwrap();
+        assert_eq!(twice.value(values.len()), values[0]);
+        let constant = Column::constant(column.data_type().clone(), &values[0], 3).unwrap();
+        assert_eq!(constant.materialize().unwrap().value(2), values[0]);
+    }
+
+    #[test]
+    fn values_come_back() {
+        round_trip("UInt8", &[Value::UInt64(7), Value::UInt64(255)]);
+        round_trip("Nullable(Int16)", &[Value::Null, Value::Int64(-5)]);
+        round_trip("String", &[Value::from("a"), Value::from("")]);
+        round_trip("LowCardinality(Nullable(String))", &[Value::from("a"), Value::Null, Value::from("a")]);
+        round_trip("Array(Nullable(String))", &[Value::Array([Value::Null, Value::from("x")].into()), Value::Array([].into())]);
+        round_trip("Tuple(UInt8, String)", &[Value::Tuple([Value::UInt64(1), Value::from("x")].into())]);
+        round_trip("Map(String, UInt64)", &[Value::Map([(Value::from("k"), Value::UInt64(2))].into())]);
+        round_trip("FixedString(2)", &[Value::from("ab")]);
+        round_trip("Bool", &[Value::Bool(true)]);
+    }
+
+    #[test]
+    fn bad_values_are_refused() {
+        let refuse = |name: &str, value: Value, code: ErrorCode| {
+            let mut builder = ColumnBuilder::new(DataType::parse(name).unwrap());
+            assert_eq!(builder.append(&value).unwrap_err().code, code);
+        };
+        refuse("UInt8", Value::UInt64(256), ErrorCode::VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE);
+        refuse("UInt8", Value::from("x"), ErrorCode::TYPE_MISMATCH);
+        refuse("UInt8", Value::Null, ErrorCode::CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN);
+    }
+}

@@ -1,0 +1,17 @@
+//! ClickHouse's data types over Arrow arrays: what a [`Column`] and a [`Block`] are, how values are typed, cast and printed, and
+//! the one [`Error`] that crosses crate boundaries. Knows no SQL, no plans and no files.
+
+pub mod block;
+pub mod column;
+pub mod data_type;
+pub mod error;
+pub mod settings;
+pub mod text;
+pub mod value;
+
+pub use block::{Block, Schema};
+pub use column::{Column, ColumnBuilder, default_value};
+pub use data_type::{DataType, EnumValues, IntervalKind, TupleElement};
+pub use error::{Error, ErrorCode, Result};
+pub use settings::Settings;
+pub use value::Value;

@@ -1,0 +1,366 @@
+//! Query settings: ClickHouse's names, types, defaults and descriptions. A [`Settings`] is what one query runs under: the
+//! profile's values, then the session's `SET`s, then the query's own.
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorCode, Result};
+
+/// How a setting's value is written in text and what `system.settings` calls its type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum SettingType {
+    UInt64,
+    Int64,
+    Bool,
+    Float,
+    String,
+    /// A whole or decimal number of seconds.
+    Seconds,
+    /// A whole number of milliseconds.
+    Milliseconds,
+    /// A number of threads; 0 or `auto` is the number of logical CPUs.
+    MaxThreads,
+}
+
+impl SettingType {
+    /// ClickHouse's name of the type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::UInt64 => "UInt64",
+            Self::Int64 => "Int64",
+            Self::Bool => "Bool",
+            Self::Float => "Float",
+            Self::String => "String",
+            Self::Seconds => "Seconds",
+            Self::Milliseconds => "Milliseconds",
+            Self::MaxThreads => "MaxThreads",
+        }
+    }
+}
+
+/// One setting that exists.
+#[derive(Debug)]
+pub struct SettingDescription {
+    /// ClickHouse's name.
+    pub name: &'static str,
+    /// Its type.
+    pub setting_type: SettingType,
+    /// The default as text.
+    pub default: &'static str,
+    /// What it does.
+    pub description: &'static str,
+}
+
+/// A Rust type that holds a setting's value.
+trait SettingValue: Sized {
+    fn from_text(setting_type: SettingType, text: &str) -> Option<Self>;
+    fn to_text(&self, setting_type: SettingType) -> String;
+}
+
+impl SettingValue for u64 {
+    fn from_text(setting_type: SettingType, text: &str) -> Option<Self> {
+        if setting_type == SettingType::MaxThreads {
+            let text = text.trim();
+            // `system.settings` shows the automatic value as `'auto(8)'`, and clients send back what they saw.
+            return if text.trim_matches('\'').starts_with("auto") { Some(0) } else { text.parse().ok() };
+        }
+        // Byte sizes may carry a suffix of binary thousands in configuration files: `10G`, `512Mi`.
+        let text = text.trim();
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let factor: u64 = match text[digits.len()..].to_ascii_uppercase().as_str() {
+            "" => 1,
+            "K" => 1_000,
+            "M" => 1_000_000,
+            "G" => 1_000_000_000,
+            "T" => 1_000_000_000_000,
+            "KI" => 1 << 10,
+            "MI" => 1 << 20,
+            "GI" => 1 << 30,
+            "TI" => 1 << 40,
+            _ => return None,
+        };
+        digits.parse::<u64>().ok()?.checked_mul(factor)
+    }
+    fn to_text(&self, _: SettingType) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for i64 {
+    fn from_text(_: SettingType, text: &str) -> Option<Self> {
+        text.trim().parse().ok()
+    }
+    fn to_text(&self, _: SettingType) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for bool {
+    fn from_text(_: SettingType, text: &str) -> Option<Self> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "1" | "true" | "on" | "yes" => Some(true),
+            "0" | "false" | "off" | "no" => Some(false),
+            // ClickHouse reads any other number as its truth.
+            other => other.parse::<u64>().ok().map(|number| number != 0),
+        }
+    }
+    fn to_text(&self, _: SettingType) -> String {
+        u8::from(*self).to_string()
+    }
+}
+
+impl SettingValue for f64 {
+    fn from_text(_: SettingType, text: &str) -> Option<Self> {
+        text.trim().parse().ok()
+    }
+    fn to_text(&self, _: SettingType) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for String {
+    fn from_text(_: SettingType, text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+    fn to_text(&self, _: SettingType) -> String {
+        self.clone()
+    }
+}
+
+impl SettingValue for Duration {
+    fn from_text(setting_type: SettingType, text: &str) -> Option<Self> {
+        match setting_type {
+            SettingType::Milliseconds => text.trim().parse().ok().map(Self::from_millis),
+            _ => text.trim().parse().ok().and_then(|seconds: f64| Self::try_from_secs_f64(seconds).ok()),
+        }
+    }
+    fn to_text(&self, setting_type: SettingType) -> String {
+        match setting_type {
+            SettingType::Milliseconds => self.as_millis().to_string(),
+            _ => self.as_secs_f64().to_string(),
+        }
+    }
+}
+
+macro_rules! settings {
+    ($($name:ident : $rust:ty as $setting_type:ident = $default:literal, $description:literal;)*) => {
+        /// The settings that a query runs under; each field is ClickHouse's setting of that name.
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct Settings {
+            $(#[doc = $description] pub $name: $rust,)*
+            /// The names that were changed from their defaults, in the order of their first change.
+            changed: Vec<&'static str>,
+        }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self {
+                    $($name: <$rust as SettingValue>::from_text(SettingType::$setting_type, $default).unwrap_or_default(),)*
+                    changed: Vec::new(),
+                }
+            }
+        }
+
+        impl Settings {
+            /// Every setting that exists, in the order of declaration.
+            pub const ALL: &'static [SettingDescription] = &[
+                $(SettingDescription {
+                    name: stringify!($name),
+                    setting_type: SettingType::$setting_type,
+                    default: $default,
+                    description: $description,
+                }),*
+            ];
+
+            /// Sets a setting from text, as in a URL, a configuration file or `SET`.
+            ///
+            /// # Errors
+            /// `UNKNOWN_SETTING`; `CANNOT_PARSE_TEXT` where the text is not a value of the setting's type.
+            pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+                let name = match name {
+                    $(stringify!($name) => {
+                        self.$name = <$rust as SettingValue>::from_text(SettingType::$setting_type, text)
+                            .ok_or_else(|| bad_value(name, SettingType::$setting_type, text))?;
+                        stringify!($name)
+                    })*
+                    _ => return Err(Error::new(ErrorCode::UNKNOWN_SETTING, format!("Unknown setting '{name}'"))),
+                };
+                if !self.changed.contains(&name) {
+                    self.changed.push(name);
+                }
+                Ok(())
+            }
+
+            /// A setting's value as text; `None` for a name that is not known.
+            pub fn get(&self, name: &str) -> Option<String> {
+                match name {
+                    $(stringify!($name) => Some(self.$name.to_text(SettingType::$setting_type)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+fn bad_value(name: &str, setting_type: SettingType, text: &str) -> Error {
+    Error::new(
+        ErrorCode::CANNOT_PARSE_TEXT,
+        format!("Cannot parse '{text}' as {} for setting '{name}'", setting_type.name()),
+    )
+}
+
+impl Settings {
+    /// The names and values that differ from a fresh `Settings` because somebody set them.
+    pub fn changes(&self) -> impl Iterator<Item = (&'static str, String)> {
+        self.changed.iter().filter_map(|name| Some((*name, self.get(name)?)))
+    }
+
+    /// Whether somebody set this name.
+    pub fn is_changed(&self, name: &str) -> bool {
+        self.changed.iter().any(|known| *known == name)
+    }
+
+    /// The description of a name.
+    pub fn description(name: &str) -> Option<&'static SettingDescription> {
+        Self::ALL.iter().find(|description| description.name == name)
+    }
+}
+
+settings! {
+    max_threads: u64 as MaxThreads = "0", "The maximum number of threads that work on one query at once; 0 is the number of logical CPUs.";
+    max_insert_threads: u64 as UInt64 = "0", "The maximum number of threads that execute an INSERT SELECT; 0 is as many as the SELECT has.";
+    max_block_size: u64 as UInt64 = "65409", "The maximum number of rows of a block that is read from a table.";
+    preferred_block_size_bytes: u64 as UInt64 = "1000000", "The size in bytes that blocks read from a table are cut to where rows are wide.";
+    max_insert_block_size: u64 as UInt64 = "1048449", "The number of rows of the blocks that an INSERT is cut into.";
+    min_insert_block_size_rows: u64 as UInt64 = "1048449", "Smaller blocks of an INSERT are squashed to this many rows.";
+    min_insert_block_size_bytes: u64 as UInt64 = "268402944", "Smaller blocks of an INSERT are squashed to this many bytes.";
+    max_memory_usage: u64 as UInt64 = "0", "The most memory in bytes that one query may use; 0 is unlimited.";
+    max_memory_usage_for_user: u64 as UInt64 = "0", "The most memory in bytes that all queries of one user may use; 0 is unlimited.";
+    max_execution_time: Duration as Seconds = "0", "The longest that a query may run, in seconds; 0 is unlimited.";
+    timeout_overflow_mode: String as String = "throw", "What happens at max_execution_time: throw, or break with what there is.";
+    queue_max_wait_ms: Duration as Milliseconds = "0", "The longest that a query waits for its turn when too many run.";
+    priority: u64 as UInt64 = "0", "The priority of the query: 1 is highest, larger is lower, 0 takes no part.";
+    readonly: u64 as UInt64 = "0", "0: everything; 1: only reading, no change of settings; 2: only reading, and changing settings but this one.";
+    max_rows_to_read: u64 as UInt64 = "0", "The most rows that a query may read from tables; 0 is unlimited.";
+    max_bytes_to_read: u64 as UInt64 = "0", "The most bytes that a query may read from tables; 0 is unlimited.";
+    read_overflow_mode: String as String = "throw", "What happens at the limits of reading: throw or break.";
+    max_result_rows: u64 as UInt64 = "0", "The most rows of a result; 0 is unlimited.";
+    max_result_bytes: u64 as UInt64 = "0", "The most bytes of a result; 0 is unlimited.";
+    result_overflow_mode: String as String = "throw", "What happens at the limits of the result: throw or break.";
+    max_rows_to_group_by: u64 as UInt64 = "0", "The most groups of an aggregation; 0 is unlimited.";
+    group_by_overflow_mode: String as String = "throw", "What happens at max_rows_to_group_by: throw, break or any.";
+    max_query_size: u64 as UInt64 = "262144", "The most bytes of a query's text that the parser reads.";
+    max_parser_depth: u64 as UInt64 = "1000", "The deepest nesting that the parser follows.";
+    max_parser_backtracks: u64 as UInt64 = "1000000", "The most attempts that the parser makes.";
+    max_ast_depth: u64 as UInt64 = "1000", "The deepest syntax tree.";
+    max_ast_elements: u64 as UInt64 = "50000", "The most elements of a syntax tree.";
+    max_expanded_ast_elements: u64 as UInt64 = "500000", "The most elements of a syntax tree after aliases and asterisks are expanded.";
+    max_columns_to_read: u64 as UInt64 = "0", "The most columns that a query may read from a table; 0 is unlimited.";
+    max_subquery_depth: u64 as UInt64 = "100", "The deepest nesting of subqueries.";
+    use_uncompressed_cache: bool as Bool = "0", "Accepted for compatibility: hot columns are always cached decoded.";
+    extremes: bool as Bool = "0", "Whether minima and maxima of the result's columns are computed.";
+    totals_mode: String as String = "after_having_exclusive", "How WITH TOTALS counts rows that HAVING removes.";
+    enable_optimize_predicate_expression: bool as Bool = "1", "Whether predicates are pushed into subqueries.";
+    optimize_move_to_prewhere: bool as Bool = "1", "Whether conditions of WHERE are tested before other columns are read.";
+    optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum(x + c) becomes sum(x) + c * count().";
+    use_query_condition_cache: bool as Bool = "0", "Accepted for compatibility: there is no such cache.";
+    allow_experimental_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
+    enable_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
+    log_queries: bool as Bool = "1", "Whether queries are logged in system.query_log.";
+    log_comment: String as String = "", "A text that goes into system.query_log with the query.";
+    send_logs_level: String as String = "fatal", "The level from which the server's log lines about a query are sent to its client.";
+    send_progress_in_http_headers: bool as Bool = "0", "Whether X-ClickHouse-Progress headers are sent.";
+    http_headers_progress_interval_ms: u64 as UInt64 = "100", "The interval of X-ClickHouse-Progress headers in milliseconds.";
+    wait_end_of_query: bool as Bool = "0", "Whether an HTTP response is held back until the query is done.";
+    buffer_size: u64 as UInt64 = "0", "Bytes of an HTTP response that are held back before the first is sent.";
+    enable_http_compression: bool as Bool = "1", "Whether HTTP responses are compressed where the client accepts it.";
+    http_zlib_compression_level: i64 as Int64 = "3", "The level of compression of HTTP responses.";
+    cancel_http_readonly_queries_on_client_close: bool as Bool = "0", "Whether a reading query is cancelled when its HTTP client goes away.";
+    replace_running_query: bool as Bool = "0", "Whether a query replaces the running one of the same query_id.";
+    network_compression_method: String as String = "LZ4", "The codec of the native protocol's blocks: LZ4, ZSTD or NONE.";
+    network_zstd_compression_level: i64 as Int64 = "1", "The level where the native protocol's codec is ZSTD.";
+    interactive_delay: u64 as UInt64 = "100000", "The interval of progress packets in microseconds.";
+    connect_timeout: Duration as Seconds = "10", "The time to connect, in seconds.";
+    receive_timeout: Duration as Seconds = "300", "The time in which a client must send what it owes, in seconds.";
+    send_timeout: Duration as Seconds = "300", "The time in which a client must take what it is sent, in seconds.";
+    session_timezone: String as String = "", "The time zone of the session; empty is the server's.";
+    date_time_input_format: String as String = "basic", "How DateTime is read from text: basic or best_effort.";
+    date_time_output_format: String as String = "simple", "How DateTime is written as text: simple, iso or unix_timestamp.";
+    format_csv_delimiter: String as String = ",", "The delimiter of the CSV formats.";
+    format_csv_allow_single_quotes: bool as Bool = "0", "Whether CSV strings may stand in single quotes.";
+    format_csv_allow_double_quotes: bool as Bool = "1", "Whether CSV strings may stand in double quotes.";
+    output_format_csv_crlf_end_of_line: bool as Bool = "0", "Whether CSV rows end in CR LF.";
+    output_format_json_quote_64bit_integers: bool as Bool = "0", "Whether 64-bit integers are quoted in JSON.";
+    output_format_json_quote_64bit_floats: bool as Bool = "0", "Whether 64-bit floats are quoted in JSON.";
+    output_format_json_quote_denormals: bool as Bool = "0", "Whether inf and nan are written in JSON, quoted, rather than as null.";
+    output_format_json_escape_forward_slashes: bool as Bool = "1", "Whether / is escaped in JSON.";
+    output_format_json_named_tuples_as_objects: bool as Bool = "1", "Whether named tuples are JSON objects.";
+    output_format_json_array_of_rows: bool as Bool = "0", "Whether JSONEachRow writes one array of all rows.";
+    output_format_pretty_max_rows: u64 as UInt64 = "1000", "The most rows that Pretty formats show.";
+    output_format_pretty_max_column_pad_width: u64 as UInt64 = "250", "The widest padding of a column in Pretty formats.";
+    output_format_pretty_color: String as String = "auto", "Whether Pretty formats colour: 0, 1 or auto.";
+    output_format_pretty_row_numbers: bool as Bool = "1", "Whether Pretty formats number rows.";
+    output_format_write_statistics: bool as Bool = "1", "Whether JSON and XML formats write elapsed time and rows read.";
+    output_format_parquet_row_group_size: u64 as UInt64 = "1000000", "Rows of a row group of Parquet output.";
+    input_format_skip_unknown_fields: bool as Bool = "1", "Whether input columns that the table does not have are skipped.";
+    input_format_with_names_use_header: bool as Bool = "1", "Whether the header of WithNames formats names the columns.";
+    input_format_with_types_use_header: bool as Bool = "1", "Whether the types of WithNamesAndTypes formats are checked.";
+    input_format_null_as_default: bool as Bool = "1", "Whether NULL in input becomes the default of a column that takes no NULL.";
+    input_format_defaults_for_omitted_fields: bool as Bool = "1", "Whether omitted fields get the column's DEFAULT.";
+    input_format_tsv_empty_as_default: bool as Bool = "0", "Whether an empty TSV field is the column's default.";
+    input_format_csv_empty_as_default: bool as Bool = "1", "Whether an empty CSV field is the column's default.";
+    input_format_allow_errors_num: u64 as UInt64 = "0", "Rows with errors that text input may skip.";
+    input_format_allow_errors_ratio: f64 as Float = "0", "The share of rows with errors that text input may skip.";
+    insert_allow_materialized_columns: bool as Bool = "0", "Whether MATERIALIZED columns may be inserted.";
+    insert_deduplicate: bool as Bool = "1", "Accepted for compatibility.";
+    async_insert: bool as Bool = "0", "Accepted for compatibility: inserts are synchronous.";
+    wait_for_async_insert: bool as Bool = "1", "Accepted for compatibility: inserts are synchronous.";
+    max_partitions_per_insert_block: u64 as UInt64 = "100", "The most partitions that one block of an INSERT may touch; 0 is unlimited.";
+    join_use_nulls: bool as Bool = "0", "Whether outer joins fill with NULL rather than with defaults.";
+    union_default_mode: String as String = "", "What UNION without ALL or DISTINCT means.";
+    cast_keep_nullable: bool as Bool = "0", "Whether CAST keeps Nullable of its argument.";
+    allow_suspicious_low_cardinality_types: bool as Bool = "0", "Whether LowCardinality of small numbers may be created.";
+    allow_introspection_functions: bool as Bool = "0", "Whether functions that look into the server itself may be called.";
+    format_tsv_null_representation: String as String = "\\N", "How NULL is written in TSV.";
+    format_csv_null_representation: String as String = "\\N", "How NULL is written in CSV.";
+    bool_true_representation: String as String = "true", "How true is written in text formats.";
+    bool_false_representation: String as String = "false", "How false is written in text formats.";
+    prefer_column_name_to_alias: bool as Bool = "0", "Whether a name that is both is the column rather than the alias.";
+    count_distinct_implementation: String as String = "uniqExact", "The function that COUNT(DISTINCT x) is.";
+    inline_rows_limit: u64 as UInt64 = "1024", "Squall: a query that reads fewer rows runs on the thread that received it.";
+    result_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
+    use_query_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
+    distributed_product_mode: String as String = "deny", "Accepted for compatibility.";
+    load_balancing: String as String = "random", "Accepted for compatibility.";
+    max_distributed_connections: u64 as UInt64 = "1024", "Accepted for compatibility.";
+    database_atomic_wait_for_drop_and_detach_synchronously: bool as Bool = "0", "Accepted for compatibility.";
+    mutations_sync: u64 as UInt64 = "0", "Whether mutations are waited for.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_set_and_read_as_text() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.max_query_size, 262_144);
+        settings.set("max_threads", "auto(16)").unwrap();
+        assert_eq!(settings.max_threads, 0);
+        settings.set("max_execution_time", "1.5").unwrap();
+        assert_eq!(settings.max_execution_time, Duration::from_millis(1500));
+        settings.set("max_memory_usage", "10Gi").unwrap();
+        assert_eq!(settings.get("max_memory_usage").unwrap(), (10u64 << 30).to_string());
+        assert_eq!(settings.changes().count(), 3);
+        assert_eq!(settings.set("no_such", "1").unwrap_err().code, ErrorCode::UNKNOWN_SETTING);
+        assert_eq!(settings.set("max_threads", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
+    }
+
+    #[test]
+    fn every_default_is_a_value_of_its_type() {
+        let mut settings = Settings::default();
+        for description in Settings::ALL {
+            settings.set(description.name, description.default).unwrap();
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A single value outside any column: a literal of a query, a constant, a minimum or maximum of a part.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::data_type::DataType;
+
+/// One value. The variant does not tell the whole type: a `Date` is its days in `UInt64`, an `Enum8` its number in `Int64`, a
+/// `UUID`, `IPv6` or `FixedString` its bytes in `String`; the [`DataType`] beside it does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// SQL's NULL.
+    Null,
+    /// `Bool`.
+    Bool(bool),
+    /// Unsigned integers, `Date`, `DateTime`, `IPv4`.
+    UInt64(u64),
+    /// Signed integers, `Date32`, `DateTime64`, enums, intervals.
+    Int64(i64),
+    /// Floats.
+    Float64(f64),
+    /// Bytes: `String`, `FixedString`, `UUID`, `IPv6`.
+    String(Arc<[u8]>),
+    /// `Array`.
+    Array(Arc<[Value]>),
+    /// `Tuple`.
+    Tuple(Arc<[Value]>),
+    /// `Map`, in insertion order.
+    Map(Arc<[(Value, Value)]>),
+}
+
+impl Value {
+    /// A string value.
+    pub fn string(bytes: impl AsRef<[u8]>) -> Self {
+        Self::String(bytes.as_ref().into())
+    }
+
+    /// Whether it is NULL.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The number as `u64` where it is an integer (or Bool) that fits.
+    pub fn as_u64(&self) -> Option<u64> {
+        match self {
+            Self::Bool(value) => Some(u64::from(*value)),
+            Self::UInt64(value) => Some(*value),
+            Self::Int64(value) => u64::try_from(*value).ok(),
+            _ => None,
+        }
+    }
+
+    /// The number as `i64` where it is an integer (or Bool) that fits.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Bool(value) => Some(i64::from(*value)),
+            Self::UInt64(value) => i64::try_from(*value).ok(),
+            Self::Int64(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The number as `f64` where it is a number.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Bool(value) => Some(f64::from(u8::from(*value))),
+            Self::UInt64(value) => Some(*value as f64),
+            Self::Int64(value) => Some(*value as f64),
+            Self::Float64(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The bytes where it is a string.
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::String(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The text where it is a string in UTF-8.
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_bytes().and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+
+    /// The type that ClickHouse gives to this value as a literal: the narrowest integer, `Float64`, `String`,
+    /// `Nullable(Nothing)`; arrays of mixed items get `Nothing` here and their supertype from the planner.
+    pub fn literal_type(&self) -> DataType {
+        match self {
+            Self::Null => DataType::Nullable(Arc::new(DataType::Nothing)),
+            Self::Bool(_) => DataType::Bool,
+            Self::UInt64(value) => match value {
+                0..=0xFF => DataType::UInt8,
+                0x100..=0xFFFF => DataType::UInt16,
+                0x1_0000..=0xFFFF_FFFF => DataType::UInt32,
+                _ => DataType::UInt64,
+            },
+            Self::Int64(value) => match value {
+                -0x80..=0x7F => DataType::Int8,
+                -0x8000..=0x7FFF => DataType::Int16,
+                -0x8000_0000..=0x7FFF_FFFF => DataType::Int32,
+                _ => DataType::Int64,
+            },
+            Self::Float64(_) => DataType::Float64,
+            Self::String(_) => DataType::String,
+            Self::Array(items) => {
+                let mut types = items.iter().map(Self::literal_type);
+                let first = types.next().unwrap_or(DataType::Nothing);
+                DataType::array(if types.all(|other| other == first) { first } else { DataType::Nothing })
+            }
+            Self::Tuple(items) => DataType::tuple(items.iter().map(Self::literal_type)),
+            Self::Map(entries) => {
+                let (key, value) =
+                    entries.first().map_or((DataType::Nothing, DataType::Nothing), |(key, value)| (key.literal_type(), value.literal_type()));
+                DataType::Map(Arc::new(key), Arc::new(value))
+            }
+        }
+    }
+
+    /// The order of two values of one type: numbers across variants by value, strings by bytes, NaN after every number, NULL
+    /// after everything.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Null, Self::Null) => Ordering::Equal,
+            (Self::Null, _) => Ordering::Greater,
+            (_, Self::Null) => Ordering::Less,
+            (Self::String(left), Self::String(right)) => left.cmp(right),
+            (Self::Array(left), Self::Array(right)) | (Self::Tuple(left), Self::Tuple(right)) => {
+                let unequal = left.iter().zip(right.iter()).map(|(l, r)| l.compare(r)).find(|order| order.is_ne());
+                unequal.unwrap_or_else(|| left.len().cmp(&right.len()))
+            }
+            (Self::Float64(_), _) | (_, Self::Float64(_)) => match (self.as_f64(), other.as_f64()) {
+                (Some(left), Some(right)) => {
+                    left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
+                }
+                _ => Ordering::Equal,
+            },
+            _ => match (self.as_i64(), other.as_i64()) {
+                (Some(left), Some(right)) => left.cmp(&right),
+                // Only a `u64` past `i64::MAX` has no `i64`.
+                (left, right) => match (self.as_u64(), other.as_u64()) {
+                    (Some(left), Some(right)) => left.cmp(&right),
+                    _ => left.is_none().cmp(&right.is_none()),
+                },
+            },
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// A literal that ClickHouse's parser reads back, as its own names of unnamed columns show it. Bytes that are not UTF-8 are
+    /// shown as U+FFFD.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn list<'a>(f: &mut fmt::Formatter<'_>, items: impl Iterator<Item = &'a Value>) -> fmt::Result {
+            for (at, item) in items.enumerate() {
+                if at > 0 {
+                    f.write_str(", ")?;
+                }
+                write!(f, "{item}")?;
+            }
+            Ok(())
+        }
+        match self {
+            Self::Null => f.write_str("NULL"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::UInt64(value) => write!(f, "{value}"),
+            Self::Int64(value) => write!(f, "{value}"),
+            Self::Float64(value) => crate::text::write_float64(f, *value),
+            Self::String(bytes) => crate::data_type::write_quoted(f, &String::from_utf8_lossy(bytes)),
+            Self::Array(items) => {
+                f.write_str("[")?;
+                list(f, items.iter())?;
+                f.write_str("]")
+            }
+            Self::Tuple(items) => {
+                f.write_str("(")?;
+                list(f, items.iter())?;
+                f.write_str(if items.len() == 1 { ",)" } else { ")" })
+            }
+            Self::Map(entries) => {
+                f.write_str("map(")?;
+                list(f, entries.iter().flat_map(|(key, value)| [key, value]))?;
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::UInt64(value)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Int64(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::string(value)
+    }
+}
