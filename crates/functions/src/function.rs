@@ -1,0 +1,100 @@
+//! What a scalar function is: resolved once per query against argument types, then executed block by block.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Result, Value};
+
+/// What is known of an argument when a query is planned.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// Its type.
+    pub data_type: DataType,
+    /// Its value where it is a constant: some functions' types depend on it (`toFixedString(s, 16)`, `CAST(x, 'Date')`).
+    pub constant: Option<Value>,
+}
+
+impl Argument {
+    /// An argument that differs by row.
+    pub fn of(data_type: DataType) -> Self {
+        Self { data_type, constant: None }
+    }
+}
+
+/// What a function may know of the query that it runs in.
+#[derive(Clone, Debug)]
+pub struct FunctionContext {
+    /// The session's time zone: for types that name none.
+    pub time_zone: Arc<str>,
+    /// When the query began, in nanoseconds since the epoch: `now()` is one value through a query.
+    pub query_start_ns: i64,
+    /// `currentDatabase()`.
+    pub current_database: Arc<str>,
+    /// `currentUser()`.
+    pub current_user: Arc<str>,
+    /// `queryID()`.
+    pub query_id: Arc<str>,
+    /// `hostName()`.
+    pub host_name: Arc<str>,
+    /// `version()`.
+    pub server_version: Arc<str>,
+    /// Seconds since the server began, `uptime()`.
+    pub uptime_seconds: u32,
+    /// Whether `CAST` keeps `Nullable` of its argument (`cast_keep_nullable`).
+    pub cast_keep_nullable: bool,
+}
+
+/// A scalar function by name, before its argument types are known.
+pub trait ScalarFunction: Send + Sync {
+    /// ClickHouse's name.
+    fn name(&self) -> &'static str;
+
+    /// Chooses types and implementation for these arguments.
+    ///
+    /// The arguments come without `Nullable` and `LowCardinality` where [`defaults`](Self::defaults) says that the registry
+    /// takes care of them.
+    ///
+    /// # Errors
+    /// `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT` and the function's own.
+    fn resolve(&self, arguments: &[Argument], context: &FunctionContext) -> Result<Arc<dyn BoundFunction>>;
+
+    /// Which kinds of argument the registry handles for this function.
+    fn defaults(&self) -> Defaults {
+        Defaults::default()
+    }
+}
+
+/// What the registry does around a function, so that most functions see plain columns only.
+#[derive(Clone, Copy, Debug)]
+pub struct Defaults {
+    /// A NULL in any argument makes a NULL result; the function sees the values without validity.
+    pub nulls: bool,
+    /// `LowCardinality` arguments: with one such argument and constants beside it the function runs over the dictionary alone and the
+    /// result is `LowCardinality` again where the type allows; otherwise they are expanded first.
+    pub low_cardinality: bool,
+    /// Only constant arguments make a constant result, by running on one row.
+    pub constants: bool,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self { nulls: true, low_cardinality: true, constants: true }
+    }
+}
+
+/// A function with its types settled.
+pub trait BoundFunction: Send + Sync + Debug {
+    /// The type of the result.
+    fn return_type(&self) -> &DataType;
+
+    /// The results of `rows` rows. Arguments have `rows` rows each; any may be a constant.
+    ///
+    /// # Errors
+    /// The function's own, for values that it refuses (`ILLEGAL_DIVISION`, `CANNOT_PARSE_TEXT`, …).
+    fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column>;
+
+    /// Whether equal arguments make equal results within one query: `rand()` does not.
+    fn is_deterministic(&self) -> bool {
+        true
+    }
+}

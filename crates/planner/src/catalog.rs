@@ -1,0 +1,88 @@
+//! What the planner needs to know of databases and tables. `storage` implements it; the engine gets its tables back from the
+//! plan by [`TableMetadata::as_any`].
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use squall_sql::ast;
+use squall_types::{DataType, Result, Value};
+
+/// A column as a table declares it.
+#[derive(Clone, Debug)]
+pub struct ColumnDescription {
+    /// The name.
+    pub name: Arc<str>,
+    /// The type.
+    pub data_type: DataType,
+    /// The default's kind and expression, where it has one.
+    pub default: Option<ColumnDefault>,
+    /// The comment, empty where there is none.
+    pub comment: Arc<str>,
+}
+
+/// How a column gets values that an INSERT does not give.
+#[derive(Clone, Debug)]
+pub struct ColumnDefault {
+    /// `DEFAULT`, `MATERIALIZED`, `ALIAS` or `EPHEMERAL`.
+    pub kind: DefaultKind,
+    /// The expression in SQL.
+    pub expression: Arc<str>,
+}
+
+/// The kinds of default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum DefaultKind {
+    Default,
+    Materialized,
+    Alias,
+    Ephemeral,
+}
+
+/// A table at one moment, as far as planning goes. The moment matters: a table that is changed or dropped while a query runs
+/// keeps this face for that query.
+pub trait TableMetadata: Send + Sync + Debug {
+    /// The database's name.
+    fn database(&self) -> &str;
+    /// The table's name.
+    fn name(&self) -> &str;
+    /// The engine's name, `MergeTree`, `Memory`, `SystemNumbers`, ….
+    fn engine(&self) -> &str;
+    /// The columns, in order.
+    fn columns(&self) -> &[ColumnDescription];
+    /// Positions of the columns of the sorting key, where it consists of plain columns; empty for no key.
+    fn sorting_key(&self) -> &[usize] {
+        &[]
+    }
+    /// The number of rows, where it is known without reading.
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+    /// The smallest and largest value of a column over all rows, where known without reading; never NULL.
+    fn column_range(&self, _column: usize) -> Option<(Value, Value)> {
+        None
+    }
+    /// The implementation, for the engine to downcast.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Where names of tables are looked up.
+pub trait Catalog: Send + Sync {
+    /// The table of a database (`None`: the session's current one).
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`.
+    fn table(&self, database: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>>;
+
+    /// The definition of a view of this name, if there is one; it is planned in the view's place.
+    fn view(&self, _database: Option<&str>, _table: &str) -> Option<Arc<ast::Query>> {
+        None
+    }
+
+    /// The table that a table function with constant arguments makes: `numbers(10)`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_FUNCTION`, `BAD_ARGUMENTS`.
+    fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>>;
+}

@@ -1,0 +1,168 @@
+//! The logical plan: a tree of relational steps, names resolved and types settled. The engine turns it into pipelines; optimizer
+//! rules rewrite it. Every step's output columns are its [`Plan::schema`]; expressions refer to the input's columns by position.
+
+use std::sync::Arc;
+
+use squall_functions::AggregateFunction;
+use squall_types::{Block, Schema};
+
+use crate::catalog::TableMetadata;
+use crate::expression::Expression;
+
+/// A step and the steps below it.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// Rows of a table.
+    Scan(Scan),
+    /// Rows that are part of the query: `SELECT 1` is one row without columns.
+    Values {
+        /// The columns.
+        schema: Arc<Schema>,
+        /// The rows.
+        blocks: Vec<Block>,
+    },
+    /// The rows for which `predicate` (`UInt8`, `Bool`, or Nullable of them) is neither 0 nor NULL.
+    Filter {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The condition.
+        predicate: Expression,
+    },
+    /// One output column per expression.
+    Project {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The output columns.
+        expressions: Vec<Expression>,
+        /// Their names and types.
+        schema: Arc<Schema>,
+    },
+    /// One row per distinct combination of keys: the keys, then the aggregates' results.
+    Aggregate(Aggregate),
+    /// All rows in order.
+    Sort {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The order.
+        keys: Vec<SortKey>,
+        /// Only so many first rows are wanted by the steps above.
+        limit: Option<u64>,
+    },
+    /// Rows `offset..offset + limit`.
+    Limit {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Rows to pass over.
+        offset: u64,
+        /// Rows to let through; `None` is all.
+        limit: Option<u64>,
+        /// `WITH TIES`: also the rows that follow and equal the last by these keys (of the sort below).
+        ties: Option<Vec<SortKey>>,
+    },
+    /// Of the rows with equal `keys`, rows `offset..offset + limit`.
+    LimitBy {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// Rows of each group to pass over.
+        offset: u64,
+        /// Rows of each group to let through.
+        limit: u64,
+        /// What makes a group.
+        keys: Vec<Expression>,
+    },
+    /// Each distinct row once; the first that comes.
+    Distinct {
+        /// Where rows come from.
+        input: Box<Plan>,
+    },
+    /// The rows of all inputs, whose schemas have equal types.
+    Union {
+        /// Where rows come from.
+        inputs: Vec<Plan>,
+        /// The columns.
+        schema: Arc<Schema>,
+    },
+    /// One row per item of the arrays, which advance together (`ARRAY JOIN`).
+    ArrayJoin {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The arrays; each becomes one output column after the input's.
+        arrays: Vec<Expression>,
+        /// Whether rows of empty arrays stay, once, with default items.
+        is_left: bool,
+        /// The input's columns, then one per array.
+        schema: Arc<Schema>,
+    },
+}
+
+/// The rows of a table.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    /// The table.
+    pub table: Arc<dyn TableMetadata>,
+    /// Positions of the table's columns that are read, in output order. May be empty: only the number of rows matters.
+    pub columns: Vec<usize>,
+    /// The columns read.
+    pub schema: Arc<Schema>,
+    /// A condition over the columns read that the scan applies: parts and granules that cannot hold a match are passed over, and
+    /// the remaining rows are filtered.
+    pub predicate: Option<Expression>,
+    /// How many first rows suffice, where no step above needs more.
+    pub limit: Option<u64>,
+}
+
+/// Grouping and aggregation.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// Where rows come from.
+    pub input: Box<Plan>,
+    /// What makes a group; empty: one group, that exists even without rows.
+    pub keys: Vec<Expression>,
+    /// The aggregates.
+    pub aggregates: Vec<AggregateCall>,
+    /// The keys' columns, then the aggregates'.
+    pub schema: Arc<Schema>,
+    /// `WITH TOTALS`: the aggregates over all rows besides, as an extra row with default keys.
+    pub with_totals: bool,
+}
+
+/// One aggregate of an aggregation.
+#[derive(Clone, Debug)]
+pub struct AggregateCall {
+    /// The name as written in results, for EXPLAIN.
+    pub name: Arc<str>,
+    /// The function with its types settled.
+    pub function: Arc<dyn AggregateFunction>,
+    /// Its arguments over the input; none where the function needs none.
+    pub arguments: Vec<Expression>,
+}
+
+/// One key of an order.
+#[derive(Clone, Debug)]
+pub struct SortKey {
+    /// What is compared.
+    pub expression: Expression,
+    /// Largest first.
+    pub descending: bool,
+    /// NULL and NaN before every value, whichever the direction.
+    pub nulls_first: bool,
+}
+
+impl Plan {
+    /// The columns that the step puts out.
+    pub fn schema(&self) -> &Arc<Schema> {
+        match self {
+            Self::Scan(scan) => &scan.schema,
+            Self::Aggregate(aggregate) => &aggregate.schema,
+            Self::Values { schema, .. }
+            | Self::Project { schema, .. }
+            | Self::Union { schema, .. }
+            | Self::ArrayJoin { schema, .. } => schema,
+            Self::Filter { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. }
+            | Self::LimitBy { input, .. }
+            | Self::Distinct { input } => input.schema(),
+        }
+    }
+}
