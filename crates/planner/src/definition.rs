@@ -1,0 +1,38 @@
+//! A table as `CREATE TABLE` defines it, typed: what the planner makes of the statement and `storage` keeps.
+
+use std::sync::Arc;
+
+use squall_types::Value;
+
+use crate::catalog::ColumnDescription;
+use crate::expression::Expression;
+
+/// A table's definition.
+#[derive(Clone, Debug)]
+pub struct TableDefinition {
+    /// The columns, in order.
+    pub columns: Vec<ColumnDescription>,
+    /// The engine's name, `MergeTree` or `Memory`; `storage` refuses what it does not have (`UNKNOWN_STORAGE`).
+    pub engine: Arc<str>,
+    /// The engine's arguments.
+    pub engine_arguments: Vec<Value>,
+    /// `ORDER BY`: one entry per key, over the table's columns by position.
+    pub sorting_key: Vec<KeyExpression>,
+    /// `PRIMARY KEY` where it is given: a prefix of the sorting key.
+    pub primary_key: Option<Vec<KeyExpression>>,
+    /// `PARTITION BY`.
+    pub partition_key: Vec<KeyExpression>,
+    /// `SETTINGS`, as text.
+    pub settings: Vec<(Arc<str>, Arc<str>)>,
+    /// `COMMENT`.
+    pub comment: Arc<str>,
+}
+
+/// One expression of a key: its text to keep and show, and what it computes.
+#[derive(Clone, Debug)]
+pub struct KeyExpression {
+    /// The expression in SQL.
+    pub sql: Arc<str>,
+    /// The same over the table's columns by position.
+    pub expression: Expression,
+}

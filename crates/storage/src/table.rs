@@ -1,0 +1,153 @@
+//! A table as the engine sees it: something that hands out morsels of rows and takes blocks in. Every kind of table implements
+//! [`Table`]: parts on disk, blocks in memory, generated numbers, the server's system tables.
+
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::task::Waker;
+
+use squall_planner::{ColumnDescription, Expression, TableMetadata};
+use squall_types::{Block, Error, ErrorCode, Result, Schema, Value};
+
+/// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
+/// merged or dropped meanwhile.
+pub trait Table: TableMetadata {
+    /// Begins to read. Cheap: prunes parts and granules by the predicate, reads no data.
+    ///
+    /// # Errors
+    /// Where the table cannot be read.
+    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>>;
+
+    /// Begins an INSERT.
+    ///
+    /// # Errors
+    /// `NOT_IMPLEMENTED` for tables that take no rows.
+    fn insert(&self) -> Result<Arc<dyn Insertion>> {
+        Err(Error::new(
+            ErrorCode::NOT_IMPLEMENTED,
+            format!("Method write is not supported by storage {}", self.engine()),
+        ))
+    }
+}
+
+/// What a query wants of a table.
+#[derive(Clone, Debug)]
+pub struct ScanRequest {
+    /// Positions of the table's columns, in the order of the blocks' columns. May be empty: blocks then only count rows.
+    pub columns: Vec<usize>,
+    /// Names and types of these columns.
+    pub schema: Arc<Schema>,
+    /// A condition over these columns. The scan may leave out parts and granules that cannot hold a match; rows that it does hand
+    /// out may or may not match.
+    pub predicate: Option<Expression>,
+    /// So many first rows suffice (of any, after no filter).
+    pub limit: Option<u64>,
+}
+
+/// A read under way. Any number of threads claim and read at once.
+pub trait TableScan: Send + Sync {
+    /// Rows that the scan will hand out at most, where known: after pruning, for progress and for the number of threads.
+    fn rows_total(&self) -> Option<u64>;
+
+    /// Claims the next morsel of about `rows` rows. Lock-free where the table allows. `Pending` where the next rows are being
+    /// fetched from disk: nothing is claimed, and `waker` is woken once it is worth asking again.
+    fn claim(&self, rows: u64, waker: &Waker) -> Claim;
+
+    /// Reads a claimed morsel and gives its rows to `consume`, in blocks whose columns share the table's memory where they can.
+    /// `Break` ends the reading early.
+    ///
+    /// # Errors
+    /// Where data cannot be read (`CORRUPTED_DATA`, `CANNOT_READ_ALL_DATA`, …), and the errors of `consume`.
+    fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()>;
+}
+
+/// What a claim gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// Rows to read.
+    Morsel(Morsel),
+    /// Nothing yet; the waker will be woken.
+    Pending,
+    /// Nothing any more.
+    Finished,
+}
+
+/// A piece of a scan: `rows` rows from `first`. What `first` counts is the scan's own business.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Morsel {
+    /// The first row, in the scan's own numbering.
+    pub first: u64,
+    /// The number of rows.
+    pub rows: u64,
+}
+
+/// An INSERT under way: any number of writers on any threads, then one commit for all.
+pub trait Insertion: Send + Sync {
+    /// A writer for one thread.
+    ///
+    /// # Errors
+    /// Where the table can take no more rows.
+    fn writer(&self) -> Result<Box<dyn InsertWriter>>;
+
+    /// Makes the rows of all writers' finished parts visible and durable at once. Without a commit nothing of the INSERT remains.
+    ///
+    /// # Errors
+    /// Where the commit is not known to be durable (`NOT_ENOUGH_SPACE`, `UNKNOWN_STATUS_OF_INSERT`, …): then it is not acknowledged.
+    fn commit(&self) -> Result<()>;
+}
+
+/// Takes the rows of an INSERT on one thread. Columns are all of the table's stored columns, in order.
+pub trait InsertWriter: Send {
+    /// Takes a block. May sort, encode and write a part when enough rows have come: CPU work, to be called on a worker.
+    ///
+    /// # Errors
+    /// Where the rows cannot be stored.
+    fn write(&mut self, block: Block) -> Result<()>;
+
+    /// Writes what is left, so that the insertion's commit includes it.
+    ///
+    /// # Errors
+    /// Where the rows cannot be stored.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// A table inside a plan: the planner sees [`TableMetadata`], the engine finds the [`Table`] again by downcasting to this.
+#[derive(Clone, Debug)]
+pub struct TableHandle(pub Arc<dyn Table>);
+
+impl TableHandle {
+    /// The table of a plan's scan.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where the metadata is not storage's.
+    pub fn of(metadata: &dyn TableMetadata) -> Result<&Self> {
+        metadata.as_any().downcast_ref().ok_or_else(|| Error::logical("a table that storage does not know"))
+    }
+}
+
+impl TableMetadata for TableHandle {
+    fn database(&self) -> &str {
+        self.0.database()
+    }
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn engine(&self) -> &str {
+        self.0.engine()
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        self.0.columns()
+    }
+    fn sorting_key(&self) -> &[usize] {
+        self.0.sorting_key()
+    }
+    fn rows(&self) -> Option<u64> {
+        self.0.rows()
+    }
+    fn column_range(&self, column: usize) -> Option<(Value, Value)> {
+        self.0.column_range(column)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
