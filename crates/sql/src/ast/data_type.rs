@@ -1,6 +1,6 @@
 //! Data types as written: a name and its arguments. What they mean is `squall-types`' business.
 
-use super::{Expression, Literal, Span};
+use super::{Literal, Span};
 
 /// `Name` or `Name(arguments)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub struct DataType {
 /// One argument of a type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DataTypeArgument {
-    /// `Array(UInt8)`.
+    /// `Array(UInt8)`; also the function of `AggregateFunction(quantiles(0.5, 0.9), UInt8)`, whose arguments are literals.
     Type(DataType),
     /// `Tuple(a UInt8)`, `Nested(a UInt8)`, `JSON(a.b UInt8)`.
     Named {
@@ -34,8 +34,6 @@ pub enum DataTypeArgument {
     },
     /// `FixedString(16)`, `DateTime('UTC')`.
     Literal(Literal),
-    /// `AggregateFunction(quantiles(0.5, 0.9), …)`: a function with its parameters.
-    Function(Expression),
     /// `JSON(max_dynamic_paths = 8)`, `Dynamic(max_types = 8)`.
     Parameter {
         /// The parameter's name.

@@ -1,8 +1,7 @@
 //! Expressions. Operators are functions under ClickHouse's names (`a + b` is `plus(a, b)`, `a::UInt8` is
 //! `CAST(a, 'UInt8')`, `x -> x + 1` is a lambda), so whoever resolves names meets one kind of call.
 
-use super::{Identifier, Literal, OrderBy, Query, Span};
-use std::hash::{Hash, Hasher};
+use super::{Identifier, Literal, OrderBy, Query, Span, Written};
 
 /// An expression with its optional alias.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -11,6 +10,8 @@ pub struct Expression {
     pub kind: ExpressionKind,
     /// `AS alias`. ClickHouse lets any subexpression have one.
     pub alias: Option<Box<Identifier>>,
+    /// Whether it was written in parentheses of its own.
+    pub parenthesized: Written<bool>,
     /// Where it stands, without the alias.
     pub span: Span,
 }
@@ -26,7 +27,8 @@ pub enum ExpressionKind {
     Function(Box<Function>),
     /// `x -> body`, `(x, y) -> body`.
     Lambda(Box<Lambda>),
-    /// `(SELECT …)`, also the operand of `IN` and the argument of `exists`.
+    /// `(SELECT …)`, also the operand of `IN` and the argument of `exists`. `= ANY (SELECT …)` is `in(…)`, `> ALL (SELECT …)` is
+    /// `greater(…, (SELECT max(*) FROM (SELECT …)))`, and so on.
     Subquery(Box<Query>),
     /// `{name:Type}`.
     Parameter(Box<QueryParameter>),
@@ -56,11 +58,11 @@ pub struct Function {
     /// The settings inside the parentheses of a table function: `s3(…, SETTINGS a = 1)`.
     pub settings: Vec<super::Setting>,
     /// How the call was written; equality ignores it.
-    pub syntax: CallSyntax,
+    pub syntax: Written<CallSyntax>,
 }
 
-/// How a call was written. It matters to the formatter alone, so equality ignores it.
-#[derive(Clone, Copy, Debug, Default)]
+/// How a call was written. It matters to the formatter alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallSyntax {
     /// `name(arguments)`.
     #[default]
@@ -69,18 +71,6 @@ pub enum CallSyntax {
     Operator,
     /// A name without parentheses, where a call without arguments may be one: engines, codecs, `CURRENT_DATE`.
     Bare,
-}
-
-impl PartialEq for CallSyntax {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for CallSyntax {}
-
-impl Hash for CallSyntax {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// What a function does with NULLs among its input rows.
@@ -231,7 +221,7 @@ pub enum FrameBound {
 impl Expression {
     /// An expression without an alias.
     pub fn new(kind: ExpressionKind, span: Span) -> Self {
-        Self { kind, alias: None, span }
+        Self { kind, alias: None, parenthesized: Written(false), span }
     }
 
     /// A literal that comes from no text.
@@ -283,7 +273,7 @@ impl Function {
             nulls: None,
             over: None,
             settings: Vec::new(),
-            syntax: CallSyntax::Call,
+            syntax: Written(CallSyntax::Call),
         }
     }
 }

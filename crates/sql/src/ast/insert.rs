@@ -37,7 +37,7 @@ pub enum InsertSource {
         format: Identifier,
         /// Offset of the first byte of inline data in the text; none when nothing
         /// follows the format's name.
-        offset: InlineData,
+        offset: Written<Option<usize>>,
     },
     /// `FROM INFILE 'path' [COMPRESSION '…'] [FORMAT name]`.
     Infile {
@@ -50,25 +50,6 @@ pub enum InsertSource {
     },
     /// `WATCH …`.
     Watch(Box<super::Watch>),
-}
-
-/// Where inline data stand in the text. Like a [`Span`], equality ignores it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct InlineData {
-    /// Offset of the first byte, if there is one.
-    pub start: Option<usize>,
-}
-
-impl PartialEq for InlineData {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for InlineData {}
-
-impl std::hash::Hash for InlineData {
-    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 /// `DELETE FROM table [ON CLUSTER c] [IN PARTITION p] WHERE …`.

@@ -1,4 +1,5 @@
-//! Constants as the parser understands them, before any type is known. Numbers beyond 64 bits keep their text.
+//! Constants as the parser understands them, before any type is known. A number before `::` is kept as text: `1.10::Decimal(3, 2)`
+//! is `CAST('1.10', 'Decimal(3, 2)')`.
 
 use std::hash::{Hash, Hasher};
 
@@ -31,9 +32,7 @@ pub enum Literal {
     UInt64(u64),
     /// A negative whole number from −2⁶³.
     Int64(i64),
-    /// A whole number that needs more than 64 bits, as its decimal text with the sign.
-    BigInteger(String),
-    /// A number with a point or an exponent, `inf`, `nan`.
+    /// A number with a point or an exponent, one beyond 64 bits, `inf`, `nan`.
     Float64(Float),
     /// A string: bytes, because `'\xff'` is one.
     String(Vec<u8>),

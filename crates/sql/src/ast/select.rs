@@ -21,8 +21,6 @@ pub enum QueryBody {
     Select(Box<Select>),
     /// `UNION`, `EXCEPT` or `INTERSECT` of two or more.
     SetOperation(Box<SetOperation>),
-    /// `EXPLAIN …` as a table: `SELECT * FROM (EXPLAIN …)`.
-    Explain(Box<super::Explain>),
 }
 
 /// Operands combined from left to right by one operator. `INTERSECT` binds tighter than the others.
@@ -67,8 +65,8 @@ pub struct Select {
     pub with: Vec<WithItem>,
     /// `WITH RECURSIVE`.
     pub recursive: bool,
-    /// `DISTINCT` or `DISTINCT ON`.
-    pub distinct: Distinct,
+    /// `DISTINCT`. `DISTINCT ON (a)` is `LIMIT 1 BY a`.
+    pub distinct: bool,
     /// The selected expressions; never empty after parsing.
     pub projection: Vec<Expression>,
     /// `FROM` with its joins, and `ARRAY JOIN` (which may stand without a table).
@@ -117,18 +115,6 @@ pub enum WithItem {
     },
 }
 
-/// `DISTINCT`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Distinct {
-    /// All rows.
-    #[default]
-    None,
-    /// `DISTINCT`.
-    All,
-    /// `DISTINCT ON (…)`.
-    On(Vec<Expression>),
-}
-
 /// `FROM table join join …`: each step applies to the result of all before it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct From {
@@ -171,10 +157,9 @@ pub enum TableSource {
     Table(TableName),
     /// A table function.
     Function(Box<Function>),
-    /// `(SELECT …)`.
+    /// `(SELECT …)`. What ClickHouse rewrites to a subquery is one: `(t1 JOIN t2 …)` is `(SELECT * FROM t1 JOIN t2 …)`,
+    /// `(EXPLAIN …)` is `(SELECT * FROM viewExplain(…))`, `(VALUES …)` is `(SELECT * FROM SQLStandardValues(…))`.
     Subquery(Box<Query>),
-    /// `(t1 JOIN t2 …)`.
-    Joined(Box<From>),
 }
 
 /// `SAMPLE ratio [OFFSET ratio]`.

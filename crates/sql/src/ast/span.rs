@@ -1,4 +1,4 @@
-//! Where a node stands in the text. Equality and hashing ignore positions, so that two trees are equal when they say the
+//! Where a node stands in the text and how it was written. Equality and hashing ignore positions, so that two trees are equal when they say the
 //! same thing, wherever they say it.
 
 use std::hash::{Hash, Hasher};
@@ -38,5 +38,21 @@ impl PartialEq for Span {
 impl Eq for Span {}
 
 impl Hash for Span {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+/// A fact about how something was written, which the formatter needs and equality ignores.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written<T>(pub T);
+
+impl<T> PartialEq for Written<T> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Written<T> {}
+
+impl<T> Hash for Written<T> {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
