@@ -58,6 +58,11 @@ pub trait ScalarFunction: Send + Sync {
     /// `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT` and the function's own.
     fn resolve(&self, arguments: &[Argument], context: &FunctionContext) -> Result<Arc<dyn BoundFunction>>;
 
+    /// Whether the result over one `LowCardinality` argument is `LowCardinality` again, as far as the result's type allows.
+    fn keeps_low_cardinality(&self) -> bool {
+        true
+    }
+
     /// Which kinds of argument the registry handles for this function.
     fn defaults(&self) -> Defaults {
         Defaults::default()
@@ -72,7 +77,7 @@ pub struct Defaults {
     /// `LowCardinality` arguments: with one such argument and constants beside it the function runs over the dictionary alone and the
     /// result is `LowCardinality` again where the type allows; otherwise they are expanded first.
     pub low_cardinality: bool,
-    /// Only constant arguments make a constant result, by running on one row.
+    /// Only constant arguments make a constant result, by running on one row; the function gets columns of one row each.
     pub constants: bool,
 }
 

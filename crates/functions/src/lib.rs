@@ -2,7 +2,15 @@
 //! neither plans nor tables.
 
 pub mod accumulator;
+mod aggregate;
+mod defaults;
 pub mod function;
+mod names;
+pub mod registry;
+mod scalar;
 
 pub use accumulator::{Accumulator, AggregateFunction, GroupIds};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
+pub use registry::{
+    FunctionDescription, aggregate_exists, all_functions, canonical_name, resolve_aggregate, resolve_scalar, scalar_exists,
+};

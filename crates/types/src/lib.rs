@@ -8,6 +8,7 @@ pub mod error;
 pub mod settings;
 pub mod text;
 pub mod value;
+mod wrappers;
 
 pub use block::{Block, Schema};
 pub use column::{Column, ColumnBuilder, default_value};

@@ -1,0 +1,260 @@
+//! What the registry does around every scalar function, so that most of them see plain columns only: NULLs, `LowCardinality`,
+//! constants. The order is ClickHouse's: constants outermost, then dictionaries, then NULLs.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, BooleanArray, DictionaryArray, UInt32Array};
+use arrow_buffer::NullBuffer;
+use squall_types::{Column, DataType, Result, Value};
+
+use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
+
+/// Resolves `function` for these arguments with the default handling that it asks for.
+pub(crate) fn bind(
+    function: &'static dyn ScalarFunction,
+    arguments: &[Argument],
+    context: &FunctionContext,
+) -> Result<Arc<dyn BoundFunction>> {
+    let defaults = function.defaults();
+    let mut plain: Vec<Argument> = arguments.to_vec();
+    let is_low_cardinality = |argument: &Argument| matches!(argument.data_type, DataType::LowCardinality(_));
+    let has_dictionary = defaults.low_cardinality && arguments.iter().any(is_low_cardinality);
+    if has_dictionary {
+        for argument in &mut plain {
+            argument.data_type = argument.data_type.remove_low_cardinality().clone();
+        }
+    }
+    let is_null =
+        |argument: &Argument| matches!(&argument.data_type, DataType::Nullable(inner) if **inner == DataType::Nothing);
+    if defaults.nulls && plain.iter().any(is_null) {
+        return Ok(Arc::new(OnlyNull(DataType::Nullable(Arc::new(DataType::Nothing)))));
+    }
+    if defaults.nulls && plain.iter().any(|argument| argument.data_type == DataType::Nothing) {
+        return Ok(Arc::new(OnlyNull(DataType::Nothing)));
+    }
+    let has_nullable = defaults.nulls && plain.iter().any(|argument| argument.data_type.is_nullable());
+    if has_nullable {
+        for argument in &mut plain {
+            argument.data_type = argument.data_type.remove_nullable();
+            // The function sees a value of the type even where the constant is NULL; the result is NULL whatever it makes of it.
+            if argument.constant.as_ref().is_some_and(Value::is_null) {
+                argument.constant = Some(squall_types::default_value(&argument.data_type));
+            }
+        }
+    }
+    let inner = function.resolve(&plain, context)?;
+    let mut return_type = inner.return_type().clone();
+    if has_nullable {
+        return_type = return_type.to_nullable();
+    }
+    let mut dictionary = None;
+    if has_dictionary && function.keeps_low_cardinality() && can_be_inside_low_cardinality(&return_type) {
+        let varying = || arguments.iter().enumerate().filter(|(_, argument)| argument.constant.is_none());
+        let ordinary = varying().filter(|(_, argument)| !is_low_cardinality(argument)).count();
+        if varying().count() <= 1 && ordinary == 0 {
+            return_type = DataType::LowCardinality(Arc::new(return_type));
+            dictionary = Some(varying().map(|(at, _)| at).next());
+        }
+    }
+    if !has_nullable && !has_dictionary && !defaults.constants {
+        return Ok(inner);
+    }
+    Ok(Arc::new(WithDefaults {
+        inner,
+        return_type,
+        handles_nulls: has_nullable,
+        expands_dictionaries: has_dictionary,
+        dictionary,
+        folds_constants: defaults.constants,
+        passes_nulls: defaults.nulls,
+    }))
+}
+
+/// Whether `LowCardinality(data_type)` exists without `allow_suspicious_low_cardinality_types` being asked.
+pub(crate) fn can_be_inside_low_cardinality(data_type: &DataType) -> bool {
+    let inner = match data_type {
+        DataType::Nullable(inner) => inner,
+        other => other,
+    };
+    inner.is_number()
+        || inner.is_string_or_fixed_string()
+        || matches!(
+            inner,
+            DataType::Bool
+                | DataType::Date
+                | DataType::Date32
+                | DataType::DateTime(_)
+                | DataType::UUID
+                | DataType::IPv4
+                | DataType::IPv6
+                | DataType::Interval(_)
+        )
+}
+
+/// A function of which some argument is the literal NULL (or of the type `Nothing`).
+#[derive(Debug)]
+struct OnlyNull(DataType);
+
+impl BoundFunction for OnlyNull {
+    fn return_type(&self) -> &DataType {
+        &self.0
+    }
+
+    fn execute(&self, _arguments: &[Column], rows: usize) -> Result<Column> {
+        Column::constant(self.0.clone(), &Value::Null, rows)
+    }
+}
+
+#[derive(Debug)]
+struct WithDefaults {
+    inner: Arc<dyn BoundFunction>,
+    return_type: DataType,
+    /// Some argument is nullable: take the validity off before and put it on afterwards.
+    handles_nulls: bool,
+    /// Some argument is `LowCardinality`: the function itself gets it without.
+    expands_dictionaries: bool,
+    /// The result is `LowCardinality`; inside, the only argument that is no constant, if there is one.
+    dictionary: Option<Option<usize>>,
+    folds_constants: bool,
+    /// A NULL in makes a NULL out, so that dictionaries can be mapped without their NULL.
+    passes_nulls: bool,
+}
+
+impl BoundFunction for WithDefaults {
+    fn return_type(&self) -> &DataType {
+        &self.return_type
+    }
+
+    fn is_deterministic(&self) -> bool {
+        self.inner.is_deterministic()
+    }
+
+    fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        if self.folds_constants && !arguments.is_empty() && arguments.iter().all(Column::is_constant) {
+            let one =
+                arguments.iter().map(|argument| argument.slice(0, 1).materialize()).collect::<Result<Vec<_>>>()?;
+            let result = self.on_dictionaries(&one, 1)?.materialize()?;
+            return Ok(Column::repeat(&result, rows));
+        }
+        self.on_dictionaries(arguments, rows)
+    }
+}
+
+impl WithDefaults {
+    fn on_dictionaries(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        if !self.expands_dictionaries {
+            return self.on_nulls(arguments, rows);
+        }
+        if let Some(Some(at)) = self.dictionary
+            && let Some(argument) = arguments.get(at)
+            && !argument.is_constant()
+            && (self.passes_nulls || argument.nulls().is_none())
+        {
+            return self.on_dictionary(arguments, at, argument);
+        }
+        let expanded = arguments.iter().map(Column::without_low_cardinality).collect::<Result<Vec<_>>>()?;
+        let result = self.on_nulls(&expanded, rows)?;
+        if self.dictionary.is_some() { result.into_low_cardinality() } else { Ok(result) }
+    }
+
+    /// Runs over the dictionary of one argument; the other arguments are constants.
+    fn on_dictionary(&self, arguments: &[Column], at: usize, argument: &Column) -> Result<Column> {
+        let (keys, values) = used_entries(argument.array().as_dictionary::<UInt32Type>())?;
+        let inner_type = argument.data_type().remove_low_cardinality().clone();
+        let entries = values.len();
+        let on_entries: Vec<Column> = arguments
+            .iter()
+            .enumerate()
+            .map(|(position, other)| {
+                if position == at {
+                    Ok(Column::new(inner_type.clone(), values.clone()))
+                } else {
+                    other.slice(0, entries).without_low_cardinality()
+                }
+            })
+            .collect::<Result<_>>()?;
+        let result = self.on_nulls(&on_entries, entries)?.materialize()?;
+        let keys = match result.nulls() {
+            None => keys,
+            Some(nulls) => keys.iter().map(|key| key.filter(|key| nulls.is_valid(*key as usize))).collect(),
+        };
+        let array = DictionaryArray::try_new(keys, result.without_nulls()?.array().clone())?;
+        Ok(Column::new(self.return_type.clone(), Arc::new(array)))
+    }
+
+    fn on_nulls(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        if !self.handles_nulls {
+            return self.inner.execute(arguments, rows);
+        }
+        let mut nulls: Option<NullBuffer> = None;
+        for argument in arguments.iter().filter(|argument| argument.data_type().is_nullable()) {
+            let Some(found) = argument.nulls() else { continue };
+            if argument.is_constant() {
+                return Column::constant(self.inner.return_type().to_nullable(), &Value::Null, rows)
+                    .or_else(|_| Column::default_values(self.inner.return_type().to_nullable(), rows));
+            }
+            nulls = NullBuffer::union(nulls.as_ref(), Some(found));
+        }
+        let plain = arguments.iter().map(Column::without_nulls).collect::<Result<Vec<_>>>()?;
+        let Some(nulls) = nulls else {
+            return self.inner.execute(&plain, rows)?.to_nullable(None);
+        };
+        // What lies under a NULL may be anything. A function that refuses it runs again over the other rows alone.
+        let result = match self.inner.execute(&plain, rows) {
+            Ok(result) => result,
+            Err(_) => {
+                let mask = BooleanArray::new(nulls.inner().clone(), None);
+                let valid_rows = rows - nulls.null_count();
+                let valid =
+                    plain.iter().map(|argument| argument.filter(&mask, valid_rows)).collect::<Result<Vec<_>>>()?;
+                let result = self.inner.execute(&valid, valid_rows)?.materialize()?;
+                let mut next = 0u32;
+                let positions: UInt32Array = nulls
+                    .iter()
+                    .map(|is_valid| {
+                        is_valid.then(|| {
+                            next += 1;
+                            next - 1
+                        })
+                    })
+                    .collect();
+                result.take(&positions)?
+            }
+        };
+        if !result.data_type().is_nullable() && !result.data_type().can_be_inside_nullable() {
+            return Ok(result);
+        }
+        let result = result.materialize()?;
+        let nulls = NullBuffer::union(result.nulls(), Some(&nulls));
+        result.to_nullable(nulls)
+    }
+}
+
+/// The keys and values of a dictionary without the values that no row uses: a function must not see those (it may refuse them).
+fn used_entries(dictionary: &DictionaryArray<UInt32Type>) -> Result<(UInt32Array, arrow_array::ArrayRef)> {
+    let values = dictionary.values();
+    let keys = dictionary.keys();
+    let mut is_used = vec![false; values.len()];
+    for key in keys.iter().flatten() {
+        if let Some(used) = is_used.get_mut(key as usize) {
+            *used = true;
+        }
+    }
+    if is_used.iter().all(|used| *used) {
+        return Ok((keys.clone(), values.clone()));
+    }
+    let mut next = 0u32;
+    let renumbered: Vec<u32> = is_used
+        .iter()
+        .map(|used| {
+            let number = next;
+            next += u32::from(*used);
+            number
+        })
+        .collect();
+    let values = arrow_select::filter::filter(&**values, &BooleanArray::from(is_used))?;
+    let keys = keys.iter().map(|key| key.and_then(|key| renumbered.get(key as usize).copied())).collect();
+    Ok((keys, values))
+}

@@ -1,0 +1,203 @@
+//! Functions by name. Every module under `scalar` contributes a list; names, aliases and hints for misspelt names are settled
+//! here, and so is the default handling of NULLs, dictionaries and constants around each function.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use crate::accumulator::AggregateFunction;
+use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
+use crate::{aggregate, defaults, names, scalar};
+
+/// The scalar function `name` for these arguments, with ClickHouse's default handling of `Nullable`, `LowCardinality` and
+/// constants around it.
+///
+/// # Errors
+/// `UNKNOWN_FUNCTION` with hints, and whatever the function says of its arguments.
+pub fn resolve_scalar(name: &str, arguments: &[Argument], context: &FunctionContext) -> Result<Arc<dyn BoundFunction>> {
+    let function = scalar(name).ok_or_else(|| unknown_function(name))?;
+    defaults::bind(function, arguments, context)
+}
+
+/// Whether there is a scalar function of this name, an alias, or a name in another case where ClickHouse ignores case.
+pub fn scalar_exists(name: &str) -> bool {
+    scalar(name).is_some()
+}
+
+/// The aggregate function `name`, with combinators, for these parameters and arguments.
+///
+/// # Errors
+/// `UNKNOWN_AGGREGATE_FUNCTION`, and whatever the function says of its parameters and arguments.
+pub fn resolve_aggregate(
+    name: &str,
+    parameters: &[Value],
+    arguments: &[DataType],
+) -> Result<Arc<dyn AggregateFunction>> {
+    aggregate::resolve(name, parameters, arguments)
+}
+
+/// Whether there is an aggregate function of this name, with combinators and aliases.
+pub fn aggregate_exists(name: &str) -> bool {
+    aggregate::exists(name)
+}
+
+/// ClickHouse's own name of a function that may be written as an alias or in another case; `None` for a name that is not a
+/// function's own, nor an alias of one that exists.
+pub fn canonical_name(name: &str) -> Option<&'static str> {
+    registry().scalars.get(own_name(name)).map(|function| function.name()).or_else(|| {
+        let own = own_name(name);
+        aggregate::NAMES.iter().copied().find(|known| *known == own)
+    })
+}
+
+/// One row of `system.functions`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FunctionDescription {
+    /// The name, own or alias.
+    pub name: &'static str,
+    /// Whether it aggregates.
+    pub is_aggregate: bool,
+    /// Whether the name is read in any case.
+    pub case_insensitive: bool,
+    /// The own name where `name` is an alias, otherwise empty.
+    pub alias_to: &'static str,
+}
+
+/// Every function and alias, ascending by name.
+pub fn all_functions() -> Vec<FunctionDescription> {
+    let own = |name: &'static str, is_aggregate| FunctionDescription {
+        name,
+        is_aggregate,
+        case_insensitive: names::CASE_INSENSITIVE.contains(&name),
+        alias_to: "",
+    };
+    let mut all: Vec<FunctionDescription> = registry().scalars.keys().map(|name| own(name, false)).collect();
+    all.extend(aggregate::NAMES.iter().map(|name| own(name, true)));
+    let of_existing: Vec<FunctionDescription> = names::ALIASES
+        .iter()
+        .filter_map(|(alias, of, case_insensitive)| {
+            let known = all.iter().find(|known| known.name == *of)?;
+            Some(FunctionDescription {
+                name: alias,
+                is_aggregate: known.is_aggregate,
+                case_insensitive: *case_insensitive,
+                alias_to: of,
+            })
+        })
+        .collect();
+    all.extend(of_existing);
+    all.sort_unstable_by_key(|function| function.name);
+    all
+}
+
+/// The own name behind an alias or another case; the name itself where there is none. Knows scalar and aggregate functions, and
+/// does not ask whether the function exists here.
+pub(crate) fn own_name(name: &str) -> &str {
+    let registry = registry();
+    if let Some(own) = registry.aliases.get(name) {
+        return own;
+    }
+    let lower = name.to_ascii_lowercase();
+    match registry.in_any_case.get(&*lower) {
+        Some(own) => own,
+        None => name,
+    }
+}
+
+struct Registry {
+    scalars: HashMap<&'static str, &'static dyn ScalarFunction>,
+    aliases: HashMap<&'static str, &'static str>,
+    /// Names that are read in any case, in lower case, with the own name.
+    in_any_case: HashMap<String, &'static str>,
+}
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let functions = scalar::MODULES.iter().copied().flatten();
+        let scalars: HashMap<_, _> = functions.map(|function| (function.name(), *function)).collect();
+        let aliases = names::ALIASES.iter().map(|(alias, own, _)| (*alias, *own)).collect();
+        let any_case = names::ALIASES.iter().filter(|(.., any_case)| *any_case).map(|(alias, own, _)| (*alias, *own));
+        let in_any_case = names::CASE_INSENSITIVE
+            .iter()
+            .map(|name| (*name, *name))
+            .chain(any_case)
+            .map(|(name, own)| (name.to_ascii_lowercase(), own))
+            .collect();
+        Registry { scalars, aliases, in_any_case }
+    })
+}
+
+fn scalar(name: &str) -> Option<&'static dyn ScalarFunction> {
+    let scalars = &registry().scalars;
+    scalars.get(name).or_else(|| scalars.get(own_name(name))).copied()
+}
+
+/// `UNKNOWN_FUNCTION` for a name, with up to two similar names. The planner adds the scope.
+pub fn unknown_function(name: &str) -> Error {
+    // Longer names are not misspelt ones, and the distance is quadratic.
+    const NAME_BYTES_MAX: usize = 100;
+    let mut message = format!("Function with name `{name}` does not exist");
+    let mistakes_max = name.len().div_ceil(3).max(1);
+    let lower = name.to_ascii_lowercase();
+    if name.len() <= NAME_BYTES_MAX {
+        let mut near: Vec<(usize, &str)> = all_functions()
+            .iter()
+            .filter(|known| known.name.len().abs_diff(name.len()) <= mistakes_max)
+            .map(|known| (edit_distance(lower.as_bytes(), known.name.to_ascii_lowercase().as_bytes()), known.name))
+            .filter(|(distance, _)| *distance < mistakes_max)
+            .collect();
+        near.sort_unstable();
+        near.truncate(2);
+        if !near.is_empty() {
+            let hints: Vec<String> = near.iter().map(|(_, known)| format!("'{known}'")).collect();
+            message += &format!(". Maybe you meant: [{}]", hints.join(","));
+        }
+    }
+    Error::new(ErrorCode::UNKNOWN_FUNCTION, message)
+}
+
+/// Levenshtein's distance.
+fn edit_distance(left: &[u8], right: &[u8]) -> usize {
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (at, from) in left.iter().enumerate() {
+        let mut diagonal = at;
+        let mut before = at + 1;
+        for (to, cell) in right.iter().zip(row.iter_mut().skip(1)) {
+            let replaced = diagonal + usize::from(from != to);
+            diagonal = *cell;
+            before = replaced.min(diagonal + 1).min(before + 1);
+            *cell = before;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = at + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(edit_distance(b"lengthh", b"length"), 1);
+        assert_eq!(edit_distance(b"kitten", b"sitting"), 3);
+        assert_eq!(edit_distance(b"", b"abc"), 3);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let count = scalar::MODULES.iter().copied().flatten().count();
+        assert_eq!(registry().scalars.len(), count);
+    }
+
+    #[test]
+    fn unknown_names_get_hints() {
+        let error = unknown_function("foo");
+        assert_eq!(error.code, ErrorCode::UNKNOWN_FUNCTION);
+        assert!(error.message.starts_with("Function with name `foo` does not exist"));
+    }
+}

@@ -1,0 +1,6 @@
+//! Scalar functions, a module per family. Each has a list `FUNCTIONS` of what it holds; the registry joins them.
+
+use crate::function::ScalarFunction;
+
+/// The lists of all modules.
+pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[];
