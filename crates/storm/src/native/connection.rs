@@ -1,0 +1,529 @@
+//! One connection: the greeting, queries and inserts, and the packets that answer them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use squall_types::{Block, Error, ErrorCode, Result, Schema};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::block::{Answer, encode_block, read_block};
+use super::compression::{compress, decompress_frame};
+use super::wire::{Input, Stop, put_string, put_varint};
+
+/// The newest revision of the protocol that this client speaks: the one that brought `elapsed` to progress packets.
+const REVISION: u64 = 54_460;
+/// The oldest one of a server that it talks to; older ones say no patch version.
+const REVISION_MIN: u64 = 54_401;
+/// Received bytes kept for one packet.
+const PACKET_BYTES_MAX: usize = 1 << 31;
+const READ_BYTES: usize = 1 << 16;
+
+/// From which revision on each thing is part of the protocol.
+mod since {
+    pub const CLIENT_WRITE_INFO: u64 = 54_420;
+    pub const SETTINGS_AS_STRINGS: u64 = 54_429;
+    pub const INTERSERVER_SECRET: u64 = 54_441;
+    pub const OPENTELEMETRY: u64 = 54_442;
+    pub const DISTRIBUTED_DEPTH: u64 = 54_448;
+    pub const INITIAL_QUERY_START_TIME: u64 = 54_449;
+    pub const PARALLEL_REPLICAS: u64 = 54_453;
+    pub const ADDENDUM: u64 = 54_458;
+    pub const PARAMETERS: u64 = 54_459;
+    pub const SERVER_QUERY_TIME: u64 = 54_460;
+}
+
+/// Packets to the server.
+mod to_server {
+    pub const HELLO: u64 = 0;
+    pub const QUERY: u64 = 1;
+    pub const DATA: u64 = 2;
+}
+
+/// Packets from the server.
+mod from_server {
+    pub const HELLO: u64 = 0;
+    pub const DATA: u64 = 1;
+    pub const EXCEPTION: u64 = 2;
+    pub const PROGRESS: u64 = 3;
+    pub const PONG: u64 = 4;
+    pub const END_OF_STREAM: u64 = 5;
+    pub const PROFILE_INFO: u64 = 6;
+    pub const TOTALS: u64 = 7;
+    pub const EXTREMES: u64 = 8;
+    pub const LOG: u64 = 10;
+    pub const TABLE_COLUMNS: u64 = 11;
+    pub const PROFILE_EVENTS: u64 = 14;
+}
+
+/// Where and as whom to connect.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// A name or address.
+    pub host: String,
+    /// The port of the native protocol.
+    pub port: u16,
+    /// The database that unqualified names mean.
+    pub database: String,
+    /// The user.
+    pub user: String,
+    /// The password in plain text.
+    pub password: String,
+    /// Speak no newer revision than this.
+    pub revision_max: u64,
+    /// How long to wait for a connection and its greeting.
+    pub connect_timeout: Duration,
+}
+
+impl Options {
+    /// The default user on a local port.
+    pub fn local(port: u16) -> Self {
+        Options {
+            host: "127.0.0.1".to_owned(),
+            port,
+            database: "default".to_owned(),
+            user: "default".to_owned(),
+            password: String::new(),
+            revision_max: REVISION,
+            connect_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Up to which stage the server processes a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stage {
+    /// Read the columns, do nothing with them.
+    FetchColumns = 0,
+    /// Up to states that another server could merge.
+    WithMergeableState = 1,
+    /// To the end.
+    #[default]
+    Complete = 2,
+}
+
+/// A query to send.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Query<'a> {
+    /// The SQL.
+    pub text: &'a str,
+    /// The query's id; empty lets the server choose.
+    pub id: &'a str,
+    /// How far to process it.
+    pub stage: Stage,
+    /// Names and values as text.
+    pub settings: &'a [(String, String)],
+}
+
+/// What a query's packets said by its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Rows and bytes read, from the progress packets.
+    pub read_rows: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Rows of the result, from the profile packet.
+    pub result_rows: u64,
+    /// Bytes of the result.
+    pub result_bytes: u64,
+}
+
+/// An open connection to a server.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    /// Received bytes; those before `start` are done with.
+    received: Vec<u8>,
+    start: usize,
+    /// Decompressed bytes of blocks; those before `plain_start` are done with.
+    plain: Vec<u8>,
+    plain_start: usize,
+    revision: u64,
+    server_name: String,
+    server_version: String,
+}
+
+impl Connection {
+    /// Connects and greets.
+    ///
+    /// # Errors
+    /// `NETWORK_ERROR` and `SOCKET_TIMEOUT` where there is no server; the server's own exception where it refuses the user.
+    pub async fn connect(options: &Options) -> Result<Self> {
+        let attempt = tokio::time::timeout(options.connect_timeout, Self::greet(options)).await;
+        attempt.unwrap_or_else(|_| {
+            let message = format!("No answer from {}:{} in {:?}", options.host, options.port, options.connect_timeout);
+            Err(Error::new(ErrorCode::SOCKET_TIMEOUT, message))
+        })
+    }
+
+    async fn greet(options: &Options) -> Result<Self> {
+        let stream = TcpStream::connect((options.host.as_str(), options.port))
+            .await
+            .map_err(|error| network(error).context(format_args!("{}:{}", options.host, options.port)))?;
+        stream.set_nodelay(true).map_err(network)?;
+        let mut connection = Connection {
+            stream,
+            received: Vec::with_capacity(READ_BYTES),
+            start: 0,
+            plain: Vec::new(),
+            plain_start: 0,
+            revision: options.revision_max.min(REVISION),
+            server_name: String::new(),
+            server_version: String::new(),
+        };
+        let mut hello = Vec::new();
+        put_varint(&mut hello, to_server::HELLO);
+        put_string(&mut hello, "ClickHouse storm");
+        put_varint(&mut hello, version(env!("CARGO_PKG_VERSION_MAJOR")));
+        put_varint(&mut hello, version(env!("CARGO_PKG_VERSION_MINOR")));
+        put_varint(&mut hello, connection.revision);
+        put_string(&mut hello, &options.database);
+        put_string(&mut hello, &options.user);
+        put_string(&mut hello, &options.password);
+        connection.send(&hello).await?;
+        match connection.parse(|input, _| input.varint()).await? {
+            from_server::HELLO => {}
+            from_server::EXCEPTION => return Err(connection.parse(|input, _| exception(input)).await?),
+            other => return Err(unexpected(other)),
+        }
+        let (name, version, revision) = connection
+            .parse(|input, revision| {
+                let (name, major, minor) = (input.string()?, input.varint()?, input.varint()?);
+                let revision = revision.min(input.varint()?);
+                // The time zone, the display name.
+                input.bytes()?;
+                input.bytes()?;
+                let patch = input.varint()?;
+                Ok((name, format!("{major}.{minor}.{patch}"), revision))
+            })
+            .await?;
+        if revision < REVISION_MIN {
+            let message = format!("The server speaks revision {revision} of the protocol, older than {REVISION_MIN}");
+            return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
+        }
+        connection.revision = revision;
+        connection.server_name = name;
+        connection.server_version = version;
+        if revision >= since::ADDENDUM {
+            // No quota key.
+            connection.send(&[0]).await?;
+        }
+        Ok(connection)
+    }
+
+    /// What the server calls itself.
+    pub fn server_name(&self) -> &str {
+        &self.server_name
+    }
+
+    /// The server's version: major, minor and patch.
+    pub fn server_version(&self) -> &str {
+        &self.server_version
+    }
+
+    /// Runs a query to its end; its result is counted, not kept.
+    ///
+    /// # Errors
+    /// The server's exception; then the connection can be used again. `NETWORK_ERROR` and errors of the protocol; then it cannot.
+    pub async fn execute(&mut self, query: &Query<'_>) -> Result<Summary> {
+        self.send_query(query).await?;
+        self.follow(None).await
+    }
+
+    /// Runs a query to its end and returns its first rows.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`].
+    pub async fn ask(&mut self, text: &str) -> Result<Answer> {
+        self.send_query(&Query { text, ..Query::default() }).await?;
+        let mut answer = Answer::default();
+        self.follow(Some(&mut answer)).await?;
+        Ok(answer)
+    }
+
+    /// Begins an `INSERT INTO … VALUES`-less insert (`INSERT INTO t FORMAT Native`): the server then waits for blocks.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`].
+    pub async fn begin_insert(&mut self, query: &Query<'_>) -> Result<()> {
+        self.send_query(query).await?;
+        // The server describes the columns by an empty block.
+        loop {
+            match self.parse(|input, _| input.varint()).await? {
+                from_server::DATA => {
+                    self.receive_block(true, None).await?;
+                    return Ok(());
+                }
+                from_server::END_OF_STREAM => {
+                    return Err(Error::new(ErrorCode::INCORRECT_QUERY, "The server did not ask for the data of an INSERT"));
+                }
+                packet => self.receive_side_packet(packet, &mut Summary::default()).await?,
+            }
+        }
+    }
+
+    /// A block as [`Connection::send_encoded`] takes it: it can be made on any thread, and sent to any server with which this
+    /// `revision` was agreed on.
+    ///
+    /// # Errors
+    /// As [`encode_block`].
+    pub fn encode(block: &Block, revision: u64) -> Result<Vec<u8>> {
+        let mut plain = Vec::new();
+        encode_block(block, revision, &mut plain)?;
+        let mut packet = Vec::with_capacity(plain.len() / 2);
+        put_varint(&mut packet, to_server::DATA);
+        put_string(&mut packet, "");
+        compress(&plain, &mut packet);
+        Ok(packet)
+    }
+
+    /// The revision agreed on.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Sends a block that [`Connection::encode`] made.
+    ///
+    /// # Errors
+    /// The exception with which the server ended the insert; `NETWORK_ERROR`.
+    pub async fn send_encoded(&mut self, packet: &[u8]) -> Result<()> {
+        if let Err(error) = self.send(packet).await {
+            // A server that refuses the data says why before it hangs up.
+            return Err(match self.follow(None).await {
+                Err(reason) if reason.code != ErrorCode::NETWORK_ERROR => reason,
+                _ => error,
+            });
+        }
+        Ok(())
+    }
+
+    /// Ends an insert and waits until the server has acknowledged it.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`].
+    pub async fn finish_insert(&mut self) -> Result<Summary> {
+        let end = Self::encode(&no_rows(), self.revision)?;
+        self.send_encoded(&end).await?;
+        self.follow(None).await
+    }
+
+    async fn send_query(&mut self, query: &Query<'_>) -> Result<()> {
+        let revision = self.revision;
+        let mut out = Vec::with_capacity(query.text.len() + 256);
+        put_varint(&mut out, to_server::QUERY);
+        put_string(&mut out, query.id);
+        client_info(revision, &mut out);
+        for (name, value) in query.settings {
+            put_string(&mut out, name);
+            if revision >= since::SETTINGS_AS_STRINGS {
+                out.push(0);
+                put_string(&mut out, value);
+            } else {
+                // Old servers know each setting's binary form: numbers are numbers, the rest is text.
+                match value.parse() {
+                    Ok(number) => put_varint(&mut out, number),
+                    Err(_) => put_string(&mut out, value),
+                }
+            }
+        }
+        put_string(&mut out, "");
+        if revision >= since::INTERSERVER_SECRET {
+            put_string(&mut out, "");
+        }
+        put_varint(&mut out, query.stage as u64);
+        // Blocks are compressed, both ways.
+        put_varint(&mut out, 1);
+        put_string(&mut out, query.text);
+        if revision >= since::PARAMETERS {
+            put_string(&mut out, "");
+        }
+        // No external tables follow.
+        out.extend_from_slice(&Self::encode(&no_rows(), revision)?);
+        self.send(&out).await
+    }
+
+    /// Reads packets until the query has ended.
+    async fn follow(&mut self, mut answer: Option<&mut Answer>) -> Result<Summary> {
+        let mut summary = Summary::default();
+        loop {
+            match self.parse(|input, _| input.varint()).await? {
+                from_server::DATA => self.receive_block(true, answer.as_deref_mut()).await?,
+                from_server::END_OF_STREAM => return Ok(summary),
+                packet => self.receive_side_packet(packet, &mut summary).await?,
+            }
+        }
+    }
+
+    /// Reads a packet other than data and the end of the stream; an exception becomes the error it carries.
+    async fn receive_side_packet(&mut self, packet: u64, summary: &mut Summary) -> Result<()> {
+        match packet {
+            from_server::EXCEPTION => return Err(self.parse(|input, _| exception(input)).await?),
+            from_server::PROGRESS => {
+                let (rows, bytes) = self.parse(progress).await?;
+                summary.read_rows += rows;
+                summary.read_bytes += bytes;
+            }
+            from_server::PROFILE_INFO => {
+                (summary.result_rows, summary.result_bytes) = self.parse(|input, _| profile_info(input)).await?;
+            }
+            from_server::TOTALS | from_server::EXTREMES => self.receive_block(true, None).await?,
+            from_server::LOG | from_server::PROFILE_EVENTS => self.receive_block(false, None).await?,
+            from_server::TABLE_COLUMNS => self.parse(|input, _| input.bytes().and_then(|_| input.bytes()).map(drop)).await?,
+            from_server::PONG => {}
+            other => return Err(unexpected(other)),
+        }
+        Ok(())
+    }
+
+    async fn receive_block(&mut self, compressed: bool, mut answer: Option<&mut Answer>) -> Result<()> {
+        // The name of an external table: none.
+        self.parse(|input, _| input.bytes().map(drop)).await?;
+        if !compressed {
+            return self.parse(move |input, revision| read_block(input, revision, answer.as_deref_mut()).map(drop)).await;
+        }
+        loop {
+            let mut input = Input::new(&self.plain[self.plain_start..]);
+            match read_block(&mut input, self.revision, answer.as_deref_mut()) {
+                Ok(_) => {
+                    self.plain_start += input.position();
+                    break;
+                }
+                Err(Stop::Bad(error)) => return Err(error),
+                Err(Stop::Incomplete) if self.plain.len() > PACKET_BYTES_MAX => return Err(packet_too_large()),
+                Err(Stop::Incomplete) => {
+                    let mut plain = std::mem::take(&mut self.plain);
+                    let outcome = self.parse(|input, _| decompress_frame(input, &mut plain)).await;
+                    self.plain = plain;
+                    outcome?;
+                }
+            }
+        }
+        if self.plain_start == self.plain.len() {
+            self.plain.clear();
+            self.plain_start = 0;
+        }
+        Ok(())
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stream.write_all(bytes).await.map_err(network)
+    }
+
+    /// Applies `parser` to what was received, receiving more until it is enough. It begins anew each time.
+    async fn parse<T>(&mut self, mut parser: impl FnMut(&mut Input<'_>, u64) -> Result<T, Stop>) -> Result<T> {
+        loop {
+            let mut input = Input::new(&self.received[self.start..]);
+            match parser(&mut input, self.revision) {
+                Ok(parsed) => {
+                    self.start += input.position();
+                    return Ok(parsed);
+                }
+                Err(Stop::Bad(error)) => return Err(error),
+                Err(Stop::Incomplete) => self.receive().await?,
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Result<()> {
+        if self.start > 0 {
+            self.received.drain(..self.start);
+            self.start = 0;
+        }
+        if self.received.len() > PACKET_BYTES_MAX {
+            return Err(packet_too_large());
+        }
+        // Twice as much each time, so that a large packet is not looked at too often.
+        self.received.reserve(READ_BYTES.max(self.received.len()));
+        match self.stream.read_buf(&mut self.received).await.map_err(network)? {
+            0 => Err(Error::new(ErrorCode::NETWORK_ERROR, "The server closed the connection")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The block that ends a stream of blocks.
+fn no_rows() -> Block {
+    Block::empty(Arc::new(Schema::default()))
+}
+
+/// Appends who asks.
+fn client_info(revision: u64, out: &mut Vec<u8>) {
+    const INITIAL_QUERY: u8 = 1;
+    const INTERFACE_TCP: u8 = 1;
+    out.push(INITIAL_QUERY);
+    put_string(out, "");
+    put_string(out, "");
+    put_string(out, "0.0.0.0:0");
+    if revision >= since::INITIAL_QUERY_START_TIME {
+        out.extend_from_slice(&0u64.to_le_bytes());
+    }
+    out.push(INTERFACE_TCP);
+    // The user and the host of the operating system, which nobody needs to know.
+    put_string(out, "");
+    put_string(out, "");
+    put_string(out, "ClickHouse storm");
+    put_varint(out, version(env!("CARGO_PKG_VERSION_MAJOR")));
+    put_varint(out, version(env!("CARGO_PKG_VERSION_MINOR")));
+    put_varint(out, revision);
+    put_string(out, "");
+    if revision >= since::DISTRIBUTED_DEPTH {
+        put_varint(out, 0);
+    }
+    put_varint(out, version(env!("CARGO_PKG_VERSION_PATCH")));
+    if revision >= since::OPENTELEMETRY {
+        out.push(0);
+    }
+    if revision >= since::PARALLEL_REPLICAS {
+        out.extend_from_slice(&[0, 0, 0]);
+    }
+}
+
+fn exception(input: &mut Input<'_>) -> Result<Error, Stop> {
+    let (code, name, message) = (input.i32()?, input.string()?, input.string()?);
+    // The stack trace.
+    input.bytes()?;
+    let message = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message).to_owned();
+    if input.u8()? != 0 {
+        exception(input)?;
+    }
+    Ok(Error { code: ErrorCode(code), message })
+}
+
+fn progress(input: &mut Input<'_>, revision: u64) -> Result<(u64, u64), Stop> {
+    let (rows, bytes) = (input.varint()?, input.varint()?);
+    // The rows to read in all.
+    input.varint()?;
+    if revision >= since::CLIENT_WRITE_INFO {
+        input.varint()?;
+        input.varint()?;
+    }
+    if revision >= since::SERVER_QUERY_TIME {
+        input.varint()?;
+    }
+    Ok((rows, bytes))
+}
+
+fn profile_info(input: &mut Input<'_>) -> Result<(u64, u64), Stop> {
+    let (rows, _blocks, bytes) = (input.varint()?, input.varint()?, input.varint()?);
+    // Whether LIMIT was applied, the rows before it, whether those were counted.
+    input.u8()?;
+    input.varint()?;
+    input.u8()?;
+    Ok((rows, bytes))
+}
+
+fn version(part: &str) -> u64 {
+    part.parse().unwrap_or(0)
+}
+
+fn network(error: std::io::Error) -> Error {
+    Error::new(ErrorCode::NETWORK_ERROR, error.to_string())
+}
+
+fn unexpected(packet: u64) -> Error {
+    Error::new(ErrorCode::UNEXPECTED_PACKET_FROM_SERVER, format!("Unexpected packet {packet} from the server"))
+}
+
+fn packet_too_large() -> Error {
+    Error::new(ErrorCode::LIMIT_EXCEEDED, format!("A packet from the server is larger than {PACKET_BYTES_MAX} bytes"))
+}
