@@ -1,1 +1,14 @@
-//! 
+//! Threads, memory and measures of the process: the thread pool, the memory tracker, profile events and current metrics, CPU
+//! topology. Knows nothing of queries.
+
+pub mod cpu;
+pub mod current_metrics;
+pub mod memory_tracker;
+pub mod profile_events;
+pub mod thread_pool;
+pub mod thread_usage;
+
+pub use current_metrics::CurrentMetric;
+pub use memory_tracker::{MemoryTracker, TrackingAllocator};
+pub use profile_events::{Counters, ProfileEvent};
+pub use thread_pool::{ThreadPool, ThreadPoolLimits};

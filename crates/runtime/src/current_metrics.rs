@@ -1,0 +1,100 @@
+//! Gauges of what is going on right now, under ClickHouse's names: `system.metrics`.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+macro_rules! metrics {
+    ($($name:ident $description:literal;)*) => {
+        /// Something that has a number right now.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum CurrentMetric {
+            $(#[doc = $description] $name,)*
+        }
+
+        impl CurrentMetric {
+            /// Every metric, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// ClickHouse's name.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),* }
+            }
+
+            /// What the number is of.
+            pub fn description(self) -> &'static str {
+                match self { $(Self::$name => $description),* }
+            }
+        }
+    };
+}
+
+metrics! {
+    Query "Number of executing queries";
+    QueryPreempted "Number of queries that are stopped and waiting due to 'priority' setting.";
+    TCPConnection "Number of connections to TCP server (clients with native interface).";
+    HTTPConnection "Number of connections to HTTP server";
+    MemoryTracking "Total amount of memory (bytes) allocated by the server.";
+    GlobalThread "Number of threads in global thread pool.";
+    GlobalThreadActive "Number of threads in global thread pool running a task.";
+    GlobalThreadScheduled "Number of queued or active jobs in global thread pool.";
+    ConcurrencyControlAcquired "Total number of acquired CPU slots";
+    ConcurrencyControlSoftLimit "Value of soft limit on number of CPU slots.";
+    QueryThread "Number of query processing threads";
+    PartsActive "Active data part, used by current and upcoming SELECTs.";
+    ColumnCacheBytes "Squall: bytes of decoded column chunks in the column cache.";
+    ColumnCacheChunks "Squall: number of decoded column chunks in the column cache.";
+    SchedulerWorkers "Squall: number of scheduler workers.";
+    SchedulerWorkersActive "Squall: number of scheduler workers that run a morsel.";
+}
+
+static VALUES: [AtomicI64; CurrentMetric::ALL.len()] = [const { AtomicI64::new(0) }; CurrentMetric::ALL.len()];
+
+impl CurrentMetric {
+    /// The number now.
+    pub fn get(self) -> i64 {
+        VALUES[self as usize].load(Ordering::Relaxed)
+    }
+
+    /// Sets the number.
+    pub fn set(self, value: i64) {
+        VALUES[self as usize].store(value, Ordering::Relaxed);
+    }
+
+    /// Adds to the number until the guard is dropped.
+    #[must_use]
+    pub fn hold(self, amount: i64) -> MetricGuard {
+        VALUES[self as usize].fetch_add(amount, Ordering::Relaxed);
+        MetricGuard { metric: self, amount }
+    }
+
+    /// Adds to the number.
+    pub fn add(self, amount: i64) {
+        VALUES[self as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+}
+
+/// Takes back what [`CurrentMetric::hold`] added.
+#[derive(Debug)]
+pub struct MetricGuard {
+    metric: CurrentMetric,
+    amount: i64,
+}
+
+impl Drop for MetricGuard {
+    fn drop(&mut self) {
+        self.metric.add(-self.amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_take_back() {
+        let before = CurrentMetric::QueryPreempted.get();
+        let guard = CurrentMetric::QueryPreempted.hold(2);
+        assert_eq!(CurrentMetric::QueryPreempted.get(), before + 2);
+        drop(guard);
+        assert_eq!(CurrentMetric::QueryPreempted.get(), before);
+    }
+}

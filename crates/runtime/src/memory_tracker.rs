@@ -1,0 +1,184 @@
+//! How much memory a query holds, counted by the global allocator: every allocation on a thread is charged to the tracker that
+//! the thread works for at that moment, in steps of [`UNTRACKED_MAX_BYTES`] so that most allocations touch no shared memory.
+//! A limit is checked between morsels ([`MemoryTracker::check`]), never inside the allocator: an allocation cannot fail half-way.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use thiserror::Error;
+
+use crate::current_metrics::CurrentMetric;
+
+/// A thread's allocations up to this many bytes may be missing from its tracker.
+pub const UNTRACKED_MAX_BYTES: i64 = 256 * 1024;
+
+/// A query's memory.
+#[derive(Debug, Default)]
+pub struct MemoryTracker {
+    bytes: AtomicI64,
+    peak_bytes: AtomicI64,
+    /// 0 is unlimited.
+    limit_bytes: AtomicI64,
+}
+
+/// The tracker holds more than its limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("would use {bytes} bytes, maximum: {limit_bytes} bytes")]
+pub struct MemoryLimitExceeded {
+    /// What is held.
+    pub bytes: i64,
+    /// What may be held.
+    pub limit_bytes: i64,
+}
+
+impl MemoryTracker {
+    /// A tracker with a limit in bytes; 0 is unlimited.
+    pub fn new(limit_bytes: u64) -> Self {
+        let limit = i64::try_from(limit_bytes).unwrap_or(i64::MAX);
+        Self { limit_bytes: AtomicI64::new(limit), ..Self::default() }
+    }
+
+    /// Bytes held now.
+    pub fn bytes(&self) -> i64 {
+        self.bytes.load(Ordering::Relaxed).max(0)
+    }
+
+    /// The most bytes held so far.
+    pub fn peak_bytes(&self) -> i64 {
+        self.peak_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Adds bytes, or takes them away.
+    pub fn add(&self, bytes: i64) {
+        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if bytes > 0 && now > self.peak_bytes.load(Ordering::Relaxed) {
+            self.peak_bytes.fetch_max(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the limit holds.
+    ///
+    /// # Errors
+    /// [`MemoryLimitExceeded`].
+    pub fn check(&self) -> Result<(), MemoryLimitExceeded> {
+        let (bytes, limit_bytes) = (self.bytes(), self.limit_bytes.load(Ordering::Relaxed));
+        if limit_bytes > 0 && bytes > limit_bytes { Err(MemoryLimitExceeded { bytes, limit_bytes }) } else { Ok(()) }
+    }
+}
+
+thread_local! {
+    static CURRENT: Cell<*const MemoryTracker> = const { Cell::new(std::ptr::null()) };
+    static UNTRACKED: Cell<i64> = const { Cell::new(0) };
+}
+
+/// Charges this thread's allocations to `tracker` until the guard is dropped.
+#[must_use]
+pub fn attach(tracker: Arc<MemoryTracker>) -> AttachGuard {
+    flush();
+    let before = CURRENT.replace(Arc::as_ptr(&tracker));
+    AttachGuard { _tracker: tracker, before }
+}
+
+/// Ends [`attach`] when dropped. Not `Send`: it belongs to its thread.
+#[derive(Debug)]
+pub struct AttachGuard {
+    /// Keeps the tracker alive while the thread points to it.
+    _tracker: Arc<MemoryTracker>,
+    before: *const MemoryTracker,
+}
+
+impl Drop for AttachGuard {
+    fn drop(&mut self) {
+        flush();
+        CURRENT.set(self.before);
+    }
+}
+
+/// Brings the tracker of this thread up to date.
+pub fn flush() {
+    charge(UNTRACKED.replace(0));
+}
+
+fn charge(bytes: i64) {
+    if bytes == 0 {
+        return;
+    }
+    CurrentMetric::MemoryTracking.add(bytes);
+    let tracker = CURRENT.get();
+    if !tracker.is_null() {
+        // SAFETY: the pointer is set by `attach`, whose guard holds an `Arc` of the tracker and restores the pointer before it
+        // lets go.
+        unsafe { (*tracker).add(bytes) };
+    }
+}
+
+fn count(bytes: i64) {
+    // `try_with`: the allocator also runs while a thread's storage is torn down.
+    let _ = UNTRACKED.try_with(|untracked| {
+        let sum = untracked.get() + bytes;
+        if sum.abs() < UNTRACKED_MAX_BYTES {
+            untracked.set(sum);
+        } else {
+            untracked.set(0);
+            charge(sum);
+        }
+    });
+}
+
+/// A global allocator that counts what it hands out.
+#[derive(Debug, Default)]
+pub struct TrackingAllocator<A>(
+    /// The allocator that does the work.
+    pub A,
+);
+
+// SAFETY: every call goes to the inner allocator unchanged; counting allocates nothing.
+unsafe impl<A: GlobalAlloc> GlobalAlloc for TrackingAllocator<A> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promises are the inner allocator's.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: as above.
+        unsafe { self.0.dealloc(pointer, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(new_size as i64 - layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { self.0.realloc(pointer, layout, new_size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocations_are_charged_to_the_attached_tracker() {
+        let tracker = Arc::new(MemoryTracker::new(1 << 20));
+        let allocator = TrackingAllocator(std::alloc::System);
+        let layout = Layout::from_size_align(2 << 20, 8).unwrap();
+        let guard = attach(tracker.clone());
+        // SAFETY: the layout is not empty, and the memory is freed with the same one.
+        let memory = unsafe { allocator.alloc(layout) };
+        assert!(tracker.check().is_err());
+        // SAFETY: as above.
+        unsafe { allocator.dealloc(memory, layout) };
+        drop(guard);
+        assert_eq!(tracker.bytes(), 0);
+        assert!(tracker.peak_bytes() >= 2 << 20);
+        assert!(tracker.check().is_ok());
+    }
+}

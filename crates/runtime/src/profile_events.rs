@@ -1,0 +1,139 @@
+//! Counters of what happened, under ClickHouse's names: for the whole process (`system.events`) and for each query
+//! (`ProfileEvents` in `system.query_log`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! events {
+    ($($name:ident $description:literal;)*) => {
+        /// Something that is counted.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum ProfileEvent {
+            $(#[doc = $description] $name,)*
+        }
+
+        impl ProfileEvent {
+            /// Every event, in the order of declaration.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// ClickHouse's name.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name)),* }
+            }
+
+            /// What is counted.
+            pub fn description(self) -> &'static str {
+                match self { $(Self::$name => $description),* }
+            }
+        }
+    };
+}
+
+events! {
+    Query "Number of queries to be interpreted and potentially executed.";
+    SelectQuery "Same as Query, but only for SELECT queries.";
+    InsertQuery "Same as Query, but only for INSERT queries.";
+    FailedQuery "Number of failed queries.";
+    FailedSelectQuery "Same as FailedQuery, but only for SELECT queries.";
+    FailedInsertQuery "Same as FailedQuery, but only for INSERT queries.";
+    QueryTimeMicroseconds "Total time of all queries.";
+    SelectQueryTimeMicroseconds "Total time of SELECT queries.";
+    InsertQueryTimeMicroseconds "Total time of INSERT queries.";
+    SelectedRows "Number of rows SELECTed from all tables.";
+    SelectedBytes "Number of bytes (uncompressed; for columns as they are stored in memory) SELECTed from all tables.";
+    SelectedParts "Number of data parts selected to read from a MergeTree table.";
+    SelectedMarks "Number of marks (index granules) selected to read from a MergeTree table.";
+    InsertedRows "Number of rows INSERTed to all tables.";
+    InsertedBytes "Number of bytes (uncompressed; for columns as they are stored in memory) INSERTed to all tables.";
+    RealTimeMicroseconds "Total (wall clock) time spent in processing threads.";
+    UserTimeMicroseconds "Total time spent in processing threads executing CPU instructions in user mode.";
+    SystemTimeMicroseconds "Total time spent in processing threads executing CPU instructions in the kernel.";
+    OSCPUVirtualTimeMicroseconds "CPU time spent seen by the operating system.";
+    OSCPUWaitMicroseconds "Total time a thread was ready for execution but waiting to be scheduled by the operating system.";
+    SoftPageFaults "The number of soft page faults in query execution threads.";
+    HardPageFaults "The number of hard page faults in query execution threads.";
+    NetworkSendBytes "Total number of bytes sent to network.";
+    NetworkReceiveBytes "Total number of bytes received from network.";
+    NetworkSendElapsedMicroseconds "Total time spent waiting for data to send to network or sending data to network.";
+    NetworkReceiveElapsedMicroseconds "Total time spent waiting for data to receive or receiving data from network.";
+    GlobalThreadPoolExpansions "Counts the total number of times new threads have been added to the global thread pool.";
+    GlobalThreadPoolShrinks "Counts the total number of times the global thread pool has shrunk by removing threads.";
+    GlobalThreadPoolThreadCreationMicroseconds "Total time spent waiting for new threads to start.";
+    GlobalThreadPoolLockWaitMicroseconds "Total time threads have spent waiting for locks in the global thread pool.";
+    GlobalThreadPoolJobs "Counts the number of jobs that have been pushed to the global thread pool.";
+    GlobalThreadPoolJobWaitTimeMicroseconds "Elapsed time from when a job is scheduled in the thread pool to when it is picked up for execution by a worker thread.";
+    ConcurrencyControlSlotsGranted "Number of CPU slots granted according to guarantee of 1 thread per query.";
+    ConcurrencyControlSlotsAcquired "Total number of CPU slots acquired.";
+    ConcurrencyControlQueriesDelayed "Total number of queries delayed by the limit on threads.";
+    QueryMemoryLimitExceeded "Number of times when memory limit exceeded for query.";
+    SchedulerMorsels "Squall: number of morsels that workers ran.";
+    SchedulerWorkerWakeUps "Squall: number of times an idle worker was woken.";
+    SchedulerQueueWaitMicroseconds "Squall: time that runnable queries waited for a worker.";
+    InlineQueries "Squall: number of queries that ran on the thread that received them.";
+    ColumnCacheHits "Squall: number of column chunks found decoded in the column cache.";
+    ColumnCacheMisses "Squall: number of column chunks that had to be read and decoded.";
+    ColumnCacheEvictedBytes "Squall: bytes evicted from the column cache.";
+    PlanCacheHits "Squall: number of queries whose plan was found in the plan cache.";
+    PlanCacheMisses "Squall: number of queries that had to be planned.";
+    LogLinesDropped "Squall: number of log lines dropped because the logger could not keep up.";
+}
+
+/// One number per event. Adding is one relaxed atomic addition.
+#[derive(Debug)]
+pub struct Counters {
+    values: [AtomicU64; ProfileEvent::ALL.len()],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Counters {
+    /// All zero.
+    pub const fn new() -> Self {
+        Self { values: [const { AtomicU64::new(0) }; ProfileEvent::ALL.len()] }
+    }
+
+    /// Adds to an event.
+    pub fn add(&self, event: ProfileEvent, amount: u64) {
+        self.values[event as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// The event's number.
+    pub fn get(&self, event: ProfileEvent) -> u64 {
+        self.values[event as usize].load(Ordering::Relaxed)
+    }
+
+    /// The events that are not zero.
+    pub fn non_zero(&self) -> impl Iterator<Item = (ProfileEvent, u64)> {
+        ProfileEvent::ALL.iter().map(|event| (*event, self.get(*event))).filter(|(_, value)| *value > 0)
+    }
+
+    /// Adds every number of `other`: a query's counters go into the process's when the query ends.
+    pub fn add_all(&self, other: &Self) {
+        for (event, value) in other.non_zero() {
+            self.add(event, value);
+        }
+    }
+}
+
+/// The process's counters, `system.events`.
+pub static GLOBAL: Counters = Counters::new();
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_add_up() {
+        let (query, process) = (Counters::new(), Counters::new());
+        query.add(ProfileEvent::SelectedRows, 3);
+        query.add(ProfileEvent::SelectedRows, 4);
+        process.add_all(&query);
+        process.add_all(&query);
+        assert_eq!(process.get(ProfileEvent::SelectedRows), 14);
+        assert_eq!(process.non_zero().count(), 1);
+        assert_eq!(ProfileEvent::SelectedRows.name(), "SelectedRows");
+    }
+}
