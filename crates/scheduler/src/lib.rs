@@ -1,1 +1,15 @@
-//! 
+//! Decides which query's morsel runs next on which worker. The deciding code ([`policy`], [`morsel_size`]) is pure: events and
+//! times go in, decisions come out. [`scheduler`] is the thin driver that carries decisions out on threads. Knows nothing of SQL
+//! and of blocks: a query is a [`Task`].
+
+pub mod morsel_size;
+pub mod policy;
+pub mod scheduler;
+pub mod task;
+pub mod thread_budget;
+
+pub use morsel_size::MorselSizer;
+pub use policy::PolicyKind;
+pub use scheduler::{Scheduler, SchedulerOptions, TaskHandle};
+pub use task::{Step, Task, TaskOptions};
+pub use thread_budget::ThreadBudget;

@@ -122,7 +122,12 @@ impl Block {
     /// The same columns under other names (and types of the same layout).
     #[must_use]
     pub fn with_schema(self, schema: Arc<Schema>) -> Self {
-        let columns = self.columns.into_iter().zip(schema.types()).map(|(column, data_type)| column.with_type(data_type.clone())).collect();
+        let columns = self
+            .columns
+            .into_iter()
+            .zip(schema.types())
+            .map(|(column, data_type)| column.with_type(data_type.clone()))
+            .collect();
         Self { columns, schema, rows: self.rows }
     }
 

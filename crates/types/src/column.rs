@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowDictionaryKeyType, UInt32Type};
-use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, ListArray, NullArray,
-    PrimitiveArray, StructArray, UInt32Array, new_empty_array,
-};
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, DictionaryArray, FixedSizeBinaryArray, ListArray,
+    NullArray, PrimitiveArray, StructArray, UInt32Array, new_empty_array,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 
@@ -160,7 +160,10 @@ impl Column {
             return first.materialize();
         }
         let arrays = columns.iter().map(Self::to_array).collect::<Result<Vec<_>>>()?;
-        let bytes: usize = arrays.iter().map(|array| if array.data_type().is_primitive() { 0 } else { array.get_array_memory_size() }).sum();
+        let bytes: usize = arrays
+            .iter()
+            .map(|array| if array.data_type().is_primitive() { 0 } else { array.get_array_memory_size() })
+            .sum();
         if bytes > i32::MAX as usize {
             // Arrow's 32-bit offsets panic on overflow; an over-estimate of the bytes is refused before that.
             let exact: usize = arrays.iter().map(|array| string_bytes(&**array)).sum();
@@ -174,9 +177,9 @@ impl Column {
 
     /// The primitive array of a non-constant column of this Arrow type.
     pub fn as_primitive<T: ArrowPrimitiveType>(&self) -> Result<&PrimitiveArray<T>> {
-        self.array.as_primitive_opt::<T>().ok_or_else(|| {
-            Error::logical(format!("column of {} is not {:?}", self.data_type, T::DATA_TYPE))
-        })
+        self.array
+            .as_primitive_opt::<T>()
+            .ok_or_else(|| Error::logical(format!("column of {} is not {:?}", self.data_type, T::DATA_TYPE)))
     }
 
     /// The string array of a non-constant `String` (or `Nullable(String)`) column.
@@ -380,12 +383,28 @@ enum Values {
     Int64(Vec<i64>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
-    String { bytes: Vec<u8>, offsets: Vec<i32> },
-    Fixed { bytes: Vec<u8>, width: usize },
-    List { items: Box<ColumnBuilder>, offsets: Vec<i32> },
-    Tuple { elements: Vec<ColumnBuilder>, rows: usize },
+    String {
+        bytes: Vec<u8>,
+        offsets: Vec<i32>,
+    },
+    Fixed {
+        bytes: Vec<u8>,
+        width: usize,
+    },
+    List {
+        items: Box<ColumnBuilder>,
+        offsets: Vec<i32>,
+    },
+    Tuple {
+        elements: Vec<ColumnBuilder>,
+        rows: usize,
+    },
     /// Values by first appearance; rows are keys into them.
-    Dictionary { index: std::collections::HashMap<Vec<u8>, u32>, values: Box<ColumnBuilder>, keys: Vec<Option<u32>> },
+    Dictionary {
+        index: std::collections::HashMap<Vec<u8>, u32>,
+        values: Box<ColumnBuilder>,
+        keys: Vec<Option<u32>>,
+    },
 }
 
 impl ColumnBuilder {
@@ -410,12 +429,8 @@ impl ColumnBuilder {
             DataType::String => Values::String { bytes: Vec::new(), offsets: vec![0] },
             DataType::FixedString(width) => Values::Fixed { bytes: Vec::new(), width: *width },
             DataType::UUID | DataType::IPv6 => Values::Fixed { bytes: Vec::new(), width: 16 },
-            DataType::Array(item) => {
-                Values::List { items: Box::new(Self::new((**item).clone())), offsets: vec![0] }
-            }
-            DataType::Map(..) => {
-                Values::List { items: Box::new(Self::new(inner.map_entry_type())), offsets: vec![0] }
-            }
+            DataType::Array(item) => Values::List { items: Box::new(Self::new((**item).clone())), offsets: vec![0] },
+            DataType::Map(..) => Values::List { items: Box::new(Self::new(inner.map_entry_type())), offsets: vec![0] },
             DataType::Tuple(elements) => Values::Tuple {
                 elements: elements.iter().map(|element| Self::new(element.data_type.clone())).collect(),
                 rows: 0,
@@ -498,8 +513,9 @@ impl ColumnBuilder {
             Values::Float64(values) => values.push(value.as_f64().ok_or_else(|| mismatch(value, data_type))?),
             Values::String { bytes, offsets } => {
                 bytes.extend_from_slice(value.as_bytes().ok_or_else(|| mismatch(value, data_type))?);
-                let end = i32::try_from(bytes.len())
-                    .map_err(|_| Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block"))?;
+                let end = i32::try_from(bytes.len()).map_err(|_| {
+                    Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block")
+                })?;
                 offsets.push(end);
             }
             Values::Fixed { bytes, width } => {
@@ -511,9 +527,9 @@ impl ColumnBuilder {
             Values::List { items, offsets } => {
                 match value {
                     Value::Array(array) => array.iter().try_for_each(|item| items.append(item))?,
-                    Value::Map(entries) => entries
-                        .iter()
-                        .try_for_each(|(key, value)| items.append(&Value::Tuple([key.clone(), value.clone()].into())))?,
+                    Value::Map(entries) => entries.iter().try_for_each(|(key, value)| {
+                        items.append(&Value::Tuple([key.clone(), value.clone()].into()))
+                    })?,
                     other => return Err(mismatch(other, data_type)),
                 }
                 offsets.push(i32::try_from(items.rows()).map_err(|_| {
@@ -606,7 +622,10 @@ impl ColumnBuilder {
     }
 }
 
-fn dictionary_array<K: ArrowDictionaryKeyType>(keys: PrimitiveArray<K>, values: ArrayRef) -> Result<DictionaryArray<K>> {
+fn dictionary_array<K: ArrowDictionaryKeyType>(
+    keys: PrimitiveArray<K>,
+    values: ArrayRef,
+) -> Result<DictionaryArray<K>> {
     Ok(DictionaryArray::try_new(keys, values)?)
 }
 
@@ -652,7 +671,10 @@ mod tests {
         round_trip("Nullable(Int16)", &[Value::Null, Value::Int64(-5)]);
         round_trip("String", &[Value::from("a"), Value::from("")]);
         round_trip("LowCardinality(Nullable(String))", &[Value::from("a"), Value::Null, Value::from("a")]);
-        round_trip("Array(Nullable(String))", &[Value::Array([Value::Null, Value::from("x")].into()), Value::Array([].into())]);
+        round_trip(
+            "Array(Nullable(String))",
+            &[Value::Array([Value::Null, Value::from("x")].into()), Value::Array([].into())],
+        );
         round_trip("Tuple(UInt8, String)", &[Value::Tuple([Value::UInt64(1), Value::from("x")].into())]);
         round_trip("Map(String, UInt64)", &[Value::Map([(Value::from("k"), Value::UInt64(2))].into())]);
         round_trip("FixedString(2)", &[Value::from("ab")]);

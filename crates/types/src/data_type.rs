@@ -200,10 +200,7 @@ impl DataType {
 
     /// Whether `Nullable(self)` exists.
     pub fn can_be_inside_nullable(&self) -> bool {
-        !matches!(
-            self,
-            Self::Nullable(_) | Self::LowCardinality(_) | Self::Array(_) | Self::Map(..) | Self::Tuple(_)
-        )
+        !matches!(self, Self::Nullable(_) | Self::LowCardinality(_) | Self::Array(_) | Self::Map(..) | Self::Tuple(_))
     }
 
     /// `UInt8`…`UInt64`.
@@ -318,10 +315,7 @@ impl DataType {
     /// A named tuple.
     pub fn named_tuple<'a>(elements: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
         Self::Tuple(
-            elements
-                .into_iter()
-                .map(|(name, data_type)| TupleElement { name: Some(name.into()), data_type })
-                .collect(),
+            elements.into_iter().map(|(name, data_type)| TupleElement { name: Some(name.into()), data_type }).collect(),
         )
     }
 
@@ -575,7 +569,9 @@ impl<'a> NameReader<'a> {
                     DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) | DataType::LowCardinality(_) => {
                         return Err(Error::new(
                             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-                            format!("DataTypeLowCardinality is supported only for numbers, strings, Date or DateTime, but got {inner}"),
+                            format!(
+                                "DataTypeLowCardinality is supported only for numbers, strings, Date or DateTime, but got {inner}"
+                            ),
                         ));
                     }
                     _ => DataType::LowCardinality(Arc::new(inner)),
@@ -703,8 +699,8 @@ fn simple_type(name: &str) -> Option<DataType> {
             "BIGINT" | "SIGNED" => DataType::Int64,
             "UNSIGNED" | "BIT" => DataType::UInt64,
             "FLOAT" | "REAL" | "SINGLE" => DataType::Float32,
-            "TEXT" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB" | "CHAR"
-            | "VARCHAR" | "VARCHAR2" | "NCHAR" | "NVARCHAR" | "CHARACTER" | "BYTEA" | "CLOB" | "VARBINARY" => {
+            "TEXT" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB"
+            | "CHAR" | "VARCHAR" | "VARCHAR2" | "NCHAR" | "NVARCHAR" | "CHARACTER" | "BYTEA" | "CLOB" | "VARBINARY" => {
                 DataType::String
             }
             "UUID" => DataType::UUID,
@@ -755,7 +751,8 @@ mod tests {
             ("bool", "Bool"),
         ] {
             // Aliases in lower case take no width here, only upper-case ones do.
-            let alias = if alias.contains('(') && !alias.starts_with("Enum") { alias.to_uppercase() } else { alias.into() };
+            let alias =
+                if alias.contains('(') && !alias.starts_with("Enum") { alias.to_uppercase() } else { alias.into() };
             assert_eq!(DataType::parse(&alias).unwrap().to_string(), name);
         }
     }

@@ -217,7 +217,7 @@ impl Settings {
 
     /// Whether somebody set this name.
     pub fn is_changed(&self, name: &str) -> bool {
-        self.changed.iter().any(|known| *known == name)
+        self.changed.contains(&name)
     }
 
     /// The description of a name.

@@ -112,8 +112,9 @@ impl Value {
             }
             Self::Tuple(items) => DataType::tuple(items.iter().map(Self::literal_type)),
             Self::Map(entries) => {
-                let (key, value) =
-                    entries.first().map_or((DataType::Nothing, DataType::Nothing), |(key, value)| (key.literal_type(), value.literal_type()));
+                let (key, value) = entries.first().map_or((DataType::Nothing, DataType::Nothing), |(key, value)| {
+                    (key.literal_type(), value.literal_type())
+                });
                 DataType::Map(Arc::new(key), Arc::new(value))
             }
         }

@@ -1,0 +1,41 @@
+//! What the scheduler runs: a task is one query (or one piece of background work), a step of it is one morsel.
+
+use std::time::Duration;
+
+/// A query as the scheduler sees it. Several workers call [`Task::run`] at once.
+pub trait Task: Send + Sync {
+    /// Runs one morsel that should take about `target`. Must not panic and must not wait for anything.
+    fn run(&self, target: Duration) -> Step;
+}
+
+/// What came of one call of [`Task::run`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A morsel was run; there may be more.
+    Worked,
+    /// There is no morsel that this worker could run now. [`crate::TaskHandle::wake`] is called when there may be one again.
+    Idle,
+    /// The task is done; given to exactly one caller, the last.
+    Finished,
+}
+
+/// What a task may have.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskOptions {
+    /// `max_threads`: workers at once, at least 1.
+    pub workers_max: usize,
+    /// Threads that the plan can use (`fixed_at_start` grants no more).
+    pub workers_recommended: usize,
+    /// Share relative to other tasks; 1.0 is a query of ordinary priority.
+    pub weight: f64,
+}
+
+impl TaskOptions {
+    /// The weight of ClickHouse's `priority` setting: 1 is highest, larger numbers are lower, 0 takes no part in priorities.
+    pub fn weight_of_priority(priority: u64) -> f64 {
+        match priority {
+            0 | 1 => 1.0,
+            lower => 1.0 / lower as f64,
+        }
+    }
+}
