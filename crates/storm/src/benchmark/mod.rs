@@ -93,8 +93,10 @@ impl clap::Args for QuerySettings {
 
 impl clap::FromArgMatches for QuerySettings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = Settings::ALL.iter().filter(|setting| matches.value_source(setting.name) == Some(ValueSource::CommandLine));
-        let values = given.filter_map(|setting| Some((setting.name.to_owned(), matches.get_one::<String>(setting.name)?.clone())));
+        let given =
+            Settings::ALL.iter().filter(|setting| matches.value_source(setting.name) == Some(ValueSource::CommandLine));
+        let values = given
+            .filter_map(|setting| Some((setting.name.to_owned(), matches.get_one::<String>(setting.name)?.clone())));
         Ok(QuerySettings(values.collect()))
     }
 
@@ -180,7 +182,10 @@ fn read_queries(input: impl BufRead) -> Result<Vec<String>> {
         let line = line.map_err(|error| Error::new(ErrorCode::CANNOT_READ_FROM_ISTREAM, error.to_string()))?;
         bytes += line.len();
         if bytes > QUERIES_BYTES_MAX {
-            return Err(Error::new(ErrorCode::LIMIT_EXCEEDED, format!("More than {QUERIES_BYTES_MAX} bytes of queries")));
+            return Err(Error::new(
+                ErrorCode::LIMIT_EXCEEDED,
+                format!("More than {QUERIES_BYTES_MAX} bytes of queries"),
+            ));
         }
         if !line.trim().is_empty() {
             queries.push(line);
@@ -342,15 +347,44 @@ mod tests {
     #[test]
     fn flags_are_those_of_clickhouse_benchmark() {
         let program = Program::try_parse_from([
-            "benchmark", "--host=h", "-c", "20", "-i", "1000", "-d", "0", "--max_threads=16", "-r", "1", "--max_block_size", "8", "-t", "2.5",
-            "--setting", "unheard_of=x", "--json", "out.json", "--stage", "fetch_columns", "--user", "u", "--password", "p", "--database", "d",
-            "--port", "1",
+            "benchmark",
+            "--host=h",
+            "-c",
+            "20",
+            "-i",
+            "1000",
+            "-d",
+            "0",
+            "--max_threads=16",
+            "-r",
+            "1",
+            "--max_block_size",
+            "8",
+            "-t",
+            "2.5",
+            "--setting",
+            "unheard_of=x",
+            "--json",
+            "out.json",
+            "--stage",
+            "fetch_columns",
+            "--user",
+            "u",
+            "--password",
+            "p",
+            "--database",
+            "d",
+            "--port",
+            "1",
         ])
         .unwrap();
         let args = program.args;
         assert_eq!((args.concurrency, args.iterations, args.delay, args.timelimit), (20, 1000, 0.0, 2.5));
         assert!(args.randomize && args.stage == Stage::FetchColumns);
-        assert_eq!(args.settings.0, [("max_threads".to_owned(), "16".to_owned()), ("max_block_size".to_owned(), "8".to_owned())]);
+        assert_eq!(
+            args.settings.0,
+            [("max_threads".to_owned(), "16".to_owned()), ("max_block_size".to_owned(), "8".to_owned())]
+        );
         assert_eq!(args.other_settings, [("unheard_of".to_owned(), "x".to_owned())]);
         assert!(Program::try_parse_from(["benchmark", "-c", "0"]).is_err());
         assert!(Program::try_parse_from(["benchmark", "--no_such_setting=1"]).is_err());

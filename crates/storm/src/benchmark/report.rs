@@ -103,7 +103,9 @@ impl fmt::Display for Report {
             self.per_second(self.summary.result_rows),
             self.per_second(self.summary.result_bytes) / MIB,
         )?;
-        PERCENTILES.iter().try_for_each(|&percent| write!(f, "\n{percent:.3}%\t{:.3} sec.", self.percentile_seconds(percent)))
+        PERCENTILES
+            .iter()
+            .try_for_each(|&percent| write!(f, "\n{percent:.3}%\t{:.3} sec.", self.percentile_seconds(percent)))
     }
 }
 

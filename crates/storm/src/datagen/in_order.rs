@@ -38,10 +38,15 @@ mod tests {
     fn order_does_not_depend_on_workers() {
         for workers in [1, 2, 3, 16] {
             let mut taken = Vec::new();
-            in_order(100, workers, |number| number * number, |square| {
-                taken.push(square);
-                Ok::<(), ()>(())
-            })
+            in_order(
+                100,
+                workers,
+                |number| number * number,
+                |square| {
+                    taken.push(square);
+                    Ok::<(), ()>(())
+                },
+            )
             .unwrap();
             assert_eq!(taken, (0..100).map(|number| number * number).collect::<Vec<u64>>());
         }
@@ -50,10 +55,15 @@ mod tests {
     #[test]
     fn an_error_stops_everyone() {
         let mut taken = 0;
-        let outcome = in_order(u64::MAX, 3, |number| number, |number| {
-            taken += 1;
-            if number == 10 { Err("full") } else { Ok(()) }
-        });
+        let outcome = in_order(
+            u64::MAX,
+            3,
+            |number| number,
+            |number| {
+                taken += 1;
+                if number == 10 { Err("full") } else { Ok(()) }
+            },
+        );
         assert_eq!((outcome, taken), (Err("full"), 11));
     }
 }

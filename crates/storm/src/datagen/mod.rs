@@ -62,9 +62,10 @@ struct HitsArgs {
 pub fn run(args: &Args) -> Result<()> {
     let Table::Hits(args) = &args.table;
     let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(File::create(path).map_err(|error| {
-            Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
-        })?),
+        Some(path) => Box::new(
+            File::create(path)
+                .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))?,
+        ),
         None => Box::new(io::stdout().lock()),
     };
     let written = match &args.create_table {

@@ -249,7 +249,9 @@ mod tests {
     fn ddl_names_all_columns_in_order() {
         let sql = create_table_sql("datasets.hits_v1");
         assert_eq!(schema().len(), 105);
-        assert!(sql.starts_with("CREATE TABLE datasets.hits_v1\n(\n    WatchID Int64,\n    JavaEnable Int16,\n    Title String,\n"));
+        assert!(sql.starts_with(
+            "CREATE TABLE datasets.hits_v1\n(\n    WatchID Int64,\n    JavaEnable Int16,\n    Title String,\n"
+        ));
         assert!(sql.contains("    CLID Int32\n)\nENGINE = MergeTree\nORDER BY (CounterID, EventDate,"));
     }
 }

@@ -13,7 +13,7 @@ const PHRASES: u64 = 4_000_000;
 /// The counter that ClickBench's queries ask for, and the popularity rank of the site that has it.
 const KNOWN_COUNTER: (u64, i32) = (7, 62);
 /// The user that ClickBench's queries ask for, and its rank.
-const KNOWN_USER: (u64, i64) = (250_000, 435_090_932_899_640_449);
+const KNOWN_USER: (u64, i64) = (30_000, 435_090_932_899_640_449);
 
 /// Keys of the independent universes within one seed.
 mod universe {
@@ -211,23 +211,105 @@ impl Census {
             mobile_screens: Weighted::new(MOBILE_SCREENS),
             phones: Weighted::new(PHONES),
             languages: Weighted::new(LANGUAGES),
-            large_regions: Weighted::new(&[(229, 280), (2, 108), (208, 83), (169, 60), (184, 32), (158, 22), (34, 21), (55, 20), (107, 18), (42, 17), (0, 339)]),
-            desktop_os: Weighted::new(&[(44, 520), (2, 230), (43, 80), (45, 60), (56, 25), (47, 22), (6, 15), (3, 12), (25, 10), (29, 8), (104, 6), (120, 4), (135, 3), (1, 2), (0, 3)]),
-            mobile_os: Weighted::new(&[(110, 250), (115, 210), (154, 190), (92, 130), (127, 80), (99, 60), (155, 40), (59, 25), (0, 15)]),
-            desktop_agents: Weighted::new(&[(3, 260), (7, 250), (82, 210), (5, 120), (17, 60), (28, 40), (45, 25), (66, 15), (1, 10), (2, 5), (50, 3), (88, 2)]),
+            large_regions: Weighted::new(&[
+                (229, 280),
+                (2, 108),
+                (208, 83),
+                (169, 60),
+                (184, 32),
+                (158, 22),
+                (34, 21),
+                (55, 20),
+                (107, 18),
+                (42, 17),
+                (0, 339),
+            ]),
+            desktop_os: Weighted::new(&[
+                (44, 520),
+                (2, 230),
+                (43, 80),
+                (45, 60),
+                (56, 25),
+                (47, 22),
+                (6, 15),
+                (3, 12),
+                (25, 10),
+                (29, 8),
+                (104, 6),
+                (120, 4),
+                (135, 3),
+                (1, 2),
+                (0, 3),
+            ]),
+            mobile_os: Weighted::new(&[
+                (110, 250),
+                (115, 210),
+                (154, 190),
+                (92, 130),
+                (127, 80),
+                (99, 60),
+                (155, 40),
+                (59, 25),
+                (0, 15),
+            ]),
+            desktop_agents: Weighted::new(&[
+                (3, 260),
+                (7, 250),
+                (82, 210),
+                (5, 120),
+                (17, 60),
+                (28, 40),
+                (45, 25),
+                (66, 15),
+                (1, 10),
+                (2, 5),
+                (50, 3),
+                (88, 2),
+            ]),
             mobile_agents: Weighted::new(&[(33, 380), (44, 330), (79, 140), (10, 70), (41, 50), (56, 20), (77, 10)]),
-            agent_minors: Weighted::new(&[("0", 420), ("00", 120), ("1", 110), ("5", 70), ("12", 60), ("15", 60), ("16", 40), ("64", 30), ("2", 30), ("3", 20), ("6", 20), ("", 20)]),
+            agent_minors: Weighted::new(&[
+                ("0", 420),
+                ("00", 120),
+                ("1", 110),
+                ("5", 70),
+                ("12", 60),
+                ("15", 60),
+                ("16", 40),
+                ("64", 30),
+                ("2", 30),
+                ("3", 20),
+                ("6", 20),
+                ("", 20),
+            ]),
             depths: Weighted::new(&[(32, 640), (24, 335), (16, 20), (23, 3), (8, 2)]),
             flash_majors: Weighted::new(&[(11, 800), (10, 70), (0, 90), (9, 25), (12, 15)]),
             ages: Weighted::new(&[(0, 420), (16, 70), (22, 130), (26, 140), (31, 90), (39, 80), (50, 70)]),
-            zones: Weighted::new(&[(240, 590), (180, 150), (360, 90), (300, 35), (420, 30), (480, 25), (540, 10), (600, 15), (120, 25), (60, 10), (0, 8), (-240, 6), (-420, 6)]),
+            zones: Weighted::new(&[
+                (240, 590),
+                (180, 150),
+                (360, 90),
+                (300, 35),
+                (420, 30),
+                (480, 25),
+                (540, 10),
+                (600, 15),
+                (120, 25),
+                (60, 10),
+                (0, 8),
+                (-240, 6),
+                (-420, 6),
+            ]),
         }
     }
 
     /// A screen outside the common ones: any width from a phone's to a wall's, mostly near the desktop sizes, with one of the usual
     /// proportions. At most 5,120 wide.
     fn odd_screen(random: &mut Random) -> (i16, i16) {
-        let width = if random.chance(300_000) { random.between(240, 1100) } else { random.long_tail(1000.0, 420.0, 5120.0) as i64 };
+        let width = match random.long_tail(1000.0, 420.0, 6000.0) as i64 {
+            _ if random.chance(300_000) => random.between(240, 1100),
+            5121.. => random.between(1281, 2560),
+            width => width,
+        };
         let height = match random.below(8) {
             0..=3 => width * 9 / 16,
             4 | 5 => width * 10 / 16,
@@ -262,8 +344,8 @@ impl World {
             census: Census::new(),
             sites,
             site_popularity: HeavyTail::new(SITES, 3.0),
-            user_activity: HeavyTail::new(USERS, 1_500.0),
-            phrase_popularity: HeavyTail::new(PHRASES, 40.0),
+            user_activity: HeavyTail::new(USERS, 6_000.0),
+            phrase_popularity: HeavyTail::new(PHRASES, 3_000.0),
         }
     }
 
@@ -304,18 +386,37 @@ impl World {
         let region_id = if large_region != 0 { large_region } else { random.long_tail(3.0, 220.0, 131_000.0) as i32 };
         let user_agent = if mobile { census.mobile_agents.draw(random) } else { census.desktop_agents.draw(random) };
         let flash_major = if mobile { 0 } else { census.flash_majors.draw(random) };
-        let silverlight = if !mobile && random.chance(300_000) { (5, 1, 20_125 + random.below(8) as i32 * 389, 0) } else { (0, 0, 0, 0) };
-        let net = if !mobile && random.chance(280_000) { (random.between(2, 4) as i16, random.between(0, 5) as i16) } else { (0, 0) };
+        let silverlight = if !mobile && random.chance(300_000) {
+            (5, 1, 20_125 + random.below(8) as i32 * 389, 0)
+        } else {
+            (0, 0, 0, 0)
+        };
+        let net = if !mobile && random.chance(280_000) {
+            (random.between(2, 4) as i16, random.between(0, 5) as i16)
+        } else {
+            (0, 0)
+        };
         let (browser_language, browser_country) = census.languages.draw(random);
+        let odd_software = random.chance(20_000);
         let known_person = random.chance(580_000);
         User {
-            user_id: if rank == KNOWN_USER.0 { KNOWN_USER.1 } else { (mix2(self.seed ^ universe::USER, rank) >> 1) as i64 },
+            user_id: if rank == KNOWN_USER.0 {
+                KNOWN_USER.1
+            } else {
+                (mix2(self.seed ^ universe::USER, rank) >> 1) as i64
+            },
             client_ip,
             remote_ip: mix2(universe::USER, u64::from(client_ip as u32)) as i32,
             ip_network_id: (mix2(universe::USER, u64::from(client_ip as u32) >> 10) % 4_194_304) as i32,
             region_id,
-            os: if mobile { census.mobile_os.draw(random) } else { census.desktop_os.draw(random) },
-            user_agent,
+            os: if odd_software {
+                random.between(1, 240) as i16
+            } else if mobile {
+                census.mobile_os.draw(random)
+            } else {
+                census.desktop_os.draw(random)
+            },
+            user_agent: if odd_software { random.between(1, 120) as i16 } else { user_agent },
             user_agent_major: match user_agent {
                 7 => random.between(6, 10) as i16,
                 3 | 82 => random.between(12, 30) as i16,
@@ -330,7 +431,9 @@ impl World {
             resolution_height: height,
             resolution_depth: if mobile { 32 } else { census.depths.draw(random) },
             window_client_width: (width - if mobile { 0 } else { random.between(0, 24) as i16 }).max(0),
-            window_client_height: (height - if mobile { random.between(60, 140) } else { random.between(90, 260) } as i16).max(0),
+            window_client_height: (height
+                - if mobile { random.between(60, 140) } else { random.between(90, 260) } as i16)
+                .max(0),
             java_enable: i16::from(!mobile && random.chance(720_000)),
             cookie_enable: i16::from(random.chance(990_000)),
             javascript_enable: i16::from(random.chance(970_000)),
@@ -409,10 +512,10 @@ impl World {
         match site.style {
             0 => {
                 out.push(b'/');
-                self.write_slug(random, out);
-                out.push(b'-');
-                self.write_slug(random, out);
-                out.push(b'-');
+                for _ in 0..2 + random.below(3) {
+                    self.write_slug(random, out);
+                    out.push(b'-');
+                }
                 push_decimal(out, number);
                 out.extend_from_slice(b".html");
             }

@@ -146,7 +146,9 @@ fn skip_values(type_name: &str, rows: u64, input: &mut Input<'_>, depth: usize) 
             if inner_rows == 0 {
                 return Ok(());
             }
-            return arguments.iter().try_for_each(|element| skip_values(element_type(element), inner_rows, input, depth + 1));
+            return arguments
+                .iter()
+                .try_for_each(|element| skip_values(element_type(element), inner_rows, input, depth + 1));
         }
         "LowCardinality" => {
             let flags = input.u64()?;

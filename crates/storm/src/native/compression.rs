@@ -44,12 +44,21 @@ pub fn decompress_frame(input: &mut Input<'_>, plain: &mut Vec<u8>) -> Result<()
     // The sizes are part of what is hashed, so look at them first and take everything after.
     let mut header = Input::new(input.peek(HEADER_BYTES)?);
     let (method, compressed_bytes, plain_bytes) = (header.u8()?, header.i32()? as u32, header.i32()? as u32);
-    if compressed_bytes > FRAME_BYTES_MAX || plain_bytes > FRAME_BYTES_MAX || (compressed_bytes as usize) < HEADER_BYTES {
-        return Err(Error::new(ErrorCode::TOO_LARGE_SIZE_COMPRESSED, "A compressed frame from the server has an impossible size").into());
+    if compressed_bytes > FRAME_BYTES_MAX || plain_bytes > FRAME_BYTES_MAX || (compressed_bytes as usize) < HEADER_BYTES
+    {
+        return Err(Error::new(
+            ErrorCode::TOO_LARGE_SIZE_COMPRESSED,
+            "A compressed frame from the server has an impossible size",
+        )
+        .into());
     }
     let hashed = input.take(compressed_bytes as usize)?;
     if checksum(hashed) != expected {
-        return Err(Error::new(ErrorCode::CHECKSUM_DOESNT_MATCH, "A compressed frame from the server has a wrong checksum").into());
+        return Err(Error::new(
+            ErrorCode::CHECKSUM_DOESNT_MATCH,
+            "A compressed frame from the server has a wrong checksum",
+        )
+        .into());
     }
     let data = &hashed[HEADER_BYTES..];
     match method {

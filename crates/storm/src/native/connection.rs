@@ -255,7 +255,10 @@ impl Connection {
                     return Ok(());
                 }
                 from_server::END_OF_STREAM => {
-                    return Err(Error::new(ErrorCode::INCORRECT_QUERY, "The server did not ask for the data of an INSERT"));
+                    return Err(Error::new(
+                        ErrorCode::INCORRECT_QUERY,
+                        "The server did not ask for the data of an INSERT",
+                    ));
                 }
                 packet => self.receive_side_packet(packet, &mut Summary::default()).await?,
             }
@@ -368,7 +371,9 @@ impl Connection {
             }
             from_server::TOTALS | from_server::EXTREMES => self.receive_block(true, None).await?,
             from_server::LOG | from_server::PROFILE_EVENTS => self.receive_block(false, None).await?,
-            from_server::TABLE_COLUMNS => self.parse(|input, _| input.bytes().and_then(|_| input.bytes()).map(drop)).await?,
+            from_server::TABLE_COLUMNS => {
+                self.parse(|input, _| input.bytes().and_then(|_| input.bytes()).map(drop)).await?
+            }
             from_server::PONG => {}
             other => return Err(unexpected(other)),
         }
@@ -379,7 +384,9 @@ impl Connection {
         // The name of an external table: none.
         self.parse(|input, _| input.bytes().map(drop)).await?;
         if !compressed {
-            return self.parse(move |input, revision| read_block(input, revision, answer.as_deref_mut()).map(drop)).await;
+            return self
+                .parse(move |input, revision| read_block(input, revision, answer.as_deref_mut()).map(drop))
+                .await;
         }
         loop {
             let mut input = Input::new(&self.plain[self.plain_start..]);
