@@ -80,8 +80,8 @@ enum Driver {
 }
 
 impl TaskHandle {
-    /// There may be a morsel for this task now: workers come and look. Also starts a task that was just added. Calling it for a
-    /// finished task is harmless only as long as the caller is the task itself: the task's number may be another's by then.
+    /// There may be a morsel for this task now: workers come and look. Also starts a task that was just added. For a finished
+    /// task, whose number may be another's by now, it costs that other one look.
     pub fn wake(&self) {
         match &self.0 {
             Driver::Stride { shared, id } => shared.wake(*id),
@@ -205,8 +205,7 @@ impl Shared {
                 None => (0, Step::Finished),
             };
             state = self.state.lock();
-            state.stride.ran(pick, cpu_ns, step, self.now_ns());
-            if step == Step::Finished {
+            if state.stride.ran(pick, cpu_ns, step, self.now_ns()) {
                 state.tasks[pick.task.0] = None;
                 // The task may own much; it is freed without the lock.
                 drop(state);

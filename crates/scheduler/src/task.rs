@@ -15,7 +15,7 @@ pub enum Step {
     Worked,
     /// There is no morsel that this worker could run now. [`crate::TaskHandle::wake`] is called when there may be one again.
     Idle,
-    /// The task is done; given to exactly one caller, the last.
+    /// The task is done: it is not run again. Every worker that still comes is told so.
     Finished,
 }
 

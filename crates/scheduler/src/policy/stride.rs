@@ -26,6 +26,8 @@ struct Entry {
     workers: usize,
     workers_max: usize,
     is_runnable: bool,
+    /// Removed as soon as the last worker gives it back.
+    is_finished: bool,
     /// Counts wake-ups: a worker that found nothing to do believes it only if nobody has called meanwhile.
     wake_ups: u64,
     /// Since when the task has been runnable without any worker; for the wait that is reported.
@@ -73,6 +75,7 @@ impl Stride {
             workers: 0,
             workers_max: workers_max.max(1),
             is_runnable: false,
+            is_finished: false,
             wake_ups: 0,
             waiting_since_ns: None,
         };
@@ -92,6 +95,9 @@ impl Stride {
     pub fn wake(&mut self, task: TaskId, now_ns: u64) -> usize {
         let pass = self.pass;
         let Some(entry) = self.entries.get_mut(task.0).and_then(Option::as_mut) else { return 0 };
+        if entry.is_finished {
+            return 0;
+        }
         entry.wake_ups += 1;
         if !entry.is_runnable {
             entry.is_runnable = true;
@@ -116,26 +122,32 @@ impl Stride {
         Some(Pick { task: TaskId(at), wake_ups: entry.wake_ups, waited_ns })
     }
 
-    /// A worker gives a picked task back after using `cpu_ns`.
-    pub fn ran(&mut self, pick: Pick, cpu_ns: u64, step: Step, now_ns: u64) {
+    /// A worker gives a picked task back after using `cpu_ns`. True where the task is finished and no worker has it any more: then
+    /// it is gone and its number is free.
+    pub fn ran(&mut self, pick: Pick, cpu_ns: u64, step: Step, now_ns: u64) -> bool {
         let at = pick.task.0;
-        let Some(entry) = self.entries.get_mut(at).and_then(Option::as_mut) else { return };
+        let Some(entry) = self.entries.get_mut(at).and_then(Option::as_mut) else { return false };
         entry.workers -= 1;
         entry.pass += cpu_ns as f64 / entry.priority();
         entry.consumed_ns += cpu_ns;
         match step {
             Step::Worked => entry.is_runnable = true,
             Step::Idle => entry.is_runnable &= entry.wake_ups != pick.wake_ups,
-            Step::Finished => {
-                debug_assert_eq!(entry.workers, 0, "a task is finished by its last worker");
+            Step::Finished => entry.is_finished = true,
+        }
+        if entry.is_finished {
+            entry.is_runnable = false;
+            if entry.workers == 0 {
                 self.entries[at] = None;
                 self.free.push(at);
-                return;
+                return true;
             }
+            return false;
         }
         if entry.is_runnable && entry.workers == 0 {
             entry.waiting_since_ns = Some(now_ns);
         }
+        false
     }
 
     /// Whether any task could take one more worker.
@@ -181,15 +193,9 @@ mod tests {
                 }
                 *slot = None;
                 let task = ids.iter().position(|id| *id == pick.task).unwrap();
-                let entry_workers = stride.entries[pick.task.0].as_ref().unwrap().workers;
                 left[task] = left[task].saturating_sub(1);
-                let step = match left[task] {
-                    0 if entry_workers == 1 => Step::Finished,
-                    0 => Step::Idle,
-                    _ => Step::Worked,
-                };
-                stride.ran(pick, MORSEL_NS, step, now);
-                if step == Step::Finished {
+                let step = if left[task] == 0 { Step::Finished } else { Step::Worked };
+                if stride.ran(pick, MORSEL_NS, step, now) {
                     finished[task] = now;
                 }
             }
