@@ -1,0 +1,358 @@
+//! The server's configuration: config.xml with what is merged into it and what the command line overrides, as typed values. The users
+//! and profiles stay an element tree here; `users` reads them.
+
+pub mod element;
+mod known_elements;
+pub mod merge;
+mod server_settings;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::logger::LoggerConfig;
+pub use element::Element;
+use element::Origin;
+pub use server_settings::{Changeable, ServerSetting, ServerSettings};
+
+/// The ports without any configuration file.
+const HTTP_PORT_DEFAULT: u64 = 8123;
+const TCP_PORT_DEFAULT: u64 = 9000;
+/// The queries that `system.query_log` keeps.
+const QUERY_LOG_ENTRIES_DEFAULT: u64 = 100_000;
+const QUERY_LOG_FLUSH_INTERVAL_MS_DEFAULT: u64 = 7500;
+
+/// Where the configuration comes from.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigSource {
+    /// `--config-file`; without one the defaults hold.
+    pub config_file: Option<PathBuf>,
+    /// Elements by their path (`logger.level`) with their values; they win over the file.
+    pub overrides: Vec<(String, String)>,
+}
+
+/// The whole configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Elements with one value each.
+    pub server: ServerSettings,
+    /// `listen_host`: addresses to listen on.
+    pub listen_hosts: Vec<String>,
+    /// Whether `listen_hosts` are the default ones, of which one may fail: IPv6 is not everywhere.
+    pub listen_hosts_are_default: bool,
+    /// `logger`.
+    pub logger: LoggerConfig,
+    /// `macros`, by name.
+    pub macros: BTreeMap<String, String>,
+    /// The names of `remote_servers`, for `system.clusters`.
+    pub clusters: Vec<Cluster>,
+    /// `query_log`.
+    pub query_log: QueryLogConfig,
+    /// `path`, absolute.
+    pub path: PathBuf,
+    /// `tmp_path`, absolute.
+    pub tmp_path: PathBuf,
+    /// The element with `users`, `profiles` and `quotas`.
+    pub users: Element,
+    /// Every file that was read.
+    pub files: Vec<PathBuf>,
+    /// What an operator should know, each with file and element.
+    pub warnings: Vec<String>,
+}
+
+/// One cluster of `remote_servers`, for show only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// The element's name.
+    pub name: String,
+    /// The shards in order; each a list of replicas' hosts and ports.
+    pub shards: Vec<Vec<(String, u16)>>,
+}
+
+/// `query_log`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryLogConfig {
+    /// The most entries that are kept; the oldest go first.
+    pub entries_max: usize,
+    /// How often new entries become visible, in milliseconds.
+    pub flush_interval_ms: u64,
+}
+
+impl Config {
+    /// Reads, merges, overrides and types.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or parsed, or a value is not of its element's type; the message names file and element.
+    pub fn load(source: &ConfigSource) -> Result<Self> {
+        let from = |name: &str| Origin { file: name.into(), line: 0 };
+        let (mut root, mut files, mut warnings) = match &source.config_file {
+            Some(file) => {
+                let merged = merge::load(file)?;
+                if !matches!(merged.root.name.as_str(), "clickhouse" | "yandex") {
+                    return Err(merged.root.error("the root element must be <clickhouse> or <yandex>"));
+                }
+                (merged.root, merged.files, merged.warnings)
+            }
+            None => {
+                let mut root = Element::new("clickhouse", from("defaults"));
+                for (name, port) in [("http_port", HTTP_PORT_DEFAULT), ("tcp_port", TCP_PORT_DEFAULT)] {
+                    let mut element = Element::new(name, from("defaults"));
+                    element.text = port.to_string();
+                    root.children.push(element);
+                }
+                (root, Vec::new(), Vec::new())
+            }
+        };
+        for (path, value) in &source.overrides {
+            set_override(&mut root, path, value, &from("command line"))?;
+        }
+
+        let mut server = ServerSettings::default();
+        let mut logger = LoggerConfig::default();
+        let mut query_log = QueryLogConfig {
+            entries_max: QUERY_LOG_ENTRIES_DEFAULT as usize,
+            flush_interval_ms: QUERY_LOG_FLUSH_INTERVAL_MS_DEFAULT,
+        };
+        let mut macros = BTreeMap::new();
+        let mut clusters = Vec::new();
+        let mut listen_hosts = Vec::new();
+        for element in &root.children {
+            match element.name.as_str() {
+                "listen_host" => listen_hosts.push(element.trimmed().to_owned()),
+                "logger" => logger.read(element, &mut warnings)?,
+                "macros" => {
+                    macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())))
+                }
+                "remote_servers" => {
+                    clusters.extend(element.children.iter().map(read_cluster).collect::<Result<Vec<_>>>()?)
+                }
+                "query_log" => read_query_log(element, &mut query_log)?,
+                _ if server.read(element)? => check(element, &server)?,
+                name if known_elements::is_known(name) => {}
+                name => warnings.push(format!("{}: unknown element <{name}> is ignored", element.origin)),
+            }
+        }
+
+        let listen_hosts_are_default = listen_hosts.is_empty();
+        if listen_hosts_are_default {
+            listen_hosts = vec!["127.0.0.1".to_owned(), "::1".to_owned()];
+        }
+        let path = absolute(Path::new(&server.path))?;
+        server.path = format!("{}/", path.display());
+        for (setting, folder) in [
+            (&mut server.tmp_path, "tmp"),
+            (&mut server.user_files_path, "user_files"),
+            (&mut server.format_schema_path, "format_schemas"),
+        ] {
+            if setting.trim().is_empty() {
+                *setting = format!("{}/", path.join(folder).display());
+            }
+        }
+        let tmp_path = absolute(Path::new(&server.tmp_path))?;
+        let users = match users_file(&root, source.config_file.as_deref())? {
+            Some(file) => {
+                let merged = merge::load(&file)?;
+                files.extend(merged.files);
+                warnings.extend(merged.warnings);
+                merged.root
+            }
+            None => root,
+        };
+        Ok(Self {
+            server,
+            listen_hosts,
+            listen_hosts_are_default,
+            logger,
+            macros,
+            clusters,
+            query_log,
+            path,
+            tmp_path,
+            users,
+            files,
+            warnings,
+        })
+    }
+}
+
+/// The file of users: `user_directories/users_xml/path`, or `users_config`, beside the main file; none where the main file itself
+/// holds the users.
+fn users_file(root: &Element, config_file: Option<&Path>) -> Result<Option<PathBuf>> {
+    let in_directories = root
+        .child("user_directories")
+        .and_then(|directories| directories.child("users_xml"))
+        .and_then(|users_xml| users_xml.child("path"));
+    let Some(element) = in_directories.or_else(|| root.child("users_config")) else { return Ok(None) };
+    let named = Path::new(element.trimmed());
+    let file = config_file.and_then(Path::parent).unwrap_or(Path::new("")).join(named);
+    if config_file.is_some_and(|config_file| config_file == file) {
+        return Ok(None);
+    }
+    if !file.exists() {
+        return Err(element.error(format!("the file {} does not exist", file.display())));
+    }
+    Ok(Some(file))
+}
+
+/// Checks what a setting's type alone does not.
+fn check(element: &Element, server: &ServerSettings) -> Result<()> {
+    match element.name.as_str() {
+        "http_port" if server.http_port > u64::from(u16::MAX) => Err(element.bad_value("a port number")),
+        "tcp_port" if server.tcp_port > u64::from(u16::MAX) => Err(element.bad_value("a port number")),
+        "total_max_threads" if server.total_max_threads < -1 => {
+            Err(element.bad_value("a number of threads, 0 (unused) or -1 (twice the logical cores)"))
+        }
+        "concurrent_threads_scheduler"
+            if !["stride", "fixed_at_start", "round_robin", "fair_round_robin", "max_min_fair"]
+                .contains(&server.concurrent_threads_scheduler.as_str()) =>
+        {
+            Err(element.bad_value("one of stride, fixed_at_start, round_robin, fair_round_robin and max_min_fair"))
+        }
+        "max_server_memory_usage_to_ram_ratio" if server.max_server_memory_usage_to_ram_ratio < 0.0 => {
+            Err(element.bad_value("a ratio that is not negative"))
+        }
+        "path" if server.path.trim().is_empty() => Err(element.error("is empty")),
+        "timezone" if !server.timezone.is_empty() && server.timezone.parse::<chrono_tz::Tz>().is_err() => {
+            Err(element.bad_value("a time zone of the IANA database"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_cluster(element: &Element) -> Result<Cluster> {
+    let mut shards = Vec::new();
+    for shard in element.children_named("shard") {
+        let mut replicas = Vec::new();
+        for replica in shard.children_named("replica") {
+            let host = replica.child("host").map_or("localhost", Element::trimmed).to_owned();
+            let port = replica.child("port").map_or(Ok(TCP_PORT_DEFAULT as u16), |port| port.value("a port number"))?;
+            replicas.push((host, port));
+        }
+        shards.push(replicas);
+    }
+    Ok(Cluster { name: element.name.clone(), shards })
+}
+
+fn read_query_log(element: &Element, query_log: &mut QueryLogConfig) -> Result<()> {
+    if let Some(interval) = element.child("flush_interval_milliseconds") {
+        query_log.flush_interval_ms = interval.value::<u64>("a number of milliseconds")?.max(1);
+    }
+    if let Some(entries) = element.child("entries_max") {
+        query_log.entries_max = entries.value::<usize>("a number of queries")?.max(1);
+    }
+    Ok(())
+}
+
+/// Sets the element at a path with dots, creating what is missing. All elements of a name that repeats give way to one.
+fn set_override(root: &mut Element, path: &str, value: &str, origin: &Origin) -> Result<()> {
+    let names: Vec<&str> = path.split('.').collect();
+    if names.len() > 16 || names.iter().any(|name| name.is_empty()) {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("'{path}' is not the path of a configuration element"),
+        ));
+    }
+    let mut element = root;
+    for (depth, name) in names.iter().enumerate() {
+        if depth + 1 == names.len() {
+            element.children.retain(|child| child.name != *name);
+        }
+        let at = match element.children.iter().position(|child| child.name == *name) {
+            Some(at) => at,
+            None => {
+                element.children.push(Element::new(*name, origin.clone()));
+                element.children.len() - 1
+            }
+        };
+        let Some(child) = element.children.get_mut(at) else { return Ok(()) };
+        element = child;
+    }
+    element.text = value.to_owned();
+    Ok(())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(path).map_err(|error| {
+        Error::new(ErrorCode::BAD_ARGUMENTS, format!("The path '{}' cannot be made absolute: {error}", path.display()))
+    })?;
+    // `a/./b/` and `a/b` are the same folder, and the shorter is shown.
+    Ok(absolute.components().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, overrides: &[(&str, &str)]) -> Result<Config> {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("squall-config-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("config.xml");
+        std::fs::write(&file, text).unwrap();
+        let overrides = overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let config = Config::load(&ConfigSource { config_file: Some(file), overrides });
+        std::fs::remove_dir_all(folder).unwrap();
+        config
+    }
+
+    #[test]
+    fn the_defaults_need_no_file() {
+        let config = Config::load(&ConfigSource::default()).unwrap();
+        assert_eq!(config.server.http_port, 8123);
+        assert_eq!(config.server.tcp_port, 9000);
+        assert_eq!(config.listen_hosts, ["127.0.0.1", "::1"]);
+        assert!(config.path.ends_with("squall-data") && config.path.is_absolute());
+        assert!(config.server.tmp_path.ends_with("squall-data/tmp/"));
+        assert!(config.warnings.is_empty());
+    }
+
+    #[test]
+    fn elements_are_typed_and_unknown_ones_warned_of() {
+        let text = "<yandex>\n<http_port>8124</http_port><max_connections>10</max_connections>\n<htpp_port>1</htpp_port>\
+            <listen_host>::1</listen_host><logger><level>debug</level><colour>red</colour></logger>\
+            <macros><shard>01</shard></macros><zookeeper/></yandex>";
+        let config = load(text, &[("max_connections", "20"), ("logger.level", "trace")]).unwrap();
+        assert_eq!(config.server.http_port, 8124);
+        assert_eq!(config.server.tcp_port, 0);
+        assert_eq!(config.server.max_connections, 20);
+        assert_eq!(config.listen_hosts, ["::1"]);
+        assert_eq!(config.macros.get("shard").unwrap(), "01");
+        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+        assert!(config.warnings.iter().any(|warning| warning.contains("config.xml:3: unknown element <htpp_port>")));
+        assert!(config.warnings.iter().any(|warning| warning.contains("<logger/colour>")));
+    }
+
+    #[test]
+    fn bad_values_name_file_and_element() {
+        for (text, expected) in [
+            ("<clickhouse><http_port>abc</http_port></clickhouse>", "config.xml:1: element <http_port>: 'abc'"),
+            ("<clickhouse><http_port>70000</http_port></clickhouse>", "'70000' is not a port number"),
+            ("<clickhouse><total_max_threads>-2</total_max_threads></clickhouse>", "<total_max_threads>"),
+            ("<clickhouse><timezone>Mars/Base</timezone></clickhouse>", "<timezone>"),
+            ("<clickhouse><concurrent_threads_scheduler>x</concurrent_threads_scheduler></clickhouse>", "stride"),
+            ("<clickhouse><users_config>none.xml</users_config></clickhouse>", "none.xml does not exist"),
+            ("<server/>", "must be <clickhouse> or <yandex>"),
+        ] {
+            let error = load(text, &[]).unwrap_err();
+            assert!(error.message.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn debians_stock_files_are_read_without_warnings() {
+        let file = PathBuf::from("/etc/clickhouse-server/config.xml");
+        if !file.exists() {
+            return;
+        }
+        let config = Config::load(&ConfigSource { config_file: Some(file), overrides: Vec::new() }).unwrap();
+        assert_eq!(config.server.http_port, 8123);
+        assert_eq!(config.server.max_concurrent_queries, 100);
+        assert_eq!(config.logger.size_bytes, 1000 << 20);
+        assert_eq!(config.clusters.len(), 3);
+        assert!(config.users.child("users").is_some());
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    }
+}
