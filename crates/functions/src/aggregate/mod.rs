@@ -1,20 +1,103 @@
-//! Aggregate functions: resolved by name, with combinators, against parameters and argument types.
+//! Aggregate functions by name: which exist, and how a name with combinators (`sumIf`, `uniqOrNull`), parameters and argument
+//! types becomes one [`AggregateFunction`]. Each family of functions has a file; the rules that hold for all of them (NULLs are
+//! skipped, constants and dictionaries are written out) are here and in `combinator`.
+
+mod any;
+mod arg_min_max;
+mod average;
+mod bits;
+mod combinator;
+mod count;
+mod covariance;
+mod element;
+mod family;
+mod group_array;
+mod group_uniq_array;
+mod grouped;
+mod hash_set;
+mod hyper_log_log;
+mod min_max;
+mod nothing;
+mod number;
+mod plain;
+mod quantile;
+mod row_hash;
+mod selection;
+mod sum;
+mod top_k;
+mod uniq;
+mod uniq_exact;
+mod variance;
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Result, Value};
 
 use crate::accumulator::AggregateFunction;
+use crate::registry::unknown_function;
+use combinator::Combinator;
+use family::{Call, Family, Nulls};
 
-/// Own names of all aggregate functions, without combinators.
-pub(crate) const NAMES: &[&str] = &[];
+/// How many combinators a name may have.
+const COMBINATORS_MAX: usize = 8;
 
-/// The aggregate function `name` for these parameters and arguments.
-pub(crate) fn resolve(name: &str, _parameters: &[Value], _arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
-    Err(Error::new(ErrorCode::UNKNOWN_AGGREGATE_FUNCTION, format!("Unknown aggregate function {name}")))
+/// Whether a name is an aggregate function's, with any combinators.
+pub(crate) fn exists(name: &str) -> bool {
+    let mut name = name;
+    for _ in 0..=COMBINATORS_MAX {
+        if Family::of(name).is_some() {
+            return true;
+        }
+        match Combinator::split(name) {
+            Some((nested, _)) => name = nested,
+            None => return false,
+        }
+    }
+    false
 }
 
-/// Whether there is an aggregate function of this name, an alias of one, or one with combinators.
-pub(crate) fn exists(name: &str) -> bool {
-    NAMES.contains(&crate::registry::own_name(name))
+/// The names of all functions, without combinators and aliases.
+pub(crate) const NAMES: &[&str] = &family::names();
+
+/// The function of this name for these parameters (`quantile(0.9)`) and argument types.
+///
+/// # Errors
+/// `UNKNOWN_FUNCTION`, `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT`, `NOT_IMPLEMENTED` for `-State` and its
+/// kin, and the function's own for its parameters.
+pub(crate) fn resolve(name: &str, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
+    let plain: Vec<DataType> = arguments.iter().map(|argument| argument.remove_low_cardinality().clone()).collect();
+    let function = settle(name, parameters, &plain, COMBINATORS_MAX)?;
+    Ok(Arc::new(plain::Plain::new(function)))
+}
+
+/// Like [`resolve`], for arguments that are neither constants nor dictionaries.
+fn settle(
+    name: &str,
+    parameters: &[Value],
+    arguments: &[DataType],
+    combinators: usize,
+) -> Result<Arc<dyn AggregateFunction>> {
+    if let Some(family) = Family::of(name) {
+        return settle_family(family, parameters, arguments);
+    }
+    let (nested, combinator) =
+        Combinator::split(name).filter(|_| combinators > 0).ok_or_else(|| unknown_function(name))?;
+    if !exists(nested) {
+        return Err(unknown_function(name));
+    }
+    let nested_arguments = combinator.nested_arguments(arguments)?;
+    let function = settle(nested, parameters, &nested_arguments, combinators - 1)?;
+    combinator.apply(function, arguments)
+}
+
+fn settle_family(family: &Family, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
+    if family.nulls == Nulls::Handled || !arguments.iter().any(DataType::is_nullable) {
+        return (family.resolve)(&Call { name: family.name, parameters, arguments });
+    }
+    if arguments.iter().any(|argument| *argument.inner() == DataType::Nothing) {
+        return Ok(Arc::new(nothing::Nothing::new(family.nulls == Nulls::Counted)));
+    }
+    let inner: Vec<DataType> = arguments.iter().map(DataType::remove_nullable).collect();
+    let function = (family.resolve)(&Call { name: family.name, parameters, arguments: &inner })?;
+    Ok(Arc::new(combinator::SkipNulls::new(function, family.nulls == Nulls::Skipped)))
 }

@@ -1,0 +1,84 @@
+//! `argMin(arg, value)` and `argMax(arg, value)`: the argument of the row with the least or greatest value, the first of several.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use squall_types::{Column, ColumnBuilder, DataType, Error, Result, Value, default_value};
+
+use crate::accumulator::AggregateFunction;
+
+use super::element::{AnyValue, Element, with_element};
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+use super::min_max::replaces;
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    call.without_parameters()?;
+    let (argument, value) = call.two_arguments()?;
+    let (data_type, greatest) = (argument.clone(), call.name == "argMax");
+    Ok(with_element!(value, E => grouped::function(ArgExtreme::<E> { data_type, greatest, element: PhantomData })))
+}
+
+#[derive(Debug)]
+struct ArgExtreme<E> {
+    data_type: DataType,
+    greatest: bool,
+    element: PhantomData<E>,
+}
+
+/// The best value so far. Its argument is read only when a value replaces another, which is seldom, so a generic [`Value`] does.
+pub(super) struct Best<V> {
+    value: V,
+    argument: Value,
+}
+
+impl<E: Element> StateFunction for ArgExtreme<E> {
+    type State = Option<Best<E::Owned>>;
+    type Rows<'a> = (&'a Column, E::Rows<'a>);
+
+    const HAS_HEAP: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn state(&self) -> Self::State {
+        None
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        let [argument, value] = arguments else { return Err(Error::logical("argMin and argMax take two arguments")) };
+        Ok((argument, E::rows(value)?))
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, (arguments, values): &Self::Rows<'_>, row: usize) {
+        let value = E::get(values, row);
+        match state {
+            Some(best) if !replaces::<E>(value, E::as_ref(&best.value), self.greatest) => {}
+            _ => *state = Some(Best { value: E::own(value), argument: arguments.value(row) }),
+        }
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) {
+        match (&*into, &from) {
+            (_, None) => {}
+            (Some(best), Some(other))
+                if !replaces::<E>(E::as_ref(&other.value), E::as_ref(&best.value), self.greatest) => {}
+            _ => *into = from,
+        }
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let mut builder = ColumnBuilder::new(self.data_type.clone());
+        let default = default_value(&self.data_type);
+        for state in &states {
+            builder.append(state.as_ref().map_or(&default, |best| &best.argument))?;
+        }
+        builder.finish()
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        state.as_ref().map_or(0, |best| E::heap_bytes(&best.value) + AnyValue::heap_bytes(&best.argument))
+    }
+}

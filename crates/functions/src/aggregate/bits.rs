@@ -1,0 +1,92 @@
+//! `groupBitAnd`, `groupBitOr`, `groupBitXor` of integers.
+
+use std::ops::{BitAnd, BitOr, BitXor, Not};
+use std::sync::Arc;
+
+use arrow_array::ArrowPrimitiveType;
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use squall_types::{Column, DataType, Error, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    call.without_parameters()?;
+    let argument = call.argument()?;
+    Ok(match argument {
+        DataType::Bool => bits::<UInt8Type>(call, &DataType::UInt8),
+        DataType::UInt8 => bits::<UInt8Type>(call, argument),
+        DataType::UInt16 => bits::<UInt16Type>(call, argument),
+        DataType::UInt32 => bits::<UInt32Type>(call, argument),
+        DataType::UInt64 => bits::<UInt64Type>(call, argument),
+        DataType::Int8 => bits::<Int8Type>(call, argument),
+        DataType::Int16 => bits::<Int16Type>(call, argument),
+        DataType::Int32 => bits::<Int32Type>(call, argument),
+        DataType::Int64 => bits::<Int64Type>(call, argument),
+        other => return Err(call.illegal_type(other)),
+    })
+}
+
+/// An integer's bits.
+trait BitSet: Sized + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self> {}
+
+impl<T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T> + Not<Output = T>> BitSet for T {}
+
+fn bits<T: ArrowPrimitiveType + std::fmt::Debug>(call: &Call<'_>, data_type: &DataType) -> Arc<dyn AggregateFunction>
+where
+    T::Native: BitSet,
+{
+    let none = T::Native::default();
+    let (start, combine): (_, fn(T::Native, T::Native) -> T::Native) = match call.name {
+        "groupBitAnd" => (!none, BitAnd::bitand),
+        "groupBitOr" => (none, BitOr::bitor),
+        _ => (none, BitXor::bitxor),
+    };
+    grouped::function(Bits::<T> { data_type: data_type.clone(), start, combine })
+}
+
+struct Bits<T: ArrowPrimitiveType> {
+    data_type: DataType,
+    /// What a group without rows has.
+    start: T::Native,
+    combine: fn(T::Native, T::Native) -> T::Native,
+}
+
+impl<T: ArrowPrimitiveType> std::fmt::Debug for Bits<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Bits({})", self.data_type)
+    }
+}
+
+impl<T: ArrowPrimitiveType> StateFunction for Bits<T> {
+    type State = T::Native;
+    type Rows<'a> = &'a [T::Native];
+
+    fn return_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn state(&self) -> Self::State {
+        self.start
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        let [column] = arguments else { return Err(Error::logical("groupBit functions take one argument")) };
+        Ok(column.as_primitive::<T>()?.values())
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        *state = (self.combine)(*state, rows[row]);
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) {
+        *into = (self.combine)(*into, from);
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        Ok(Column::from_primitive::<T>(self.data_type.clone(), states))
+    }
+}

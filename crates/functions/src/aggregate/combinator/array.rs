@@ -1,0 +1,117 @@
+//! `-Array`: the function of all items of its array arguments, which have one length in each row.
+
+use std::sync::Arc;
+
+use arrow_array::ListArray;
+use arrow_array::cast::AsArray;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::aggregate::grouped::same;
+use crate::aggregate::plain::plain;
+
+pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    if arguments.is_empty() {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            "Array aggregate functions require at least one argument",
+        ));
+    }
+    let item = |argument: &DataType| match argument {
+        DataType::Array(item) => Ok(item.remove_low_cardinality().clone()),
+        other => Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Illegal type {other} of argument for aggregate function with Array suffix. Must be array."),
+        )),
+    };
+    arguments.iter().map(item).collect()
+}
+
+/// A function over the items of arrays.
+#[derive(Debug)]
+pub(super) struct OverArrays {
+    function: Arc<dyn AggregateFunction>,
+}
+
+impl OverArrays {
+    pub fn new(function: Arc<dyn AggregateFunction>) -> Self {
+        Self { function }
+    }
+}
+
+impl AggregateFunction for OverArrays {
+    fn return_type(&self) -> &DataType {
+        self.function.return_type()
+    }
+
+    fn accumulator(&self) -> Box<dyn Accumulator> {
+        Box::new(Items { nested: self.function.accumulator() })
+    }
+}
+
+struct Items {
+    nested: Box<dyn Accumulator>,
+}
+
+impl Accumulator for Items {
+    fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
+        let mut items = Vec::with_capacity(arguments.len());
+        let mut first: Option<&ListArray> = None;
+        for argument in arguments {
+            let (Some(list), DataType::Array(item)) = (argument.array().as_list_opt::<i32>(), argument.data_type())
+            else {
+                return Err(Error::logical("-Array over a column that is no array"));
+            };
+            let same_lengths = first.is_none_or(|first| first.offsets().lengths().eq(list.offsets().lengths()));
+            if !same_lengths {
+                return Err(Error::new(
+                    ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH,
+                    "All arrays passed to aggregate function with Array suffix must have equal sizes in each row",
+                ));
+            }
+            first = first.or(Some(list));
+            let start = list.value_offsets()[0] as usize;
+            let end = list.value_offsets()[rows] as usize;
+            items.push(plain(&Column::new((**item).clone(), list.values().slice(start, end - start)))?);
+        }
+        let Some(first) = first else { return Err(Error::logical("-Array without arguments")) };
+        let count = items.first().map_or(0, Column::rows);
+        let lengths = || first.offsets().lengths();
+        match group_ids {
+            GroupIds::Single => self.nested.update(GroupIds::Single, groups, &items, count),
+            GroupIds::Direct8(ids) => {
+                self.nested.update(GroupIds::Direct8(&repeat(ids, lengths(), count)), groups, &items, count)
+            }
+            GroupIds::Direct16(ids) => {
+                self.nested.update(GroupIds::Direct16(&repeat(ids, lengths(), count)), groups, &items, count)
+            }
+            GroupIds::Each(ids) => {
+                self.nested.update(GroupIds::Each(&repeat(ids, lengths(), count)), groups, &items, count)
+            }
+        }
+    }
+
+    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
+        let parts = self.nested.partition(groups_of).into_iter();
+        parts.map(|nested| -> Box<dyn Accumulator> { Box::new(Self { nested }) }).collect()
+    }
+
+    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+        self.nested.merge(same::<Self>(other)?.nested, to, groups)
+    }
+
+    fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
+        self.nested.finish(groups)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.nested.memory_bytes()
+    }
+}
+
+/// Each id as often as its row's array has items.
+fn repeat<Id: Copy>(ids: &[Id], lengths: impl Iterator<Item = usize>, count: usize) -> Vec<Id> {
+    let mut repeated = Vec::with_capacity(count);
+    ids.iter().zip(lengths).for_each(|(&id, length)| repeated.extend(std::iter::repeat_n(id, length)));
+    repeated
+}

@@ -1,0 +1,99 @@
+//! `-If`: the last argument is a condition; rows where it is 0 or NULL do not reach the function.
+
+use std::sync::Arc;
+
+use arrow_array::types::UInt8Type;
+use arrow_buffer::BooleanBuffer;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::aggregate::grouped::same;
+use crate::aggregate::selection::update_selected;
+
+pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
+    let [nested @ .., condition] = arguments else {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            "Incorrect number of arguments for aggregate function with If suffix",
+        ));
+    };
+    if !matches!(condition.inner(), DataType::UInt8 | DataType::Bool | DataType::Nothing) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!(
+                "Illegal type {condition} of the last argument of an aggregate function with the If suffix: \
+                 the last argument is the condition and must be UInt8"
+            ),
+        ));
+    }
+    Ok(nested.to_vec())
+}
+
+/// A function behind a condition.
+#[derive(Debug)]
+pub(super) struct OnlyIf {
+    function: Arc<dyn AggregateFunction>,
+}
+
+impl OnlyIf {
+    pub fn new(function: Arc<dyn AggregateFunction>) -> Self {
+        Self { function }
+    }
+}
+
+impl AggregateFunction for OnlyIf {
+    fn return_type(&self) -> &DataType {
+        self.function.return_type()
+    }
+
+    fn accumulator(&self) -> Box<dyn Accumulator> {
+        Box::new(Conditional { nested: self.function.accumulator(), needs_arguments: self.function.needs_arguments() })
+    }
+}
+
+struct Conditional {
+    nested: Box<dyn Accumulator>,
+    needs_arguments: bool,
+}
+
+impl Accumulator for Conditional {
+    fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
+        let [nested_arguments @ .., condition] = arguments else {
+            return Err(Error::logical("-If without a condition"));
+        };
+        let nested_arguments = if self.needs_arguments { nested_arguments } else { &[] };
+        if *condition.data_type().inner() == DataType::Nothing {
+            return update_selected(
+                &mut *self.nested,
+                BooleanBuffer::new_unset(rows),
+                group_ids,
+                groups,
+                nested_arguments,
+            );
+        }
+        let values = condition.as_primitive::<UInt8Type>()?.values();
+        let mut selected = BooleanBuffer::collect_bool(rows, |row| values[row] != 0);
+        if let Some(valid) = condition.nulls() {
+            selected = &selected & valid.inner();
+        }
+        update_selected(&mut *self.nested, selected, group_ids, groups, nested_arguments)
+    }
+
+    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
+        let needs_arguments = self.needs_arguments;
+        let parts = self.nested.partition(groups_of).into_iter();
+        parts.map(|nested| -> Box<dyn Accumulator> { Box::new(Self { nested, needs_arguments }) }).collect()
+    }
+
+    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+        self.nested.merge(same::<Self>(other)?.nested, to, groups)
+    }
+
+    fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
+        self.nested.finish(groups)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.nested.memory_bytes()
+    }
+}

@@ -1,0 +1,169 @@
+//! `-OrNull` and `-OrDefault`: what a group without rows gives, whatever the function itself would make of it.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, UInt32Array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use squall_types::{Column, DataType, Result};
+
+use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::aggregate::grouped::same;
+
+/// Which groups had a row.
+#[derive(Default)]
+pub(super) struct Seen(Vec<bool>);
+
+impl Seen {
+    fn grow(&mut self, groups: usize) {
+        if groups > self.0.len() {
+            self.0.resize(groups, false);
+        }
+    }
+
+    /// Notes the groups of rows `0..rows`, of those that are valid.
+    pub fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, rows: usize, valid: Option<&NullBuffer>) {
+        self.grow(groups.max(1));
+        fn note<Id: Copy + Into<u32>>(seen: &mut [bool], ids: &[Id], valid: Option<&NullBuffer>) {
+            match valid {
+                None => ids.iter().for_each(|&id| seen[id.into() as usize] = true),
+                Some(valid) => valid.valid_indices().for_each(|row| seen[ids[row].into() as usize] = true),
+            }
+        }
+        match group_ids {
+            GroupIds::Single => self.0[0] |= rows > valid.map_or(0, NullBuffer::null_count),
+            GroupIds::Direct8(ids) => note(&mut self.0, &ids[..rows], valid),
+            GroupIds::Direct16(ids) => note(&mut self.0, &ids[..rows], valid),
+            GroupIds::Each(ids) => note(&mut self.0, &ids[..rows], valid),
+        }
+    }
+
+    pub fn partition(&self, groups: &[u32]) -> Self {
+        Self(groups.iter().map(|&group| self.0.get(group as usize).copied().unwrap_or(false)).collect())
+    }
+
+    pub fn merge(&mut self, other: &Self, to: &[u32], groups: usize) {
+        self.grow(groups);
+        other.0.iter().zip(to).for_each(|(&seen, &to)| self.0[to as usize] |= seen);
+    }
+
+    pub fn memory_bytes(&self) -> usize {
+        self.0.capacity()
+    }
+
+    fn bits(&self, groups: usize) -> BooleanBuffer {
+        BooleanBuffer::collect_bool(groups, |group| self.0.get(group).copied().unwrap_or(false))
+    }
+}
+
+/// The column as `data_type`, with NULL for groups that were not seen.
+pub(super) fn with_nulls(column: Column, data_type: &DataType, seen: &Seen, groups: usize) -> Result<Column> {
+    if !data_type.is_nullable() {
+        return Ok(column);
+    }
+    let array = column.to_array()?;
+    let nulls =
+        NullBuffer::union(array.nulls(), Some(&NullBuffer::new(seen.bits(groups)))).filter(|n| n.null_count() > 0);
+    let data = array.to_data().into_builder().nulls(nulls).build()?;
+    Ok(Column::new(data_type.clone(), arrow_array::make_array(data)))
+}
+
+/// The column with the type's default for groups that were not seen.
+fn with_defaults(column: &Column, seen: &Seen, groups: usize) -> Result<Column> {
+    // The default is put behind the groups, and taken for each group that was not seen.
+    let default = Column::default_values(column.data_type().clone(), 1)?;
+    let both = Column::concat(&[column.clone(), default])?;
+    let positions = |group: usize| if seen.0.get(group).copied().unwrap_or(false) { group } else { groups };
+    both.take(&UInt32Array::from_iter_values((0..groups).map(|group| positions(group) as u32)))
+}
+
+macro_rules! or_something {
+    ($(#[$doc:meta])* $name:ident, $states:ident, $return_type:expr, $finish:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub(super) struct $name {
+            function: Arc<dyn AggregateFunction>,
+            return_type: DataType,
+        }
+
+        impl $name {
+            pub fn new(function: Arc<dyn AggregateFunction>) -> Self {
+                let return_type: fn(&DataType) -> DataType = $return_type;
+                let return_type = return_type(function.return_type());
+                Self { function, return_type }
+            }
+        }
+
+        impl AggregateFunction for $name {
+            fn return_type(&self) -> &DataType {
+                &self.return_type
+            }
+
+            fn accumulator(&self) -> Box<dyn Accumulator> {
+                Box::new($states {
+                    nested: self.function.accumulator(),
+                    seen: Seen::default(),
+                    return_type: self.return_type.clone(),
+                })
+            }
+
+            fn needs_arguments(&self) -> bool {
+                self.function.needs_arguments()
+            }
+        }
+
+        struct $states {
+            nested: Box<dyn Accumulator>,
+            seen: Seen,
+            return_type: DataType,
+        }
+
+        impl Accumulator for $states {
+            fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
+                self.seen.update(group_ids, groups, rows, None);
+                self.nested.update(group_ids, groups, arguments, rows)
+            }
+
+            fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
+                let Self { nested, seen, return_type } = *self;
+                let parts = nested.partition(groups_of).into_iter().zip(groups_of);
+                parts
+                    .map(|(nested, groups)| -> Box<dyn Accumulator> {
+                        Box::new(Self { nested, seen: seen.partition(groups), return_type: return_type.clone() })
+                    })
+                    .collect()
+            }
+
+            fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+                let other = same::<Self>(other)?;
+                self.seen.merge(&other.seen, to, groups);
+                self.nested.merge(other.nested, to, groups)
+            }
+
+            fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
+                let column = self.nested.finish(groups)?;
+                let finish: fn(Column, &DataType, &Seen, usize) -> Result<Column> = $finish;
+                finish(column, &self.return_type, &self.seen, groups)
+            }
+
+            fn memory_bytes(&self) -> usize {
+                self.nested.memory_bytes() + self.seen.memory_bytes()
+            }
+        }
+    };
+}
+
+or_something!(
+    /// A function that gives NULL for groups without rows.
+    OrNull,
+    OrNullStates,
+    DataType::to_nullable,
+    with_nulls
+);
+
+or_something!(
+    /// A function that gives its type's default for groups without rows.
+    OrDefault,
+    OrDefaultStates,
+    Clone::clone,
+    |column, _, seen, groups| with_defaults(&column, seen, groups)
+);

@@ -1,0 +1,96 @@
+//! What stands between nullable arguments and a function that knows no NULL: rows with a NULL in any argument are skipped, and
+//! the result is NULL for groups that had no other rows, where its type can be.
+
+use std::sync::Arc;
+
+use arrow_buffer::NullBuffer;
+use squall_types::{Column, DataType, Result};
+
+use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::aggregate::grouped::same;
+use crate::aggregate::selection::update_selected;
+
+use super::or_null::{Seen, with_nulls};
+
+/// A function that takes nullable arguments, over one that does not.
+#[derive(Debug)]
+pub(in crate::aggregate) struct SkipNulls {
+    function: Arc<dyn AggregateFunction>,
+    return_type: DataType,
+}
+
+impl SkipNulls {
+    /// `nullable_result`: whether a group without values gives NULL.
+    pub fn new(function: Arc<dyn AggregateFunction>, nullable_result: bool) -> Self {
+        let inner = function.return_type();
+        let return_type = if nullable_result { inner.to_nullable() } else { inner.clone() };
+        Self { function, return_type }
+    }
+}
+
+impl AggregateFunction for SkipNulls {
+    fn return_type(&self) -> &DataType {
+        &self.return_type
+    }
+
+    fn accumulator(&self) -> Box<dyn Accumulator> {
+        Box::new(NotNull {
+            nested: self.function.accumulator(),
+            seen: (self.return_type != *self.function.return_type()).then(Seen::default),
+            return_type: self.return_type.clone(),
+        })
+    }
+}
+
+struct NotNull {
+    nested: Box<dyn Accumulator>,
+    /// Which groups had a row without NULL; not kept where the result is not nullable.
+    seen: Option<Seen>,
+    return_type: DataType,
+}
+
+impl Accumulator for NotNull {
+    fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
+        let valid = arguments.iter().fold(None, |valid, column| NullBuffer::union(valid.as_ref(), column.nulls()));
+        let without_nullable = |column: &Column| column.clone().with_type(column.data_type().remove_nullable());
+        let arguments: Vec<Column> = arguments.iter().map(without_nullable).collect();
+        if let Some(seen) = &mut self.seen {
+            seen.update(group_ids, groups, rows, valid.as_ref());
+        }
+        match valid {
+            None => self.nested.update(group_ids, groups, &arguments, rows),
+            Some(valid) => update_selected(&mut *self.nested, valid.into_inner(), group_ids, groups, &arguments),
+        }
+    }
+
+    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
+        let Self { nested, seen, return_type } = *self;
+        let parts = nested.partition(groups_of).into_iter().zip(groups_of);
+        parts
+            .map(|(nested, groups)| -> Box<dyn Accumulator> {
+                let seen = seen.as_ref().map(|seen| seen.partition(groups));
+                Box::new(Self { nested, seen, return_type: return_type.clone() })
+            })
+            .collect()
+    }
+
+    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+        let other = same::<Self>(other)?;
+        if let (Some(seen), Some(other)) = (&mut self.seen, &other.seen) {
+            seen.merge(other, to, groups);
+        }
+        self.nested.merge(other.nested, to, groups)
+    }
+
+    fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
+        let column = self.nested.finish(groups)?;
+        match self.seen {
+            Some(seen) => with_nulls(column, &self.return_type, &seen, groups),
+            None => Ok(column),
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.nested.memory_bytes() + self.seen.as_ref().map_or(0, Seen::memory_bytes)
+    }
+}

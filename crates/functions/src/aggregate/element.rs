@@ -1,0 +1,371 @@
+//! Values of any type as functions like `min`, `any` and `groupArray` see them: read from a column's row, kept, compared, written
+//! back as a column. One implementation for each kind of Arrow array; `with_element!` picks it.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray};
+use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, default_value};
+
+/// One kind of values.
+pub(super) trait Element: Debug + Send + Sync + 'static {
+    /// A column's values.
+    type Rows<'a>: Copy;
+    /// A value still in its column.
+    type Ref<'a>: Copy;
+    /// A value kept.
+    type Owned: Send + Clone + 'static;
+
+    fn rows(column: &Column) -> Result<Self::Rows<'_>>;
+    fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a>;
+    fn own(value: Self::Ref<'_>) -> Self::Owned;
+    fn as_ref(value: &Self::Owned) -> Self::Ref<'_>;
+    /// The order of two values; NaN is only compared where everything is NaN.
+    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering;
+    fn is_nan(_value: Self::Ref<'_>) -> bool {
+        false
+    }
+    /// The least (or greatest) of rows `0..count` that is not NaN, where that can be found faster than by comparing one by one.
+    fn extreme<'a>(_rows: &Self::Rows<'a>, _count: usize, _greatest: bool) -> Option<Self::Ref<'a>> {
+        None
+    }
+    /// The value of a group without rows.
+    fn default(data_type: &DataType) -> Self::Owned;
+    fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column>;
+    /// Bytes outside the value itself.
+    fn heap_bytes(_value: &Self::Owned) -> usize {
+        0
+    }
+}
+
+/// Numbers, dates and whatever else is stored as one.
+#[derive(Debug)]
+pub(super) struct Primitive<T>(PhantomData<T>);
+
+impl<T: ArrowPrimitiveType + Debug + Send + Sync> Element for Primitive<T>
+where
+    T::Native: PartialOrd + Bounded,
+{
+    type Rows<'a> = &'a [T::Native];
+    type Ref<'a> = T::Native;
+    type Owned = T::Native;
+
+    fn rows(column: &Column) -> Result<Self::Rows<'_>> {
+        Ok(column.as_primitive::<T>()?.values())
+    }
+
+    #[inline]
+    fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a> {
+        rows[row]
+    }
+
+    #[inline]
+    fn own(value: Self::Ref<'_>) -> Self::Owned {
+        value
+    }
+
+    #[inline]
+    fn as_ref(value: &Self::Owned) -> Self::Ref<'_> {
+        *value
+    }
+
+    #[inline]
+    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
+        left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+    }
+
+    #[inline]
+    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+    fn is_nan(value: Self::Ref<'_>) -> bool {
+        value != value
+    }
+
+    fn extreme<'a>(rows: &Self::Rows<'a>, count: usize, greatest: bool) -> Option<Self::Ref<'a>> {
+        // Selects without branches are minimum and maximum instructions; NaN is never selected.
+        let rows = rows.get(..count)?;
+        let (bound, found) = if greatest {
+            (
+                T::Native::LEAST,
+                rows.iter().fold(T::Native::LEAST, |best, &value| if value > best { value } else { best }),
+            )
+        } else {
+            (
+                T::Native::GREATEST,
+                rows.iter().fold(T::Native::GREATEST, |best, &value| if value < best { value } else { best }),
+            )
+        };
+        // The bound itself may be a value, or mean that there was none but NaN.
+        (found != bound).then_some(found)
+    }
+
+    fn default(data_type: &DataType) -> Self::Owned {
+        match default_value(data_type).as_i64() {
+            Some(number) => T::Native::from_small(number),
+            None => T::Native::from_small(0),
+        }
+    }
+
+    fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
+        Ok(Column::from_primitive::<T>(data_type.clone(), values.collect()))
+    }
+}
+
+/// The ends of a number's range, and defaults in it.
+pub(super) trait Bounded: Copy {
+    const LEAST: Self;
+    const GREATEST: Self;
+    /// A default value: 0, or the first number of an enum, which always fits.
+    fn from_small(number: i64) -> Self;
+}
+
+macro_rules! bounded {
+    ($($integer:ty),*; $($float:ty),*) => {
+        $(impl Bounded for $integer {
+            const LEAST: Self = <$integer>::MIN;
+            const GREATEST: Self = <$integer>::MAX;
+            fn from_small(number: i64) -> Self {
+                number as Self
+            }
+        })*
+        $(impl Bounded for $float {
+            const LEAST: Self = <$float>::NEG_INFINITY;
+            const GREATEST: Self = <$float>::INFINITY;
+            fn from_small(number: i64) -> Self {
+                number as Self
+            }
+        })*
+    };
+}
+
+bounded!(u8, u16, u32, u64, i8, i16, i32, i64; f32, f64);
+
+/// `String`.
+#[derive(Debug)]
+pub(super) struct Bytes;
+
+impl Element for Bytes {
+    type Rows<'a> = &'a BinaryArray;
+    type Ref<'a> = &'a [u8];
+    type Owned = Box<[u8]>;
+
+    fn rows(column: &Column) -> Result<Self::Rows<'_>> {
+        column.as_binary()
+    }
+
+    #[inline]
+    fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a> {
+        rows.value(row)
+    }
+
+    fn own(value: Self::Ref<'_>) -> Self::Owned {
+        value.into()
+    }
+
+    #[inline]
+    fn as_ref(value: &Self::Owned) -> Self::Ref<'_> {
+        value
+    }
+
+    #[inline]
+    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
+        left.cmp(right)
+    }
+
+    fn default(_data_type: &DataType) -> Self::Owned {
+        Box::default()
+    }
+
+    fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
+        let mut offsets: Vec<i32> = Vec::with_capacity(values.len() + 1);
+        let mut bytes = Vec::new();
+        offsets.push(0);
+        for value in values {
+            bytes.extend_from_slice(&value);
+            offsets.push(i32::try_from(bytes.len()).map_err(|_| {
+                Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one aggregate's results")
+            })?);
+        }
+        let offsets = arrow_buffer::OffsetBuffer::new(offsets.into());
+        Ok(Column::new(data_type.clone(), Arc::new(BinaryArray::try_new(offsets, bytes.into(), None)?)))
+    }
+
+    fn heap_bytes(value: &Self::Owned) -> usize {
+        value.len()
+    }
+}
+
+/// `FixedString`, `UUID` and `IPv6`.
+#[derive(Debug)]
+pub(super) struct FixedBytes;
+
+impl Element for FixedBytes {
+    type Rows<'a> = &'a FixedSizeBinaryArray;
+    type Ref<'a> = &'a [u8];
+    type Owned = Box<[u8]>;
+
+    fn rows(column: &Column) -> Result<Self::Rows<'_>> {
+        column.array().as_fixed_size_binary_opt().ok_or_else(|| Error::logical("not an array of fixed-size values"))
+    }
+
+    #[inline]
+    fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a> {
+        rows.value(row)
+    }
+
+    fn own(value: Self::Ref<'_>) -> Self::Owned {
+        value.into()
+    }
+
+    #[inline]
+    fn as_ref(value: &Self::Owned) -> Self::Ref<'_> {
+        value
+    }
+
+    #[inline]
+    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
+        left.cmp(right)
+    }
+
+    fn default(data_type: &DataType) -> Self::Owned {
+        vec![0; data_type.fixed_width_bytes().unwrap_or(0)].into()
+    }
+
+    fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
+        let width = data_type.fixed_width_bytes().unwrap_or(0);
+        let mut bytes = Vec::with_capacity(values.len() * width);
+        for value in values {
+            bytes.extend_from_slice(&value);
+        }
+        let width = i32::try_from(width).unwrap_or(i32::MAX);
+        Ok(Column::new(data_type.clone(), Arc::new(FixedSizeBinaryArray::try_new(width, bytes.into(), None)?)))
+    }
+
+    fn heap_bytes(value: &Self::Owned) -> usize {
+        value.len()
+    }
+}
+
+/// Arrays, tuples, maps and nullable values: slow, but complete.
+#[derive(Debug)]
+pub(super) struct AnyValue;
+
+/// A row of a column, or a value kept.
+#[derive(Clone, Copy)]
+pub(super) enum AnyRef<'a> {
+    Row(&'a Column, usize),
+    Kept(&'a Value),
+}
+
+impl AnyRef<'_> {
+    fn value(self) -> Value {
+        match self {
+            Self::Row(column, row) => column.value(row),
+            Self::Kept(value) => value.clone(),
+        }
+    }
+}
+
+impl Element for AnyValue {
+    type Rows<'a> = &'a Column;
+    type Ref<'a> = AnyRef<'a>;
+    type Owned = Value;
+
+    fn rows(column: &Column) -> Result<Self::Rows<'_>> {
+        Ok(column)
+    }
+
+    fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a> {
+        AnyRef::Row(rows, row)
+    }
+
+    fn own(value: Self::Ref<'_>) -> Self::Owned {
+        value.value()
+    }
+
+    fn as_ref(value: &Self::Owned) -> Self::Ref<'_> {
+        AnyRef::Kept(value)
+    }
+
+    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
+        left.value().compare(&right.value())
+    }
+
+    fn default(data_type: &DataType) -> Self::Owned {
+        default_value(data_type)
+    }
+
+    fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
+        let mut builder = ColumnBuilder::new(data_type.clone());
+        for value in values {
+            builder.append(&value)?;
+        }
+        builder.finish()
+    }
+
+    fn heap_bytes(value: &Self::Owned) -> usize {
+        match value {
+            Value::String(bytes) => bytes.len(),
+            Value::Array(items) | Value::Tuple(items) => {
+                items.iter().map(|item| size_of::<Value>() + Self::heap_bytes(item)).sum()
+            }
+            Value::Map(entries) => entries.len() * 2 * size_of::<Value>(),
+            _ => 0,
+        }
+    }
+}
+
+/// A list of values per group as an `Array` column.
+pub(super) fn list_column<E: Element>(data_type: &DataType, lists: Vec<Vec<E::Owned>>) -> Result<Column> {
+    let DataType::Array(item) = data_type else { return Err(Error::logical("a list of values is not of type Array")) };
+    let mut offsets: Vec<i32> = Vec::with_capacity(lists.len() + 1);
+    offsets.push(0);
+    let mut total = 0;
+    for list in &lists {
+        total += list.len();
+        offsets.push(i32::try_from(total).map_err(|_| {
+            Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items in one aggregate's results")
+        })?);
+    }
+    let mut flat = Vec::with_capacity(total);
+    lists.into_iter().for_each(|list| flat.extend(list));
+    let items = E::column(item, flat.into_iter())?;
+    let offsets = arrow_buffer::OffsetBuffer::new(offsets.into());
+    let array = arrow_array::ListArray::try_new(item.arrow_list_item(), offsets, items.array().clone(), None)?;
+    Ok(Column::new(data_type.clone(), Arc::new(array)))
+}
+
+/// Evaluates an expression with `$element` as the [`Element`] of a data type's values.
+macro_rules! with_element {
+    ($data_type:expr, $element:ident => $result:expr) => {{
+        use arrow_array::types as arrow_types;
+        use arrow_schema::DataType as ArrowType;
+        use $crate::aggregate::element::{AnyValue, Bytes, FixedBytes, Primitive};
+        let data_type: &squall_types::DataType = $data_type;
+        macro_rules! go {
+            ($kind:ty) => {{
+                type $element = $kind;
+                $result
+            }};
+        }
+        match data_type.arrow_type() {
+            _ if data_type.is_nullable() => go!(AnyValue),
+            ArrowType::UInt8 => go!(Primitive<arrow_types::UInt8Type>),
+            ArrowType::UInt16 => go!(Primitive<arrow_types::UInt16Type>),
+            ArrowType::UInt32 => go!(Primitive<arrow_types::UInt32Type>),
+            ArrowType::UInt64 => go!(Primitive<arrow_types::UInt64Type>),
+            ArrowType::Int8 => go!(Primitive<arrow_types::Int8Type>),
+            ArrowType::Int16 => go!(Primitive<arrow_types::Int16Type>),
+            ArrowType::Int32 => go!(Primitive<arrow_types::Int32Type>),
+            ArrowType::Int64 => go!(Primitive<arrow_types::Int64Type>),
+            ArrowType::Float32 => go!(Primitive<arrow_types::Float32Type>),
+            ArrowType::Float64 => go!(Primitive<arrow_types::Float64Type>),
+            ArrowType::Binary => go!(Bytes),
+            ArrowType::FixedSizeBinary(_) => go!(FixedBytes),
+            _ => go!(AnyValue),
+        }
+    }};
+}
+pub(super) use with_element;

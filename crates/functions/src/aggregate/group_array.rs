@@ -1,0 +1,70 @@
+//! `groupArray`: the values of a group, in the order in which they came by, up to a number of them.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Error, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use super::element::{Element, list_column, with_element};
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    let argument = call.argument()?;
+    let limit = call.limit()?.unwrap_or(usize::MAX);
+    let data_type = DataType::array(argument.clone());
+    Ok(with_element!(argument, E => grouped::function(GroupArray::<E> { data_type, limit, element: PhantomData })))
+}
+
+#[derive(Debug)]
+struct GroupArray<E> {
+    data_type: DataType,
+    limit: usize,
+    element: PhantomData<E>,
+}
+
+impl<E: Element> StateFunction for GroupArray<E> {
+    type State = Vec<E::Owned>;
+    type Rows<'a> = E::Rows<'a>;
+
+    const HAS_HEAP: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn state(&self) -> Self::State {
+        Vec::new()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        let [column] = arguments else { return Err(Error::logical("groupArray takes one argument")) };
+        E::rows(column)
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        if state.len() < self.limit {
+            state.push(E::own(E::get(rows, row)));
+        }
+    }
+
+    fn merge(&self, into: &mut Self::State, mut from: Self::State) {
+        if into.is_empty() {
+            *into = from;
+            return;
+        }
+        from.truncate(self.limit - into.len());
+        into.append(&mut from);
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        list_column::<E>(&self.data_type, states)
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        state.capacity() * size_of::<E::Owned>() + state.iter().map(E::heap_bytes).sum::<usize>()
+    }
+}

@@ -1,0 +1,166 @@
+//! The accumulator of functions that have one small state a group: a `Vec` of states indexed by group. A function says how a row
+//! changes a state, how two states become one, and what column a list of states makes; the loops are here.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Error, Result};
+
+use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+
+/// An aggregate function described by its state.
+pub(super) trait StateFunction: Debug + Send + Sync + 'static {
+    /// The state of one group.
+    type State: Send + 'static;
+    /// The arguments of a block, ready to be read by row.
+    type Rows<'a>;
+
+    /// Whether states hold memory outside the `Vec` of them.
+    const HAS_HEAP: bool = false;
+
+    fn return_type(&self) -> &DataType;
+
+    /// The state of a group without rows.
+    fn state(&self) -> Self::State;
+
+    /// Reads the arguments, which are neither constants nor dictionaries.
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>>;
+
+    /// Adds one row.
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize);
+
+    /// Adds rows `0..count`, all of one group.
+    fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
+        for row in 0..count {
+            self.add(state, rows, row);
+        }
+    }
+
+    /// Adds the rows that `from` has seen, which came after those of `into`.
+    fn merge(&self, into: &mut Self::State, from: Self::State);
+
+    /// The results, in order.
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column>;
+
+    /// Bytes that a state holds outside itself.
+    fn heap_bytes(&self, _state: &Self::State) -> usize {
+        0
+    }
+}
+
+/// The [`AggregateFunction`] of a [`StateFunction`].
+pub(super) fn function<F: StateFunction>(function: F) -> Arc<dyn AggregateFunction> {
+    Arc::new(Grouped { function: Arc::new(function) })
+}
+
+/// The accumulator as the type that it must have.
+pub(super) fn same<A: Accumulator>(other: Box<dyn Accumulator>) -> Result<Box<A>> {
+    let other: Box<dyn Any> = other;
+    other.downcast().map_err(|_| Error::logical("merge of accumulators of two functions"))
+}
+
+#[derive(Debug)]
+struct Grouped<F> {
+    function: Arc<F>,
+}
+
+impl<F: StateFunction> AggregateFunction for Grouped<F> {
+    fn return_type(&self) -> &DataType {
+        self.function.return_type()
+    }
+
+    fn accumulator(&self) -> Box<dyn Accumulator> {
+        Box::new(States { function: self.function.clone(), states: Vec::new() })
+    }
+}
+
+struct States<F: StateFunction> {
+    function: Arc<F>,
+    states: Vec<F::State>,
+}
+
+impl<F: StateFunction> States<F> {
+    fn grow(&mut self, groups: usize) {
+        if groups > self.states.len() {
+            self.states.resize_with(groups, || self.function.state());
+        }
+    }
+}
+
+impl<F: StateFunction> Accumulator for States<F> {
+    fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
+        self.grow(groups);
+        let (function, states) = (&*self.function, &mut self.states[..]);
+        let arguments = function.rows(arguments)?;
+        match group_ids {
+            GroupIds::Single => {
+                if let Some(state) = states.first_mut() {
+                    function.add_all(state, &arguments, rows);
+                }
+            }
+            GroupIds::Direct8(ids) => {
+                for (row, &id) in ids[..rows].iter().enumerate() {
+                    function.add(&mut states[usize::from(id)], &arguments, row);
+                }
+            }
+            GroupIds::Direct16(ids) => {
+                for (row, &id) in ids[..rows].iter().enumerate() {
+                    function.add(&mut states[usize::from(id)], &arguments, row);
+                }
+            }
+            GroupIds::Each(ids) => {
+                for (row, &id) in ids[..rows].iter().enumerate() {
+                    function.add(&mut states[id as usize], &arguments, row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn partition(mut self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
+        let mut parts: Vec<Box<dyn Accumulator>> = Vec::with_capacity(groups_of.len());
+        for groups in groups_of {
+            // A group past the last update's has no state yet.
+            let take = |group: &u32| match self.states.get_mut(*group as usize) {
+                Some(state) => std::mem::replace(state, self.function.state()),
+                None => self.function.state(),
+            };
+            let states = groups.iter().map(take).collect();
+            parts.push(Box::new(Self { function: self.function.clone(), states }));
+        }
+        parts
+    }
+
+    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+        let other = same::<Self>(other)?;
+        if self.states.is_empty() && to.iter().enumerate().all(|(from, &to)| from == to as usize) {
+            self.states = other.states;
+            self.grow(groups);
+            return Ok(());
+        }
+        self.grow(groups);
+        for (state, &to) in other.states.into_iter().zip(to) {
+            self.function.merge(&mut self.states[to as usize], state);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, groups: usize) -> Result<Column> {
+        self.grow(groups);
+        self.states.truncate(groups);
+        self.function.finish(self.states)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        /// Heap is measured on this many states at most, and extrapolated.
+        const SAMPLES: usize = 1024;
+        let shallow = self.states.capacity() * size_of::<F::State>();
+        if !F::HAS_HEAP || self.states.is_empty() {
+            return shallow;
+        }
+        let step = self.states.len().div_ceil(SAMPLES);
+        let sampled: usize = self.states.iter().step_by(step).map(|state| self.function.heap_bytes(state)).sum();
+        shallow + sampled * step
+    }
+}

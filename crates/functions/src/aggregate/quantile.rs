@@ -1,0 +1,369 @@
+//! `quantile` and its kin. The plain one keeps a uniform random sample of 8,192 values (reservoir sampling: Vitter, *Random Sampling
+//! with a Reservoir*, 1985), so it is exact up to that many; the `Exact` ones keep every value. NaN is skipped.
+
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::types::{Float64Type, Int64Type, UInt16Type, UInt32Type};
+use arrow_array::{ArrowPrimitiveType, ListArray};
+use arrow_buffer::OffsetBuffer;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+use super::number::{Number, with_number};
+
+/// How a level becomes a value of the sorted ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// Between the two nearest of a sample.
+    Sampled,
+    /// The value at level × count.
+    Exact,
+    /// As `Exact`, but of two middle values the lower.
+    Low,
+    /// As `Exact`.
+    High,
+    /// Between the two nearest: Excel's PERCENTILE.INC.
+    Inclusive,
+    /// Between the two nearest: Excel's PERCENTILE.EXC.
+    Exclusive,
+}
+
+/// The levels asked for, and the type of the answer.
+#[derive(Clone, Debug)]
+struct Levels {
+    levels: Arc<[f64]>,
+    /// The type of one level's value.
+    item: DataType,
+    /// `item`, or an array of it for the functions of several levels.
+    return_type: DataType,
+}
+
+/// No more levels than ClickHouse's parser would take in a sane query.
+const LEVELS_MAX: usize = 1000;
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    let many = call.name.starts_with("quantiles");
+    let kind = match call.name.trim_start_matches("quantiles").trim_start_matches("quantile") {
+        "Exact" => Kind::Exact,
+        "ExactLow" => Kind::Low,
+        "ExactHigh" => Kind::High,
+        "ExactInclusive" => Kind::Inclusive,
+        "ExactExclusive" => Kind::Exclusive,
+        _ => Kind::Sampled,
+    };
+    let levels = levels(call, many)?;
+    if kind == Kind::Exclusive && levels.iter().any(|level| *level <= 0.0 || *level >= 1.0) {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            "QuantileExactExclusive cannot interpolate for the percentiles 1 and 0",
+        ));
+    }
+    let argument = call.argument()?;
+    let interpolates = matches!(kind, Kind::Sampled | Kind::Inclusive | Kind::Exclusive);
+    let item = match argument {
+        number if (number.is_number() || *number == DataType::Bool) && interpolates => DataType::Float64,
+        number if number.is_number() || *number == DataType::Bool => number.clone(),
+        DataType::Date | DataType::DateTime(_) | DataType::DateTime64(..)
+            if !matches!(kind, Kind::Inclusive | Kind::Exclusive) =>
+        {
+            argument.clone()
+        }
+        other => return Err(call.illegal_type(other)),
+    };
+    let return_type = if many { DataType::array(item.clone()) } else { item.clone() };
+    let levels = Levels { levels, item, return_type };
+    Ok(with_number!(argument, T => match kind {
+        Kind::Sampled => grouped::function(Sampled::<T> { levels, number: PhantomData }),
+        _ => grouped::function(Exact::<T> { levels, kind, number: PhantomData }),
+    }, otherwise return Err(call.illegal_type(argument))))
+}
+
+fn levels(call: &Call<'_>, many: bool) -> Result<Arc<[f64]>> {
+    let count = call.parameters.len();
+    let wrong_number = |message: &str| Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
+    match (many, count) {
+        (false, 0) => return Ok([0.5].into()),
+        (false, 1) => {}
+        (false, _) => {
+            return wrong_number(&format!("Aggregate function {} requires one level parameter or less", call.name));
+        }
+        (true, 0) => {
+            return wrong_number(
+                "Aggregate function for calculation of multiple quantiles require at least one parameter",
+            );
+        }
+        (true, _) if count > LEVELS_MAX => return wrong_number("Too many levels of quantiles"),
+        (true, _) => {}
+    }
+    let level = |parameter: &squall_types::Value| match parameter.as_f64() {
+        Some(level) if (0.0..=1.0).contains(&level) => Ok(level),
+        Some(_) => Err(Error::new(ErrorCode::PARAMETER_OUT_OF_BOUND, "Quantile level is out of range [0..1]")),
+        None => {
+            Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, format!("Cannot convert {parameter} to a quantile level")))
+        }
+    };
+    call.parameters.iter().map(level).collect()
+}
+
+impl Levels {
+    fn is_many(&self) -> bool {
+        matches!(self.return_type, DataType::Array(_))
+    }
+
+    /// The result of the values of every group, group after group, a value for each level.
+    fn result(&self, items: Column, groups: usize) -> Result<Column> {
+        if !self.is_many() {
+            return Ok(items);
+        }
+        let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(self.levels.len(), groups));
+        let array = ListArray::try_new(self.item.arrow_list_item(), offsets, items.array().clone(), None)?;
+        Ok(Column::new(self.return_type.clone(), Arc::new(array)))
+    }
+
+    /// Interpolated values as the item's type: dates are cut to whole days and seconds.
+    fn interpolated(&self, values: Vec<f64>) -> Column {
+        let item = self.item.clone();
+        match item {
+            DataType::Date => {
+                Column::from_primitive::<UInt16Type>(item, values.into_iter().map(|v| v as u16).collect())
+            }
+            DataType::DateTime(_) => {
+                Column::from_primitive::<UInt32Type>(item, values.into_iter().map(|v| v as u32).collect())
+            }
+            DataType::DateTime64(..) => {
+                Column::from_primitive::<Int64Type>(item, values.into_iter().map(|v| v as i64).collect())
+            }
+            _ => Column::from_primitive::<Float64Type>(item, values),
+        }
+    }
+}
+
+/// The value between `sorted[floor(at)]` and its neighbour.
+fn between(sorted: &[f64], at: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
+    let left = (at.max(0.0) as usize).min(last);
+    if left == last {
+        return sorted[last];
+    }
+    let (left_share, right_share) = ((left + 1) as f64 - at, at - left as f64);
+    sorted[left] * left_share + sorted[left + 1] * right_share
+}
+
+fn column_of<T: Number>(arguments: &[Column]) -> Result<&[T::Native]> {
+    let [column] = arguments else { return Err(Error::logical("quantile takes one argument")) };
+    Ok(column.as_primitive::<T>()?.values())
+}
+
+/// Values in a reservoir.
+const SAMPLE_MAX: usize = 8192;
+
+#[derive(Debug)]
+struct Sampled<T> {
+    levels: Levels,
+    number: PhantomData<T>,
+}
+
+/// A uniform sample of `total` values.
+#[derive(Debug, Default)]
+pub(super) struct Reservoir {
+    sample: Vec<f64>,
+    total: u64,
+    random: u64,
+}
+
+impl Reservoir {
+    /// A number below `bound`, by splitmix64: the same for the same values, so that results repeat.
+    fn below(&mut self, bound: u64) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((u128::from(bits ^ (bits >> 31)) * u128::from(bound)) >> 64) as u64
+    }
+
+    #[inline]
+    fn add(&mut self, value: f64) {
+        if value.is_nan() {
+            return;
+        }
+        self.total += 1;
+        if self.sample.len() < SAMPLE_MAX {
+            self.sample.push(value);
+            return;
+        }
+        let at = self.below(self.total) as usize;
+        if let Some(slot) = self.sample.get_mut(at) {
+            *slot = value;
+        }
+    }
+
+    fn merge(&mut self, mut other: Self) {
+        if self.total < other.total {
+            std::mem::swap(self, &mut other);
+        }
+        if other.total as usize == other.sample.len() {
+            other.sample.into_iter().for_each(|value| self.add(value));
+            return;
+        }
+        // Both are full samples of more: draw from each as often as a draw from all values would.
+        let total = self.total + other.total;
+        let mut merged = Vec::with_capacity(SAMPLE_MAX);
+        let (mut left, mut right) = (self.total, other.total);
+        while merged.len() < SAMPLE_MAX {
+            let from_left = self.below(left + right) < left;
+            let places = if from_left { self.sample.len() } else { other.sample.len() };
+            let at = self.below(places as u64) as usize;
+            let (sample, remaining) =
+                if from_left { (&mut self.sample, &mut left) } else { (&mut other.sample, &mut right) };
+            if at < sample.len() {
+                merged.push(sample.swap_remove(at));
+            }
+            *remaining -= 1;
+        }
+        self.sample = merged;
+        self.total = total;
+    }
+}
+
+impl<T: Number> StateFunction for Sampled<T> {
+    type State = Reservoir;
+    type Rows<'a> = &'a [T::Native];
+
+    const HAS_HEAP: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &self.levels.return_type
+    }
+
+    fn state(&self) -> Self::State {
+        Reservoir::default()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        column_of::<T>(arguments)
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        state.add(T::to_f64(rows[row]));
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) {
+        into.merge(from);
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let groups = states.len();
+        let mut values = Vec::with_capacity(groups * self.levels.levels.len());
+        for mut state in states {
+            state.sample.sort_unstable_by(f64::total_cmp);
+            let last = state.sample.len().saturating_sub(1) as f64;
+            values.extend(self.levels.levels.iter().map(|level| between(&state.sample, level * last)));
+        }
+        self.levels.result(self.levels.interpolated(values), groups)
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        state.sample.capacity() * size_of::<f64>()
+    }
+}
+
+#[derive(Debug)]
+struct Exact<T> {
+    levels: Levels,
+    kind: Kind,
+    number: PhantomData<T>,
+}
+
+impl<T: Number> Exact<T> {
+    /// The position of a level among `count` sorted values, at least one.
+    fn position(&self, level: f64, count: usize) -> usize {
+        if self.kind == Kind::Low && level == 0.5 {
+            return (count - 1) / 2;
+        }
+        if level < 1.0 { ((level * count as f64) as usize).min(count - 1) } else { count - 1 }
+    }
+}
+
+impl<T: Number> StateFunction for Exact<T>
+where
+    T::Native: PartialOrd,
+{
+    type State = Vec<T::Native>;
+    type Rows<'a> = &'a [T::Native];
+
+    const HAS_HEAP: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &self.levels.return_type
+    }
+
+    fn state(&self) -> Self::State {
+        Vec::new()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        column_of::<T>(arguments)
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        if !T::to_f64(rows[row]).is_nan() {
+            state.push(rows[row]);
+        }
+    }
+
+    fn merge(&self, into: &mut Self::State, mut from: Self::State) {
+        if into.len() < from.len() {
+            std::mem::swap(into, &mut from);
+        }
+        into.append(&mut from);
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let groups = states.len();
+        let order = |left: &T::Native, right: &T::Native| left.partial_cmp(right).unwrap_or(Ordering::Equal);
+        let count = groups * self.levels.levels.len();
+        if matches!(self.kind, Kind::Inclusive | Kind::Exclusive) {
+            let mut values = Vec::with_capacity(count);
+            for mut state in states {
+                state.sort_unstable_by(order);
+                let sorted: Vec<f64> = state.into_iter().map(T::to_f64).collect();
+                let last = sorted.len().saturating_sub(1);
+                for &level in &*self.levels.levels {
+                    let at = match self.kind {
+                        Kind::Inclusive => level * last as f64,
+                        _ => level * (sorted.len() + 1) as f64 - 1.0,
+                    };
+                    values.push(if at < 0.0 { between(&sorted, 0.0) } else { between(&sorted, at.min(last as f64)) });
+                }
+            }
+            return self.levels.result(Column::from_primitive::<Float64Type>(DataType::Float64, values), groups);
+        }
+        let mut values = Vec::with_capacity(count);
+        for mut state in states {
+            let many = self.levels.levels.len() > 1;
+            if many {
+                state.sort_unstable_by(order);
+            }
+            for &level in &*self.levels.levels {
+                if state.is_empty() {
+                    values.push(if self.levels.is_many() { T::Native::default() } else { T::without_values() });
+                    continue;
+                }
+                let at = self.position(level, state.len());
+                values.push(if many { state[at] } else { *state.select_nth_unstable_by(at, order).1 });
+            }
+        }
+        self.levels.result(Column::from_primitive::<T>(self.levels.item.clone(), values), groups)
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        state.capacity() * size_of::<<T as ArrowPrimitiveType>::Native>()
+    }
+}

@@ -1,0 +1,141 @@
+//! `topK`: the most frequent values, about: Space-Saving with three counters for every value asked for (Metwally et al., *Efficient
+//! Computation of Frequent and Top-k Elements in Data Streams*, 2005). Exact while the distinct values fit the counters.
+
+use std::collections::{BTreeSet, HashMap};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use super::element::{Element, list_column, with_element};
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+use super::row_hash::row_hashes;
+
+/// ClickHouse's bound on the number of counters.
+const COUNTERS_MAX: u64 = 0xFF_FFFF;
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    let parameter = |at: usize, default: u64| match call.parameters.get(at) {
+        None => Ok(default),
+        Some(value) => {
+            value.as_u64().or_else(|| value.as_f64().map(|value| value as u64)).filter(|value| *value > 0).ok_or_else(
+                || {
+                    Error::new(
+                        ErrorCode::ARGUMENT_OUT_OF_BOUND,
+                        format!("Parameter {value} is illegal for aggregate function 'topK'"),
+                    )
+                },
+            )
+        }
+    };
+    if call.parameters.len() > 2 {
+        return Err(Error::not_implemented("The third parameter of aggregate function topK"));
+    }
+    let (limit, load_factor) = (parameter(0, 10)?, parameter(1, 3)?);
+    let counters = limit.saturating_mul(load_factor);
+    if counters > COUNTERS_MAX {
+        return Err(Error::new(
+            ErrorCode::ARGUMENT_OUT_OF_BOUND,
+            format!("Too large parameter(s) for aggregate function 'topK' (maximum is {COUNTERS_MAX})"),
+        ));
+    }
+    let argument = call.argument()?;
+    let data_type = DataType::array(argument.clone());
+    let (limit, counters) = (limit as usize, counters as usize);
+    Ok(with_element!(argument, E => grouped::function(TopK::<E> { data_type, limit, counters, element: PhantomData })))
+}
+
+#[derive(Debug)]
+struct TopK<E> {
+    data_type: DataType,
+    limit: usize,
+    counters: usize,
+    element: PhantomData<E>,
+}
+
+/// Counters of the values that were most frequent so far.
+pub(super) struct Counters<V> {
+    counters: Vec<Counter<V>>,
+    by_hash: HashMap<u128, u32>,
+    /// Counts and positions, so that the least frequent value is found at once.
+    by_count: BTreeSet<(u64, u32)>,
+}
+
+struct Counter<V> {
+    hash: u128,
+    value: V,
+    count: u64,
+}
+
+impl<V> Counters<V> {
+    fn add(&mut self, hash: u128, count: u64, counters_max: usize, value: impl FnOnce() -> V) {
+        if let Some(&at) = self.by_hash.get(&hash) {
+            let counter = &mut self.counters[at as usize];
+            self.by_count.remove(&(counter.count, at));
+            counter.count += count;
+            self.by_count.insert((counter.count, at));
+            return;
+        }
+        if self.counters.len() < counters_max {
+            let at = self.counters.len() as u32;
+            self.counters.push(Counter { hash, value: value(), count });
+            self.by_hash.insert(hash, at);
+            self.by_count.insert((count, at));
+            return;
+        }
+        // The newcomer takes the place, and the count, of the least frequent.
+        let Some((least, at)) = self.by_count.pop_first() else { return };
+        let counter = &mut self.counters[at as usize];
+        self.by_hash.remove(&counter.hash);
+        *counter = Counter { hash, value: value(), count: least + count };
+        self.by_hash.insert(hash, at);
+        self.by_count.insert((least + count, at));
+    }
+}
+
+impl<E: Element> StateFunction for TopK<E> {
+    type State = Counters<E::Owned>;
+    type Rows<'a> = (Vec<u128>, E::Rows<'a>);
+
+    const HAS_HEAP: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn state(&self) -> Self::State {
+        Counters { counters: Vec::new(), by_hash: HashMap::new(), by_count: BTreeSet::new() }
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        let [column] = arguments else { return Err(Error::logical("topK takes one argument")) };
+        Ok((row_hashes(arguments, column.rows()), E::rows(column)?))
+    }
+
+    fn add(&self, state: &mut Self::State, (hashes, rows): &Self::Rows<'_>, row: usize) {
+        state.add(hashes[row], 1, self.counters, || E::own(E::get(rows, row)));
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) {
+        for counter in from.counters {
+            into.add(counter.hash, counter.count, self.counters, || counter.value);
+        }
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let most_frequent = |mut state: Self::State| {
+            state.counters.sort_by_key(|counter| std::cmp::Reverse(counter.count));
+            state.counters.truncate(self.limit);
+            state.counters.into_iter().map(|counter| counter.value).collect()
+        };
+        list_column::<E>(&self.data_type, states.into_iter().map(most_frequent).collect())
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        let of_values: usize = state.counters.iter().map(|counter| E::heap_bytes(&counter.value)).sum();
+        of_values + state.counters.len() * (size_of::<Counter<E::Owned>>() + 2 * size_of::<(u128, u32)>())
+    }
+}

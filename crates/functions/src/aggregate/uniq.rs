@@ -1,0 +1,108 @@
+//! `uniq`: an estimate of the number of distinct values by adaptive sampling, in bounded memory.
+//!
+//! The state is a set of 64-bit hashes. Once it has more than 65,536 of them, only hashes that end in one zero bit are kept, then
+//! in two, and so on; the estimate is the set's size times the share that is kept. Up to 65,536 distinct values the answer is
+//! exact (but for collisions of 64 bits), above it errs by about 0.4 %. (Bar-Yossef et al., *Counting Distinct Elements in a Data
+//! Stream*, 2002.)
+
+use std::sync::Arc;
+
+use arrow_array::types::UInt64Type;
+use squall_types::{Column, DataType, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+use super::hash_set::HashSet;
+use super::row_hash::value_hashes;
+use super::uniq_exact::at_least_one_argument;
+
+/// The most hashes in a state.
+const SAMPLES_MAX: usize = 65_536;
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    call.without_parameters()?;
+    at_least_one_argument(call)?;
+    Ok(grouped::function(Uniq))
+}
+
+#[derive(Debug)]
+struct Uniq;
+
+/// The hashes that end in `degree` zero bits.
+#[derive(Debug, Default)]
+pub(super) struct Sample {
+    hashes: HashSet<u64>,
+    degree: u32,
+}
+
+impl Sample {
+    #[inline]
+    fn insert(&mut self, hash: u64) {
+        if hash.trailing_zeros() >= self.degree && self.hashes.insert(hash) && self.hashes.len() > SAMPLES_MAX {
+            self.thin(self.degree + 1);
+        }
+    }
+
+    /// Keeps the hashes that end in `degree` zero bits; in one more where that is not enough.
+    #[cold]
+    fn thin(&mut self, degree: u32) {
+        self.degree = degree;
+        let mut kept = HashSet::default();
+        self.hashes.iter().filter(|hash| hash.trailing_zeros() >= degree).for_each(|hash| {
+            kept.insert(hash);
+        });
+        self.hashes = kept;
+        if self.hashes.len() > SAMPLES_MAX {
+            self.thin(degree + 1);
+        }
+    }
+
+    fn merge(&mut self, mut other: Self) {
+        if (other.degree, other.hashes.len()) > (self.degree, self.hashes.len()) {
+            std::mem::swap(self, &mut other);
+        }
+        other.hashes.iter().for_each(|hash| self.insert(hash));
+    }
+
+    fn estimate(&self) -> u64 {
+        (self.hashes.len() as u64) << self.degree
+    }
+}
+
+impl StateFunction for Uniq {
+    type State = Sample;
+    type Rows<'a> = Vec<u64>;
+
+    const HAS_HEAP: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &DataType::UInt64
+    }
+
+    fn state(&self) -> Self::State {
+        Sample::default()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        Ok(value_hashes(arguments))
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        state.insert(rows[row]);
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) {
+        into.merge(from);
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, states.iter().map(Sample::estimate).collect()))
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        state.hashes.memory_bytes()
+    }
+}

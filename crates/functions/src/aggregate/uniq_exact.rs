@@ -1,0 +1,161 @@
+//! `uniqExact`: the number of distinct values, or of distinct combinations of several arguments. Values of up to four and eight
+//! bytes are kept as they are, all others as 128-bit hashes.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::ArrowPrimitiveType;
+use arrow_array::types::UInt64Type;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+use super::hash_set::{HashSet, SetKey};
+use super::number::with_number;
+use super::row_hash::row_hashes;
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    call.without_parameters()?;
+    at_least_one_argument(call)?;
+    Ok(match call.arguments {
+        [one] => with_number!(one, T => grouped::function(UniqExact::<PrimitiveKeys<T>> { keys: PhantomData }),
+            otherwise grouped::function(UniqExact::<HashKeys> { keys: PhantomData })),
+        _ => grouped::function(UniqExact::<HashKeys> { keys: PhantomData }),
+    })
+}
+
+/// Refuses a call without arguments.
+pub(super) fn at_least_one_argument(call: &Call<'_>) -> Result<()> {
+    if call.arguments.is_empty() {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!("Incorrect number of arguments for aggregate function {}", call.name),
+        ));
+    }
+    Ok(())
+}
+
+/// How a block's rows become keys of a set.
+trait Keys: std::fmt::Debug + Send + Sync + 'static {
+    type Key: SetKey + Send + 'static;
+
+    fn keys(arguments: &[Column]) -> Result<Cow<'_, [Self::Key]>>;
+}
+
+/// A primitive type whose values are a key's bits.
+pub(super) trait KeyBits: ArrowPrimitiveType {
+    type Key: SetKey + Send + 'static;
+
+    /// The values of a column as keys; borrowed where they are the same bits.
+    fn keys(column: &Column) -> Result<Cow<'_, [Self::Key]>>;
+}
+
+macro_rules! key_bits {
+    ($($kind:ident $key:ty, |$value:ident| $bits:expr);*) => {
+        $(impl KeyBits for arrow_array::types::$kind {
+            type Key = $key;
+
+            fn keys(column: &Column) -> Result<Cow<'_, [$key]>> {
+                let values = column.as_primitive::<Self>()?.values();
+                Ok(Cow::Owned(values.iter().map(|&$value| $bits).collect()))
+            }
+        })*
+    };
+}
+
+key_bits!(
+    UInt8Type u32, |value| value.into();
+    UInt16Type u32, |value| value.into();
+    Int8Type u32, |value| value as u32;
+    Int16Type u32, |value| value as u32;
+    Int32Type u32, |value| value as u32;
+    Float32Type u32, |value| value.to_bits();
+    Int64Type u64, |value| value as u64;
+    Float64Type u64, |value| value.to_bits()
+);
+
+macro_rules! key_is_value {
+    ($($kind:ident $key:ty),*) => {
+        $(impl KeyBits for arrow_array::types::$kind {
+            type Key = $key;
+
+            fn keys(column: &Column) -> Result<Cow<'_, [$key]>> {
+                Ok(Cow::Borrowed(column.as_primitive::<Self>()?.values()))
+            }
+        })*
+    };
+}
+
+key_is_value!(UInt32Type u32, UInt64Type u64);
+
+#[derive(Debug)]
+struct PrimitiveKeys<T>(PhantomData<T>);
+
+impl<T: KeyBits + std::fmt::Debug + Send + Sync> Keys for PrimitiveKeys<T> {
+    type Key = T::Key;
+
+    fn keys(arguments: &[Column]) -> Result<Cow<'_, [T::Key]>> {
+        let [column] = arguments else { return Err(Error::logical("one argument was resolved")) };
+        T::keys(column)
+    }
+}
+
+#[derive(Debug)]
+struct HashKeys;
+
+impl Keys for HashKeys {
+    type Key = u128;
+
+    fn keys(arguments: &[Column]) -> Result<Cow<'_, [u128]>> {
+        Ok(Cow::Owned(row_hashes(arguments, arguments.first().map_or(0, Column::rows))))
+    }
+}
+
+#[derive(Debug)]
+struct UniqExact<K> {
+    keys: PhantomData<K>,
+}
+
+impl<K: Keys> StateFunction for UniqExact<K> {
+    type State = HashSet<K::Key>;
+    type Rows<'a> = Cow<'a, [K::Key]>;
+
+    const HAS_HEAP: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &DataType::UInt64
+    }
+
+    fn state(&self) -> Self::State {
+        HashSet::default()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        K::keys(arguments)
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        state.insert(rows[row]);
+    }
+
+    fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
+        state.extend(&rows[..count]);
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) {
+        into.merge(from);
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let counts = states.iter().map(|state| state.len() as u64).collect();
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts))
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        state.memory_bytes()
+    }
+}
