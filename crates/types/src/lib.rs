@@ -2,6 +2,7 @@
 //! the one [`Error`] that crosses crate boundaries. Knows no SQL, no plans and no files.
 
 pub mod block;
+pub mod calendar;
 pub mod column;
 pub mod data_type;
 pub mod error;

@@ -124,29 +124,9 @@ impl Column {
         if matches!(self.data_type(), DataType::LowCardinality(_)) {
             return Ok(self);
         }
-        let array = self.array();
-        let (keys, first_rows) = match array.data_type() {
-            ArrowType::Binary => distinct(array.as_binary::<i32>().iter()),
-            ArrowType::FixedSizeBinary(_) => distinct(array.as_fixed_size_binary().iter()),
-            ArrowType::Float32 => distinct(
-                array.as_primitive::<arrow_array::types::Float32Type>().iter().map(|value| value.map(f32::to_bits)),
-            ),
-            ArrowType::Float64 => distinct(
-                array.as_primitive::<arrow_array::types::Float64Type>().iter().map(|value| value.map(f64::to_bits)),
-            ),
-            ArrowType::UInt8 => distinct(array.as_primitive::<arrow_array::types::UInt8Type>().iter()),
-            ArrowType::UInt16 => distinct(array.as_primitive::<arrow_array::types::UInt16Type>().iter()),
-            ArrowType::UInt32 => distinct(array.as_primitive::<UInt32Type>().iter()),
-            ArrowType::UInt64 => distinct(array.as_primitive::<arrow_array::types::UInt64Type>().iter()),
-            ArrowType::Int8 => distinct(array.as_primitive::<arrow_array::types::Int8Type>().iter()),
-            ArrowType::Int16 => distinct(array.as_primitive::<arrow_array::types::Int16Type>().iter()),
-            ArrowType::Int32 => distinct(array.as_primitive::<arrow_array::types::Int32Type>().iter()),
-            ArrowType::Int64 => distinct(array.as_primitive::<arrow_array::types::Int64Type>().iter()),
-            other => return Err(Error::logical(format!("LowCardinality over {other}"))),
-        };
-        let values = arrow_select::take::take(&**array, &first_rows, None)?;
+        let array = encode_dictionary(self.array())?;
         let data_type = DataType::LowCardinality(Arc::new(self.data_type().clone()));
-        Ok(self.like(data_type, Arc::new(DictionaryArray::try_new(keys, values)?)))
+        Ok(self.like(data_type, array))
     }
 
     /// A column of another type and array with this one's constancy.
@@ -154,6 +134,31 @@ impl Column {
         let column = Self::new(data_type, array);
         if self.is_constant() { Self::repeat(&column, self.rows()) } else { column }
     }
+}
+
+/// The same values as a dictionary of each distinct one; keys carry the validity.
+pub(crate) fn encode_dictionary(array: &ArrayRef) -> Result<ArrayRef> {
+    let (keys, first_rows) = match array.data_type() {
+        ArrowType::Binary => distinct(array.as_binary::<i32>().iter()),
+        ArrowType::FixedSizeBinary(_) => distinct(array.as_fixed_size_binary().iter()),
+        ArrowType::Float32 => distinct(
+            array.as_primitive::<arrow_array::types::Float32Type>().iter().map(|value| value.map(f32::to_bits)),
+        ),
+        ArrowType::Float64 => distinct(
+            array.as_primitive::<arrow_array::types::Float64Type>().iter().map(|value| value.map(f64::to_bits)),
+        ),
+        ArrowType::UInt8 => distinct(array.as_primitive::<arrow_array::types::UInt8Type>().iter()),
+        ArrowType::UInt16 => distinct(array.as_primitive::<arrow_array::types::UInt16Type>().iter()),
+        ArrowType::UInt32 => distinct(array.as_primitive::<UInt32Type>().iter()),
+        ArrowType::UInt64 => distinct(array.as_primitive::<arrow_array::types::UInt64Type>().iter()),
+        ArrowType::Int8 => distinct(array.as_primitive::<arrow_array::types::Int8Type>().iter()),
+        ArrowType::Int16 => distinct(array.as_primitive::<arrow_array::types::Int16Type>().iter()),
+        ArrowType::Int32 => distinct(array.as_primitive::<arrow_array::types::Int32Type>().iter()),
+        ArrowType::Int64 => distinct(array.as_primitive::<arrow_array::types::Int64Type>().iter()),
+        other => return Err(Error::logical(format!("LowCardinality over {other}"))),
+    };
+    let values = arrow_select::take::take(&**array, &first_rows, None)?;
+    Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
 }
 
 /// The key of each row, by first appearance, and the row of each key's first appearance.

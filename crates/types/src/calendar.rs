@@ -1,0 +1,277 @@
+//! Days and seconds to calendar fields and back, and time zones with their offsets. Knows no text and no columns.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use chrono::{DateTime, Offset, TimeZone as _};
+
+use crate::error::{Error, ErrorCode, Result};
+
+/// Seconds of a day.
+pub const DAY_SECONDS: i64 = 86_400;
+
+/// 0000-01-01, the first day of `Date32` and `DateTime64`, in days since 1970-01-01.
+pub const DATE32_MIN: i32 = -719_528;
+
+/// 9999-12-31, the last day of `Date32` and `DateTime64`, in days since 1970-01-01.
+pub const DATE32_MAX: i32 = 2_932_896;
+
+/// Days since 1970-01-01 of a date of the proleptic Gregorian calendar. A day past its month's end runs into the next month.
+pub fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
+    // Years begin in March here, so that the leap day comes last.
+    let year = i64::from(year) - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = (i64::from(month) + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    (era * 146_097 + day_of_era - 719_468) as i32
+}
+
+/// Year, month (1 to 12) and day (1 to 31) of days since 1970-01-01.
+pub fn civil_from_days(days: i32) -> (i32, u32, u32) {
+    let days = i64::from(days) + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 } as u32;
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year as i32, month, day)
+}
+
+/// Whether the year has a 29th of February.
+pub fn is_leap_year(year: i32) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// The number of days of a month (1 to 12).
+pub fn days_of_month(year: i32, month: u32) -> u32 {
+    match month {
+        2 if is_leap_year(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// The date so many months later (earlier where negative); the day is cut to the month's last.
+pub fn add_months(days: i32, months: i64) -> i32 {
+    let (year, month, day) = civil_from_days(days);
+    let index = (i64::from(year) * 12 + i64::from(month) - 1).saturating_add(months).clamp(-120_000, 240_000);
+    let (year, month) = (index.div_euclid(12) as i32, index.rem_euclid(12) as u32 + 1);
+    days_from_civil(year, month, day.min(days_of_month(year, month)))
+}
+
+/// A time zone: its name and from when on which offset holds. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct TimeZone(Arc<Zone>);
+
+#[derive(Debug)]
+struct Zone {
+    name: Arc<str>,
+    /// When each offset begins, in seconds since the epoch, ascending; the first holds from the beginning of time.
+    starts: Vec<i64>,
+    /// Seconds that local time is ahead of UTC, one for each start.
+    offsets: Vec<i32>,
+}
+
+impl PartialEq for TimeZone {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for TimeZone {}
+
+impl TimeZone {
+    /// UTC.
+    pub fn utc() -> Self {
+        Self(Arc::new(Zone { name: "UTC".into(), starts: vec![i64::MIN], offsets: vec![0] }))
+    }
+
+    /// A zone of the tz database by name. Read once per process and zone.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for a name that is not there.
+    pub fn named(name: &str) -> Result<Self> {
+        static ZONES: RwLock<Option<HashMap<String, TimeZone>>> = RwLock::new(None);
+        if let Some(zones) = &*ZONES.read().unwrap_or_else(PoisonError::into_inner)
+            && let Some(zone) = zones.get(name)
+        {
+            return Ok(zone.clone());
+        }
+        let found: chrono_tz::Tz =
+            name.parse().map_err(|_| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Invalid time zone: {name}")))?;
+        let zone = Self(Arc::new(Zone::read(name, found)));
+        let mut zones = ZONES.write().unwrap_or_else(PoisonError::into_inner);
+        // Names come from a fixed list, so the map is bounded.
+        zones.get_or_insert_with(HashMap::new).insert(name.to_owned(), zone.clone());
+        Ok(zone)
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
+    /// A reader of offsets that is quick for times near each other.
+    pub fn cursor(&self) -> ZoneCursor {
+        let mut cursor = ZoneCursor { zone: self.clone(), from: 0, until: 0, offset: 0 };
+        cursor.seek(0);
+        cursor
+    }
+
+    /// Seconds that local time is ahead of UTC at `utc` seconds since the epoch.
+    pub fn offset_at(&self, utc: i64) -> i32 {
+        self.0.offsets.get(self.0.position(utc)).copied().unwrap_or(0)
+    }
+
+    /// Seconds since the epoch of a local time, itself given as seconds since 1970-01-01 00:00:00 local. A time that comes twice
+    /// is the first of the two; a time that a clock skips is counted on from before the gap.
+    pub fn to_utc(&self, local: i64) -> i64 {
+        let zone = &*self.0;
+        let near = zone.position(local);
+        for at in near.saturating_sub(1)..zone.offsets.len() {
+            let utc = local.saturating_sub(i64::from(zone.offsets.get(at).copied().unwrap_or(0)));
+            if zone.starts.get(at + 1).is_none_or(|next| utc < *next) {
+                return utc;
+            }
+        }
+        local
+    }
+}
+
+impl Zone {
+    /// Finds every change of offset from 1850 to 2150 by asking the database every two weeks and then halving.
+    fn read(name: &str, database: chrono_tz::Tz) -> Self {
+        const STEP_SECONDS: i64 = 14 * DAY_SECONDS;
+        let offset_at = |utc: i64| {
+            let time = DateTime::from_timestamp(utc, 0).unwrap_or_default().naive_utc();
+            database.offset_from_utc_datetime(&time).fix().local_minus_utc()
+        };
+        let mut before = i64::from(days_from_civil(1850, 1, 1)) * DAY_SECONDS;
+        let end = i64::from(days_from_civil(2150, 1, 1)) * DAY_SECONDS;
+        let mut zone = Self { name: name.into(), starts: vec![i64::MIN], offsets: vec![offset_at(before)] };
+        while before < end {
+            let after = before + STEP_SECONDS;
+            let mut offset = offset_at(before);
+            // Two changes within one step are found one after the other.
+            while offset != offset_at(after) {
+                let (mut low, mut high) = (before, after);
+                while high - low > 1 {
+                    let middle = i64::midpoint(low, high);
+                    if offset_at(middle) == offset { low = middle } else { high = middle }
+                }
+                offset = offset_at(high);
+                zone.starts.push(high);
+                zone.offsets.push(offset);
+                before = high;
+            }
+            before = after;
+        }
+        zone
+    }
+
+    fn position(&self, utc: i64) -> usize {
+        self.starts.partition_point(|start| *start <= utc).saturating_sub(1)
+    }
+}
+
+/// Reads offsets of one zone and remembers the last one: a column's times mostly lie within one half of a year.
+#[derive(Clone, Debug)]
+pub struct ZoneCursor {
+    zone: TimeZone,
+    from: i64,
+    until: i64,
+    offset: i32,
+}
+
+impl ZoneCursor {
+    /// Seconds that local time is ahead of UTC at `utc`.
+    #[inline]
+    pub fn offset_at(&mut self, utc: i64) -> i32 {
+        if utc < self.from || utc >= self.until {
+            self.seek(utc);
+        }
+        self.offset
+    }
+
+    /// Local seconds since 1970-01-01 00:00:00 of `utc`.
+    #[inline]
+    pub fn to_local(&mut self, utc: i64) -> i64 {
+        utc.saturating_add(i64::from(self.offset_at(utc)))
+    }
+
+    /// [`TimeZone::to_utc`].
+    #[inline]
+    pub fn to_utc(&mut self, local: i64) -> i64 {
+        // Well inside a span, where no other offset can be meant.
+        let utc = local.saturating_sub(i64::from(self.offset));
+        if utc >= self.from.saturating_add(2 * DAY_SECONDS) && utc < self.until {
+            return utc;
+        }
+        let utc = self.zone.to_utc(local);
+        self.seek(utc);
+        utc
+    }
+
+    /// The zone.
+    pub fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+
+    #[cold]
+    fn seek(&mut self, utc: i64) {
+        let zone = &*self.zone.0;
+        let at = zone.position(utc);
+        self.from = zone.starts.get(at).copied().unwrap_or(i64::MIN);
+        self.until = zone.starts.get(at + 1).copied().unwrap_or(i64::MAX);
+        self.offset = zone.offsets.get(at).copied().unwrap_or(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_and_dates_agree() {
+        assert_eq!(days_from_civil(1970, 1, 1), 0);
+        assert_eq!(days_from_civil(0, 1, 1), DATE32_MIN);
+        assert_eq!(days_from_civil(9999, 12, 31), DATE32_MAX);
+        for days in (DATE32_MIN..=DATE32_MAX).step_by(17) {
+            let (year, month, day) = civil_from_days(days);
+            assert_eq!(days_from_civil(year, month, day), days);
+            assert!((1..=12).contains(&month) && day >= 1 && day <= days_of_month(year, month));
+        }
+    }
+
+    #[test]
+    fn months_are_cut_to_their_length() {
+        let day = |y, m, d| days_from_civil(y, m, d);
+        assert_eq!(add_months(day(2020, 1, 31), 1), day(2020, 2, 29));
+        assert_eq!(add_months(day(2020, 3, 31), -13), day(2019, 2, 28));
+    }
+
+    #[test]
+    fn zones_change_their_offset() {
+        let berlin = TimeZone::named("Europe/Berlin").unwrap();
+        let local = |y, m, d, h: i64, min: i64| i64::from(days_from_civil(y, m, d)) * DAY_SECONDS + h * 3600 + min * 60;
+        // 02:30 does not exist on this day and is counted on from before the gap: 01:30 UTC less an hour.
+        assert_eq!(berlin.to_utc(local(2021, 3, 28, 2, 30)), local(2021, 3, 28, 0, 30));
+        // 02:30 comes twice on this day; the first is summer time.
+        assert_eq!(berlin.to_utc(local(2021, 10, 31, 2, 30)), local(2021, 10, 31, 0, 30));
+        assert_eq!(berlin.to_utc(local(2021, 10, 31, 3, 30)), local(2021, 10, 31, 2, 30));
+        let mut cursor = berlin.cursor();
+        for hours in 0..24 * 366 {
+            let utc = local(2021, 1, 1, 0, 0) + hours * 3600;
+            assert_eq!(cursor.offset_at(utc), berlin.offset_at(utc));
+            let there = cursor.to_local(utc);
+            assert_eq!(cursor.to_utc(there), berlin.to_utc(there));
+        }
+        assert_eq!(TimeZone::named("Mars/Base").unwrap_err().code, ErrorCode::BAD_ARGUMENTS);
+    }
+}

@@ -1,0 +1,288 @@
+//! Escaping of strings: backslashes for TabSeparated and quoted literals, doubled quotes for CSV, JSON's strings.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, ErrorCode, Result};
+
+/// For each byte the letter after the backslash that escapes it in TabSeparated and in quoted strings; 0 for bytes that stand for
+/// themselves.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    table[0x08] = b'b';
+    table[0x0C] = b'f';
+    table[b'\n' as usize] = b'n';
+    table[b'\r' as usize] = b'r';
+    table[b'\t' as usize] = b't';
+    table[0] = b'0';
+    table[b'\'' as usize] = b'\'';
+    table[b'\\' as usize] = b'\\';
+    table
+};
+
+/// The same for JSON; `u` stands for `\u00XX`.
+const JSON_ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        table[control] = b'u';
+        control += 1;
+    }
+    table[0x08] = b'b';
+    table[0x0C] = b'f';
+    table[b'\n' as usize] = b'n';
+    table[b'\r' as usize] = b'r';
+    table[b'\t' as usize] = b't';
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table[b'/' as usize] = b'/';
+    table
+};
+
+/// Appends `bytes` with backslash escapes, without quotes: a field of TabSeparated.
+#[inline]
+pub fn append_escaped(out: &mut Vec<u8>, mut bytes: &[u8]) {
+    while let Some(at) = bytes.iter().position(|byte| ESCAPES[*byte as usize] != 0) {
+        let (before, rest) = bytes.split_at(at);
+        out.extend_from_slice(before);
+        if let Some((special, rest)) = rest.split_first() {
+            out.extend_from_slice(&[b'\\', ESCAPES[*special as usize]]);
+            bytes = rest;
+        }
+    }
+    out.extend_from_slice(bytes);
+}
+
+/// Appends `bytes` as a literal in single quotes.
+#[inline]
+pub fn append_quoted(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'\'');
+    append_escaped(out, bytes);
+    out.push(b'\'');
+}
+
+/// Appends `bytes` in double quotes with double quotes doubled: a field of CSV.
+#[inline]
+pub fn append_csv(out: &mut Vec<u8>, mut bytes: &[u8]) {
+    out.push(b'"');
+    while let Some(at) = bytes.iter().position(|byte| *byte == b'"') {
+        let (before, rest) = bytes.split_at(at + 1);
+        out.extend_from_slice(before);
+        out.push(b'"');
+        bytes = rest;
+    }
+    out.extend_from_slice(bytes);
+    out.push(b'"');
+}
+
+/// Appends `bytes` as a JSON string. Slashes are escaped as ClickHouse does by default; bytes that are not UTF-8 are passed on.
+#[inline]
+pub fn append_json(out: &mut Vec<u8>, mut bytes: &[u8], escape_slashes: bool) {
+    out.push(b'"');
+    let is_special = |byte: &u8| JSON_ESCAPES[*byte as usize] != 0 && (*byte != b'/' || escape_slashes);
+    while let Some(at) = bytes.iter().position(is_special) {
+        let (before, rest) = bytes.split_at(at);
+        out.extend_from_slice(before);
+        if let Some((special, rest)) = rest.split_first() {
+            match JSON_ESCAPES[*special as usize] {
+                b'u' => {
+                    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+                    out.extend_from_slice(b"\\u00");
+                    out.extend_from_slice(&[HEX[(special >> 4) as usize], HEX[(special & 15) as usize]]);
+                }
+                letter => out.extend_from_slice(&[b'\\', letter]),
+            }
+            bytes = rest;
+        }
+    }
+    out.extend_from_slice(bytes);
+    out.push(b'"');
+}
+
+/// Appends what the escape sequence after a backslash stands for; `rest` begins after the backslash. Returns the bytes read.
+fn append_unescaped(out: &mut Vec<u8>, rest: &[u8]) -> Result<usize> {
+    let Some(letter) = rest.first() else {
+        return Err(Error::new(
+            ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE,
+            "Cannot parse escape sequence: end of string after '\\'",
+        ));
+    };
+    let byte = match letter {
+        b'a' => 0x07,
+        b'b' => 0x08,
+        b'e' => 0x1B,
+        b'f' => 0x0C,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'v' => 0x0B,
+        b'0' => 0,
+        b'N' => return Ok(1),
+        b'x' => {
+            let digits = rest.get(1..3).and_then(|digits| std::str::from_utf8(digits).ok());
+            let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or_else(|| {
+                Error::new(
+                    ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE,
+                    "Cannot parse escape sequence: two hexadecimal digits must follow \\x",
+                )
+            })?;
+            out.push(byte);
+            return Ok(3);
+        }
+        other => {
+            // A backslash before anything else that need not be escaped stands for itself: regular expressions survive.
+            if !matches!(other, b'\\' | b'`' | b'"' | b'\'' | b'/') {
+                out.push(b'\\');
+            }
+            *other
+        }
+    };
+    out.push(byte);
+    Ok(1)
+}
+
+/// The bytes of a field of TabSeparated, borrowed where nothing is escaped.
+///
+/// # Errors
+/// `CANNOT_PARSE_ESCAPE_SEQUENCE`.
+pub fn unescape(field: &[u8]) -> Result<Cow<'_, [u8]>> {
+    let Some(first) = field.iter().position(|byte| *byte == b'\\') else { return Ok(Cow::Borrowed(field)) };
+    let mut out = Vec::with_capacity(field.len());
+    let (before, mut rest) = field.split_at(first);
+    out.extend_from_slice(before);
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'\\' {
+            let read = append_unescaped(&mut out, after)?;
+            rest = after.get(read..).unwrap_or_default();
+        } else {
+            out.push(*first);
+            rest = after;
+        }
+    }
+    Ok(Cow::Owned(out))
+}
+
+/// Appends the contents of a literal in single quotes at the front of `input`; returns the bytes read, quotes included. A doubled
+/// quote is a quote.
+///
+/// # Errors
+/// `CANNOT_PARSE_QUOTED_STRING`, `CANNOT_PARSE_ESCAPE_SEQUENCE`.
+pub fn read_quoted(out: &mut Vec<u8>, input: &[u8]) -> Result<usize> {
+    if input.first() != Some(&b'\'') {
+        let found = input.first().map_or_else(|| "end of input".to_owned(), |byte| format!("'{}'", char::from(*byte)));
+        return Err(Error::new(
+            ErrorCode::CANNOT_PARSE_QUOTED_STRING,
+            format!("Cannot parse quoted string: expected opening quote ''', got {found}"),
+        ));
+    }
+    let mut at = 1;
+    loop {
+        let rest = input.get(at..).unwrap_or_default();
+        let Some(special) = rest.iter().position(|byte| matches!(byte, b'\'' | b'\\')) else {
+            return Err(Error::new(
+                ErrorCode::CANNOT_PARSE_QUOTED_STRING,
+                "Cannot parse quoted string: expected closing quote",
+            ));
+        };
+        let (before, rest) = rest.split_at(special);
+        out.extend_from_slice(before);
+        at += special + 1;
+        match rest {
+            [b'\'', b'\'', ..] => {
+                out.push(b'\'');
+                at += 1;
+            }
+            [b'\'', ..] => return Ok(at),
+            _ => at += append_unescaped(out, rest.get(1..).unwrap_or_default())?,
+        }
+    }
+}
+
+/// Appends the contents of a JSON string at the front of `input`; returns the bytes read, quotes included.
+///
+/// # Errors
+/// `CANNOT_PARSE_QUOTED_STRING`, `CANNOT_PARSE_ESCAPE_SEQUENCE`.
+pub fn read_json_string(out: &mut Vec<u8>, input: &[u8]) -> Result<usize> {
+    if input.first() != Some(&b'"') {
+        return Err(Error::new(
+            ErrorCode::CANNOT_PARSE_QUOTED_STRING,
+            "Cannot parse JSON string: expected opening quote",
+        ));
+    }
+    let mut at = 1;
+    loop {
+        let rest = input.get(at..).unwrap_or_default();
+        let Some(special) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\')) else {
+            return Err(Error::new(
+                ErrorCode::CANNOT_PARSE_QUOTED_STRING,
+                "Cannot parse JSON string: expected closing quote",
+            ));
+        };
+        let (before, rest) = rest.split_at(special);
+        out.extend_from_slice(before);
+        at += special + 1;
+        match rest {
+            [b'"', ..] => return Ok(at),
+            [_, b'u', digits @ ..] => {
+                let (character, read) = read_utf16(digits).ok_or_else(|| {
+                    Error::new(
+                        ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE,
+                        "Cannot parse escape sequence: less than four hexadecimal digits after \\u",
+                    )
+                })?;
+                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                at += 1 + read;
+            }
+            _ => at += append_unescaped(out, rest.get(1..).unwrap_or_default())?,
+        }
+    }
+}
+
+/// The character of `\uXXXX` or a surrogate pair `\uXXXX\uXXXX`, read from after the first `u`, and the bytes read.
+fn read_utf16(input: &[u8]) -> Option<(char, usize)> {
+    let unit = |input: &[u8]| u16::from_str_radix(std::str::from_utf8(input.get(..4)?).ok()?, 16).ok();
+    let first = unit(input)?;
+    if (0xD800..0xDC00).contains(&first)
+        && input.get(4..6) == Some(b"\\u")
+        && let Some(second) = unit(input.get(6..)?)
+        && let Some(Ok(character)) = char::decode_utf16([first, second]).next()
+    {
+        return Some((character, 10));
+    }
+    Some((char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER), 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_come_back() {
+        let all: Vec<u8> = (0..=255).collect();
+        let mut escaped = Vec::new();
+        append_escaped(&mut escaped, &all);
+        assert_eq!(unescape(&escaped).unwrap(), all);
+        let mut quoted = Vec::new();
+        append_quoted(&mut quoted, &all);
+        let mut read = Vec::new();
+        assert_eq!(read_quoted(&mut read, &quoted).unwrap(), quoted.len());
+        assert_eq!(read, all);
+        let mut json = Vec::new();
+        append_json(&mut json, &all, true);
+        let mut read = Vec::new();
+        assert_eq!(read_json_string(&mut read, &json).unwrap(), json.len());
+        assert_eq!(read, all);
+    }
+
+    #[test]
+    fn odd_sequences() {
+        assert_eq!(&*unescape(b"a\\dz\\x41").unwrap(), b"a\\dzA");
+        assert_eq!(unescape(b"a\\").unwrap_err().code, ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE);
+        let mut out = Vec::new();
+        assert_eq!(read_quoted(&mut out, b"'it''s'x").unwrap(), 7);
+        assert_eq!(out, b"it's");
+        out.clear();
+        read_json_string(&mut out, br#""\ud83d\ude00""#).unwrap();
+        assert_eq!(out, "😀".as_bytes());
+        assert_eq!(read_quoted(&mut out, b"'abc").unwrap_err().code, ErrorCode::CANNOT_PARSE_QUOTED_STRING);
+    }
+}

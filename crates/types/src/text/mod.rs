@@ -1,0 +1,72 @@
+//! Values as text: what formats, `toString` and casts from strings share. [`ValueWriter`] prints rows of a column, [`ValueReader`]
+//! builds a column from text; both are compiled once per column from its type. Fields and rows (tabs, commas, braces around rows)
+//! are the formats' business.
+
+mod date_time;
+mod escape;
+mod number;
+mod read;
+mod write;
+
+pub use date_time::{
+    Moment, append_date, append_date_time, append_date_time64, append_local_time, read_date, read_date_time,
+};
+pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
+pub use number::{
+    IntegerError, append_float32, append_float64, append_integer, read_float32, read_float64, read_integer,
+    write_float64,
+};
+pub use read::ValueReader;
+pub use write::ValueWriter;
+
+use crate::calendar::TimeZone;
+
+/// How a value is dressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TextStyle {
+    /// Bare: Pretty, Vertical, `toString`.
+    Plain,
+    /// With backslash escapes: TabSeparated. NULL is `\N`.
+    Escaped,
+    /// Strings, dates, enums and the like in single quotes: Values, and items inside arrays, tuples and maps. NULL is `NULL`.
+    Quoted,
+    /// In double quotes, except for numbers: CSV. NULL is `\N`.
+    Csv,
+    /// JSON. NULL is `null`.
+    Json,
+}
+
+/// What a session chooses about text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextOptions {
+    /// The time zone of types that name none.
+    pub time_zone: TimeZone,
+    /// `output_format_json_quote_64bit_integers`.
+    pub json_quote_64bit_integers: bool,
+    /// `output_format_json_quote_denormals`: `"nan"` in place of `null`.
+    pub json_quote_denormals: bool,
+    /// `output_format_json_escape_forward_slashes`.
+    pub json_escape_forward_slashes: bool,
+    /// `output_format_json_named_tuples_as_objects`.
+    pub json_named_tuples_as_objects: bool,
+}
+
+impl Default for TextOptions {
+    /// ClickHouse's defaults, in UTC.
+    fn default() -> Self {
+        Self::in_zone(TimeZone::utc())
+    }
+}
+
+impl TextOptions {
+    /// ClickHouse's defaults in a time zone.
+    pub fn in_zone(time_zone: TimeZone) -> Self {
+        Self {
+            time_zone,
+            json_quote_64bit_integers: false,
+            json_quote_denormals: false,
+            json_escape_forward_slashes: true,
+            json_named_tuples_as_objects: true,
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! Prints values of a column. A writer is a tree that mirrors the type; it holds the column's buffers and, for times, the offset of
+//! the zone, so that a value costs one match and no allocation.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Array};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use super::date_time::{append_date, append_date_time, append_date_time64};
+use super::escape::{append_csv, append_escaped, append_json, append_quoted};
+use super::number::{append_float32, append_float64, append_integer};
+use super::{TextOptions, TextStyle};
+use crate::calendar::{TimeZone, ZoneCursor};
+use crate::column::Column;
+use crate::data_type::{DataType, EnumValues};
+use crate::error::Result;
+
+/// Prints rows of one column in one style.
+#[derive(Debug)]
+pub struct ValueWriter {
+    node: Node,
+    style: TextStyle,
+    is_constant: bool,
+    json: JsonOptions,
+    /// For values that are printed bare first and escaped afterwards.
+    scratch: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct JsonOptions {
+    quote_64bit_integers: bool,
+    quote_denormals: bool,
+    escape_slashes: bool,
+    tuples_as_objects: bool,
+}
+
+#[derive(Debug)]
+struct Node {
+    values: Values,
+    nulls: Option<NullBuffer>,
+}
+
+#[derive(Debug)]
+enum Values {
+    Nothing,
+    Bool(ScalarBuffer<u8>),
+    UInt8(ScalarBuffer<u8>),
+    UInt16(ScalarBuffer<u16>),
+    UInt32(ScalarBuffer<u32>),
+    UInt64(ScalarBuffer<u64>),
+    Int8(ScalarBuffer<i8>),
+    Int16(ScalarBuffer<i16>),
+    Int32(ScalarBuffer<i32>),
+    Int64(ScalarBuffer<i64>),
+    Float32(ScalarBuffer<f32>),
+    Float64(ScalarBuffer<f64>),
+    String(BinaryArray),
+    FixedString(FixedSizeBinaryArray),
+    Uuid(FixedSizeBinaryArray),
+    Ipv4(ScalarBuffer<u32>),
+    Ipv6(FixedSizeBinaryArray),
+    Date(ScalarBuffer<u16>),
+    Date32(ScalarBuffer<i32>),
+    DateTime(ScalarBuffer<u32>, ZoneCursor),
+    DateTime64(ScalarBuffer<i64>, u8, ZoneCursor),
+    Enum8(ScalarBuffer<i8>, Arc<EnumValues>),
+    Enum16(ScalarBuffer<i16>, Arc<EnumValues>),
+    Dictionary(UInt32Array, Box<Node>),
+    Array(OffsetBuffer<i32>, Box<Node>),
+    Map(OffsetBuffer<i32>, Box<Node>, Box<Node>),
+    /// Elements with their names; the names are all there or all empty.
+    Tuple(Vec<(Arc<str>, Node)>, bool),
+}
+
+impl ValueWriter {
+    /// A writer of a column's rows.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for a time zone that does not exist.
+    pub fn new(column: &Column, style: TextStyle, options: &TextOptions) -> Result<Self> {
+        Ok(Self {
+            node: Node::new(column.data_type(), column.array(), options)?,
+            style,
+            is_constant: column.is_constant(),
+            json: JsonOptions {
+                quote_64bit_integers: options.json_quote_64bit_integers,
+                quote_denormals: options.json_quote_denormals,
+                escape_slashes: options.json_escape_forward_slashes,
+                tuples_as_objects: options.json_named_tuples_as_objects,
+            },
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Appends the text of a row.
+    #[inline]
+    pub fn write(&mut self, out: &mut Vec<u8>, row: usize) {
+        let row = if self.is_constant { 0 } else { row };
+        if self.node.is_null(row) {
+            out.extend_from_slice(match self.style {
+                TextStyle::Plain => "ᴺᵁᴸᴸ".as_bytes(),
+                TextStyle::Escaped | TextStyle::Csv => b"\\N",
+                TextStyle::Quoted => b"NULL",
+                TextStyle::Json => b"null",
+            });
+            return;
+        }
+        match self.style {
+            TextStyle::Plain => self.node.write_plain(out, row),
+            TextStyle::Escaped => self.node.write_escaped(out, row),
+            TextStyle::Quoted => self.node.write_quoted(out, row),
+            TextStyle::Json => self.node.write_json(out, row, self.json),
+            TextStyle::Csv => match self.node.string(row) {
+                Some(bytes) => append_csv(out, bytes),
+                None if self.node.is_bare() => self.node.write_plain(out, row),
+                None => {
+                    self.scratch.clear();
+                    self.node.write_plain(&mut self.scratch, row);
+                    append_csv(out, &self.scratch);
+                }
+            },
+        }
+    }
+}
+
+impl Node {
+    fn new(data_type: &DataType, array: &ArrayRef, options: &TextOptions) -> Result<Self> {
+        let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+        let zone = |name: &Option<Arc<str>>| -> Result<ZoneCursor> {
+            Ok(match name {
+                Some(name) => TimeZone::named(name)?.cursor(),
+                None => options.time_zone.cursor(),
+            })
+        };
+        macro_rules! values {
+            ($t:ty) => {
+                array.as_primitive::<$t>().values().clone()
+            };
+        }
+        let values = match data_type {
+            DataType::Nullable(inner) => return Self::new(inner, array, options).map(|node| Self { nulls, ..node }),
+            DataType::Nothing => {
+                return Ok(Self { values: Values::Nothing, nulls: Some(NullBuffer::new_null(array.len())) });
+            }
+            DataType::Bool => Values::Bool(values!(UInt8Type)),
+            DataType::UInt8 => Values::UInt8(values!(UInt8Type)),
+            DataType::UInt16 => Values::UInt16(values!(UInt16Type)),
+            DataType::UInt32 => Values::UInt32(values!(UInt32Type)),
+            DataType::UInt64 => Values::UInt64(values!(UInt64Type)),
+            DataType::Int8 => Values::Int8(values!(Int8Type)),
+            DataType::Int16 => Values::Int16(values!(Int16Type)),
+            DataType::Int32 => Values::Int32(values!(Int32Type)),
+            DataType::Int64 | DataType::Interval(_) => Values::Int64(values!(Int64Type)),
+            DataType::Float32 => Values::Float32(values!(Float32Type)),
+            DataType::Float64 => Values::Float64(values!(Float64Type)),
+            DataType::String => Values::String(array.as_binary().clone()),
+            DataType::FixedString(_) => Values::FixedString(array.as_fixed_size_binary().clone()),
+            DataType::UUID => Values::Uuid(array.as_fixed_size_binary().clone()),
+            DataType::IPv4 => Values::Ipv4(values!(UInt32Type)),
+            DataType::IPv6 => Values::Ipv6(array.as_fixed_size_binary().clone()),
+            DataType::Date => Values::Date(values!(UInt16Type)),
+            DataType::Date32 => Values::Date32(values!(Int32Type)),
+            DataType::DateTime(name) => Values::DateTime(values!(UInt32Type), zone(name)?),
+            DataType::DateTime64(digits, name) => Values::DateTime64(values!(Int64Type), *digits, zone(name)?),
+            DataType::Enum8(names) => Values::Enum8(values!(Int8Type), names.clone()),
+            DataType::Enum16(names) => Values::Enum16(values!(Int16Type), names.clone()),
+            DataType::LowCardinality(inner) => {
+                let dictionary = array.as_dictionary::<UInt32Type>();
+                let entries = Self::new(inner, dictionary.values(), options)?;
+                Values::Dictionary(dictionary.keys().clone(), Box::new(entries))
+            }
+            DataType::Array(item) => {
+                let list = array.as_list::<i32>();
+                Values::Array(list.offsets().clone(), Box::new(Self::new(item, list.values(), options)?))
+            }
+            DataType::Map(key, value) => {
+                let list = array.as_list::<i32>();
+                let entries = list.values().as_struct();
+                let key = Self::new(key, entries.column(0), options)?;
+                let value = Self::new(value, entries.column(1), options)?;
+                Values::Map(list.offsets().clone(), Box::new(key), Box::new(value))
+            }
+            DataType::Tuple(elements) => {
+                let is_named = elements.iter().all(|element| element.name.is_some());
+                let nodes = elements
+                    .iter()
+                    .zip(array.as_struct().columns())
+                    .map(|(element, column)| {
+                        let name = element.name.clone().unwrap_or_else(|| "".into());
+                        Ok((name, Self::new(&element.data_type, column, options)?))
+                    })
+                    .collect::<Result<_>>()?;
+                Values::Tuple(nodes, is_named)
+            }
+        };
+        Ok(Self { values, nulls })
+    }
+
+    #[inline]
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+
+    /// The bytes of a value that is a string as it stands.
+    #[inline]
+    fn string(&self, row: usize) -> Option<&[u8]> {
+        match &self.values {
+            Values::String(strings) => Some(strings.value(row)),
+            Values::FixedString(strings) => Some(strings.value(row)),
+            Values::Enum8(numbers, names) => names.name(numbers[row].into()).map(str::as_bytes),
+            Values::Enum16(numbers, names) => names.name(numbers[row]).map(str::as_bytes),
+            Values::Dictionary(keys, entries) => entries.string(keys.value(row) as usize),
+            _ => None,
+        }
+    }
+
+    /// Whether values have no quotes in any style: numbers.
+    fn is_bare(&self) -> bool {
+        match &self.values {
+            Values::Dictionary(_, entries) => entries.is_bare(),
+            Values::Nothing
+            | Values::Bool(_)
+            | Values::UInt8(_)
+            | Values::UInt16(_)
+            | Values::UInt32(_)
+            | Values::UInt64(_)
+            | Values::Int8(_)
+            | Values::Int16(_)
+            | Values::Int32(_)
+            | Values::Int64(_)
+            | Values::Float32(_)
+            | Values::Float64(_) => true,
+            _ => false,
+        }
+    }
+
+    fn write_plain(&mut self, out: &mut Vec<u8>, row: usize) {
+        match &mut self.values {
+            Values::Nothing => {}
+            Values::Bool(values) => out.extend_from_slice(if values[row] != 0 { b"true" } else { b"false" }),
+            Values::UInt8(values) => append_integer(out, values[row]),
+            Values::UInt16(values) => append_integer(out, values[row]),
+            Values::UInt32(values) => append_integer(out, values[row]),
+            Values::UInt64(values) => append_integer(out, values[row]),
+            Values::Int8(values) => append_integer(out, values[row]),
+            Values::Int16(values) => append_integer(out, values[row]),
+            Values::Int32(values) => append_integer(out, values[row]),
+            Values::Int64(values) => append_integer(out, values[row]),
+            Values::Float32(values) => append_float32(out, values[row]),
+            Values::Float64(values) => append_float64(out, values[row]),
+            Values::String(strings) => out.extend_from_slice(strings.value(row)),
+            Values::FixedString(strings) => out.extend_from_slice(strings.value(row)),
+            Values::Uuid(values) => append_uuid(out, values.value(row)),
+            Values::Ipv4(values) => append_display(out, Ipv4Addr::from_bits(values[row])),
+            Values::Ipv6(values) => {
+                let octets: [u8; 16] = values.value(row).try_into().unwrap_or_default();
+                append_display(out, Ipv6Addr::from(octets));
+            }
+            Values::Date(values) => append_date(out, values[row].into()),
+            Values::Date32(values) => append_date(out, values[row]),
+            Values::DateTime(values, zone) => append_date_time(out, values[row], zone),
+            Values::DateTime64(values, digits, zone) => append_date_time64(out, values[row], *digits, zone),
+            // A number that is not one of the enum's can only come from a damaged file: it is shown as it is.
+            Values::Enum8(values, names) => match names.name(values[row].into()) {
+                Some(name) => out.extend_from_slice(name.as_bytes()),
+                None => append_integer(out, values[row]),
+            },
+            Values::Enum16(values, names) => match names.name(values[row]) {
+                Some(name) => out.extend_from_slice(name.as_bytes()),
+                None => append_integer(out, values[row]),
+            },
+            Values::Dictionary(keys, entries) => entries.write_plain(out, keys.value(row) as usize),
+            Values::Array(offsets, items) => {
+                out.push(b'[');
+                for at in range(offsets, row) {
+                    if at > offsets[row] as usize {
+                        out.push(b',');
+                    }
+                    items.write_quoted(out, at);
+                }
+                out.push(b']');
+            }
+            Values::Map(offsets, keys, values) => {
+                out.push(b'{');
+                for at in range(offsets, row) {
+                    if at > offsets[row] as usize {
+                        out.push(b',');
+                    }
+                    keys.write_quoted(out, at);
+                    out.push(b':');
+                    values.write_quoted(out, at);
+                }
+                out.push(b'}');
+            }
+            Values::Tuple(elements, _) => {
+                out.push(b'(');
+                for (at, (_, element)) in elements.iter_mut().enumerate() {
+                    if at > 0 {
+                        out.push(b',');
+                    }
+                    element.write_quoted(out, row);
+                }
+                out.push(b')');
+            }
+        }
+    }
+
+    fn write_escaped(&mut self, out: &mut Vec<u8>, row: usize) {
+        // Only strings hold bytes that need an escape; what is nested has escaped its strings already.
+        match self.string(row) {
+            Some(bytes) => append_escaped(out, bytes),
+            None => self.write_plain(out, row),
+        }
+    }
+
+    fn write_quoted(&mut self, out: &mut Vec<u8>, row: usize) {
+        if self.is_null(row) {
+            return out.extend_from_slice(b"NULL");
+        }
+        match &mut self.values {
+            Values::Dictionary(keys, entries) => {
+                if keys.is_null(row) {
+                    return out.extend_from_slice(b"NULL");
+                }
+                entries.write_quoted(out, keys.value(row) as usize);
+            }
+            Values::Uuid(_)
+            | Values::Ipv4(_)
+            | Values::Ipv6(_)
+            | Values::Date(_)
+            | Values::Date32(_)
+            | Values::DateTime(..)
+            | Values::DateTime64(..) => {
+                out.push(b'\'');
+                self.write_plain(out, row);
+                out.push(b'\'');
+            }
+            _ => match self.string(row) {
+                Some(bytes) => append_quoted(out, bytes),
+                None => self.write_plain(out, row),
+            },
+        }
+    }
+
+    fn write_json(&mut self, out: &mut Vec<u8>, row: usize, json: JsonOptions) {
+        if self.is_null(row) {
+            return out.extend_from_slice(b"null");
+        }
+        match &mut self.values {
+            Values::Nothing => out.extend_from_slice(b"null"),
+            Values::UInt64(_) | Values::Int64(_) if json.quote_64bit_integers => {
+                out.push(b'"');
+                self.write_plain(out, row);
+                out.push(b'"');
+            }
+            Values::Float32(values) if !values[row].is_finite() => write_denormal(out, values[row].into(), json),
+            Values::Float64(values) if !values[row].is_finite() => write_denormal(out, values[row], json),
+            Values::Dictionary(keys, entries) => entries.write_json(out, keys.value(row) as usize, json),
+            Values::Array(offsets, items) => {
+                out.push(b'[');
+                for at in range(offsets, row) {
+                    if at > offsets[row] as usize {
+                        out.push(b',');
+                    }
+                    items.write_json(out, at, json);
+                }
+                out.push(b']');
+            }
+            Values::Map(offsets, keys, values) => {
+                out.push(b'{');
+                let mut key = Vec::new();
+                for at in range(offsets, row) {
+                    if at > offsets[row] as usize {
+                        out.push(b',');
+                    }
+                    key.clear();
+                    keys.write_plain(&mut key, at);
+                    append_json(out, &key, json.escape_slashes);
+                    out.push(b':');
+                    values.write_json(out, at, json);
+                }
+                out.push(b'}');
+            }
+            Values::Tuple(elements, is_named) => {
+                let as_object = *is_named && json.tuples_as_objects && !elements.is_empty();
+                out.push(if as_object { b'{' } else { b'[' });
+                for (at, (name, element)) in elements.iter_mut().enumerate() {
+                    if at > 0 {
+                        out.push(b',');
+                    }
+                    if as_object {
+                        append_json(out, name.as_bytes(), json.escape_slashes);
+                        out.push(b':');
+                    }
+                    element.write_json(out, row, json);
+                }
+                out.push(if as_object { b'}' } else { b']' });
+            }
+            _ => match self.string(row) {
+                Some(bytes) => append_json(out, bytes, json.escape_slashes),
+                None if self.is_bare() => self.write_plain(out, row),
+                None => {
+                    out.push(b'"');
+                    self.write_plain(out, row);
+                    out.push(b'"');
+                }
+            },
+        }
+    }
+}
+
+fn range(offsets: &OffsetBuffer<i32>, row: usize) -> std::ops::Range<usize> {
+    offsets[row] as usize..offsets[row + 1] as usize
+}
+
+fn write_denormal(out: &mut Vec<u8>, value: f64, json: JsonOptions) {
+    if !json.quote_denormals {
+        return out.extend_from_slice(b"null");
+    }
+    out.push(b'"');
+    append_float64(out, value);
+    out.push(b'"');
+}
+
+fn append_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
+    use std::io::Write;
+    // Writing to a vector does not fail.
+    let _ = write!(out, "{value}");
+}
+
+/// Appends the 16 bytes of a `UUID` in hexadecimal with its dashes.
+fn append_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        out.extend_from_slice(&[HEX[(byte >> 4) as usize], HEX[(byte & 15) as usize]]);
+    }
+}
