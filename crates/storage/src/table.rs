@@ -28,6 +28,11 @@ pub trait Table: TableMetadata {
             format!("Method write is not supported by storage {}", self.engine()),
         ))
     }
+
+    /// Bytes that the rows take where they are kept, on disk or in memory (`total_bytes`); `None` where there are none to count.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// What a query wants of a table.

@@ -1,0 +1,92 @@
+//! Tables whose rows are computed: `system.one`, `system.numbers`, `system.zeros` and their kin, and the table functions
+//! `numbers`, `zeros`, `generateSeries`. Table functions over data are not here.
+
+mod sequence;
+mod zeros;
+
+use std::sync::Arc;
+
+use squall_types::{Error, ErrorCode, Result, Value};
+
+use crate::table::Table;
+use sequence::Sequence;
+use zeros::Zeros;
+
+/// The computed tables of the database `system`.
+pub(crate) fn system_tables() -> Vec<Arc<dyn Table>> {
+    vec![
+        Arc::new(Zeros::new("system", "one", "SystemOne", "dummy", Some(1))),
+        Arc::new(Zeros::new("system", "zeros", "SystemZeros", "zero", None)),
+        Arc::new(Zeros::new("system", "zeros_mt", "SystemZeros", "zero", None)),
+        Arc::new(Sequence::unbounded("system", "numbers")),
+        Arc::new(Sequence::unbounded("system", "numbers_mt")),
+    ]
+}
+
+/// The table that a table function makes.
+///
+/// # Errors
+/// `UNKNOWN_FUNCTION`; `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT`, `BAD_ARGUMENTS`.
+pub fn table_function(name: &str, arguments: &[Value]) -> Result<Arc<dyn Table>> {
+    match name {
+        "numbers" | "numbers_mt" => {
+            let (first, length, step) = match numbers(name, arguments)?.as_slice() {
+                [] => return Ok(Arc::new(Sequence::unbounded("_table_function", name))),
+                [length] => (0, *length, 1),
+                [first, length] => (*first, *length, 1),
+                [first, length, step, ..] => (*first, *length, *step),
+            };
+            if step == 0 {
+                return Err(bad_step(format!("Table function {name} requires step to be a positive number")));
+            }
+            Ok(Arc::new(Sequence::new(name, "number", first, step, length.div_ceil(step))))
+        }
+        "generate_series" | "generateSeries" => {
+            let (first, last, step) = match numbers(name, arguments)?.as_slice() {
+                [first, last] => (*first, *last, 1),
+                [first, last, step] => (*first, *last, *step),
+                _ => return Err(wrong_count(format!("Table function '{name}' requires two or three params"))),
+            };
+            if step == 0 {
+                return Err(bad_step(format!("Table function '{name}' requires step to be a non-zero number")));
+            }
+            let rows = last.checked_sub(first).map_or(0, |span| (span / step).saturating_add(1));
+            Ok(Arc::new(Sequence::new(name, "generate_series", first, step, rows)))
+        }
+        "zeros" | "zeros_mt" => match numbers(name, arguments)?.as_slice() {
+            [] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", None))),
+            [rows] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", Some(*rows)))),
+            _ => Err(wrong_count(format!("Table function '{name}' requires 'limit'"))),
+        },
+        _ => Err(Error::new(ErrorCode::UNKNOWN_FUNCTION, format!("Unknown table function {name}"))),
+    }
+}
+
+fn numbers(name: &str, arguments: &[Value]) -> Result<Vec<u64>> {
+    if arguments.len() > 3 {
+        return Err(wrong_count(format!("Table function '{name}' cannot have more than three params")));
+    }
+    arguments.iter().map(number).collect()
+}
+
+fn number(value: &Value) -> Result<u64> {
+    let illegal = |message: String| Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message);
+    match value {
+        Value::Bool(_) | Value::UInt64(_) | Value::Int64(_) => {
+            value.as_u64().ok_or_else(|| illegal(format!("The value {value} is not representable as UInt64")))
+        }
+        Value::Float64(number) if number.fract() == 0.0 && (0.0..18_446_744_073_709_551_616.0).contains(number) => {
+            Ok(*number as u64)
+        }
+        Value::Float64(_) => Err(illegal(format!("The value {value} is not representable as UInt64"))),
+        other => Err(illegal(format!("Illegal type {} expression, must be numeric type", other.literal_type()))),
+    }
+}
+
+fn wrong_count(message: String) -> Error {
+    Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message)
+}
+
+fn bad_step(message: String) -> Error {
+    Error::new(ErrorCode::BAD_ARGUMENTS, message)
+}

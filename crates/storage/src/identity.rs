@@ -1,0 +1,95 @@
+//! What a stored table is called and how it is defined. Data is not here.
+
+use std::sync::Arc;
+
+use squall_planner::{DefaultKind, Expression, TableDefinition};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema};
+use uuid::Uuid;
+
+/// A table's names, at one moment: RENAME makes a new one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableName {
+    /// The database.
+    pub database: Arc<str>,
+    /// The table.
+    pub table: Arc<str>,
+}
+
+impl TableName {
+    /// A name of these parts.
+    pub fn new(database: impl Into<Arc<str>>, table: impl Into<Arc<str>>) -> Self {
+        Self { database: database.into(), table: table.into() }
+    }
+}
+
+impl std::fmt::Display for TableName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.database, self.table)
+    }
+}
+
+/// What stays with a table through renames.
+#[derive(Debug)]
+pub(crate) struct TableIdentity {
+    pub(crate) uuid: Uuid,
+    pub(crate) definition: Arc<TableDefinition>,
+    /// The columns that are stored, which blocks of an INSERT have: `ALIAS` and `EPHEMERAL` columns are not.
+    pub(crate) stored: Arc<Schema>,
+    /// For each of the definition's columns its position among the stored ones.
+    pub(crate) stored_positions: Vec<Option<usize>>,
+    /// Positions of the sorting key's columns as far as it begins with plain ones.
+    pub(crate) sorting_columns: Vec<usize>,
+}
+
+impl TableIdentity {
+    pub(crate) fn new(uuid: Uuid, definition: Arc<TableDefinition>) -> Result<Self> {
+        let mut stored = Vec::new();
+        let mut stored_positions = Vec::new();
+        for (at, column) in definition.columns.iter().enumerate() {
+            if definition.columns.iter().take(at).any(|before| before.name == column.name) {
+                return Err(Error::new(
+                    ErrorCode::ILLEGAL_COLUMN,
+                    format!("Cannot add column {}: column with this name already exists", column.name),
+                ));
+            }
+            if column.data_type == DataType::Nothing {
+                return Err(Error::new(
+                    ErrorCode::DATA_TYPE_CANNOT_BE_USED_IN_TABLES,
+                    format!("Data type Nothing of column '{}' cannot be used in tables", column.name),
+                ));
+            }
+            let is_stored = !column
+                .default
+                .as_ref()
+                .is_some_and(|default| matches!(default.kind, DefaultKind::Alias | DefaultKind::Ephemeral));
+            stored_positions.push(is_stored.then_some(stored.len()));
+            if is_stored {
+                stored.push((column.name.clone(), column.data_type.clone()));
+            }
+        }
+        if stored.is_empty() {
+            return Err(Error::new(
+                ErrorCode::EMPTY_LIST_OF_COLUMNS_PASSED,
+                "Cannot CREATE table without physical columns",
+            ));
+        }
+        let sorting_columns = definition
+            .sorting_key
+            .iter()
+            .map_while(|key| match &key.expression {
+                Expression::Column { position, .. } => Some(*position),
+                _ => None,
+            })
+            .collect();
+        Ok(Self { uuid, definition, stored: Arc::new(Schema::new(stored)), stored_positions, sorting_columns })
+    }
+
+    /// The positions among the stored columns of some of the definition's columns.
+    pub(crate) fn stored_columns(&self, columns: &[usize]) -> Result<Vec<usize>> {
+        let stored = |column: &usize| self.stored_positions.get(*column).copied().flatten();
+        columns
+            .iter()
+            .map(|column| stored(column).ok_or_else(|| Error::logical(format!("column {column} is not stored"))))
+            .collect()
+    }
+}

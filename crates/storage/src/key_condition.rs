@@ -1,0 +1,526 @@
+//! What a predicate says of ranges of values: given the smallest and largest value of some columns over a set of rows, whether
+//! any of these rows can match. Used to prune parts, row groups, granules and generated sequences. It only ever errs towards
+//! reading more; evaluating the predicate over rows is the engine's work.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use chrono::{NaiveDate, NaiveDateTime};
+use squall_functions::BoundFunction;
+use squall_planner::{Expression, KeyExpression};
+use squall_types::{Column, DataType, Value};
+
+/// What a range is asked of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Field {
+    /// A column of the table by position.
+    Column(usize),
+    /// An expression of the sorting key by position, where it is not a plain column.
+    Key(usize),
+}
+
+/// All values of a field over some rows lie within `low..=high`; `None` is unbounded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ValueRange {
+    /// Not greater than any value.
+    pub low: Option<Value>,
+    /// Not less than any value.
+    pub high: Option<Value>,
+    /// Whether there may be NULL or NaN besides, which match no comparison.
+    pub incomparable: bool,
+}
+
+/// A predicate, reduced to what ranges can answer.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyCondition {
+    root: Node,
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    /// Nothing is known.
+    Unknown,
+    Constant(bool),
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Not(Box<Node>),
+    Within(Within),
+}
+
+/// `field`, sent through monotonic functions, lies in one of the intervals.
+#[derive(Clone, Debug)]
+struct Within {
+    field: Field,
+    /// Innermost first.
+    steps: Vec<Step>,
+    /// Disjoint and ascending.
+    intervals: Vec<Interval>,
+    /// Whether lying in an interval is enough to match; otherwise it is only necessary.
+    exact: bool,
+}
+
+/// A function that keeps the order of its first argument.
+#[derive(Clone, Debug)]
+struct Step {
+    function: Arc<dyn BoundFunction>,
+    argument_type: DataType,
+    constants: Vec<(Value, DataType)>,
+}
+
+#[derive(Clone, Debug)]
+struct Interval {
+    /// The bound and whether it belongs to the interval; `None` is unbounded.
+    low: Option<(Value, bool)>,
+    high: Option<(Value, bool)>,
+}
+
+/// Whether a condition can be true, and whether it can be anything else, over some rows.
+#[derive(Clone, Copy)]
+struct Mask {
+    can_be_true: bool,
+    can_be_false: bool,
+}
+
+impl Mask {
+    const ANY: Self = Self { can_be_true: true, can_be_false: true };
+}
+
+/// Functions of one date or time (and constants) that never decrease when their argument grows.
+const MONOTONIC: &[&str] = &[
+    "toDate",
+    "toDate32",
+    "toDateTime",
+    "toYear",
+    "toYYYYMM",
+    "toYYYYMMDD",
+    "toYYYYMMDDhhmmss",
+    "toMonday",
+    "toUnixTimestamp",
+    "toRelativeYearNum",
+    "toRelativeMonthNum",
+    "toRelativeDayNum",
+    "toStartOfYear",
+    "toStartOfQuarter",
+    "toStartOfMonth",
+    "toStartOfDay",
+    "toStartOfHour",
+    "toStartOfMinute",
+    "toStartOfTenMinutes",
+    "toStartOfFiveMinutes",
+    "toStartOfFifteenMinutes",
+];
+
+impl KeyCondition {
+    /// Reads a predicate over a table's columns. Expressions of `keys` are recognised wherever they stand in it.
+    pub(crate) fn new(predicate: &Expression, keys: &[KeyExpression]) -> Self {
+        Self { root: node(predicate, keys) }
+    }
+
+    /// Whether it can never rule anything out.
+    pub(crate) fn is_unknown(&self) -> bool {
+        matches!(self.root, Node::Unknown | Node::Constant(true))
+    }
+
+    /// Whether rows whose fields lie in these ranges can match. `range` answers `None` for a field of which nothing is known.
+    pub(crate) fn can_match(&self, range: &dyn Fn(Field) -> Option<ValueRange>) -> bool {
+        check(&self.root, range).can_be_true
+    }
+
+    /// The smallest and largest value of `field` with which the whole predicate can be true: its bounding interval.
+    pub(crate) fn bounds(&self, field: Field) -> (Option<Value>, Option<Value>) {
+        bounds(&self.root, field)
+    }
+}
+
+fn check(node: &Node, range: &dyn Fn(Field) -> Option<ValueRange>) -> Mask {
+    match node {
+        Node::Unknown => Mask::ANY,
+        Node::Constant(value) => Mask { can_be_true: *value, can_be_false: !value },
+        Node::Not(inner) => {
+            let mask = check(inner, range);
+            Mask { can_be_true: mask.can_be_false, can_be_false: mask.can_be_true }
+        }
+        Node::And(nodes) => {
+            let mut all = Mask { can_be_true: true, can_be_false: false };
+            for node in nodes {
+                let mask = check(node, range);
+                all.can_be_true &= mask.can_be_true;
+                all.can_be_false |= mask.can_be_false;
+                if !all.can_be_true {
+                    break;
+                }
+            }
+            all
+        }
+        Node::Or(nodes) => {
+            let mut any = Mask { can_be_true: false, can_be_false: true };
+            for node in nodes {
+                let mask = check(node, range);
+                any.can_be_true |= mask.can_be_true;
+                any.can_be_false &= mask.can_be_false;
+            }
+            any
+        }
+        Node::Within(within) => match range(within.field) {
+            Some(range) => within.check(&within.through_steps(range)),
+            None => Mask::ANY,
+        },
+    }
+}
+
+impl Within {
+    fn through_steps(&self, mut range: ValueRange) -> ValueRange {
+        for step in &self.steps {
+            range.low = range.low.and_then(|value| step.apply(&value));
+            range.high = range.high.and_then(|value| step.apply(&value));
+        }
+        range
+    }
+
+    fn check(&self, range: &ValueRange) -> Mask {
+        // The first interval that does not end below the range.
+        let at = self.intervals.partition_point(|interval| match (&interval.high, &range.low) {
+            (Some((high, inclusive)), Some(low)) => match high.compare(low) {
+                Ordering::Less => true,
+                Ordering::Equal => !inclusive,
+                Ordering::Greater => false,
+            },
+            _ => false,
+        });
+        let Some(interval) = self.intervals.get(at) else { return Mask { can_be_true: false, can_be_false: true } };
+        let starts_after = match (&interval.low, &range.high) {
+            (Some((low, inclusive)), Some(high)) => match low.compare(high) {
+                Ordering::Greater => true,
+                Ordering::Equal => !inclusive,
+                Ordering::Less => false,
+            },
+            _ => false,
+        };
+        if starts_after {
+            return Mask { can_be_true: false, can_be_false: true };
+        }
+        let holds_low = match (&interval.low, &range.low) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some((bound, inclusive)), Some(low)) => match bound.compare(low) {
+                Ordering::Less => true,
+                Ordering::Equal => *inclusive,
+                Ordering::Greater => false,
+            },
+        };
+        let holds_high = match (&interval.high, &range.high) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some((bound, inclusive)), Some(high)) => match bound.compare(high) {
+                Ordering::Greater => true,
+                Ordering::Equal => *inclusive,
+                Ordering::Less => false,
+            },
+        };
+        let all_match = self.exact && holds_low && holds_high && !range.incomparable;
+        Mask { can_be_true: true, can_be_false: !all_match }
+    }
+}
+
+impl Step {
+    fn apply(&self, value: &Value) -> Option<Value> {
+        let mut arguments = vec![Column::constant(self.argument_type.clone(), value, 1).ok()?];
+        for (constant, data_type) in &self.constants {
+            arguments.push(Column::constant(data_type.clone(), constant, 1).ok()?);
+        }
+        let result = self.function.execute(&arguments, 1).ok()?;
+        (result.rows() == 1).then(|| result.value(0)).filter(|value| !value.is_null())
+    }
+}
+
+fn bounds(node: &Node, field: Field) -> (Option<Value>, Option<Value>) {
+    match node {
+        Node::Within(within) if within.field == field && within.steps.is_empty() => {
+            let low = within.intervals.first().and_then(|interval| interval.low.as_ref());
+            let high = within.intervals.last().and_then(|interval| interval.high.as_ref());
+            (low.map(|(value, _)| value.clone()), high.map(|(value, _)| value.clone()))
+        }
+        Node::And(nodes) => nodes.iter().map(|node| bounds(node, field)).fold((None, None), |(low, high), (l, h)| {
+            let tighter = |a: Option<Value>, b: Option<Value>, wanted: Ordering| match (a, b) {
+                (Some(a), Some(b)) => Some(if a.compare(&b) == wanted { a } else { b }),
+                (a, b) => a.or(b),
+            };
+            (tighter(low, l, Ordering::Greater), tighter(high, h, Ordering::Less))
+        }),
+        Node::Or(nodes) => {
+            let mut all = nodes.iter().map(|node| bounds(node, field));
+            let Some(first) = all.next() else { return (None, None) };
+            all.fold(first, |(low, high), (l, h)| {
+                let wider = |a: Option<Value>, b: Option<Value>, wanted: Ordering| match (a, b) {
+                    (Some(a), Some(b)) => Some(if a.compare(&b) == wanted { a } else { b }),
+                    _ => None,
+                };
+                (wider(low, l, Ordering::Less), wider(high, h, Ordering::Greater))
+            })
+        }
+        _ => (None, None),
+    }
+}
+
+fn node(expression: &Expression, keys: &[KeyExpression]) -> Node {
+    let (name, arguments) = match expression {
+        Expression::Function { name, arguments, .. } => (&**name, arguments.as_slice()),
+        Expression::Constant { value, .. } => {
+            return match value {
+                Value::Null => Node::Constant(false),
+                Value::Float64(value) => Node::Constant(*value != 0.0),
+                value => value.as_i64().map_or(Node::Unknown, |value| Node::Constant(value != 0)),
+            };
+        }
+        Expression::Column { .. } => return Node::Unknown,
+    };
+    match (name, arguments) {
+        ("and", _) => Node::And(arguments.iter().map(|argument| node(argument, keys)).collect()),
+        ("or", _) => {
+            let nodes: Vec<Node> = arguments.iter().map(|argument| node(argument, keys)).collect();
+            if nodes.iter().any(|node| matches!(node, Node::Unknown)) { Node::Unknown } else { Node::Or(nodes) }
+        }
+        ("not", [inner]) => negated(node(inner, keys)),
+        ("notEquals", [..]) => negated(comparison("equals", arguments, keys)),
+        ("notIn", [..]) => negated(comparison("in", arguments, keys)),
+        _ => comparison(name, arguments, keys),
+    }
+}
+
+fn negated(inner: Node) -> Node {
+    match inner {
+        Node::Unknown => Node::Unknown,
+        // NOT NULL is NULL, so a constant that came of NULL must not turn true; reading more is always right.
+        Node::Constant(_) => Node::Unknown,
+        inner => Node::Not(Box::new(inner)),
+    }
+}
+
+/// `field operator constant`, or the same turned round.
+fn comparison(name: &str, arguments: &[Expression], keys: &[KeyExpression]) -> Node {
+    let [left, right] = arguments else { return Node::Unknown };
+    let (name, operand, value, value_type) = match (left, right) {
+        (operand, Expression::Constant { value, data_type }) => (name, operand, value, data_type),
+        (Expression::Constant { value, data_type }, operand) => {
+            let turned = match name {
+                "less" => "greater",
+                "lessOrEquals" => "greaterOrEquals",
+                "greater" => "less",
+                "greaterOrEquals" => "lessOrEquals",
+                "equals" => "equals",
+                _ => return Node::Unknown,
+            };
+            (turned, operand, value, data_type)
+        }
+        _ => return Node::Unknown,
+    };
+    let Some((field, steps)) = field_of(operand, keys) else { return Node::Unknown };
+    let operand_type = operand.data_type().inner();
+    let (intervals, exact) = match name {
+        "in" => {
+            let (Value::Array(items) | Value::Tuple(items)) = value else { return Node::Unknown };
+            let mut points = Vec::with_capacity(items.len());
+            let mut exact = true;
+            for (at, item) in items.iter().enumerate() {
+                if item.is_null() {
+                    continue;
+                }
+                let item_type = match value_type.inner() {
+                    DataType::Array(item_type) => (**item_type).clone(),
+                    DataType::Tuple(elements) => match elements.get(at) {
+                        Some(element) => element.data_type.clone(),
+                        None => return Node::Unknown,
+                    },
+                    _ => return Node::Unknown,
+                };
+                let Some(bound) = Bound::of(item, &item_type, operand_type) else { return Node::Unknown };
+                exact &= bound.exact;
+                points.push(Interval { low: Some((bound.low, true)), high: Some((bound.high, true)) });
+            }
+            if !exact {
+                // Widened points may overlap: their hull is enough.
+                let low = points.iter().filter_map(|point| point.low.clone()).min_by(|a, b| a.0.compare(&b.0));
+                let high = points.iter().filter_map(|point| point.high.clone()).max_by(|a, b| a.0.compare(&b.0));
+                points = if points.is_empty() { points } else { vec![Interval { low, high }] };
+            } else {
+                let key = |interval: &Interval| interval.low.clone().map_or(Value::Null, |(value, _)| value);
+                points.sort_by(|a, b| key(a).compare(&key(b)));
+                points.dedup_by(|a, b| key(a).compare(&key(b)).is_eq());
+            }
+            (points, exact)
+        }
+        "startsWith" | "like" => {
+            let (DataType::String, Some(pattern)) = (operand_type, value.as_bytes()) else { return Node::Unknown };
+            let (prefix, exact) = match name {
+                "like" => like_prefix(pattern),
+                _ => (pattern.to_vec(), true),
+            };
+            if prefix.is_empty() {
+                return Node::Unknown;
+            }
+            let high = successor(&prefix).map(|end| (Value::string(end), false));
+            (vec![Interval { low: Some((Value::string(prefix), true)), high }], exact)
+        }
+        _ => {
+            if value.is_null() {
+                return if matches!(name, "less" | "lessOrEquals" | "greater" | "greaterOrEquals" | "equals") {
+                    Node::Constant(false)
+                } else {
+                    Node::Unknown
+                };
+            }
+            let Some(bound) = Bound::of(value, value_type, operand_type) else { return Node::Unknown };
+            // An inexact bound takes in its end.
+            let closed = !bound.exact;
+            let interval = match name {
+                "less" => Interval { low: None, high: Some((bound.high, closed)) },
+                "lessOrEquals" => Interval { low: None, high: Some((bound.high, true)) },
+                "greater" => Interval { low: Some((bound.low, closed)), high: None },
+                "greaterOrEquals" => Interval { low: Some((bound.low, true)), high: None },
+                "equals" => Interval { low: Some((bound.low, true)), high: Some((bound.high, true)) },
+                _ => return Node::Unknown,
+            };
+            (vec![interval], bound.exact)
+        }
+    };
+    Node::Within(Within { field, steps, intervals, exact })
+}
+
+/// The field that an expression is, or is a monotonic function of.
+fn field_of(expression: &Expression, keys: &[KeyExpression]) -> Option<(Field, Vec<Step>)> {
+    if let Expression::Column { position, .. } = expression {
+        return Some((Field::Column(*position), Vec::new()));
+    }
+    if let Some(at) = keys.iter().position(|key| key.expression.same(expression)) {
+        return Some((Field::Key(at), Vec::new()));
+    }
+    let Expression::Function { name, function, arguments } = expression else { return None };
+    let (inner, rest) = arguments.split_first()?;
+    if !MONOTONIC.contains(&&**name) || !inner.data_type().inner().is_date_or_time() {
+        return None;
+    }
+    let constants = rest.iter().map(|argument| match argument {
+        Expression::Constant { value, data_type } => Some((value.clone(), data_type.clone())),
+        _ => None,
+    });
+    let constants = constants.collect::<Option<Vec<_>>>()?;
+    let (field, mut steps) = field_of(inner, keys)?;
+    steps.push(Step { function: function.clone(), argument_type: inner.data_type().clone(), constants });
+    Some((field, steps))
+}
+
+/// A constant in the terms of the operand's type: the true bound lies in `low..=high`.
+struct Bound {
+    low: Value,
+    high: Value,
+    exact: bool,
+}
+
+impl Bound {
+    fn exactly(value: Value) -> Self {
+        Self { low: value.clone(), high: value, exact: true }
+    }
+
+    /// `None` where types compare in a way that is not followed here.
+    fn of(value: &Value, value_type: &DataType, operand: &DataType) -> Option<Self> {
+        // More than any difference between a time zone's clock and UTC.
+        const ZONE_SECONDS_MAX: i64 = 26 * 3600;
+        let value_type = value_type.inner();
+        let is_whole = |data_type: &DataType| data_type.is_integer() || *data_type == DataType::Bool;
+        if let Value::Float64(number) = value
+            && number.is_nan()
+        {
+            return None;
+        }
+        match (operand, value_type) {
+            (operand, value_type) if is_whole(operand) && is_whole(value_type) => Some(Self::exactly(value.clone())),
+            (operand, value_type) if operand.is_float() && (value_type.is_float() || is_whole(value_type)) => {
+                // 64-bit integers are rounded on the way to a float.
+                let rounded = value.as_f64()?;
+                let exact = matches!(value, Value::Float64(_)) || rounded.abs() < 9_007_199_254_740_992.0;
+                Some(Self { low: value.clone(), high: value.clone(), exact })
+            }
+            (operand, value_type) if is_whole(operand) && value_type.is_float() => {
+                Some(Self { low: value.clone(), high: value.clone(), exact: false })
+            }
+            (DataType::String, DataType::String | DataType::FixedString(_)) => Some(Self::exactly(value.clone())),
+            (DataType::FixedString(width), DataType::String | DataType::FixedString(_)) => {
+                let mut bytes = value.as_bytes()?.to_vec();
+                if bytes.len() > *width {
+                    return None;
+                }
+                bytes.resize(*width, 0);
+                Some(Self::exactly(Value::string(bytes)))
+            }
+            (DataType::Date | DataType::Date32, DataType::String) => {
+                let date = NaiveDate::parse_from_str(value.as_str()?, "%Y-%m-%d").ok()?;
+                let days = date.signed_duration_since(NaiveDate::default()).num_days();
+                let in_range = *operand == DataType::Date32 || (0..=i64::from(u16::MAX)).contains(&days);
+                in_range.then(|| Self::exactly(Value::Int64(days)))
+            }
+            (DataType::DateTime(_), DataType::String) => {
+                let text = value.as_str()?;
+                let time = NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S").ok().or_else(|| {
+                    NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(|date| date.and_hms_opt(0, 0, 0))
+                })?;
+                let seconds = time.and_utc().timestamp();
+                let (low, high) = (seconds - ZONE_SECONDS_MAX, seconds + ZONE_SECONDS_MAX);
+                Some(Self { low: Value::Int64(low), high: Value::Int64(high), exact: false })
+            }
+            (DataType::Enum8(values) | DataType::Enum16(values), DataType::String) => {
+                values.number(value.as_bytes()?).map(|number| Self::exactly(Value::Int64(i64::from(number))))
+            }
+            (DataType::DateTime(_), DataType::DateTime(_)) => Some(Self::exactly(value.clone())),
+            (DataType::DateTime64(left, _), DataType::DateTime64(right, _)) if left == right => {
+                Some(Self::exactly(value.clone()))
+            }
+            (DataType::Date | DataType::Date32 | DataType::IPv4, value_type) if operand == value_type => {
+                Some(Self::exactly(value.clone()))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The bytes with which every match of a LIKE pattern begins, and whether beginning with them is enough.
+fn like_prefix(pattern: &[u8]) -> (Vec<u8>, bool) {
+    let mut prefix = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = pattern.get(at) {
+        match (byte, pattern.get(at + 1)) {
+            (b'%', None) => return (prefix, true),
+            (b'%' | b'_', _) => return (prefix, false),
+            (b'\\', Some(escaped @ (b'%' | b'_' | b'\\'))) => {
+                prefix.push(*escaped);
+                at += 1;
+            }
+            (byte, _) => prefix.push(*byte),
+        }
+        at += 1;
+    }
+    (prefix, false)
+}
+
+/// The least string that is greater than every string with this prefix.
+fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xFF)?;
+    let mut end = prefix.get(..=last)?.to_vec();
+    if let Some(byte) = end.last_mut() {
+        *byte += 1;
+    }
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_patterns_have_prefixes() {
+        assert_eq!(like_prefix(b"ab%"), (b"ab".to_vec(), true));
+        assert_eq!(like_prefix(b"a\\%b_c"), (b"a%b".to_vec(), false));
+        assert_eq!(like_prefix(b"%x"), (Vec::new(), false));
+        assert_eq!(successor(b"a\xFF"), Some(b"b".to_vec()));
+        assert_eq!(successor(b"\xFF"), None);
+    }
+}

@@ -1,0 +1,35 @@
+//! The databases as one session's planner sees them: names without a database are the session's current one's.
+
+use std::sync::Arc;
+
+use squall_planner::{Catalog, TableMetadata};
+use squall_types::{Result, Value};
+
+use crate::databases::Databases;
+use crate::generated;
+use crate::table::TableHandle;
+
+/// All databases, and which of them is the current one.
+#[derive(Clone)]
+pub struct SessionCatalog {
+    databases: Arc<Databases>,
+    current_database: Arc<str>,
+}
+
+impl SessionCatalog {
+    /// The catalog of a session in this database.
+    pub fn new(databases: Arc<Databases>, current_database: impl Into<Arc<str>>) -> Self {
+        Self { databases, current_database: current_database.into() }
+    }
+}
+
+impl Catalog for SessionCatalog {
+    fn table(&self, database: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>> {
+        let table = self.databases.table(database.unwrap_or(&self.current_database), table)?;
+        Ok(Arc::new(TableHandle(table)))
+    }
+
+    fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+        Ok(Arc::new(TableHandle(generated::table_function(name, arguments)?)))
+    }
+}
