@@ -3,4 +3,6 @@
 
 pub mod benchmark;
 pub mod datagen;
+mod experiment;
 pub mod native;
+pub mod storm;

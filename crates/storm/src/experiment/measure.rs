@@ -1,0 +1,180 @@
+//! One measurement: a number of clients send one query over and over for some seconds, and the machine's CPU load is watched.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use squall_types::{Error, ErrorCode, Result};
+use tokio::io::AsyncWriteExt;
+
+use super::scratch::Scratch;
+use super::server::{Server, find_program};
+use crate::benchmark::Load;
+use crate::native::Stage;
+
+/// What sends the queries.
+#[derive(Debug, Clone)]
+pub enum Tool {
+    /// Debian's program.
+    ClickHouseBenchmark(PathBuf),
+    /// This program.
+    Own,
+}
+
+/// What one measurement found.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sample {
+    /// Queries that were answered.
+    pub queries: u64,
+    /// The time they took.
+    pub seconds: f64,
+    /// The latency that half of the queries did not exceed, in seconds.
+    pub median_seconds: f64,
+    /// The latency that 99 % did not exceed.
+    pub p99_seconds: f64,
+    /// Time that the CPUs worked, client included, and time that there was, in ticks of all CPUs.
+    pub busy_ticks: u64,
+    /// See `busy_ticks`.
+    pub all_ticks: u64,
+}
+
+impl Tool {
+    /// Debian's program where it is installed.
+    pub fn installed() -> Self {
+        find_program("clickhouse-benchmark").map_or(Tool::Own, Tool::ClickHouseBenchmark)
+    }
+
+    /// What to call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Tool::ClickHouseBenchmark(_) => "clickhouse-benchmark",
+            Tool::Own => "squall benchmark",
+        }
+    }
+
+    /// Sends `query` from `clients` connections for `seconds`.
+    ///
+    /// # Errors
+    /// The first query that fails.
+    pub async fn measure(
+        &self,
+        server: &Server,
+        query: &str,
+        clients: usize,
+        max_threads: u32,
+        seconds: f64,
+        scratch: &Scratch,
+    ) -> Result<Sample> {
+        let before = CpuTicks::now();
+        let mut sample = match self {
+            Tool::ClickHouseBenchmark(program) => {
+                let json = scratch.file("benchmark.json");
+                let mut command = tokio::process::Command::new(program);
+                command
+                    .args(["--host=127.0.0.1", "--delay=0"])
+                    .arg(format!("--port={}", server.port()))
+                    .arg(format!("--concurrency={clients}"))
+                    .arg(format!("--timelimit={seconds}"))
+                    .arg(format!("--max_threads={max_threads}"))
+                    .arg("--json")
+                    .arg(&json);
+                run_tool(command, query).await?;
+                read_report(&json)?
+            }
+            Tool::Own => {
+                let load = Load {
+                    options: server.options(),
+                    queries: vec![query.to_owned()],
+                    settings: vec![("max_threads".to_owned(), max_threads.to_string())],
+                    stage: Stage::Complete,
+                    concurrency: clients,
+                    iterations: u64::MAX,
+                    time_limit: Some(Duration::from_secs_f64(seconds)),
+                    randomize: false,
+                    report_every: None,
+                };
+                let report = load.run().await?;
+                Sample {
+                    queries: report.queries(),
+                    seconds: report.queries() as f64 / report.queries_per_second().max(1e-9),
+                    median_seconds: report.percentile_seconds(50.0),
+                    p99_seconds: report.percentile_seconds(99.0),
+                    ..Sample::default()
+                }
+            }
+        };
+        let after = CpuTicks::now();
+        sample.busy_ticks = after.busy.saturating_sub(before.busy);
+        sample.all_ticks = after.all.saturating_sub(before.all);
+        if sample.queries == 0 {
+            return Err(Error::new(ErrorCode::TOO_SLOW, format!("{} answered no query in {seconds} s", server.name())));
+        }
+        Ok(sample)
+    }
+}
+
+/// Runs clickhouse-benchmark with the query on its standard input. Dropped halfway, the process is killed.
+async fn run_tool(mut command: tokio::process::Command, query: &str) -> Result<()> {
+    let failed =
+        |what: String| Error::new(ErrorCode::CANNOT_READ_FROM_ISTREAM, format!("clickhouse-benchmark: {what}"));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
+    let mut process = command.spawn().map_err(|error| failed(error.to_string()))?;
+    if let Some(mut input) = process.stdin.take() {
+        input.write_all(format!("{query}\n").as_bytes()).await.map_err(|error| failed(error.to_string()))?;
+    }
+    let output = process.wait_with_output().await.map_err(|error| failed(error.to_string()))?;
+    if output.status.success() { Ok(()) } else { Err(failed(String::from_utf8_lossy(&output.stderr).into_owned())) }
+}
+
+/// Reads the file that `clickhouse-benchmark --json` wrote.
+fn read_report(path: &std::path::Path) -> Result<Sample> {
+    let text = fs::read_to_string(path).map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, error.to_string()))?;
+    let report: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| Error::new(ErrorCode::INCORRECT_DATA, format!("clickhouse-benchmark's report: {error}")))?;
+    let statistic = |name: &str| report["statistics"][name].as_f64().unwrap_or(0.0);
+    let percentile = |name: &str| report["query_time_percentiles"][name].as_f64().unwrap_or(0.0);
+    let queries = statistic("num_queries");
+    Ok(Sample {
+        queries: queries as u64,
+        seconds: queries / statistic("QPS").max(1e-9),
+        median_seconds: percentile("50"),
+        p99_seconds: percentile("99"),
+        ..Sample::default()
+    })
+}
+
+/// What the CPUs have done since the machine was started.
+#[derive(Debug, Clone, Copy, Default)]
+struct CpuTicks {
+    busy: u64,
+    all: u64,
+}
+
+impl CpuTicks {
+    /// The first line of `/proc/stat`; zeros where there is none.
+    fn now() -> Self {
+        Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
+    }
+
+    fn parse(stat: &str) -> Self {
+        // user, nice, system, idle, iowait, irq, softirq, steal; what guests took is in user already.
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
+        let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).filter_map(|field| field.parse().ok()).collect();
+        let all = ticks.iter().sum();
+        let idle: u64 = ticks.iter().skip(3).take(2).sum();
+        CpuTicks { busy: all - idle, all }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_ticks_are_read() {
+        let ticks = CpuTicks::parse("cpu  10 1 5 100 20 0 2 3 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
+        assert_eq!((ticks.busy, ticks.all), (21, 141));
+        assert_eq!(CpuTicks::parse("").all, 0);
+    }
+}

@@ -1,0 +1,318 @@
+//! A server process: its configuration, its start on free ports, the wait until it answers, and its end by the id it was started with.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use squall_types::{Error, ErrorCode, Result};
+
+use super::PATIENCE;
+use crate::native::{Connection, Options};
+
+/// How long a server may take to end when it is asked to, before it is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+/// Blocks sent to either server carry no per-column serialization kind, so that one encoding serves both.
+const REVISION: u64 = 54_453;
+
+/// Squall's policies that the experiment compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// The default.
+    Stride,
+    /// The proposal's algorithm.
+    FixedAtStart,
+}
+
+impl Policy {
+    fn name(self) -> &'static str {
+        match self {
+            Policy::Stride => "stride",
+            Policy::FixedAtStart => "fixed_at_start",
+        }
+    }
+}
+
+/// Which server to start.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// Squall, with the two settings of its configuration that the experiment varies; 0 leaves `total_max_threads` out.
+    Squall { program: PathBuf, policy: Policy, total_max_threads: i64 },
+    /// The installed ClickHouse.
+    ClickHouse { program: PathBuf },
+}
+
+impl Kind {
+    /// The ClickHouse that is installed on this machine, if there is one.
+    pub fn installed_clickhouse() -> Option<Self> {
+        find_program("clickhouse-server").map(|program| Kind::ClickHouse { program })
+    }
+}
+
+/// Looks for a program on the search path and where Debian keeps servers.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/bin")]);
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Memory and threads of a process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory {
+    /// VmRSS.
+    pub resident_bytes: u64,
+    /// Threads.
+    pub threads: u64,
+}
+
+/// A running server. Dropped, it is stopped.
+#[derive(Debug)]
+pub struct Server {
+    process: Child,
+    /// The port of the native protocol.
+    port: u16,
+    name: String,
+    started_in: Duration,
+    memory: Memory,
+    folder: PathBuf,
+}
+
+impl Server {
+    /// Starts a server with its data and files in `folder` and waits for its first answer.
+    ///
+    /// # Errors
+    /// A program that cannot be started, ends at once, or does not answer in a minute; then with the end of its log.
+    pub async fn start(kind: &Kind, folder: &Path) -> Result<Self> {
+        let (http, native, interserver) = (free_port()?, free_port()?, free_port()?);
+        let config = folder.join("config.xml");
+        write(&config, &config_xml(kind, folder, http, native, interserver))?;
+        write(&folder.join("users.xml"), USERS_XML)?;
+        let mut command = match kind {
+            Kind::Squall { program, .. } => {
+                let mut command = Command::new(program);
+                command.arg("server").arg("--config-file").arg(&config);
+                command
+            }
+            Kind::ClickHouse { program } => {
+                let mut command = Command::new(program);
+                command.arg(format!("--config-file={}", config.display()));
+                command
+            }
+        };
+        let console = |name: &str| fs::File::create(folder.join(name)).map(Stdio::from);
+        let (out, err) = (console("stdout.log"), console("stderr.log"));
+        let (Ok(out), Ok(err)) = (out, err) else {
+            return Err(Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("Cannot write to {}", folder.display())));
+        };
+        // Relative paths in old servers mean the folder they run in.
+        command.current_dir(folder).stdin(Stdio::null()).stdout(out).stderr(err);
+        let begun = Instant::now();
+        let process = command
+            .spawn()
+            .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("Cannot start {command:?}: {error}")))?;
+        let mut server = Server {
+            process,
+            port: native,
+            name: match kind {
+                Kind::Squall { .. } => "Squall".to_owned(),
+                Kind::ClickHouse { .. } => String::new(),
+            },
+            started_in: Duration::ZERO,
+            memory: Memory::default(),
+            folder: folder.to_path_buf(),
+        };
+        server.await_answer(begun).await?;
+        Ok(server)
+    }
+
+    async fn await_answer(&mut self, begun: Instant) -> Result<()> {
+        loop {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return Err(self.failure(&format!("The server ended with {status} before it answered")));
+            }
+            let attempt = async {
+                let mut connection = self.connect().await?;
+                connection.ask("SELECT 1").await?;
+                Ok::<_, Error>(format!("{} {}", connection.server_name(), connection.server_version()))
+            };
+            match attempt.await {
+                Ok(version) => {
+                    self.started_in = begun.elapsed();
+                    self.memory = memory(self.process.id());
+                    if self.name.is_empty() {
+                        self.name = version;
+                    }
+                    return Ok(());
+                }
+                Err(error) if begun.elapsed() > PATIENCE => {
+                    return Err(self.failure(&format!("The server did not answer in {PATIENCE:?}: {error}")));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(2)).await,
+            }
+        }
+    }
+
+    /// A new connection as the default user.
+    ///
+    /// # Errors
+    /// As [`Connection::connect`].
+    pub async fn connect(&self) -> Result<Connection> {
+        Connection::connect(&self.options()).await
+    }
+
+    /// How to connect.
+    pub fn options(&self) -> Options {
+        Options { revision_max: REVISION, ..Options::local(self.port) }
+    }
+
+    /// The port of the native protocol.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What to call the server: Squall, or what the peer calls itself, with its version.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The time from the start of the process to its first answer.
+    pub fn started_in(&self) -> Duration {
+        self.started_in
+    }
+
+    /// Memory and threads right after the first answer.
+    pub fn memory(&self) -> Memory {
+        self.memory
+    }
+
+    /// Ends the server and waits until it has.
+    ///
+    /// # Errors
+    /// Where it crashed before or did not end by itself: a finding in a server under test.
+    pub fn stop(mut self) -> Result<()> {
+        if let Ok(Some(status)) = self.process.try_wait() {
+            return Err(self.failure(&format!("The server had ended with {status} before it was asked to")));
+        }
+        if self.end() {
+            Ok(())
+        } else {
+            Err(self.failure("The server did not end when it was asked to, and was killed"))
+        }
+    }
+
+    /// Asks the process to end, and kills it if it does not; returns whether it ended by itself. Calling it again does nothing.
+    fn end(&mut self) -> bool {
+        if matches!(self.process.try_wait(), Ok(Some(_))) {
+            return true;
+        }
+        if let Ok(id) = libc::pid_t::try_from(self.process.id()) {
+            // SAFETY: kill takes no pointers; the process was not waited for yet, so the id is still its.
+            unsafe { libc::kill(id, libc::SIGTERM) };
+        }
+        let asked = Instant::now();
+        while asked.elapsed() < STOP_PATIENCE {
+            if matches!(self.process.try_wait(), Ok(Some(_)) | Err(_)) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // Both fail only where it has ended in this moment.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        false
+    }
+
+    /// An error with the end of what the server wrote.
+    fn failure(&self, what: &str) -> Error {
+        let mut message = what.to_owned();
+        for log in ["stdout.log", "stderr.log", "error.log"] {
+            let text = fs::read_to_string(self.folder.join(log)).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for line in lines.iter().skip(lines.len().saturating_sub(10)) {
+                message.push_str("\n  ");
+                message.push_str(line);
+            }
+        }
+        Error::new(ErrorCode::NETWORK_ERROR, message)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A port that nobody listens on at the moment.
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    listener.map(|address| address.port()).map_err(|error| Error::new(ErrorCode::NETWORK_ERROR, error.to_string()))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text)
+        .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))
+}
+
+/// Reads a process's memory and threads as Linux shows them; zeros where it does not.
+fn memory(process: u32) -> Memory {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let field = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
+    };
+    Memory { resident_bytes: field("VmRSS:") * 1024, threads: field("Threads:") }
+}
+
+/// Everyone is the default user without a password, from this machine only.
+const USERS_XML: &str = "<yandex>
+    <profiles><default><max_memory_usage>10000000000</max_memory_usage></default></profiles>
+    <users>
+        <default>
+            <password></password>
+            <networks><ip>127.0.0.1</ip></networks>
+            <profile>default</profile>
+            <quota>default</quota>
+        </default>
+    </users>
+    <quotas><default></default></quotas>
+</yandex>
+";
+
+fn config_xml(kind: &Kind, folder: &Path, http: u16, native: u16, interserver: u16) -> String {
+    let folder = folder.display();
+    let special = match kind {
+        Kind::Squall { policy, total_max_threads, .. } => {
+            let policy = format!("<concurrent_threads_scheduler>{}</concurrent_threads_scheduler>", policy.name());
+            match total_max_threads {
+                0 => policy,
+                total => format!("{policy}\n    <total_max_threads>{total}</total_max_threads>"),
+            }
+        }
+        Kind::ClickHouse { .. } => {
+            format!(
+                "<interserver_http_port>{interserver}</interserver_http_port>\n    <mark_cache_size>5368709120</mark_cache_size>"
+            )
+        }
+    };
+    format!(
+        "<yandex>
+    <logger><level>error</level><log>{folder}/server.log</log><errorlog>{folder}/error.log</errorlog></logger>
+    <http_port>{http}</http_port>
+    <tcp_port>{native}</tcp_port>
+    <listen_host>127.0.0.1</listen_host>
+    <max_connections>4096</max_connections>
+    <max_concurrent_queries>1000</max_concurrent_queries>
+    <path>{folder}/data/</path>
+    <tmp_path>{folder}/tmp/</tmp_path>
+    <user_files_path>{folder}/user_files/</user_files_path>
+    <users_config>users.xml</users_config>
+    <default_profile>default</default_profile>
+    <default_database>default</default_database>
+    <timezone>UTC</timezone>
+    {special}
+</yandex>
+"
+    )
+}

@@ -1,0 +1,27 @@
+//! `squall storm`: measures of servers under load. So far one: the experiment of the `total_max_threads` proposal.
+
+use squall_types::Result;
+
+use crate::experiment;
+
+/// Measure servers under load, on this machine, with servers that are started and stopped for it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Suite {
+    Experiment(experiment::Args),
+}
+
+/// Runs `squall storm`.
+///
+/// # Errors
+/// As the suite that was asked for.
+pub fn run(args: &Args) -> Result<()> {
+    match &args.suite {
+        Suite::Experiment(args) => experiment::run(args),
+    }
+}
