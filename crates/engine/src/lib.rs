@@ -1,1 +1,19 @@
-//! 
+//! Physical execution: pipelines of sources, operators and sinks, run morsel by morsel by the scheduler's workers. Knows plans and
+//! tables; knows neither SQL text nor protocols.
+
+mod aggregate;
+mod builder;
+pub mod engine;
+pub mod evaluate;
+mod execution;
+mod insert;
+mod operator;
+mod output;
+mod pipeline;
+pub mod query_context;
+mod sink;
+mod sort;
+mod source;
+
+pub use engine::{Completion, Engine, InsertStream, QueryStream};
+pub use query_context::{Progress, QueryContext};

@@ -1,0 +1,123 @@
+//! Tables without hashing: no keys at all, or one key of 8 or 16 bits whose value is the group's number.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Int8Type, Int16Type, UInt8Type, UInt16Type};
+use arrow_array::{Array, ArrayRef, PrimitiveArray};
+use arrow_buffer::ScalarBuffer;
+use squall_functions::GroupIds;
+use squall_types::{Column, DataType, Error, Result};
+
+use super::key_table::{KeyTable, downcast_table};
+
+/// The one group of an aggregation without keys.
+pub(crate) struct SingleTable;
+
+impl KeyTable for SingleTable {
+    fn group_ids<'a>(&mut self, _: &'a [Column], _: usize, _: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
+        Ok(GroupIds::Single)
+    }
+
+    fn groups(&self) -> usize {
+        1
+    }
+
+    fn partition(self: Box<Self>, _: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
+        vec![(self, vec![0])]
+    }
+
+    fn merge(&mut self, _: Box<dyn KeyTable>) -> Result<Vec<u32>> {
+        Ok(vec![0])
+    }
+
+    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
+        Ok(Vec::new())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// One key whose bits are the group's number. Groups `0..slots` all have a state; which exist only the counts tell.
+pub(crate) struct DirectTable {
+    data_type: DataType,
+    slots: usize,
+}
+
+impl DirectTable {
+    /// A table for a key of 8 or 16 bits whose values, as unsigned numbers, are below `slots`.
+    pub(crate) fn new(types: &[DataType], slots: usize) -> Self {
+        Self { data_type: types.first().cloned().unwrap_or(DataType::UInt8), slots }
+    }
+}
+
+impl KeyTable for DirectTable {
+    fn group_ids<'a>(&mut self, keys: &'a [Column], _: usize, _: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
+        let array = keys.first().map(Column::array).ok_or_else(|| Error::logical("a direct table without a key"))?;
+        direct_ids(array).ok_or_else(|| Error::logical(format!("a direct table of {}", self.data_type)))
+    }
+
+    fn groups(&self) -> usize {
+        self.slots
+    }
+
+    fn is_sparse(&self) -> bool {
+        true
+    }
+
+    fn partition(self: Box<Self>, _: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
+        let groups = (0..self.slots as u32).collect();
+        vec![(self, groups)]
+    }
+
+    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
+        let other = downcast_table::<Self>(other)?;
+        Ok((0..other.slots as u32).collect())
+    }
+
+    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
+        fn values<T: arrow_array::ArrowPrimitiveType>(slots: usize, of: impl Fn(usize) -> T::Native) -> ArrayRef {
+            Arc::new(PrimitiveArray::<T>::new((0..slots).map(of).collect::<Vec<_>>().into(), None))
+        }
+        let slots = self.slots;
+        let array = match self.data_type.arrow_type() {
+            arrow_schema::DataType::UInt8 => values::<UInt8Type>(slots, |slot| slot as u8),
+            arrow_schema::DataType::Int8 => values::<Int8Type>(slots, |slot| slot as i8),
+            arrow_schema::DataType::UInt16 => values::<UInt16Type>(slots, |slot| slot as u16),
+            arrow_schema::DataType::Int16 => values::<Int16Type>(slots, |slot| slot as i16),
+            other => return Err(Error::logical(format!("a direct table of {other}"))),
+        };
+        Ok(vec![Column::new(self.data_type, array)])
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The values of an 8- or 16-bit array as unsigned group numbers, without copying.
+fn direct_ids(array: &ArrayRef) -> Option<GroupIds<'_>> {
+    let any = array.as_any();
+    if let Some(array) = any.downcast_ref::<PrimitiveArray<UInt8Type>>() {
+        return Some(GroupIds::Direct8(array.values()));
+    }
+    if let Some(array) = any.downcast_ref::<PrimitiveArray<UInt16Type>>() {
+        return Some(GroupIds::Direct16(array.values()));
+    }
+    if let Some(array) = any.downcast_ref::<PrimitiveArray<Int8Type>>() {
+        return Some(GroupIds::Direct8(as_unsigned8(array.values())));
+    }
+    let array = any.downcast_ref::<PrimitiveArray<Int16Type>>()?;
+    Some(GroupIds::Direct16(as_unsigned16(array.values())))
+}
+
+fn as_unsigned8(values: &ScalarBuffer<i8>) -> &[u8] {
+    // SAFETY: i8 and u8 have the same size and alignment, and every bit pattern is valid for both.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+}
+
+fn as_unsigned16(values: &ScalarBuffer<i16>) -> &[u16] {
+    // SAFETY: i16 and u16 have the same size and alignment, and every bit pattern is valid for both.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+}

@@ -1,0 +1,308 @@
+//! A hash table of keys packed into one integer of 64 or 128 bits. Open addressing with linear probing; a slot holds the key and
+//! the group's number, so that a lookup costs one cache miss, which is prefetched.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, FixedSizeBinaryArray, PrimitiveArray};
+use arrow_buffer::NullBuffer;
+use squall_functions::GroupIds;
+use squall_types::{Column, DataType, Error, Result};
+
+use super::key_table::{KeyTable, downcast_table, partition_of, prefetch};
+
+/// How many rows ahead a slot is prefetched.
+const PREFETCH_AHEAD: usize = 16;
+/// Slots of a new table.
+const SLOTS_MIN: usize = 1 << 10;
+
+/// Bytes that a value of this type takes in a packed key, with one for NULL where it may be; `None` where it cannot be packed.
+pub(crate) fn packed_width(data_type: &DataType) -> Option<usize> {
+    match data_type {
+        DataType::Nullable(inner) => Some(1 + packed_width(inner)?),
+        // -0.0 and 0.0 differ in bits but not in value, and so do NaNs.
+        DataType::Float32 | DataType::Float64 | DataType::LowCardinality(_) => None,
+        other => other.fixed_width_bytes().filter(|width| *width <= 16),
+    }
+}
+
+/// An integer that holds packed keys.
+pub(crate) trait Packed: Copy + Eq + Debug + Send + Default + 'static {
+    /// The key's low bytes as 128 bits.
+    fn from_u128(value: u128) -> Self;
+    /// The key as 128 bits.
+    fn to_u128(self) -> u128;
+    /// A hash whose low and high bits both depend on every bit of the key.
+    fn hash(self) -> u64;
+}
+
+impl Packed for u64 {
+    fn from_u128(value: u128) -> Self {
+        value as Self
+    }
+    fn to_u128(self) -> u128 {
+        u128::from(self)
+    }
+    #[inline]
+    fn hash(self) -> u64 {
+        fold(self ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)
+    }
+}
+
+impl Packed for u128 {
+    fn from_u128(value: u128) -> Self {
+        value
+    }
+    fn to_u128(self) -> u128 {
+        self
+    }
+    #[inline]
+    fn hash(self) -> u64 {
+        let low = fold(self as u64 ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93);
+        fold(low ^ (self >> 64) as u64, 0xA076_1D64_78BD_642F)
+    }
+}
+
+/// Multiplies to 128 bits and folds the halves: every input bit reaches the high and the low bits.
+#[inline]
+fn fold(value: u64, by: u64) -> u64 {
+    let product = u128::from(value) * u128::from(by);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+#[derive(Clone, Copy, Default)]
+struct Slot<K> {
+    key: K,
+    /// The group's number plus one; 0 is an empty slot.
+    group: u32,
+}
+
+/// Groups by packed keys.
+pub(crate) struct FixedTable<K> {
+    types: Arc<[DataType]>,
+    slots: Vec<Slot<K>>,
+    keys: Vec<K>,
+    packed: Vec<K>,
+}
+
+impl<K: Packed> FixedTable<K> {
+    pub(crate) fn new(types: &[DataType]) -> Self {
+        Self { types: types.into(), slots: Vec::new(), keys: Vec::new(), packed: Vec::new() }
+    }
+
+    /// Makes slots for `groups` groups, at most half full.
+    fn reserve(&mut self, groups: usize) {
+        let wanted = (groups * 2).next_power_of_two().max(SLOTS_MIN);
+        if wanted <= self.slots.len() {
+            return;
+        }
+        self.slots = vec![Slot::default(); wanted];
+        let mask = wanted - 1;
+        for (group, key) in self.keys.iter().enumerate() {
+            let mut at = key.hash() as usize & mask;
+            while self.slots[at].group != 0 {
+                at = (at + 1) & mask;
+            }
+            self.slots[at] = Slot { key: *key, group: group as u32 + 1 };
+        }
+    }
+
+    /// The groups of keys, in order; new keys get new groups.
+    fn find_or_insert(&mut self, keys: &[K], ids: &mut Vec<u32>) {
+        ids.clear();
+        ids.reserve(keys.len());
+        for (row, key) in keys.iter().enumerate() {
+            // At most half full before every insertion.
+            if self.keys.len() * 2 >= self.slots.len() {
+                self.reserve(self.keys.len() * 2 + 1);
+            }
+            let mask = self.slots.len() - 1;
+            if let Some(ahead) = keys.get(row + PREFETCH_AHEAD) {
+                prefetch(&self.slots, ahead.hash() as usize & mask);
+            }
+            let mut at = key.hash() as usize & mask;
+            let group = loop {
+                let slot = &mut self.slots[at];
+                if slot.group == 0 {
+                    self.keys.push(*key);
+                    *slot = Slot { key: *key, group: self.keys.len() as u32 };
+                    break slot.group;
+                }
+                if slot.key == *key {
+                    break slot.group;
+                }
+                at = (at + 1) & mask;
+            };
+            ids.push(group - 1);
+        }
+    }
+}
+
+impl<K: Packed> KeyTable for FixedTable<K> {
+    fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
+        let mut packed = std::mem::take(&mut self.packed);
+        pack(keys, rows, &mut packed)?;
+        self.find_or_insert(&packed, scratch);
+        self.packed = packed;
+        Ok(GroupIds::Each(scratch))
+    }
+
+    fn groups(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn partition(self: Box<Self>, partitions: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
+        if partitions == 1 {
+            let groups = (0..self.keys.len() as u32).collect();
+            return vec![(self, groups)];
+        }
+        let expected = self.keys.len() / partitions + self.keys.len() / partitions / 4 + 8;
+        let mut parts: Vec<(Vec<K>, Vec<u32>)> =
+            (0..partitions).map(|_| (Vec::with_capacity(expected), Vec::with_capacity(expected))).collect();
+        for (group, key) in self.keys.iter().enumerate() {
+            let (keys, groups) = &mut parts[partition_of(key.hash(), partitions)];
+            keys.push(*key);
+            groups.push(group as u32);
+        }
+        let types = self.types.clone();
+        let table = |keys| Self { types: types.clone(), slots: Vec::new(), keys, packed: Vec::new() };
+        parts.into_iter().map(|(keys, groups)| (Box::new(table(keys)) as Box<dyn KeyTable>, groups)).collect()
+    }
+
+    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
+        let other = downcast_table::<Self>(other)?;
+        // A partition's table has keys but no slots yet.
+        self.reserve(self.keys.len() + other.keys.len());
+        let mut ids = Vec::new();
+        self.find_or_insert(&other.keys, &mut ids);
+        Ok(ids)
+    }
+
+    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
+        let mut shift = 0;
+        let columns = self.types.iter().map(|data_type| {
+            let column = unpack(data_type, &self.keys, shift)?;
+            shift += packed_width(data_type).unwrap_or(0) as u32 * 8;
+            Ok(column)
+        });
+        columns.collect()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot<K>>() + self.keys.capacity() * size_of::<K>()
+    }
+}
+
+/// Packs the keys of each row, the first key lowest.
+fn pack<K: Packed>(keys: &[Column], rows: usize, packed: &mut Vec<K>) -> Result<()> {
+    packed.clear();
+    packed.resize(rows, K::default());
+    let mut shift = 0;
+    for key in keys {
+        let data_type = key.data_type();
+        let array = key.array();
+        let width = packed_width(data_type).ok_or_else(|| Error::logical(format!("{data_type} cannot be packed")))?;
+        let mut value_shift = shift;
+        if data_type.is_nullable() {
+            value_shift += 8;
+            if let Some(nulls) = array.nulls() {
+                or_in(packed, (0..rows).map(|row| u128::from(nulls.is_null(row))), shift);
+            }
+        }
+        or_values(array, packed, value_shift)?;
+        shift += width as u32 * 8;
+    }
+    Ok(())
+}
+
+fn or_in<K: Packed>(packed: &mut [K], values: impl Iterator<Item = u128>, shift: u32) {
+    for (packed, value) in packed.iter_mut().zip(values) {
+        *packed = K::from_u128(packed.to_u128() | value << shift);
+    }
+}
+
+/// Or's the values of an array in; where a row is NULL, nothing, so that all NULLs are one key.
+fn or_values<K: Packed>(array: &ArrayRef, packed: &mut [K], shift: u32) -> Result<()> {
+    fn primitive<T: ArrowPrimitiveType, K: Packed>(
+        array: &ArrayRef,
+        packed: &mut [K],
+        shift: u32,
+        bits: impl Fn(T::Native) -> u128,
+    ) -> Option<()> {
+        let array = array.as_any().downcast_ref::<PrimitiveArray<T>>()?;
+        match array.nulls() {
+            None => or_in(packed, array.values().iter().map(|value| bits(*value)), shift),
+            Some(nulls) => {
+                let values = array.values().iter().enumerate();
+                or_in(packed, values.map(|(row, value)| if nulls.is_valid(row) { bits(*value) } else { 0 }), shift);
+            }
+        }
+        Some(())
+    }
+    use arrow_schema::DataType as Arrow;
+    let done = match array.data_type() {
+        Arrow::UInt8 => primitive::<UInt8Type, K>(array, packed, shift, u128::from),
+        Arrow::UInt16 => primitive::<UInt16Type, K>(array, packed, shift, u128::from),
+        Arrow::UInt32 => primitive::<UInt32Type, K>(array, packed, shift, u128::from),
+        Arrow::UInt64 => primitive::<UInt64Type, K>(array, packed, shift, u128::from),
+        Arrow::Int8 => primitive::<Int8Type, K>(array, packed, shift, |value| u128::from(value as u8)),
+        Arrow::Int16 => primitive::<Int16Type, K>(array, packed, shift, |value| u128::from(value as u16)),
+        Arrow::Int32 => primitive::<Int32Type, K>(array, packed, shift, |value| u128::from(value as u32)),
+        Arrow::Int64 => primitive::<Int64Type, K>(array, packed, shift, |value| u128::from(value as u64)),
+        Arrow::FixedSizeBinary(_) => array.as_any().downcast_ref::<FixedSizeBinaryArray>().map(|array| {
+            let value = |row: usize| {
+                if array.is_null(row) {
+                    return 0;
+                }
+                let mut bytes = [0; 16];
+                let value = array.value(row);
+                bytes[..value.len()].copy_from_slice(value);
+                u128::from_le_bytes(bytes)
+            };
+            or_in(packed, (0..array.len()).map(value), shift);
+        }),
+        _ => None,
+    };
+    done.ok_or_else(|| Error::logical(format!("an array of {} cannot be packed", array.data_type())))
+}
+
+/// The column of the values at `shift` bits of each key.
+fn unpack<K: Packed>(data_type: &DataType, keys: &[K], shift: u32) -> Result<Column> {
+    let mut value_shift = shift;
+    let nulls = data_type.is_nullable().then(|| {
+        value_shift += 8;
+        NullBuffer::from_iter(keys.iter().map(|key| (key.to_u128() >> shift) as u8 == 0))
+    });
+    let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+    let bits = keys.iter().map(|key| key.to_u128() >> value_shift);
+    fn array<T: ArrowPrimitiveType>(
+        bits: impl Iterator<Item = u128>,
+        nulls: Option<NullBuffer>,
+        value: impl Fn(u128) -> T::Native,
+    ) -> ArrayRef {
+        Arc::new(PrimitiveArray::<T>::new(bits.map(value).collect::<Vec<_>>().into(), nulls))
+    }
+    use arrow_schema::DataType as Arrow;
+    let values: ArrayRef = match data_type.arrow_type() {
+        Arrow::UInt8 => array::<UInt8Type>(bits, nulls, |bits| bits as u8),
+        Arrow::UInt16 => array::<UInt16Type>(bits, nulls, |bits| bits as u16),
+        Arrow::UInt32 => array::<UInt32Type>(bits, nulls, |bits| bits as u32),
+        Arrow::UInt64 => array::<UInt64Type>(bits, nulls, |bits| bits as u64),
+        Arrow::Int8 => array::<Int8Type>(bits, nulls, |bits| bits as i8),
+        Arrow::Int16 => array::<Int16Type>(bits, nulls, |bits| bits as i16),
+        Arrow::Int32 => array::<Int32Type>(bits, nulls, |bits| bits as i32),
+        Arrow::Int64 => array::<Int64Type>(bits, nulls, |bits| bits as i64),
+        Arrow::Float32 => array::<Float32Type>(bits, nulls, |bits| f32::from_bits(bits as u32)),
+        Arrow::Float64 => array::<Float64Type>(bits, nulls, |bits| f64::from_bits(bits as u64)),
+        Arrow::FixedSizeBinary(width) => {
+            let mut bytes = Vec::with_capacity(keys.len() * width as usize);
+            bits.for_each(|bits| bytes.extend_from_slice(&bits.to_le_bytes()[..width as usize]));
+            Arc::new(FixedSizeBinaryArray::try_new(width, bytes.into(), nulls)?)
+        }
+        other => return Err(Error::logical(format!("an array of {other} cannot be unpacked"))),
+    };
+    Ok(Column::new(data_type.clone(), values))
+}

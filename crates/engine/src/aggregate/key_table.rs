@@ -1,0 +1,117 @@
+//! Which group a row belongs to: a key table gives each distinct combination of keys a dense number. The kind of table is chosen
+//! by the keys' types: 8 and 16 bits index a table directly; up to 8 and up to 16 bytes are packed into one integer; a string is
+//! hashed as it stands; anything else is hashed as its encoded bytes.
+
+use std::any::Any;
+
+use squall_functions::GroupIds;
+use squall_types::{Column, DataType, Error, Result};
+
+use super::bytes_table::BytesTable;
+use super::direct_table::{DirectTable, SingleTable};
+use super::fixed_table::{FixedTable, packed_width};
+
+/// The groups of one worker, or of one partition.
+pub(crate) trait KeyTable: Send + Any {
+    /// The group of each row. `keys` are not constants. `scratch` may hold the result.
+    fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>>;
+
+    /// The number of groups so far.
+    fn groups(&self) -> usize;
+
+    /// Whether groups may be numbers that no row has (direct tables): then the accumulators must tell which exist.
+    fn is_sparse(&self) -> bool {
+        false
+    }
+
+    /// Splits by the keys' hashes into `partitions` tables (a power of two); with each, its groups' numbers in this table.
+    fn partition(self: Box<Self>, partitions: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)>;
+
+    /// Adds the groups of another table of the same kind; gives the number here of each group there.
+    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>>;
+
+    /// The keys of groups `0..groups`, one column per key.
+    fn into_columns(self: Box<Self>) -> Result<Vec<Column>>;
+
+    /// Bytes held; an estimate.
+    fn memory_bytes(&self) -> usize;
+}
+
+/// The kind of table for keys of these types.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyKind {
+    /// No keys: one group.
+    Single,
+    /// One key of 8 bits.
+    Direct8,
+    /// One key of 16 bits, of which only the first so many values (as unsigned numbers) occur.
+    Direct16 {
+        /// Values `0..slots` occur.
+        slots: usize,
+    },
+    /// Keys that fit into 8 bytes together, with a byte for each key that may be NULL.
+    Packed8,
+    /// Keys that fit into 16 bytes together.
+    Packed16,
+    /// One `String` that is never NULL.
+    String,
+    /// Anything else.
+    Serialized,
+}
+
+impl KeyKind {
+    /// Chooses. `range_end` is the end of the range of a single 16-bit key's values, where it is known that none is negative.
+    pub(crate) fn of(types: &[DataType], range_end: Option<usize>) -> Self {
+        match types {
+            [] => Self::Single,
+            [one] if packed_width(one) == Some(1) => Self::Direct8,
+            [one] if packed_width(one) == Some(2) && !one.is_nullable() => {
+                Self::Direct16 { slots: range_end.unwrap_or(1 << 16).clamp(1, 1 << 16) }
+            }
+            [DataType::String] => Self::String,
+            many => match many.iter().map(packed_width).sum::<Option<usize>>() {
+                Some(0..=8) => Self::Packed8,
+                Some(9..=16) => Self::Packed16,
+                _ => Self::Serialized,
+            },
+        }
+    }
+
+    /// An empty table.
+    pub(crate) fn table(&self, types: &[DataType]) -> Box<dyn KeyTable> {
+        match self {
+            Self::Single => Box::new(SingleTable),
+            Self::Direct8 => Box::new(DirectTable::new(types, 1 << 8)),
+            Self::Direct16 { slots } => Box::new(DirectTable::new(types, *slots)),
+            Self::Packed8 => Box::new(FixedTable::<u64>::new(types)),
+            Self::Packed16 => Box::new(FixedTable::<u128>::new(types)),
+            Self::String => Box::new(BytesTable::of_strings()),
+            Self::Serialized => Box::new(BytesTable::of_rows(types)),
+        }
+    }
+}
+
+/// The table of a type that [`KeyTable::merge`] expects.
+pub(crate) fn downcast_table<T: KeyTable>(table: Box<dyn KeyTable>) -> Result<Box<T>> {
+    let table: Box<dyn Any> = table;
+    table.downcast().map_err(|_| Error::logical("key tables of two kinds in one aggregation"))
+}
+
+/// The partition of a hash among a power of two of them: its high bits, since tables index by the low ones.
+pub(crate) fn partition_of(hash: u64, partitions: usize) -> usize {
+    debug_assert!(partitions.is_power_of_two());
+    if partitions == 1 { 0 } else { (hash >> (64 - partitions.trailing_zeros())) as usize }
+}
+
+/// Tells the processor that this element will be read soon; where it cannot be told, nothing.
+#[inline]
+pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address is allowed and reads nothing; the pointer is computed without being read.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch(slice.as_ptr().wrapping_add(at).cast::<i8>(), _MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, at);
+}

@@ -1,0 +1,12 @@
+//! Grouping and aggregation: thread-local tables, then a parallel merge by partition of the keys' hashes.
+//!
+//! - [`key_table`]: which group a row belongs to, specialised by the width of the keys.
+//! - [`sink`]: each worker's table and accumulators.
+//! - [`merge`]: what happens when all rows have come.
+
+pub(crate) mod bytes_table;
+pub(crate) mod direct_table;
+pub(crate) mod fixed_table;
+pub(crate) mod key_table;
+pub(crate) mod merge;
+pub(crate) mod sink;

@@ -1,0 +1,109 @@
+//! The sink of an aggregation: each worker has a key table and accumulators of its own.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use squall_functions::{Accumulator, GroupIds};
+use squall_planner::{AggregateCall, Expression};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
+
+use super::key_table::{KeyKind, KeyTable};
+use super::merge::Merge;
+use crate::evaluate::evaluate;
+use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
+use crate::query_context::QueryContext;
+
+/// What is grouped by and what is computed.
+pub(crate) struct Grouping {
+    pub(crate) keys: Vec<Expression>,
+    pub(crate) key_types: Vec<DataType>,
+    pub(crate) kind: KeyKind,
+    pub(crate) calls: Vec<AggregateCall>,
+    /// The accumulator that tells which groups exist, where the key table cannot: the position of a `count()` among the calls, or
+    /// one past them for a count of its own.
+    pub(crate) existence: Option<usize>,
+    pub(crate) with_totals: bool,
+}
+
+impl Grouping {
+    /// One accumulator per call, and one that counts where none of the calls does.
+    pub(crate) fn accumulators(&self) -> Result<Vec<Box<dyn Accumulator>>> {
+        let mut accumulators: Vec<_> = self.calls.iter().map(|call| call.function.accumulator()).collect();
+        if self.existence == Some(self.calls.len()) {
+            accumulators.push(squall_functions::resolve_aggregate("count", &[], &[])?.accumulator());
+        }
+        Ok(accumulators)
+    }
+}
+
+/// Aggregates its input; the results come out of [`Merge`].
+pub(crate) struct AggregateSink {
+    grouping: Arc<Grouping>,
+    context: Arc<QueryContext>,
+    merge: Arc<Mutex<Merge>>,
+}
+
+impl AggregateSink {
+    pub(crate) fn new(grouping: Arc<Grouping>, context: Arc<QueryContext>, merge: Arc<Mutex<Merge>>) -> Self {
+        Self { grouping, context, merge }
+    }
+}
+
+impl Sink for AggregateSink {
+    fn local(&self) -> Result<Box<dyn LocalSink>> {
+        let grouping = self.grouping.clone();
+        Ok(Box::new(AggregateLocal {
+            table: grouping.kind.table(&grouping.key_types),
+            accumulators: grouping.accumulators()?,
+            totals: if grouping.with_totals { grouping.accumulators()? } else { Vec::new() },
+            ids: Vec::new(),
+            groups_max: self.context.settings.max_rows_to_group_by,
+            grouping,
+        }))
+    }
+
+    fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
+        let locals = locals.into_iter().map(downcast_local::<AggregateLocal>).collect::<Result<Vec<_>>>()?;
+        self.merge.lock().begin(&self.grouping, locals.into_iter().map(|local| *local).collect())
+    }
+
+    fn name(&self) -> &'static str {
+        "AggregatingTransform"
+    }
+}
+
+/// One worker's groups.
+pub(crate) struct AggregateLocal {
+    grouping: Arc<Grouping>,
+    pub(crate) table: Box<dyn KeyTable>,
+    pub(crate) accumulators: Vec<Box<dyn Accumulator>>,
+    /// Accumulators over all rows, for WITH TOTALS.
+    pub(crate) totals: Vec<Box<dyn Accumulator>>,
+    ids: Vec<u32>,
+    groups_max: u64,
+}
+
+impl LocalSink for AggregateLocal {
+    fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
+        let rows = block.rows();
+        let keys = self.grouping.keys.iter().map(|key| evaluate(key, &block)?.materialize());
+        let keys = keys.collect::<Result<Vec<Column>>>()?;
+        let ids = self.table.group_ids(&keys, rows, &mut self.ids)?;
+        let groups = self.table.groups();
+        if self.groups_max > 0 && groups as u64 > self.groups_max && !self.table.is_sparse() {
+            let message =
+                format!("Limit for rows to GROUP BY exceeded: has {groups} rows, maximum: {}", self.groups_max);
+            return Err(Error::new(ErrorCode::TOO_MANY_ROWS, message));
+        }
+        for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
+            let expressions = self.grouping.calls.get(at).map_or(&[][..], |call| &call.arguments);
+            let arguments =
+                expressions.iter().map(|argument| evaluate(argument, &block)).collect::<Result<Vec<_>>>()?;
+            accumulator.update(ids, groups, &arguments, rows)?;
+            if let Some(totals) = self.totals.get_mut(at) {
+                totals.update(GroupIds::Single, 1, &arguments, rows)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! From a logical plan to pipelines: steps that work block by block become operators of the pipeline below them; steps that need
+//! all rows end the pipeline and begin another.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use squall_planner::{Aggregate, Expression, Plan, Scan, SortKey};
+use squall_runtime::ThreadPool;
+use squall_storage::{Insertion, ScanRequest, TableHandle, TableScan};
+use squall_types::{DataType, Result, Schema};
+
+use crate::aggregate::key_table::KeyKind;
+use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
+use crate::aggregate::sink::{AggregateSink, Grouping};
+use crate::insert::{Commit, Finishing, Input, InputScan, InsertSink};
+use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project};
+use crate::output::{Output, OutputSink};
+use crate::pipeline::{Pipeline, Sink, Stage};
+use crate::query_context::QueryContext;
+use crate::sink::Nothing;
+use crate::sort::merge::{RangeMerging, RunSorting, SortMerge};
+use crate::sort::sink::{Order, SortSink};
+use crate::source::{Blocks, UnitSource};
+
+/// A source and the operators after it: a pipeline that has no end yet.
+struct Chain {
+    source: Arc<dyn TableScan>,
+    source_name: String,
+    operators: Vec<Arc<dyn Operator>>,
+    depends_on: Vec<usize>,
+    is_sorted: bool,
+    is_table: bool,
+}
+
+impl Chain {
+    fn new(source: impl TableScan + 'static, source_name: impl Into<String>, depends_on: Vec<usize>) -> Self {
+        Self {
+            source: Arc::new(source),
+            source_name: source_name.into(),
+            operators: Vec::new(),
+            depends_on,
+            is_sorted: false,
+            is_table: false,
+        }
+    }
+}
+
+/// Builds the pipelines of one query.
+pub(crate) struct Builder {
+    context: Arc<QueryContext>,
+    pipelines: Vec<Pipeline>,
+    /// The aggregation with totals, while steps above it are built: its projections so far.
+    totals: Option<(Arc<Mutex<Merge>>, Arc<Schema>, Vec<Arc<Project>>)>,
+}
+
+impl Builder {
+    pub(crate) fn new(context: Arc<QueryContext>) -> Self {
+        Self { context, pipelines: Vec::new(), totals: None }
+    }
+
+    /// The pipelines of a SELECT and its output.
+    pub(crate) fn select(mut self, plan: &Plan) -> Result<(Vec<Pipeline>, Arc<Output>)> {
+        // A last LIMIT is applied where rows come out in order, so that what it lets through does not depend on chance.
+        let (plan, offset, limit) = match plan {
+            Plan::Limit { input, offset, limit, ties: None } => (&**input, *offset, *limit),
+            other => (other, 0, None),
+        };
+        let wants_few = limit.is_some();
+        let chains = self.lower(plan, wants_few)?;
+        let output = Output::new(plan.schema().clone(), self.context.clone(), offset, limit);
+        if let Some((merge, schema, projects)) = self.totals.take() {
+            merge.lock().set_totals(TotalsTarget { output: output.clone(), projects, schema });
+        }
+        self.end(chains, Arc::new(OutputSink(output.clone())));
+        Ok((self.pipelines, output))
+    }
+
+    /// The pipelines of an INSERT whose rows a plan computes.
+    pub(crate) fn insert_select(
+        mut self,
+        plan: &Plan,
+        insertion: Arc<dyn Insertion>,
+        pool: ThreadPool,
+    ) -> Result<Vec<Pipeline>> {
+        let chains = self.lower(plan, false)?;
+        self.insert(chains, insertion, pool);
+        Ok(self.pipelines)
+    }
+
+    /// The pipelines of an INSERT whose rows come from a client, through the given projection.
+    pub(crate) fn insert_input(
+        mut self,
+        input: Arc<Input>,
+        project: Option<(Vec<Expression>, Arc<Schema>)>,
+        insertion: Arc<dyn Insertion>,
+        pool: ThreadPool,
+    ) -> Vec<Pipeline> {
+        let mut chain = Chain::new(InputScan(input), "Input", Vec::new());
+        if let Some((expressions, schema)) = project {
+            chain.operators.push(Arc::new(Project::new(expressions, schema)));
+        }
+        self.insert(vec![chain], insertion, pool);
+        self.pipelines
+    }
+
+    fn insert(&mut self, chains: Vec<Chain>, insertion: Arc<dyn Insertion>, pool: ThreadPool) {
+        let writers = Arc::default();
+        let sink =
+            InsertSink { insertion: insertion.clone(), context: self.context.clone(), writers: Arc::clone(&writers) };
+        let written = self.end(chains, Arc::new(sink));
+        let finishing = Chain::new(UnitSource::new(Finishing(writers)), "FinishWriters", written);
+        let finished = self.end(vec![finishing], Arc::new(Nothing));
+        let commit = Chain::new(Commit::new(insertion, pool), "Commit", finished);
+        self.end(vec![commit], Arc::new(Nothing));
+    }
+
+    /// Ends chains in a sink; gives the numbers of the pipelines.
+    fn end(&mut self, chains: Vec<Chain>, sink: Arc<dyn Sink>) -> Vec<usize> {
+        let stage = Stage::new(sink, chains.len());
+        let first = self.pipelines.len();
+        for (input, chain) in chains.into_iter().enumerate() {
+            let mut pipeline = Pipeline::new(chain.source, chain.source_name, stage.clone());
+            pipeline.input = input;
+            pipeline.depends_on = chain.depends_on;
+            if chain.operators.iter().any(|operator| operator.needs_order()) {
+                pipeline.workers_max = 1;
+            }
+            if !chain.operators.is_empty() {
+                pipeline.block_rows =
+                    usize::try_from(self.context.settings.max_block_size).unwrap_or(usize::MAX).max(1);
+            }
+            pipeline.operators = chain.operators;
+            pipeline.counts_as_read = chain.is_table;
+            self.pipelines.push(pipeline);
+        }
+        (first..self.pipelines.len()).collect()
+    }
+
+    /// The chains that give a plan's rows. `wants_few`: a LIMIT above may end the reading early.
+    fn lower(&mut self, plan: &Plan, wants_few: bool) -> Result<Vec<Chain>> {
+        Ok(match plan {
+            Plan::Scan(scan) => vec![self.scan(scan, None)?],
+            Plan::Values { blocks, .. } => vec![Chain::new(Blocks::new(blocks.clone()), "Values", Vec::new())],
+            Plan::Filter { input, predicate } => {
+                let chains = self.lower(input, wants_few)?;
+                let is_needed = vec![true; input.schema().len()];
+                add(chains, &(Arc::new(Filter::new(predicate.clone(), is_needed)) as Arc<dyn Operator>))
+            }
+            Plan::Project { input, expressions, schema } => {
+                let needed = columns_of(expressions, input.schema().len());
+                let chains = match &**input {
+                    // Columns that only the condition reads need not be filtered.
+                    Plan::Filter { input, predicate } => {
+                        let chains = self.lower(input, wants_few)?;
+                        add(chains, &(Arc::new(Filter::new(predicate.clone(), needed)) as Arc<dyn Operator>))
+                    }
+                    Plan::Scan(scan) => vec![self.scan(scan, Some(needed))?],
+                    other => self.lower(other, wants_few)?,
+                };
+                let project = Arc::new(Project::new(expressions.clone(), schema.clone()));
+                if let Some((_, _, projects)) = &mut self.totals {
+                    projects.push(project.clone());
+                }
+                add(chains, &(project as Arc<dyn Operator>))
+            }
+            Plan::Aggregate(aggregate) => vec![self.aggregate(aggregate)?],
+            Plan::Sort { input, keys, limit } => vec![self.sort(input, keys, *limit)?],
+            Plan::Limit { input, offset, limit, ties } => {
+                let chains = self.lower(input, true)?;
+                let is_sorted = chains.iter().all(|chain| chain.is_sorted);
+                // Several inputs share the operator and its count of rows.
+                let operator: Arc<dyn Operator> = Arc::new(Limit::new(*offset, *limit, ties.clone(), is_sorted));
+                add(chains, &operator)
+            }
+            Plan::LimitBy { input, offset, limit, keys } => {
+                let chains = self.lower(input, wants_few)?;
+                let operator: Arc<dyn Operator> = Arc::new(LimitBy::new(*offset, *limit, keys));
+                add(chains, &operator)
+            }
+            Plan::Distinct { input } if wants_few => {
+                let chains = self.lower(input, true)?;
+                let operator: Arc<dyn Operator> = Arc::new(Distinct::new(input.schema()));
+                add(chains, &operator)
+            }
+            Plan::Distinct { input } => {
+                let keys = input.schema().types().enumerate();
+                let keys =
+                    keys.map(|(position, data_type)| Expression::Column { position, data_type: data_type.clone() });
+                vec![self.aggregate(&Aggregate {
+                    input: input.clone(),
+                    keys: keys.collect(),
+                    aggregates: Vec::new(),
+                    schema: input.schema().clone(),
+                    with_totals: false,
+                })?]
+            }
+            Plan::Union { inputs, .. } => {
+                let mut chains = Vec::new();
+                for input in inputs {
+                    chains.extend(self.lower(input, wants_few)?);
+                }
+                chains
+            }
+            Plan::ArrayJoin { input, arrays, is_left, schema } => {
+                let chains = self.lower(input, wants_few)?;
+                let operator: Arc<dyn Operator> = Arc::new(ArrayJoin::new(arrays.clone(), *is_left, schema.clone()));
+                add(chains, &operator)
+            }
+        })
+    }
+
+    fn scan(&self, scan: &Scan, needed: Option<Vec<bool>>) -> Result<Chain> {
+        let request = ScanRequest {
+            columns: scan.columns.clone(),
+            schema: scan.schema.clone(),
+            predicate: scan.predicate.clone(),
+            limit: scan.limit,
+        };
+        let source = TableHandle::of(&*scan.table)?.0.scan(&request)?;
+        if let Some(rows) = source.rows_total() {
+            let total = &self.context.progress.total_rows_to_read;
+            total.fetch_add(rows, std::sync::atomic::Ordering::Relaxed);
+        }
+        let mut operators: Vec<Arc<dyn Operator>> = Vec::new();
+        if let Some(predicate) = &scan.predicate {
+            let needed = needed.unwrap_or_else(|| vec![true; scan.schema.len()]);
+            operators.push(Arc::new(Filter::new(predicate.clone(), needed)));
+        }
+        let source_name = format!("{}.{}", scan.table.database(), scan.table.name());
+        Ok(Chain { source, source_name, operators, depends_on: Vec::new(), is_sorted: false, is_table: true })
+    }
+
+    fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Chain> {
+        let key_types: Vec<DataType> = aggregate.keys.iter().map(|key| key.data_type().clone()).collect();
+        let range_end = match &aggregate.keys[..] {
+            [Expression::Column { position, .. }] => range_end(&aggregate.input, *position),
+            _ => None,
+        };
+        let kind = KeyKind::of(&key_types, range_end);
+        let calls = aggregate.aggregates.clone();
+        let existence = matches!(kind, KeyKind::Direct8 | KeyKind::Direct16 { .. }).then(|| {
+            // Only `count()` needs no arguments.
+            calls.iter().position(|call| call.arguments.is_empty() && &*call.name == "count()").unwrap_or(calls.len())
+        });
+        let with_totals = aggregate.with_totals;
+        let grouping =
+            Arc::new(Grouping { keys: aggregate.keys.clone(), key_types, kind, calls, existence, with_totals });
+        let merge = Arc::new(Mutex::new(Merge::default()));
+        let chains = self.lower(&aggregate.input, false)?;
+        let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone());
+        let collected = self.end(chains, Arc::new(sink));
+        let partitioning = Chain::new(UnitSource::new(Partitioning(merge.clone())), "PartitionGroups", collected);
+        let partitioned = self.end(vec![partitioning], Arc::new(Nothing));
+        if with_totals {
+            self.totals = Some((merge.clone(), aggregate.schema.clone(), Vec::new()));
+        }
+        let merging = Merging { merge, grouping, schema: aggregate.schema.clone() };
+        Ok(Chain::new(UnitSource::new(merging), "MergeGroups", partitioned))
+    }
+
+    fn sort(&mut self, input: &Plan, keys: &[SortKey], limit: Option<u64>) -> Result<Chain> {
+        let order = Arc::new(Order::new(keys.to_vec(), input.schema().clone(), limit));
+        let merge = Arc::new(Mutex::new(SortMerge::default()));
+        let chains = self.lower(input, false)?;
+        let collected = self.end(chains, Arc::new(SortSink { order: order.clone(), merge: merge.clone() }));
+        let sorting = Chain::new(UnitSource::new(RunSorting { merge: merge.clone() }), "SortRuns", collected);
+        let sorted = self.end(vec![sorting], Arc::new(Nothing));
+        let mut chain = Chain::new(UnitSource::new(RangeMerging { merge, order }), "MergeRuns", sorted);
+        chain.is_sorted = true;
+        Ok(chain)
+    }
+}
+
+fn add(mut chains: Vec<Chain>, operator: &Arc<dyn Operator>) -> Vec<Chain> {
+    for chain in &mut chains {
+        chain.operators.push(operator.clone());
+    }
+    chains
+}
+
+/// Which of `columns` columns the expressions read.
+fn columns_of(expressions: &[Expression], columns: usize) -> Vec<bool> {
+    let mut needed = vec![false; columns];
+    expressions.iter().for_each(|expression| expression.visit_columns(&mut |position| needed[position] = true));
+    needed
+}
+
+/// The end of the range of a plan's column of 16 bits, from the table's statistics: `Some` only where no value is negative.
+fn range_end(plan: &Plan, position: usize) -> Option<usize> {
+    match plan {
+        Plan::Scan(scan) => {
+            let (smallest, largest) = scan.table.column_range(*scan.columns.get(position)?)?;
+            smallest.as_u64()?;
+            usize::try_from(largest.as_u64()?).ok()?.checked_add(1)
+        }
+        Plan::Filter { input, .. } => range_end(input, position),
+        Plan::Project { input, expressions, .. } => match expressions.get(position)? {
+            Expression::Column { position, .. } => range_end(input, *position),
+            _ => None,
+        },
+        _ => None,
+    }
+}

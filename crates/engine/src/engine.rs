@@ -1,0 +1,330 @@
+//! The engine: starts plans as queries of the scheduler, or runs them where they are, and gives their results as streams.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use parking_lot::Mutex;
+use squall_planner::{Expression, Plan};
+use squall_runtime::{ProfileEvent, ThreadPool};
+use squall_scheduler::scheduler::MORSEL_TARGET;
+use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
+use squall_storage::Table;
+use squall_types::{Block, Result, Schema};
+
+use crate::builder::Builder;
+use crate::execution::Execution;
+use crate::insert::Input;
+use crate::output::Output;
+use crate::pipeline::Pipeline;
+use crate::query_context::QueryContext;
+
+/// Rows for which another thread is worth starting.
+const ROWS_PER_THREAD: u64 = 32_768;
+
+/// Runs plans. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    scheduler: Scheduler,
+    pool: ThreadPool,
+}
+
+impl Engine {
+    /// An engine over a scheduler; `pool` runs what may wait for a disk.
+    pub fn new(scheduler: Scheduler, pool: ThreadPool) -> Self {
+        Self { scheduler, pool }
+    }
+
+    /// The scheduler.
+    pub fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// Starts a SELECT. A plan that reads fewer rows than `inline_rows_limit` runs to its end right here; others run on the
+    /// scheduler's workers while the stream is read.
+    ///
+    /// # Errors
+    /// Where a table cannot be read.
+    pub fn start(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<QueryStream> {
+        let (pipelines, output) = Builder::new(context.clone()).select(plan)?;
+        let ended = output.clone();
+        let execution = self.execution(&context, pipelines, move |result| ended.end(result));
+        output.set_writer(execution.waker());
+        self.run(&execution, &context);
+        Ok(QueryStream { output, context })
+    }
+
+    /// Starts an INSERT of a plan's rows.
+    ///
+    /// # Errors
+    /// Where a table cannot be read or written.
+    pub fn insert_select(&self, plan: &Plan, table: &dyn Table, context: Arc<QueryContext>) -> Result<Completion> {
+        let insertion = table.insert()?;
+        let pipelines = Builder::new(context.clone()).insert_select(plan, insertion, self.pool.clone())?;
+        let completion = Completion::new(context.clone());
+        let ended = completion.state.clone();
+        let execution = self.execution(&context, pipelines, move |result| CompletionState::end(&ended, result));
+        self.run(&execution, &context);
+        Ok(completion)
+    }
+
+    /// Starts an INSERT of rows that will be sent. `project` computes the table's columns from those that are sent, where they
+    /// differ.
+    ///
+    /// # Errors
+    /// Where the table takes no rows.
+    pub fn insert(
+        &self,
+        table: &dyn Table,
+        project: Option<(Vec<Expression>, Arc<Schema>)>,
+        context: Arc<QueryContext>,
+    ) -> Result<InsertStream> {
+        let insertion = table.insert()?;
+        let input = Arc::new(Input::default());
+        let pipelines =
+            Builder::new(context.clone()).insert_input(input.clone(), project, insertion, self.pool.clone());
+        let completion = Completion::new(context.clone());
+        let (ended, abandoned) = (completion.state.clone(), input.clone());
+        let execution = self.execution(&context, pipelines, move |result| {
+            CompletionState::end(&ended, result);
+            abandoned.abandon();
+        });
+        self.submit(&execution, &context);
+        Ok(InsertStream { input, completion })
+    }
+
+    /// The pipelines of a plan as text, for EXPLAIN PIPELINE: one line per pipeline, sources first.
+    ///
+    /// # Errors
+    /// Where a table cannot be read.
+    pub fn explain_pipeline(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<Vec<String>> {
+        let (pipelines, _) = Builder::new(context.clone()).select(plan)?;
+        let workers = self.workers_max(&context);
+        let describe = |(number, pipeline): (usize, &Pipeline)| {
+            let mut steps = vec![pipeline.source_name.clone()];
+            steps.extend(pipeline.operators.iter().map(|operator| operator.name().to_owned()));
+            steps.push(pipeline.stage.sink.name().to_owned());
+            let after = match &pipeline.depends_on[..] {
+                [] => String::new(),
+                some => format!(" after {}", some.iter().map(|at| format!("#{at}")).collect::<Vec<_>>().join(", ")),
+            };
+            format!("#{number} × {}{after}: {}", workers.min(pipeline.workers_max), steps.join(" → "))
+        };
+        Ok(pipelines.iter().enumerate().map(describe).collect())
+    }
+
+    fn execution(
+        &self,
+        context: &Arc<QueryContext>,
+        pipelines: Vec<Pipeline>,
+        on_end: impl FnOnce(Result<()>) + Send + 'static,
+    ) -> Arc<Execution> {
+        Execution::new(context.clone(), pipelines, self.workers_max(context), Box::new(on_end))
+    }
+
+    /// Workers that a query may have at once.
+    fn workers_max(&self, context: &QueryContext) -> usize {
+        match context.settings.max_threads {
+            0 => self.scheduler.workers(),
+            threads => usize::try_from(threads).unwrap_or(usize::MAX),
+        }
+    }
+
+    fn run(&self, execution: &Arc<Execution>, context: &Arc<QueryContext>) {
+        let is_small = execution.rows_total().is_some_and(|rows| rows < context.settings.inline_rows_limit);
+        if is_small {
+            context.counters.add(ProfileEvent::InlineQueries, 1);
+            // `Idle` means that something must be waited for, which a worker's task can and an I/O thread must not.
+            while execution.run(MORSEL_TARGET) == Step::Worked {}
+            if execution.is_done() {
+                return;
+            }
+        }
+        self.submit(execution, context);
+    }
+
+    fn submit(&self, execution: &Arc<Execution>, context: &Arc<QueryContext>) {
+        let workers_max = self.workers_max(context);
+        let by_rows = execution.rows_total().map_or(u64::MAX, |rows| rows.div_ceil(ROWS_PER_THREAD));
+        let options = TaskOptions {
+            workers_max,
+            workers_recommended: usize::try_from(by_rows).unwrap_or(usize::MAX).max(1),
+            weight: TaskOptions::weight_of_priority(context.settings.priority),
+        };
+        let handle = self.scheduler.add(execution.clone(), options);
+        if let Some(threads) = handle.threads_granted() {
+            context.note_threads(threads);
+        }
+        execution.set_handle(handle.clone());
+        handle.wake();
+    }
+}
+
+/// The result of a SELECT on its way. Dropping it cancels the query.
+pub struct QueryStream {
+    output: Arc<Output>,
+    context: Arc<QueryContext>,
+}
+
+impl QueryStream {
+    /// The result's columns.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.output.schema()
+    }
+
+    /// The next block, `None` at the end. After an error comes the end.
+    pub async fn next(&mut self) -> Option<Result<Block>> {
+        poll_fn(|task| self.output.poll_next(task)).await
+    }
+
+    /// The next block if it is there already: `None` where it must be waited for.
+    pub fn try_next(&mut self) -> Option<Option<Result<Block>>> {
+        match self.output.poll_next(&mut std::task::Context::from_waker(Waker::noop())) {
+            Poll::Ready(next) => Some(next),
+            Poll::Pending => None,
+        }
+    }
+
+    /// The row of WITH TOTALS, once the stream has ended.
+    pub fn take_totals(&mut self) -> Option<Block> {
+        self.output.take_totals()
+    }
+
+    /// Reads to the end on a thread that may wait (not one of the scheduler's nor of the I/O's).
+    ///
+    /// # Errors
+    /// The query's.
+    pub fn collect_blocking(self) -> Result<Vec<Block>> {
+        let waker = Waker::from(Arc::new(UnparkThread(std::thread::current())));
+        let mut task = std::task::Context::from_waker(&waker);
+        let mut blocks = Vec::new();
+        loop {
+            match self.output.poll_next(&mut task) {
+                Poll::Ready(Some(block)) => blocks.push(block?),
+                Poll::Ready(None) => return Ok(blocks),
+                Poll::Pending => std::thread::park(),
+            }
+        }
+    }
+}
+
+impl Drop for QueryStream {
+    fn drop(&mut self) {
+        if !self.output.has_ended() {
+            self.context.cancel();
+            self.output.wake_writer();
+        }
+    }
+}
+
+struct UnparkThread(std::thread::Thread);
+
+impl std::task::Wake for UnparkThread {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The end of an INSERT, to be awaited. Dropping it before the end cancels the INSERT.
+pub struct Completion {
+    state: Arc<Mutex<CompletionState>>,
+    context: Arc<QueryContext>,
+}
+
+#[derive(Default)]
+struct CompletionState {
+    result: Option<Result<()>>,
+    waiting: Option<Waker>,
+}
+
+impl CompletionState {
+    fn end(state: &Mutex<Self>, result: Result<()>) {
+        let mut state = state.lock();
+        state.result = Some(result);
+        if let Some(waiting) = state.waiting.take() {
+            waiting.wake();
+        }
+    }
+}
+
+impl Completion {
+    fn new(context: Arc<QueryContext>) -> Self {
+        Self { state: Arc::default(), context }
+    }
+
+    /// Waits until the rows are committed and durable.
+    ///
+    /// # Errors
+    /// The INSERT's; nothing of it remains then.
+    pub async fn finished(&mut self) -> Result<()> {
+        poll_fn(|task| {
+            let mut state = self.state.lock();
+            match &state.result {
+                Some(result) => Poll::Ready(result.clone()),
+                None => {
+                    state.waiting = Some(task.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    fn result(&self) -> Option<Result<()>> {
+        self.state.lock().result.clone()
+    }
+}
+
+impl Drop for Completion {
+    fn drop(&mut self) {
+        if self.state.lock().result.is_none() {
+            self.context.cancel();
+        }
+    }
+}
+
+/// An INSERT that takes blocks. Dropping it before [`InsertStream::finish`] cancels it.
+pub struct InsertStream {
+    input: Arc<Input>,
+    completion: Completion,
+}
+
+impl InsertStream {
+    /// Sends a block; waits while the table is behind.
+    ///
+    /// # Errors
+    /// The INSERT's, as soon as it has failed.
+    pub async fn send(&mut self, block: Block) -> Result<()> {
+        let mut block = Some(block);
+        poll_fn(|task| {
+            if let Some(result) = self.completion.result() {
+                return Poll::Ready(result);
+            }
+            let Some(unsent) = block.take() else { return Poll::Ready(Ok(())) };
+            match self.input.push(unsent, task.waker()) {
+                Ok(()) => Poll::Ready(Ok(())),
+                Err(unsent) => {
+                    block = Some(unsent);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// All blocks are sent: waits until they are committed and durable.
+    ///
+    /// # Errors
+    /// The INSERT's; nothing of it remains then.
+    pub async fn finish(mut self) -> Result<()> {
+        self.input.finish();
+        self.completion.finished().await
+    }
+}
+
+impl Drop for InsertStream {
+    fn drop(&mut self) {
+        // Cancelled by the completion if it has not ended: the pipeline must come to see it.
+        self.input.finish();
+    }
+}

@@ -1,0 +1,189 @@
+//! A query under way: its pipelines, as one task of the scheduler. A worker that comes runs one morsel of the first pipeline that
+//! has one; when a pipeline's last morsel is done, those that waited for it start.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Wake, Waker};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use squall_runtime::ProfileEvent;
+use squall_runtime::thread_usage::ThreadUsage;
+use squall_scheduler::{Step, Task, TaskHandle};
+use squall_types::{Error, Result};
+
+use crate::pipeline::{Pipeline, Visit};
+use crate::query_context::QueryContext;
+
+/// The pipelines of one query and how far they are.
+pub(crate) struct Execution {
+    context: Arc<QueryContext>,
+    pipelines: Vec<Pipeline>,
+    /// Pipelines that each waits for, by number.
+    waits_for: Vec<AtomicUsize>,
+    /// Pipelines that may run now, in the order of their numbers.
+    active: Mutex<Vec<usize>>,
+    ended: AtomicUsize,
+    is_done: AtomicBool,
+    /// Told once how the query ended.
+    on_end: Mutex<Option<OnEnd>>,
+    handle: OnceLock<TaskHandle>,
+    waker: OnceLock<Waker>,
+    workers: usize,
+}
+
+type OnEnd = Box<dyn FnOnce(Result<()>) + Send>;
+
+impl Execution {
+    /// Makes a query of pipelines. `on_end` is called once, from whichever thread ends it.
+    pub(crate) fn new(
+        context: Arc<QueryContext>,
+        pipelines: Vec<Pipeline>,
+        workers: usize,
+        on_end: OnEnd,
+    ) -> Arc<Self> {
+        let waits_for = pipelines.iter().map(|pipeline| AtomicUsize::new(pipeline.depends_on.len())).collect();
+        let active = (0..pipelines.len()).filter(|at| pipelines[*at].depends_on.is_empty()).collect();
+        let execution = Arc::new(Self {
+            context,
+            pipelines,
+            waits_for,
+            active: Mutex::new(active),
+            ended: AtomicUsize::new(0),
+            is_done: AtomicBool::new(false),
+            on_end: Mutex::new(Some(on_end)),
+            handle: OnceLock::new(),
+            waker: OnceLock::new(),
+            workers,
+        });
+        let waker = Waker::from(Arc::new(WakeExecution(Arc::downgrade(&execution))));
+        let _ = execution.waker.set(waker);
+        execution
+    }
+
+    /// Gives the execution its place in the scheduler, before it is first woken.
+    pub(crate) fn set_handle(&self, handle: TaskHandle) {
+        let _ = self.handle.set(handle);
+    }
+
+    /// Wakes the query from anywhere, for as long as it lives.
+    pub(crate) fn waker(&self) -> Waker {
+        self.waker.get().cloned().unwrap_or_else(|| Waker::noop().clone())
+    }
+
+    /// There may be work again.
+    pub(crate) fn wake(&self) {
+        if let Some(handle) = self.handle.get() {
+            handle.wake();
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_done.load(Ordering::SeqCst)
+    }
+
+    /// Rows that the query's tables will give, as far as they know.
+    pub(crate) fn rows_total(&self) -> Option<u64> {
+        let tables = self.pipelines.iter().filter(|pipeline| pipeline.counts_as_read);
+        tables.map(|pipeline| pipeline.source.rows_total()).sum()
+    }
+
+    /// Ends the query, the first time it is called.
+    fn end(&self, result: Result<()>) {
+        self.is_done.store(true, Ordering::SeqCst);
+        let on_end = self.on_end.lock().take();
+        if let Some(on_end) = on_end {
+            on_end(result);
+        }
+    }
+
+    fn step(&self, target_ns: u64) -> Result<Visit> {
+        self.context.check()?;
+        let active = self.active.lock().clone();
+        let waker = self.waker.get().map_or(Waker::noop(), |waker| waker);
+        for at in active {
+            let pipeline = &self.pipelines[at];
+            let (result, must_end) = pipeline.visit(&self.context, target_ns, self.workers, waker);
+            let visit = result?;
+            if must_end {
+                self.end_pipeline(at)?;
+                return Ok(Visit::Ran);
+            }
+            if visit == Visit::Ran {
+                return Ok(Visit::Ran);
+            }
+        }
+        Ok(Visit::Nothing)
+    }
+
+    /// A pipeline is over: its sink is finished if this was the last input, and those that waited become active.
+    fn end_pipeline(&self, at: usize) -> Result<()> {
+        self.pipelines[at].stage.end_input()?;
+        let mut started = false;
+        {
+            let mut active = self.active.lock();
+            active.retain(|other| *other != at);
+            for (other, pipeline) in self.pipelines.iter().enumerate() {
+                if pipeline.depends_on.contains(&at) && self.waits_for[other].fetch_sub(1, Ordering::SeqCst) == 1 {
+                    active.push(other);
+                    started = true;
+                }
+            }
+            active.sort_unstable();
+        }
+        if self.ended.fetch_add(1, Ordering::SeqCst) + 1 == self.pipelines.len() {
+            self.end(Ok(()));
+        } else if started {
+            self.wake();
+        }
+        Ok(())
+    }
+}
+
+impl Task for Execution {
+    fn run(&self, target: Duration) -> Step {
+        if self.is_done() {
+            return Step::Finished;
+        }
+        let (usage, began) = (ThreadUsage::now(), Instant::now());
+        let _thread = self.context.enter();
+        // A fault in one query's code ends that query alone.
+        let visit = catch_unwind(AssertUnwindSafe(|| self.step(target.as_nanos() as u64)))
+            .unwrap_or_else(|panic| Err(Error::logical(format!("a panic in the query: {}", panic_message(&*panic)))));
+        self.context.counters.add(ProfileEvent::RealTimeMicroseconds, began.elapsed().as_micros() as u64);
+        usage.add_since(&self.context.counters);
+        let step = match visit {
+            Ok(Visit::Ran) => {
+                self.context.counters.add(ProfileEvent::SchedulerMorsels, 1);
+                Step::Worked
+            }
+            Ok(Visit::Nothing) => Step::Idle,
+            Err(error) => {
+                self.end(Err(error));
+                Step::Finished
+            }
+        };
+        if self.is_done() { Step::Finished } else { step }
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}
+
+/// Wakes a query for a source that has fetched its rows, or a client that has taken its blocks.
+struct WakeExecution(std::sync::Weak<Execution>);
+
+impl Wake for WakeExecution {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(execution) = self.0.upgrade() {
+            execution.wake();
+        }
+    }
+}

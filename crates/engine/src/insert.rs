@@ -1,0 +1,222 @@
+//! The end of an INSERT: rows go into a table's writers, one per worker; when all have come, the writers finish in parallel, then
+//! the whole INSERT is committed at once on a thread that may wait for the disk.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+
+use parking_lot::Mutex;
+use squall_runtime::ThreadPool;
+use squall_storage::{Claim, InsertWriter, Insertion, Morsel, TableScan};
+use squall_types::{Block, Error, ErrorCode, Result};
+
+use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
+use crate::query_context::QueryContext;
+use crate::source::{Places, Units};
+
+/// Blocks that may wait to be written; the sender waits when there are more.
+const BLOCKS_MAX: usize = 8;
+
+/// Writes its input into a table.
+pub(crate) struct InsertSink {
+    pub(crate) insertion: Arc<dyn Insertion>,
+    pub(crate) context: Arc<QueryContext>,
+    pub(crate) writers: Arc<Mutex<Option<Arc<Places<Box<dyn InsertWriter>>>>>>,
+}
+
+impl Sink for InsertSink {
+    fn local(&self) -> Result<Box<dyn LocalSink>> {
+        Ok(Box::new(InsertLocal { writer: self.insertion.writer()?, context: self.context.clone() }))
+    }
+
+    fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
+        let locals = locals.into_iter().map(downcast_local::<InsertLocal>).collect::<Result<Vec<_>>>()?;
+        *self.writers.lock() = Some(Arc::new(Places::new(locals.into_iter().map(|local| local.writer))));
+        Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        "Insert"
+    }
+}
+
+struct InsertLocal {
+    writer: Box<dyn InsertWriter>,
+    context: Arc<QueryContext>,
+}
+
+impl LocalSink for InsertLocal {
+    fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
+        let (rows, bytes) = (block.rows() as u64, block.value_bytes() as u64);
+        self.writer.write(block.materialize()?)?;
+        self.context.progress.written_rows.fetch_add(rows, Ordering::Relaxed);
+        self.context.progress.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Finishes one writer per unit.
+pub(crate) struct Finishing(pub(crate) Arc<Mutex<Option<Arc<Places<Box<dyn InsertWriter>>>>>>);
+
+impl Units for Finishing {
+    fn units(&self) -> usize {
+        self.0.lock().as_ref().map_or(0, |writers| writers.len())
+    }
+
+    fn run(&self, unit: usize, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        let writers = self.0.lock().clone();
+        let writer = writers.and_then(|writers| writers.take(unit));
+        writer.ok_or_else(|| Error::logical("a writer is finished twice"))?.finish()
+    }
+}
+
+/// Commits the INSERT on a thread of the pool; no worker waits meanwhile.
+pub(crate) struct Commit {
+    insertion: Arc<dyn Insertion>,
+    pool: ThreadPool,
+    state: Arc<Mutex<CommitState>>,
+}
+
+#[derive(Default)]
+enum CommitState {
+    #[default]
+    NotStarted,
+    Running,
+    Done(Result<()>),
+    Reported,
+}
+
+impl Commit {
+    pub(crate) fn new(insertion: Arc<dyn Insertion>, pool: ThreadPool) -> Self {
+        Self { insertion, pool, state: Arc::default() }
+    }
+}
+
+impl TableScan for Commit {
+    fn rows_total(&self) -> Option<u64> {
+        None
+    }
+
+    fn claim(&self, _: u64, waker: &Waker) -> Claim {
+        let mut state = self.state.lock();
+        match *state {
+            CommitState::NotStarted => {
+                *state = CommitState::Running;
+                let (insertion, shared, waker) = (self.insertion.clone(), self.state.clone(), waker.clone());
+                let scheduled = self.pool.schedule(move || {
+                    let result = insertion.commit();
+                    *shared.lock() = CommitState::Done(result);
+                    waker.wake();
+                });
+                match scheduled {
+                    Ok(()) => Claim::Pending,
+                    Err(error) => {
+                        let error = Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string());
+                        *state = CommitState::Done(Err(error));
+                        Claim::Morsel(Morsel { first: 0, rows: 1 })
+                    }
+                }
+            }
+            CommitState::Running => Claim::Pending,
+            CommitState::Done(_) => Claim::Morsel(Morsel { first: 0, rows: 1 }),
+            CommitState::Reported => Claim::Finished,
+        }
+    }
+
+    fn read(&self, _: Morsel, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        match std::mem::replace(&mut *self.state.lock(), CommitState::Reported) {
+            CommitState::Done(result) => result,
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Blocks that a client sends, on their way into the INSERT's pipeline.
+#[derive(Default)]
+pub(crate) struct Input {
+    state: Mutex<InputState>,
+}
+
+#[derive(Default)]
+struct InputState {
+    waiting: VecDeque<Block>,
+    /// Blocks that are claimed, by the number of their morsel.
+    claimed: VecDeque<(u64, Block)>,
+    claims: u64,
+    is_finished: bool,
+    /// The pipeline, while it waits for a block.
+    reader: Option<Waker>,
+    /// The client's task, while it waits for room.
+    writer: Option<Waker>,
+}
+
+impl Input {
+    /// Puts a block in where there is room; gives it back where there is none, and wakes `writer` when there is.
+    pub(crate) fn push(&self, block: Block, writer: &Waker) -> std::result::Result<(), Block> {
+        let mut state = self.state.lock();
+        if state.waiting.len() >= BLOCKS_MAX {
+            state.writer = Some(writer.clone());
+            return Err(block);
+        }
+        state.waiting.push_back(block);
+        wake(state.reader.take());
+        Ok(())
+    }
+
+    /// No more blocks will come.
+    pub(crate) fn finish(&self) {
+        let mut state = self.state.lock();
+        state.is_finished = true;
+        wake(state.reader.take());
+    }
+
+    /// The query has ended, perhaps before it took everything: whoever waits for room must look.
+    pub(crate) fn abandon(&self) {
+        wake(self.state.lock().writer.take());
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The source end of [`Input`].
+pub(crate) struct InputScan(pub(crate) Arc<Input>);
+
+impl TableScan for InputScan {
+    fn rows_total(&self) -> Option<u64> {
+        None
+    }
+
+    fn claim(&self, _: u64, waker: &Waker) -> Claim {
+        let mut state = self.0.state.lock();
+        match state.waiting.pop_front() {
+            Some(block) => {
+                let (first, rows) = (state.claims, block.rows() as u64);
+                state.claims += 1;
+                state.claimed.push_back((first, block));
+                wake(state.writer.take());
+                Claim::Morsel(Morsel { first, rows })
+            }
+            None if state.is_finished => Claim::Finished,
+            None => {
+                state.reader = Some(waker.clone());
+                Claim::Pending
+            }
+        }
+    }
+
+    fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        let block = {
+            let mut state = self.0.state.lock();
+            let at = state.claimed.iter().position(|(number, _)| *number == morsel.first);
+            at.and_then(|at| state.claimed.remove(at))
+        };
+        let (_, block) = block.ok_or_else(|| Error::logical("an inserted block is read twice"))?;
+        consume(block).map(drop)
+    }
+}

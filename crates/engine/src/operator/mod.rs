@@ -1,0 +1,39 @@
+//! Operators that work block by block inside a pipeline, without waiting for more input.
+
+mod array_join;
+mod distinct;
+mod filter;
+mod limit;
+mod limit_by;
+mod project;
+
+use squall_types::{Block, Result};
+
+pub use array_join::ArrayJoin;
+pub use distinct::Distinct;
+pub use filter::Filter;
+pub use limit::Limit;
+pub use limit_by::LimitBy;
+pub use project::Project;
+
+/// A step of a pipeline; several workers call it at once with different blocks.
+pub trait Operator: Send + Sync {
+    /// The rows that come out for a block that goes in; `None` for no rows.
+    ///
+    /// # Errors
+    /// The functions' own.
+    fn execute(&self, block: Block) -> Result<Option<Block>>;
+
+    /// Whether no further block can make rows come out: the pipeline then stops reading.
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    /// Whether the result depends on the order in which blocks come: the pipeline then has one worker at a time.
+    fn needs_order(&self) -> bool {
+        false
+    }
+
+    /// The name for EXPLAIN PIPELINE.
+    fn name(&self) -> &'static str;
+}

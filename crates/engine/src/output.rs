@@ -1,0 +1,271 @@
+//! A query's result on its way to the client: workers put blocks in, the connection's task takes them out. It holds a bounded
+//! number of blocks; when it is full the pipeline is not run until the client has taken some.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use squall_types::{Block, Error, ErrorCode, Result, Schema};
+
+use crate::pipeline::{LocalSink, Sequence, Sink};
+use crate::query_context::QueryContext;
+
+/// Blocks that may wait for the client.
+const BLOCKS_MAX: usize = 32;
+/// Bytes that may wait for the client.
+const BYTES_MAX: usize = 32 << 20;
+/// Smaller blocks of one morsel are put together up to this many rows.
+const SQUASH_ROWS: usize = 65_409;
+
+/// The result's end at the engine's side.
+pub(crate) struct Output {
+    schema: Arc<Schema>,
+    context: Arc<QueryContext>,
+    offset: u64,
+    end: u64,
+    is_done: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    blocks: VecDeque<Block>,
+    bytes: usize,
+    totals: Option<Block>,
+    /// How the query ended, once it has.
+    end: Option<Result<()>>,
+    /// The client's task, while it waits for a block.
+    reader: Option<Waker>,
+    /// The query, while the output is full.
+    writer: Option<Waker>,
+    /// Blocks of morsels whose predecessors are not complete.
+    early: BTreeMap<u64, Vec<Block>>,
+    /// The morsel of the first input whose blocks go straight out.
+    next: u64,
+    rows_seen: u64,
+}
+
+impl Output {
+    pub(crate) fn new(schema: Arc<Schema>, context: Arc<QueryContext>, offset: u64, limit: Option<u64>) -> Arc<Self> {
+        let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
+        Arc::new(Self { schema, context, offset, end, is_done: AtomicBool::new(false), state: Mutex::default() })
+    }
+
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// Sets the query that is woken when the client has made room.
+    pub(crate) fn set_writer(&self, writer: Waker) {
+        self.state.lock().writer = Some(writer);
+    }
+
+    pub(crate) fn set_totals(&self, totals: Block) {
+        self.state.lock().totals = Some(totals);
+    }
+
+    pub(crate) fn take_totals(&self) -> Option<Block> {
+        self.state.lock().totals.take()
+    }
+
+    /// Whether the query is over.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state.lock().end.is_some()
+    }
+
+    /// Lets the query look at what its context says.
+    pub(crate) fn wake_writer(&self) {
+        let writer = self.state.lock().writer.clone();
+        if let Some(writer) = writer {
+            writer.wake();
+        }
+    }
+
+    /// The query has ended.
+    pub(crate) fn end(&self, result: Result<()>) {
+        let mut state = self.state.lock();
+        if state.end.is_none() {
+            state.end = Some(result);
+        }
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// The next block; `None` at the end.
+    pub(crate) fn poll_next(&self, task: &mut Context<'_>) -> Poll<Option<Result<Block>>> {
+        let mut state = self.state.lock();
+        if let Some(Err(error)) = &state.end {
+            let error = error.clone();
+            state.blocks.clear();
+            state.end = Some(Ok(()));
+            return Poll::Ready(Some(Err(error)));
+        }
+        if let Some(block) = state.blocks.pop_front() {
+            let was_full = is_full(&state, 1);
+            state.bytes -= block.memory_bytes().min(state.bytes);
+            let writer = if was_full && !is_full(&state, 0) { state.writer.clone() } else { None };
+            drop(state);
+            if let Some(writer) = writer {
+                writer.wake();
+            }
+            return Poll::Ready(Some(Ok(block)));
+        }
+        if state.end.is_some() {
+            return Poll::Ready(None);
+        }
+        state.reader = Some(task.waker().clone());
+        Poll::Pending
+    }
+
+    /// Takes the blocks of a morsel that is over, in the order of morsels.
+    fn complete(&self, sequence: Sequence, blocks: Vec<Block>) -> Result<()> {
+        let mut state = self.state.lock();
+        if sequence.input > 0 {
+            // Inputs of a UNION are not in order among each other, so their blocks go out as they come.
+            blocks.into_iter().try_for_each(|block| self.emit(&mut state, block))?;
+        } else {
+            state.early.insert(sequence.morsel, blocks);
+            while let Some(blocks) = {
+                let next = state.next;
+                state.early.remove(&next)
+            } {
+                state.next += 1;
+                blocks.into_iter().try_for_each(|block| self.emit(&mut state, block))?;
+            }
+        }
+        self.wake_reader(state);
+        Ok(())
+    }
+
+    fn wake_reader(&self, mut state: parking_lot::MutexGuard<'_, State>) {
+        let reader = if state.blocks.is_empty() { None } else { state.reader.take() };
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// Puts out the part of a block that is within offset and limit.
+    fn emit(&self, state: &mut State, block: Block) -> Result<()> {
+        let rows = block.rows() as u64;
+        let begin = state.rows_seen;
+        state.rows_seen += rows;
+        if state.rows_seen >= self.end {
+            self.is_done.store(true, Ordering::SeqCst);
+        }
+        let first = self.offset.clamp(begin, begin + rows) - begin;
+        let last = self.end.clamp(begin, begin + rows) - begin;
+        if first >= last {
+            return Ok(());
+        }
+        let block =
+            if first == 0 && last == rows { block } else { block.slice(first as usize, (last - first) as usize) };
+        let (result_rows, result_bytes) = (block.rows() as u64, block.value_bytes() as u64);
+        let progress = &self.context.progress;
+        let rows = progress.result_rows.fetch_add(result_rows, Ordering::Relaxed) + result_rows;
+        let bytes = progress.result_bytes.fetch_add(result_bytes, Ordering::Relaxed) + result_bytes;
+        self.check_limits(rows, bytes)?;
+        state.bytes += block.memory_bytes();
+        state.blocks.push_back(block.with_schema(self.schema.clone()));
+        Ok(())
+    }
+
+    fn check_limits(&self, rows: u64, bytes: u64) -> Result<()> {
+        let settings = &self.context.settings;
+        let is_over = |limit: u64, used: u64| limit > 0 && used > limit;
+        if !is_over(settings.max_result_rows, rows) && !is_over(settings.max_result_bytes, bytes) {
+            return Ok(());
+        }
+        if settings.result_overflow_mode == "break" {
+            self.is_done.store(true, Ordering::SeqCst);
+            return Ok(());
+        }
+        let message = format!(
+            "Limit for result exceeded, max rows: {}, current rows: {rows}, max bytes: {}, current bytes: {bytes}",
+            settings.max_result_rows, settings.max_result_bytes
+        );
+        Err(Error::new(ErrorCode::TOO_MANY_ROWS_OR_BYTES, message))
+    }
+}
+
+/// Whether the output would be full with `more` blocks more.
+fn is_full(state: &State, more: usize) -> bool {
+    state.blocks.len() + more >= BLOCKS_MAX || state.bytes >= BYTES_MAX
+}
+
+/// The sink of a query's last pipelines.
+pub(crate) struct OutputSink(pub(crate) Arc<Output>);
+
+impl Sink for OutputSink {
+    fn local(&self) -> Result<Box<dyn LocalSink>> {
+        Ok(Box::new(OutputLocal { output: self.0.clone(), blocks: Vec::new() }))
+    }
+
+    fn finish(&self, _locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_full(&self) -> bool {
+        is_full(&self.0.state.lock(), 0)
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.is_done.load(Ordering::SeqCst)
+    }
+
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
+    fn name(&self) -> &'static str {
+        "Output"
+    }
+}
+
+struct OutputLocal {
+    output: Arc<Output>,
+    blocks: Vec<Block>,
+}
+
+impl LocalSink for OutputLocal {
+    fn consume(&mut self, _sequence: Sequence, block: Block) -> Result<()> {
+        if !block.is_empty() {
+            self.blocks.push(block);
+        }
+        Ok(())
+    }
+
+    fn end_morsel(&mut self, sequence: Sequence) -> Result<()> {
+        self.output.complete(sequence, squash(std::mem::take(&mut self.blocks))?)
+    }
+}
+
+/// Puts neighbouring small blocks (of a selective filter) together.
+fn squash(blocks: Vec<Block>) -> Result<Vec<Block>> {
+    if blocks.len() < 2 {
+        return Ok(blocks);
+    }
+    let (mut squashed, mut group, mut rows) = (Vec::new(), Vec::new(), 0);
+    let mut close = |group: &mut Vec<Block>| -> Result<()> {
+        if let Some(first) = group.first() {
+            squashed.push(Block::concat(first.schema().clone(), group)?);
+            group.clear();
+        }
+        Ok(())
+    };
+    for block in blocks {
+        if rows + block.rows() > SQUASH_ROWS {
+            close(&mut group)?;
+            rows = 0;
+        }
+        rows += block.rows();
+        group.push(block);
+    }
+    close(&mut group)?;
+    Ok(squashed)
+}

@@ -1,0 +1,227 @@
+//! One query's life as every part of the engine sees it: limits, cancellation, progress, memory, counters. Data moves one way
+//! through pipelines; control moves the other way through this.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use squall_runtime::thread_usage::thread_id;
+use squall_runtime::{Counters, MemoryTracker};
+use squall_types::{Error, ErrorCode, Result, Settings};
+
+/// Rows and bytes, counted while the query runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Rows read from tables.
+    pub read_rows: AtomicU64,
+    /// Bytes read from tables.
+    pub read_bytes: AtomicU64,
+    /// Rows that tables are expected to give, as far as known.
+    pub total_rows_to_read: AtomicU64,
+    /// Rows written to tables.
+    pub written_rows: AtomicU64,
+    /// Bytes written to tables.
+    pub written_bytes: AtomicU64,
+    /// Rows of the result.
+    pub result_rows: AtomicU64,
+    /// Bytes of the result.
+    pub result_bytes: AtomicU64,
+}
+
+/// One query, shared by everything that works for it.
+#[derive(Debug)]
+pub struct QueryContext {
+    /// The query's id.
+    pub query_id: Arc<str>,
+    /// What it runs under.
+    pub settings: Arc<Settings>,
+    /// What it has done so far.
+    pub progress: Progress,
+    /// What it has used.
+    pub counters: Counters,
+    /// Memory charged to it.
+    pub memory: Arc<MemoryTracker>,
+    /// When it began.
+    pub started: Instant,
+    is_cancelled: AtomicBool,
+    /// Reading was ended early by an overflow mode `break`: what was read is processed to the end.
+    is_reading_stopped: AtomicBool,
+    threads: Mutex<BTreeSet<u64>>,
+    threads_now: AtomicUsize,
+    threads_peak: AtomicUsize,
+}
+
+impl QueryContext {
+    /// A query that begins now.
+    pub fn new(query_id: Arc<str>, settings: Arc<Settings>) -> Arc<Self> {
+        let memory = Arc::new(MemoryTracker::new(settings.max_memory_usage));
+        Arc::new(Self {
+            query_id,
+            settings,
+            progress: Progress::default(),
+            counters: Counters::new(),
+            memory,
+            started: Instant::now(),
+            is_cancelled: AtomicBool::new(false),
+            is_reading_stopped: AtomicBool::new(false),
+            threads: Mutex::default(),
+            threads_now: AtomicUsize::new(0),
+            threads_peak: AtomicUsize::new(0),
+        })
+    }
+
+    /// Asks the query to end; it does within one morsel, with `QUERY_WAS_CANCELLED`.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether somebody asked the query to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Whether no more rows are to be read, though nothing failed.
+    pub fn is_reading_stopped(&self) -> bool {
+        self.is_reading_stopped.load(Ordering::Relaxed)
+    }
+
+    /// Checks every limit; called between morsels.
+    ///
+    /// # Errors
+    /// `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`, `TOO_MANY_ROWS`, `TOO_MANY_BYTES`.
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() {
+            return Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled"));
+        }
+        let settings = &self.settings;
+        if !settings.max_execution_time.is_zero() {
+            let elapsed = self.started.elapsed();
+            if elapsed > settings.max_execution_time {
+                self.overflow(&settings.timeout_overflow_mode, || {
+                    timeout_exceeded(elapsed, settings.max_execution_time)
+                })?;
+            }
+        }
+        self.memory.check().map_err(|exceeded| {
+            let message = format!(
+                "Query memory limit exceeded: would use {}, maximum: {}",
+                readable_bytes(exceeded.bytes),
+                readable_bytes(exceeded.limit_bytes)
+            );
+            Error::new(ErrorCode::MEMORY_LIMIT_EXCEEDED, message)
+        })?;
+        let limit = |limit: u64, used: &AtomicU64, code: ErrorCode, what: &str| {
+            let used = used.load(Ordering::Relaxed);
+            if limit == 0 || used <= limit {
+                return Ok(());
+            }
+            self.overflow(&settings.read_overflow_mode, || {
+                Error::new(code, format!("Limit for {what} to read exceeded: {used} {what} read, maximum: {limit}"))
+            })
+        };
+        limit(settings.max_rows_to_read, &self.progress.read_rows, ErrorCode::TOO_MANY_ROWS, "rows")?;
+        limit(settings.max_bytes_to_read, &self.progress.read_bytes, ErrorCode::TOO_MANY_BYTES, "bytes")
+    }
+
+    /// A limit is passed: `break` ends reading, anything else is the error.
+    fn overflow(&self, mode: &str, error: impl FnOnce() -> Error) -> Result<()> {
+        if mode == "break" {
+            self.is_reading_stopped.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
+        Err(error())
+    }
+
+    /// The calling thread works for this query until the guard is dropped: its allocations and its number are the query's.
+    pub fn enter(&self) -> ThreadGuard<'_> {
+        let now = self.threads_now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.threads_peak.fetch_max(now, Ordering::Relaxed);
+        self.threads.lock().insert(thread_id());
+        ThreadGuard { context: self, _memory: squall_runtime::memory_tracker::attach(self.memory.clone()) }
+    }
+
+    /// Ids of all threads that have worked for the query, ascending.
+    pub fn thread_ids(&self) -> Vec<u64> {
+        self.threads.lock().iter().copied().collect()
+    }
+
+    /// The most threads that worked for the query at once.
+    pub fn peak_threads(&self) -> usize {
+        self.threads_peak.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the query holds this many threads from its start, as `fixed_at_start` grants them.
+    pub fn note_threads(&self, threads: usize) {
+        self.threads_peak.fetch_max(threads, Ordering::Relaxed);
+    }
+}
+
+fn timeout_exceeded(elapsed: Duration, maximum: Duration) -> Error {
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1_000.0;
+    Error::new(
+        ErrorCode::TIMEOUT_EXCEEDED,
+        format!("Timeout exceeded: elapsed {:.3} ms, maximum: {} ms", milliseconds(elapsed), milliseconds(maximum)),
+    )
+}
+
+/// `1.50 MiB`.
+pub fn readable_bytes(bytes: i64) -> String {
+    let mut size = bytes as f64;
+    let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
+    let mut unit = units.next().unwrap_or("B");
+    for larger in units {
+        if size < 1024.0 {
+            break;
+        }
+        size /= 1024.0;
+        unit = larger;
+    }
+    format!("{size:.2} {unit}")
+}
+
+/// Ends [`QueryContext::enter`] when dropped.
+pub struct ThreadGuard<'a> {
+    context: &'a QueryContext,
+    _memory: squall_runtime::memory_tracker::AttachGuard,
+}
+
+impl Drop for ThreadGuard<'_> {
+    fn drop(&mut self) {
+        self.context.threads_now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(changes: &[(&str, &str)]) -> Arc<QueryContext> {
+        let mut settings = Settings::default();
+        for (name, value) in changes {
+            settings.set(name, value).unwrap();
+        }
+        QueryContext::new("id".into(), settings.into())
+    }
+
+    #[test]
+    fn limits_are_errors_or_breaks() {
+        let throwing = context(&[("max_rows_to_read", "10")]);
+        assert!(throwing.check().is_ok());
+        throwing.progress.read_rows.store(11, Ordering::Relaxed);
+        assert_eq!(throwing.check().unwrap_err().code, ErrorCode::TOO_MANY_ROWS);
+        let breaking = context(&[("max_rows_to_read", "10"), ("read_overflow_mode", "break")]);
+        breaking.progress.read_rows.store(11, Ordering::Relaxed);
+        assert!(breaking.check().is_ok() && breaking.is_reading_stopped());
+        let cancelled = context(&[]);
+        cancelled.cancel();
+        assert_eq!(cancelled.check().unwrap_err().code, ErrorCode::QUERY_WAS_CANCELLED);
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!(readable_bytes(1536), "1.50 KiB");
+        assert_eq!(readable_bytes(10 << 20), "10.00 MiB");
+    }
+}
