@@ -13,3 +13,11 @@
 //! A text is bytes: string literals and inline data need not be UTF-8.
 
 pub mod ast;
+mod error;
+mod format;
+mod keyword;
+mod lexer;
+mod parser;
+
+pub use error::{SYNTAX_ERROR, SyntaxError};
+pub use parser::{ParsedStatement, ParserLimits, parse, parse_data_type, parse_expression, parse_many};

@@ -125,14 +125,7 @@ pub struct ConstraintDeclaration {
     pub span: Span,
 }
 
-/// `FOREIGN KEY …`, read and ignored as ClickHouse does.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ForeignKeyDeclaration {
-    /// The columns of this table.
-    pub columns: Vec<Identifier>,
-}
-
-/// Everything between the parentheses of CREATE TABLE.
+/// Everything between the parentheses of CREATE TABLE. `FOREIGN KEY` is read and means nothing, as in ClickHouse.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TableElements {
     /// The columns.

@@ -1,6 +1,8 @@
 //! INSERT, and the lightweight DELETE and UPDATE.
 
-use super::{Assignment, Expression, Function, Identifier, OnCluster, PartitionSelector, Query, Setting, TableName};
+use super::{
+    Assignment, Expression, Function, Identifier, OnCluster, PartitionSelector, Query, Setting, TableName, Written,
+};
 
 /// `INSERT INTO …`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
