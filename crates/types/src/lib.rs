@@ -3,17 +3,21 @@
 
 pub mod block;
 pub mod calendar;
+pub mod cast;
 pub mod column;
 pub mod data_type;
 pub mod error;
 pub mod settings;
+pub mod supertype;
 pub mod text;
 pub mod value;
 mod wrappers;
 
 pub use block::{Block, Schema};
+pub use cast::{CastMode, CastOptions, cast, cast_value, convert_value};
 pub use column::{Column, ColumnBuilder, default_value};
 pub use data_type::{DataType, EnumValues, IntervalKind, TupleElement};
 pub use error::{Error, ErrorCode, Result};
 pub use settings::Settings;
+pub use supertype::least_supertype;
 pub use value::Value;
