@@ -1,0 +1,162 @@
+//! GROUP BY: which expressions are keys, and what ClickHouse says where something is aggregated, or not, that should not be.
+
+use squall_sql::ast::{self, ExpressionKind, Literal};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use super::graph::{NodeId, NodeKind};
+use super::scope::Scope;
+use super::select::Item;
+use super::stage::Missing;
+
+impl Scope<'_> {
+    /// The keys of a GROUP BY, each once. Constants are dropped unless there is nothing else: without any key there would be a
+    /// group even without rows.
+    ///
+    /// # Errors
+    /// `ILLEGAL_AGGREGATION`, and those of the keys' expressions.
+    pub fn group_keys(&mut self, group_by: &ast::GroupBy, items: &[Item]) -> Result<Vec<NodeId>> {
+        let mut keys = Vec::new();
+        match group_by {
+            ast::GroupBy::Expressions(expressions) => {
+                for expression in expressions {
+                    self.add_key(expression, items, &mut keys)?;
+                }
+            }
+            ast::GroupBy::All => {
+                for item in items {
+                    self.add_keys_within(item.node, &mut keys);
+                }
+                // Nothing but aggregates: one group, also of no rows.
+                if keys.is_empty() {
+                    return Ok(keys);
+                }
+            }
+            ast::GroupBy::Rollup(_) => return Err(Error::not_implemented("ROLLUP")),
+            ast::GroupBy::Cube(_) => return Err(Error::not_implemented("CUBE")),
+            ast::GroupBy::GroupingSets(_) => return Err(Error::not_implemented("GROUPING SETS")),
+        }
+        for key in &keys {
+            self.check_not_aggregated(*key, "is found in GROUP BY in query")?;
+        }
+        let is_constant = |scope: &Self, key: NodeId| scope.graph.constant_value(key).is_some();
+        let mut distinct = Vec::with_capacity(keys.len());
+        for key in &keys {
+            if !is_constant(self, *key) && !distinct.contains(key) {
+                distinct.push(*key);
+            }
+        }
+        if distinct.is_empty() {
+            distinct.push(match keys.first() {
+                Some(constant) => *constant,
+                None => self.graph.constant(Value::UInt64(1), DataType::UInt8),
+            });
+        }
+        Ok(distinct)
+    }
+
+    fn add_key(&mut self, expression: &ast::Expression, items: &[Item], keys: &mut Vec<NodeId>) -> Result<()> {
+        if let Some(item) = self.positional(expression, items)? {
+            keys.push(item.node);
+            return Ok(());
+        }
+        match &expression.kind {
+            // `GROUP BY (a, b)` is `GROUP BY a, b`.
+            ExpressionKind::Function(call) if call.name == "tuple" && expression.alias.is_none() => {
+                for argument in &call.arguments {
+                    match &argument.kind {
+                        ExpressionKind::Matcher(matcher) => {
+                            keys.extend(self.expand(matcher)?.into_iter().map(|(node, _)| node));
+                        }
+                        _ => keys.push(self.resolve(argument)?),
+                    }
+                }
+                keys.push(self.resolve(expression)?);
+            }
+            ExpressionKind::Literal(Literal::Tuple(_)) => {}
+            ExpressionKind::Matcher(matcher) => keys.extend(self.expand(matcher)?.into_iter().map(|(node, _)| node)),
+            _ => keys.push(self.resolve(expression)?),
+        }
+        Ok(())
+    }
+
+    /// The largest expressions below `node` that are not aggregated.
+    fn add_keys_within(&self, node: NodeId, keys: &mut Vec<NodeId>) {
+        let found = self.graph.node(node);
+        match &found.kind {
+            NodeKind::Constant(_) | NodeKind::Aggregate { .. } => {}
+            _ if !found.has_aggregate => keys.push(node),
+            _ => self.graph.children(node).iter().for_each(|child| self.add_keys_within(*child, keys)),
+        }
+    }
+
+    /// The selected item that a number stands for: `GROUP BY 1`, `ORDER BY -1`.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for a number that no item has.
+    pub fn positional<'i>(&self, expression: &ast::Expression, items: &'i [Item]) -> Result<Option<&'i Item>> {
+        let (number, at) = match (&expression.kind, &expression.alias) {
+            (ExpressionKind::Literal(Literal::UInt64(number)), None) => (
+                number.to_string(),
+                usize::try_from(*number).ok().and_then(|number| number.checked_sub(1)),
+            ),
+            (ExpressionKind::Literal(Literal::Int64(number)), None) => (
+                number.to_string(),
+                usize::try_from(number.unsigned_abs()).ok().and_then(|back| items.len().checked_sub(back)),
+            ),
+            _ => return Ok(None),
+        };
+        match at.and_then(|at| items.get(at)) {
+            Some(item) => Ok(Some(item)),
+            None => Err(self.in_scope(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!(
+                    "Positional argument number {number} is out of bounds. Expected in range [1, {}]",
+                    items.len()
+                ),
+            ))),
+        }
+    }
+
+    /// Refuses aggregates in an expression.
+    ///
+    /// # Errors
+    /// `ILLEGAL_AGGREGATION`.
+    pub fn check_not_aggregated(&self, node: NodeId, found: &str) -> Result<()> {
+        if !self.graph.node(node).has_aggregate {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorCode::ILLEGAL_AGGREGATION,
+            format!("Aggregate function {} {found}", self.aggregate_text(node)),
+        ))
+    }
+
+    /// The first aggregate in an expression, as messages show it.
+    pub fn aggregate_text(&self, node: NodeId) -> String {
+        let aggregate = super::Stage::aggregates(&self.graph, &[node], &[]).first().copied();
+        let Some(aggregate) = aggregate else { return String::new() };
+        let name = match &self.graph.node(aggregate).kind {
+            NodeKind::Aggregate { call, .. } => call.name.to_string(),
+            _ => String::new(),
+        };
+        match self.alias_of(aggregate) {
+            Some(alias) => format!("{name} AS {alias}"),
+            None => name,
+        }
+    }
+
+    /// The error for a column that is gone because rows were grouped.
+    pub fn not_an_aggregate(&self, missing: &Missing) -> Error {
+        match self.graph.node(missing.0).kind {
+            NodeKind::Column(column) => Error::new(
+                ErrorCode::NOT_AN_AGGREGATE,
+                format!(
+                    "Column '{}' is not under aggregate function and not in GROUP BY keys. In query {}",
+                    self.source.full_name(column),
+                    self.text()
+                ),
+            ),
+            _ => Error::logical(format!("expression {:?} is not available at its step of the plan", missing.0)),
+        }
+    }
+}

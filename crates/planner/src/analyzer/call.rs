@@ -1,0 +1,236 @@
+//! Calls of functions: which function a name means, its types, its value where all arguments are constants, and the calls
+//! that are no functions at all (`arrayJoin`, `exists`, `IN`).
+
+use std::sync::Arc;
+
+use squall_functions::{
+    Argument, aggregate_exists, canonical_name, resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
+};
+use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+
+use super::graph::{AggregateNode, NodeId};
+use super::scope::Scope;
+
+/// The result of these depends on their arguments' types alone.
+const TYPE_FUNCTIONS: &[&str] = &["toTypeName"];
+
+/// Functions of constants that are not folded: the point of the first is not to be a constant, of the others what they do.
+const NOT_FOLDED: &[&str] = &["materialize", "sleep", "sleepEachRow", "throwIf"];
+
+/// Longer constants are computed while the query runs, where memory is accounted for.
+const FOLDED_BYTES_MAX: usize = 1 << 20;
+
+impl Scope<'_> {
+    /// The node of a call.
+    ///
+    /// # Errors
+    /// `UNKNOWN_FUNCTION` and whatever the function says of its arguments.
+    pub fn call(&mut self, call: &ast::Function) -> Result<NodeId> {
+        if call.over.is_some() {
+            return Err(Error::not_implemented("A window function"));
+        }
+        match call.name.as_str() {
+            "in" | "notIn" | "globalIn" | "globalNotIn" | "nullIn" | "notNullIn" | "globalNullIn"
+            | "globalNotNullIn" => return self.membership(call),
+            "exists" => return self.exists(call),
+            "arrayJoin" => return self.array_join(call),
+            "caseWithExpression" => return self.case_with_expression(call),
+            "grouping" => return Err(Error::not_implemented("Function grouping")),
+            "untuple" => return Err(Error::not_implemented("Function untuple in this place")),
+            _ => {}
+        }
+        let is_scalar = call.parameters.is_none() && scalar_exists(&call.name);
+        if is_scalar {
+            let arguments = self.arguments(&call.arguments)?;
+            return self.scalar(&call.name, arguments);
+        }
+        let name = self.aggregate_name(&call.name);
+        if aggregate_exists(&name) {
+            return self.aggregate(call, &name);
+        }
+        Err(self.in_scope(unknown_function(&call.name)))
+    }
+
+    /// The nodes of arguments; an asterisk stands for all its columns.
+    fn arguments(&mut self, arguments: &[ast::Expression]) -> Result<Vec<NodeId>> {
+        let mut nodes = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            match &argument.kind {
+                ExpressionKind::Matcher(matcher) => {
+                    nodes.extend(self.expand(matcher)?.into_iter().map(|(node, _)| node));
+                }
+                _ => nodes.push(self.resolve_argument(argument)?),
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// The node of a scalar function of nodes, folded where it is a constant.
+    ///
+    /// # Errors
+    /// Whatever the function says of its arguments.
+    pub fn scalar(&mut self, name: &str, arguments: Vec<NodeId>) -> Result<NodeId> {
+        let name = canonical_name(name).unwrap_or(name);
+        if let Some(known) = self.graph.find_function(name, &arguments) {
+            return Ok(known);
+        }
+        let described: Vec<Argument> = arguments
+            .iter()
+            .map(|argument| Argument {
+                data_type: self.graph.data_type(*argument).clone(),
+                constant: self.graph.constant_value(*argument).cloned(),
+            })
+            .collect();
+        let functions = &self.analyzer.context.functions;
+        let function = resolve_scalar(name, &described, functions).map_err(|error| self.in_scope_of_call(error))?;
+        let is_constant = described.iter().all(|argument| argument.constant.is_some());
+        if is_constant && function.is_deterministic() && !NOT_FOLDED.contains(&name) {
+            let columns = described
+                .iter()
+                .map(|argument| Column::constant(argument.data_type.clone(), argument.constant.as_ref().unwrap_or(&Value::Null), 1))
+                .collect::<Result<Vec<_>>>()?;
+            let result = function.execute(&columns, 1).map_err(|error| self.in_scope_of_call(error))?;
+            if result.value_bytes() <= FOLDED_BYTES_MAX && result.rows() == 1 {
+                return Ok(self.graph.constant(result.value(0), function.return_type().clone()));
+            }
+        }
+        if TYPE_FUNCTIONS.contains(&name)
+            && let [argument] = &described[..]
+        {
+            let text = Value::string(argument.data_type.to_string());
+            return Ok(self.graph.constant(text, function.return_type().clone()));
+        }
+        self.graph.add_function(name.into(), function, arguments)
+    }
+
+    /// The name of an aggregate that may be written as `countDistinct`.
+    pub fn aggregate_name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
+        const COUNT_DISTINCT: &str = "countDistinct";
+        match name.get(..COUNT_DISTINCT.len()) {
+            Some(start) if start.eq_ignore_ascii_case(COUNT_DISTINCT) => {
+                let rest = &name[COUNT_DISTINCT.len()..];
+                format!("{}{rest}", self.analyzer.context.settings.count_distinct_implementation).into()
+            }
+            _ => name.into(),
+        }
+    }
+
+    fn aggregate(&mut self, call: &ast::Function, name: &str) -> Result<NodeId> {
+        if call.nulls.is_some() {
+            return Err(Error::not_implemented("RESPECT NULLS and IGNORE NULLS"));
+        }
+        let mut parameters = Vec::new();
+        for parameter in call.parameters.iter().flatten() {
+            let node = self.resolve_argument(parameter)?;
+            let Some(value) = self.graph.constant_value(node) else {
+                return Err(self.in_scope(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!(
+                        "Parameter for function '{}' expected to have constant value. Actual: {}",
+                        call.name,
+                        super::text::expression(parameter)
+                    ),
+                )));
+            };
+            parameters.push(value.clone());
+        }
+        // `count(*)` counts rows, whatever their columns.
+        let counts_rows = name.eq_ignore_ascii_case("count")
+            && matches!(&call.arguments[..], [argument] if is_plain_asterisk(argument));
+        let arguments = if counts_rows { Vec::new() } else { self.arguments(&call.arguments)? };
+        let mut shown = String::new();
+        self.append_call_name(call, &mut shown)?;
+        self.aggregate_of(name, &parameters, arguments, shown)
+    }
+
+    /// The node of an aggregate of nodes.
+    ///
+    /// # Errors
+    /// `ILLEGAL_AGGREGATION` for an aggregate of aggregates, and whatever the function says of its arguments.
+    pub fn aggregate_of(
+        &mut self,
+        name: &str,
+        parameters: &[Value],
+        arguments: Vec<NodeId>,
+        shown: String,
+    ) -> Result<NodeId> {
+        if let Some(nested) = arguments.iter().find(|argument| self.graph.node(**argument).has_aggregate) {
+            let text = self.aggregate_text(*nested);
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_AGGREGATION,
+                format!("Aggregate function {text} is found inside another aggregate function in query"),
+            ));
+        }
+        let types: Vec<DataType> = arguments.iter().map(|argument| self.graph.data_type(*argument).clone()).collect();
+        let function = resolve_aggregate(name, parameters, &types)?;
+        let mut identity = canonical_name(name).unwrap_or(name).to_owned();
+        for parameter in parameters {
+            identity.push(',');
+            super::append_constant(&mut identity, parameter);
+        }
+        let node = AggregateNode { name: Arc::from(shown), identity, function };
+        self.graph.aggregate(node, arguments)
+    }
+
+    /// `CASE x WHEN a THEN b … ELSE c END`, which ClickHouse writes as one call.
+    fn case_with_expression(&mut self, call: &ast::Function) -> Result<NodeId> {
+        if scalar_exists("caseWithExpression") {
+            let arguments = self.arguments(&call.arguments)?;
+            return self.scalar("caseWithExpression", arguments);
+        }
+        let arguments = self.arguments(&call.arguments)?;
+        let [value, branches @ .., otherwise] = &arguments[..] else {
+            return Err(Error::new(
+                ErrorCode::TOO_FEW_ARGUMENTS_FOR_FUNCTION,
+                "Function caseWithExpression needs at least two arguments",
+            ));
+        };
+        let mut conditional = Vec::with_capacity(arguments.len());
+        for branch in branches.chunks(2) {
+            let [when, then] = branch else {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    "Function caseWithExpression needs an even number of arguments",
+                ));
+            };
+            conditional.push(self.scalar("equals", vec![*value, *when])?);
+            conditional.push(*then);
+        }
+        if conditional.is_empty() {
+            return Ok(*otherwise);
+        }
+        conditional.push(*otherwise);
+        self.scalar("multiIf", conditional)
+    }
+
+    fn array_join(&mut self, call: &ast::Function) -> Result<NodeId> {
+        let arguments = self.arguments(&call.arguments)?;
+        let [array] = arguments[..] else {
+            return Err(self.in_scope_of_call(Error::new(
+                ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                format!(
+                    "Number of arguments for function arrayJoin doesn't match: passed {}, should be 1",
+                    arguments.len()
+                ),
+            )));
+        };
+        match self.graph.data_type(array).clone() {
+            DataType::Array(item) => self.graph.array_join(array, (*item).clone()),
+            DataType::Map(..) => Err(Error::not_implemented("arrayJoin of a Map")),
+            _ => Err(self.in_scope_of_call(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                "Argument for function arrayJoin must be Array or Map",
+            ))),
+        }
+    }
+}
+
+/// Whether an expression is `*` without anything.
+pub(crate) fn is_plain_asterisk(expression: &ast::Expression) -> bool {
+    matches!(
+        &expression.kind,
+        ExpressionKind::Matcher(matcher)
+            if matcher.columns == MatchedColumns::All && matcher.qualifier.is_empty() && matcher.transformers.is_empty()
+    )
+}

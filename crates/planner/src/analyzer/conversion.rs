@@ -1,0 +1,52 @@
+//! Conversions that the analyzer inserts: to the supertype of a UNION's branches, of an array literal's items, of a set's
+//! values.
+
+use squall_functions::{Argument, FunctionContext, resolve_scalar};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use crate::expression::Expression;
+
+/// The least type that holds every value of all `types`.
+///
+/// # Errors
+/// `NO_COMMON_TYPE`.
+pub(crate) fn supertype(types: &[DataType]) -> Result<DataType> {
+    crate::pending::least_supertype(types)
+}
+
+/// A value of type `from` as the same value of type `to`.
+///
+/// # Errors
+/// `TYPE_MISMATCH` and the like where there is none.
+pub(crate) fn convert(value: &Value, from: &DataType, to: &DataType) -> Result<Value> {
+    crate::pending::convert_value(value, from, to)
+}
+
+/// `CAST(input, 'to')`; the input itself where it has the type already.
+///
+/// # Errors
+/// Where there is no such conversion.
+pub(crate) fn cast(input: Expression, to: &DataType, context: &FunctionContext) -> Result<Expression> {
+    if input.data_type() == to {
+        return Ok(input);
+    }
+    if let Expression::Constant { value, data_type } = &input
+        && let Ok(value) = convert(value, data_type, to)
+    {
+        return Ok(Expression::Constant { value, data_type: to.clone() });
+    }
+    let name = Value::string(to.to_string());
+    let arguments = [
+        Argument::of(input.data_type().clone()),
+        Argument { data_type: DataType::String, constant: Some(name.clone()) },
+    ];
+    let function = resolve_scalar("CAST", &arguments, context)?;
+    if function.return_type() != to {
+        return Err(Error::new(
+            ErrorCode::CANNOT_CONVERT_TYPE,
+            format!("Cannot convert {} to {to}", input.data_type()),
+        ));
+    }
+    let type_name = Expression::Constant { value: name, data_type: DataType::String };
+    Ok(Expression::Function { name: "CAST".into(), function, arguments: vec![input, type_name] })
+}

@@ -1,0 +1,302 @@
+//! Expressions: literals, names, parameters and what they stand for. Calls are in `call`.
+
+use squall_sql::ast::{self, ExpressionKind};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use super::graph::NodeId;
+use super::hints::maybe_you_meant;
+use super::scope::Scope;
+use super::{conversion, literal};
+use crate::catalog::DefaultKind;
+
+impl<'q> Scope<'q> {
+    /// The node of an expression.
+    ///
+    /// # Errors
+    /// Everything that can be wrong with an expression.
+    pub fn resolve(&mut self, expression: &ast::Expression) -> Result<NodeId> {
+        match &expression.alias {
+            Some(alias) => self.aliased(alias, expression),
+            None => self.resolve_kind(expression),
+        }
+    }
+
+    /// The node of an expression that is an argument.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve).
+    pub fn resolve_argument(&mut self, expression: &ast::Expression) -> Result<NodeId> {
+        match &expression.kind {
+            ExpressionKind::Identifier(parts) if expression.alias.is_none() => {
+                self.analyzer.count_element()?;
+                match self.identifier(parts)? {
+                    Some(node) => Ok(node),
+                    None => Err(self.unknown_identifier(parts, "expression or function")),
+                }
+            }
+            _ => self.resolve(expression),
+        }
+    }
+
+    /// The node of an expression, whatever its alias.
+    ///
+    /// # Errors
+    /// As [`resolve`](Self::resolve).
+    pub fn resolve_kind(&mut self, expression: &ast::Expression) -> Result<NodeId> {
+        self.analyzer.count_element()?;
+        match &expression.kind {
+            ExpressionKind::Literal(value) => {
+                let (value, data_type) = literal::typed_literal(value)?;
+                Ok(self.graph.constant(value, data_type))
+            }
+            ExpressionKind::Identifier(parts) => match self.identifier(parts)? {
+                Some(node) => Ok(node),
+                None => Err(self.unknown_identifier(parts, "expression")),
+            },
+            ExpressionKind::Function(function) => self.call(function),
+            ExpressionKind::Subquery(query) => self.scalar_subquery(query),
+            ExpressionKind::Parameter(parameter) => self.parameter(parameter),
+            ExpressionKind::Matcher(matcher) => {
+                let mut columns = self.expand(matcher)?.into_iter();
+                match (columns.next(), columns.next()) {
+                    (Some((node, _)), None) => Ok(node),
+                    _ => Err(Error::not_implemented(
+                        "An asterisk or COLUMNS that stands for several columns in this place",
+                    )),
+                }
+            }
+            ExpressionKind::Lambda(_) => Err(Error::not_implemented("A lambda")),
+        }
+    }
+
+    /// What a name stands for: an argument of a lambda, an alias, a column, a constant of the query around.
+    ///
+    /// # Errors
+    /// Those of an alias' expression.
+    pub fn identifier(&mut self, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
+        let analyzer = self.analyzer;
+        let Some(first) = parts.first() else { return Ok(None) };
+        let name = analyzer.identifier(first)?;
+        if let Some(local) = self.locals.iter().rev().find(|local| &*local.name == name) {
+            let node = local.node;
+            return self.subcolumns(node, &parts[1..]);
+        }
+        let prefers_column = analyzer.context.settings.prefer_column_name_to_alias;
+        if prefers_column && let Some(node) = self.source_column(parts)? {
+            return Ok(Some(node));
+        }
+        if let Some(node) = self.alias(name)?
+            && let Some(node) = self.subcolumns(node, &parts[1..])?
+        {
+            return Ok(Some(node));
+        }
+        if !prefers_column && let Some(node) = self.source_column(parts)? {
+            return Ok(Some(node));
+        }
+        if parts.len() == 1
+            && let Some(outer) = self.outer
+            && let Some((value, data_type)) = outer.constant(name)?
+        {
+            return Ok(Some(self.graph.constant(value, data_type)));
+        }
+        Ok(None)
+    }
+
+    /// The column of the source that a name means, with or without the table's name before it.
+    fn source_column(&mut self, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
+        Ok(self.qualified_column(parts)?.map(|(node, _)| node))
+    }
+
+    /// The column of the source that a name means, and how many parts of the name are the table's.
+    ///
+    /// # Errors
+    /// Those of an ALIAS column's expression.
+    pub fn qualified_column(&mut self, parts: &[ast::Identifier]) -> Result<Option<(NodeId, usize)>> {
+        if let Some(node) = self.table_column(parts)? {
+            return Ok(Some((node, 0)));
+        }
+        for qualifiers in 1..parts.len().min(3) {
+            if self.is_qualified(parts, qualifiers)?
+                && let Some(node) = self.table_column(&parts[qualifiers..])?
+            {
+                return Ok(Some((node, qualifiers)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the first `count` parts of a name are the table's name or alias.
+    pub fn is_qualified(&self, parts: &[ast::Identifier], count: usize) -> Result<bool> {
+        let analyzer = self.analyzer;
+        let is = |part: &ast::Identifier, name: &Option<std::sync::Arc<str>>| -> Result<bool> {
+            Ok(name.as_deref() == Some(analyzer.identifier(part)?))
+        };
+        match &parts[..count] {
+            [table] => Ok(is(table, &self.source.alias)? || is(table, &self.source.table)?),
+            [database, table] => Ok(self.source.alias.is_none()
+                && is(database, &self.source.database)?
+                && is(table, &self.source.table)?),
+            _ => Ok(false),
+        }
+    }
+
+    /// A column by its name, which may have dots, and what is within it.
+    fn table_column(&mut self, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
+        let analyzer = self.analyzer;
+        if let [name] = parts {
+            let Some(column) = self.source.position(analyzer.identifier(name)?) else { return Ok(None) };
+            return self.column(column).map(Some);
+        }
+        // Columns of nested structures have dots in their names: the longest that is a column wins.
+        for length in (1..=parts.len()).rev() {
+            let names = parts[..length].iter().map(|part| analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
+            if let Some(column) = self.source.position(&names.join(".")) {
+                let node = self.column(column)?;
+                return self.subcolumns(node, &parts[length..]);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The node of a column of the source; the expression of an ALIAS column.
+    ///
+    /// # Errors
+    /// Those of the ALIAS column's expression.
+    pub fn column(&mut self, column: usize) -> Result<NodeId> {
+        match self.source.default_kind(column) {
+            None | Some(DefaultKind::Default | DefaultKind::Materialized) => {
+                Ok(self.graph.column(column, self.source.data_type(column)))
+            }
+            Some(DefaultKind::Alias) => self.alias_column(column),
+            Some(DefaultKind::Ephemeral) => Err(Error::new(
+                ErrorCode::NO_SUCH_COLUMN_IN_TABLE,
+                format!("Column {} is EPHEMERAL and cannot be read", self.source.full_name(column)),
+            )),
+        }
+    }
+
+    fn alias_column(&mut self, column: usize) -> Result<NodeId> {
+        let Some(text) = self.source.alias_expression(column).cloned() else {
+            return Err(Error::logical("an ALIAS column without an expression"));
+        };
+        let data_type = self.source.data_type(column).clone();
+        let expression = super::text::parse_expression(&text)?;
+        // ALIAS columns may refer to each other; a circle of them ends at the limit of depth.
+        let analyzer = self.analyzer;
+        let node = analyzer.nested(|| self.resolve(&expression));
+        self.parsed.push(expression);
+        let node = node?;
+        if *self.graph.data_type(node) == data_type {
+            return Ok(node);
+        }
+        let name = self.graph.constant(Value::string(data_type.to_string()), DataType::String);
+        self.scalar("CAST", vec![node, name])
+    }
+
+    /// What a path of names means within a value: elements of tuples, sizes of arrays, null maps, keys and values of maps.
+    /// `None` where it means nothing.
+    fn subcolumns(&mut self, node: NodeId, path: &[ast::Identifier]) -> Result<Option<NodeId>> {
+        let mut node = node;
+        for part in path {
+            let part = self.analyzer.identifier(part)?;
+            let Some(next) = self.subcolumn(node, part)? else { return Ok(None) };
+            node = next;
+        }
+        Ok(Some(node))
+    }
+
+    fn subcolumn(&mut self, node: NodeId, name: &str) -> Result<Option<NodeId>> {
+        fn tuple_has(data_type: &DataType, name: &str) -> bool {
+            match data_type {
+                DataType::Tuple(elements) => {
+                    elements.iter().any(|element| element.name.as_deref() == Some(name))
+                        || name.parse::<usize>().is_ok_and(|number| (1..=elements.len()).contains(&number))
+                }
+                DataType::Array(item) => tuple_has(item, name),
+                _ => false,
+            }
+        }
+        let data_type = self.graph.data_type(node);
+        let function = match (data_type, name) {
+            (data_type, name) if tuple_has(data_type, name) => {
+                let element = self.graph.constant(Value::string(name), DataType::String);
+                return self.scalar("tupleElement", vec![node, element]).map(Some);
+            }
+            (DataType::Array(_), "size0") => "length",
+            (DataType::Nullable(_), "null") => "isNull",
+            (DataType::Map(..), "keys") => "mapKeys",
+            (DataType::Map(..), "values") => "mapValues",
+            _ => return Ok(None),
+        };
+        self.scalar(function, vec![node]).map(Some)
+    }
+
+    fn parameter(&mut self, parameter: &ast::QueryParameter) -> Result<NodeId> {
+        let (value, data_type) = self.parameter_value(parameter)?;
+        Ok(self.graph.constant(value, data_type))
+    }
+
+    /// The value of a query parameter, read as its type.
+    ///
+    /// # Errors
+    /// `UNKNOWN_QUERY_PARAMETER`, `BAD_QUERY_PARAMETER`, `UNKNOWN_TYPE`.
+    pub fn parameter_value(&self, parameter: &ast::QueryParameter) -> Result<(Value, DataType)> {
+        let text = self.analyzer.parameter(&parameter.name)?;
+        let data_type = DataType::parse(&parameter.data_type)?;
+        if data_type == DataType::String {
+            return Ok((Value::string(text), data_type));
+        }
+        if data_type.is_nullable() && text == "\\N" {
+            return Ok((Value::Null, data_type));
+        }
+        match conversion::convert(&Value::string(text), &DataType::String, &data_type) {
+            Ok(value) => Ok((value, data_type)),
+            Err(error) => Err(Error::new(
+                ErrorCode::BAD_QUERY_PARAMETER,
+                format!(
+                    "Value {text} cannot be parsed as {data_type} for query parameter '{}': {}",
+                    parameter.name, error.message
+                ),
+            )),
+        }
+    }
+
+    /// `UNKNOWN_IDENTIFIER` in ClickHouse's words.
+    pub fn unknown_identifier(&self, parts: &[ast::Identifier], what: &str) -> Error {
+        let text = |part: &ast::Identifier| self.analyzer.identifier(part).unwrap_or_default().to_owned();
+        let name = parts.iter().map(text).collect::<Vec<_>>().join(".");
+        let columns = || (0..self.source.len()).map(|column| self.source.name(column));
+        let is_of_table = |count: usize| parts.len() > count && self.is_qualified(parts, count).unwrap_or(false);
+        let mut message = if is_of_table(1) || is_of_table(2) {
+            let qualifiers = if is_of_table(1) { 1 } else { 2 };
+            let prefix = parts[..qualifiers].iter().map(text).collect::<Vec<_>>().join(".");
+            let known: Vec<String> = columns().map(|column| format!("{prefix}.{column}")).collect();
+            let table = match (&self.source.database, &self.source.table) {
+                (Some(database), Some(table)) => format!("table with name {database}.{table}"),
+                _ => format!("subquery with name {prefix}"),
+            };
+            let hint = maybe_you_meant(&name, known.iter().map(String::as_str));
+            format!("Identifier '{name}' cannot be resolved from {table}{hint}")
+        } else if parts.len() > 1 {
+            let mut known: Vec<String> = Vec::new();
+            let tables = [&self.source.alias, &self.source.table].into_iter().flatten();
+            for table in tables {
+                known.extend(columns().map(|column| format!("{table}.{column}")));
+            }
+            known.extend((0..self.source.len()).map(|column| self.source.full_name(column)));
+            let hint = maybe_you_meant(&name, known.iter().map(String::as_str));
+            format!("Unknown {what} identifier `{name}`{hint}")
+        } else {
+            let hint = maybe_you_meant(&name, columns().chain(self.alias_names()));
+            format!("Unknown {what} identifier `{name}`{hint}")
+        };
+        let scope = self.text();
+        if !scope.is_empty() {
+            message += &format!(". In scope {scope}");
+            if self.source.is_one() {
+                message += ": Note: the query does not have the FROM clause. Did you forget to add it?";
+            }
+        }
+        Error::new(ErrorCode::UNKNOWN_IDENTIFIER, message)
+    }
+}

@@ -1,0 +1,320 @@
+//! FROM: tables, views, common table expressions, table functions, subqueries, ARRAY JOIN.
+
+use std::sync::Arc;
+
+use squall_sql::ast::{self, FromStep, TableSource};
+use squall_types::{Block, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value};
+
+use super::conversion;
+use super::graph::{Graph, NodeId};
+use super::scope::{Local, Scope};
+use super::source::{ArrayJoin, JoinedColumn, Source};
+use super::stage::project;
+use crate::expression::Expression;
+use crate::plan::Plan;
+
+impl Scope<'_> {
+    /// Sets the scope's source from a FROM clause.
+    ///
+    /// # Errors
+    /// Where a table is unknown, or a subquery's own.
+    pub fn add_from(&mut self, from: &ast::From) -> Result<()> {
+        if let Some(table) = &from.table {
+            self.source = self.table_expression(table)?;
+        }
+        for step in &from.steps {
+            match step {
+                FromStep::Join(_) => return Err(Error::not_implemented("JOIN")),
+                FromStep::ArrayJoin(array_join) => self.add_array_join(array_join)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn table_expression(&mut self, table: &ast::TableExpression) -> Result<Source> {
+        if let TableSource::Subquery(query) = &table.source
+            && (table.with_final || table.sample.is_some())
+        {
+            let modifier = if table.with_final { "FINAL" } else { "SAMPLE" };
+            return Err(Error::new(
+                ErrorCode::UNSUPPORTED_METHOD,
+                format!(
+                    "Table expression modifiers {modifier} are not supported for subquery {}",
+                    super::text::query((**query).clone())
+                ),
+            ));
+        }
+        let mut source = match &table.source {
+            TableSource::Table(name) => self.table(name)?,
+            TableSource::Function(function) => self.table_function(function)?,
+            TableSource::Subquery(query) => {
+                self.analyzer.next_subquery();
+                Source::plan(self.plan_subquery(query)?)
+            }
+        };
+        if table.with_final {
+            let engine = source.as_table().map_or("View", |table| table.engine()).to_owned();
+            return Err(Error::new(ErrorCode::ILLEGAL_FINAL, format!("Storage {engine} doesn't support FINAL")));
+        }
+        if table.sample.is_some() {
+            let name = match (&source.database, &source.table) {
+                (Some(database), Some(table)) => format!("{database}.{table}"),
+                _ => String::new(),
+            };
+            return Err(Error::new(
+                ErrorCode::SAMPLING_NOT_SUPPORTED,
+                format!("Storage {name} doesn't support sampling"),
+            ));
+        }
+        if !table.column_aliases.is_empty() {
+            let names = table.column_aliases.iter().map(|name| self.analyzer.identifier(name));
+            let names = names.collect::<Result<Vec<_>>>()?;
+            let (database, name) = (source.database.take(), source.table.take());
+            source = Source::plan(rename_columns(whole(source), &names)?).named(database.as_deref(), name.as_deref());
+        }
+        if let Some(alias) = &table.alias {
+            source.alias = Some(self.analyzer.identifier(alias)?.into());
+        }
+        Ok(source)
+    }
+
+    fn table(&self, name: &ast::TableName) -> Result<Source> {
+        let database = name.database.as_ref().map(|database| self.analyzer.identifier(database)).transpose()?;
+        let table = self.analyzer.identifier(&name.table)?;
+        if database.is_none()
+            && let Some(plan) = self.analyzer.nested(|| self.visible_common_table(table))?
+        {
+            return Ok(Source::plan(plan).named(None, Some(table)));
+        }
+        let catalog = self.analyzer.context.catalog;
+        if let Some(view) = catalog.view(database, table) {
+            // A view sees nothing of the query that uses it.
+            let plan = self.analyzer.nested(|| self.analyzer.plan_body(&view.body, None))?;
+            let database = database.unwrap_or(&self.analyzer.context.functions.current_database);
+            return Ok(Source::plan(plan).named(Some(database), Some(table)));
+        }
+        match catalog.table(database, table) {
+            Ok(table) => Ok(Source::table(table)),
+            Err(error) if error.code == ErrorCode::UNKNOWN_TABLE => {
+                let written = database.map_or_else(|| table.to_owned(), |database| format!("{database}.{table}"));
+                let hint = error.message.find("Maybe you meant").map_or("", |at| &error.message[at..]);
+                let hint = hint.trim_end_matches('.');
+                let hint = if hint.is_empty() { String::new() } else { format!(". {hint}") };
+                let message = format!("Unknown table expression identifier '{written}'{hint}");
+                // ClickHouse's hint ends in a question mark instead of a full stop.
+                let separator = if message.ends_with('?') { " In scope " } else { ". In scope " };
+                Err(Error::new(ErrorCode::UNKNOWN_TABLE, format!("{message}{separator}{}", self.text())))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn visible_common_table(&self, name: &str) -> Result<Option<Plan>> {
+        use super::scope::Outer;
+        self.common_table(name)
+    }
+
+    /// The rows of a table that is named where an expression could stand: `x IN table`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_IDENTIFIER` where there is none.
+    pub fn table_by_name(&self, parts: &[ast::Identifier]) -> Result<Plan> {
+        let (database, table) = match parts {
+            [table] => (None, table),
+            [database, table] => (Some(database.clone()), table),
+            _ => return Err(self.unknown_identifier(parts, "expression or function")),
+        };
+        let name = ast::TableName { database, table: table.clone(), uuid: None, span: table.span };
+        match self.table(&name) {
+            Ok(source) => Ok(whole(source)),
+            Err(error) if matches!(error.code, ErrorCode::UNKNOWN_TABLE | ErrorCode::UNKNOWN_DATABASE) => {
+                Err(self.unknown_identifier(parts, "expression or function"))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn table_function(&mut self, function: &ast::Function) -> Result<Source> {
+        match function.name.to_ascii_lowercase().as_str() {
+            "values" | "sqlstandardvalues" => return self.values(&function.arguments),
+            "view" => {
+                if let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &function.arguments[..] {
+                    return Ok(Source::plan(self.plan_subquery(query)?));
+                }
+            }
+            _ => {}
+        }
+        let mut arguments = Vec::with_capacity(function.arguments.len());
+        for argument in &function.arguments {
+            arguments.push(self.constant_argument(argument)?.0);
+        }
+        let table = self.analyzer.context.catalog.table_function(&function.name, &arguments)?;
+        Ok(Source::table(table).named(None, None))
+    }
+
+    /// The value and type of an argument that must be a constant.
+    fn constant_argument(&mut self, argument: &ast::Expression) -> Result<(Value, DataType)> {
+        // Arguments of table functions see no columns; a bare word is a name, of a table or a format.
+        if let ast::ExpressionKind::Identifier(parts) = &argument.kind
+            && self.identifier(parts)?.is_none()
+        {
+            let names = parts.iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
+            return Ok((Value::string(names.join(".")), DataType::String));
+        }
+        let node = self.resolve(argument)?;
+        match self.graph.constant_value(node) {
+            Some(value) => Ok((value.clone(), self.graph.data_type(node).clone())),
+            None => Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Argument {} of a table function is not a constant", super::text::expression(argument)),
+            )),
+        }
+    }
+
+    /// `values('a UInt8, b String', (1, 'x'), …)`, or without the first argument.
+    fn values(&mut self, arguments: &[ast::Expression]) -> Result<Source> {
+        let mut rows = arguments.iter().map(|row| self.constant_argument(row)).collect::<Result<Vec<_>>>()?;
+        let structure = match rows.first() {
+            Some((Value::String(text), DataType::String)) if rows.len() > 1 => {
+                DataType::parse(&format!("Tuple({})", String::from_utf8_lossy(text)))
+                    .ok()
+                    .filter(|structure| matches!(structure, DataType::Tuple(elements) if elements.iter().all(|element| element.name.is_some())))
+            }
+            _ => None,
+        };
+        if structure.is_some() {
+            rows.remove(0);
+        }
+        let rows: Vec<(Vec<Value>, Vec<DataType>)> = rows
+            .into_iter()
+            .map(|row| match row {
+                (Value::Tuple(values), DataType::Tuple(elements)) => {
+                    (values.to_vec(), elements.iter().map(|element| element.data_type.clone()).collect())
+                }
+                (value, data_type) => (vec![value], vec![data_type]),
+            })
+            .collect();
+        let fields: Vec<(Arc<str>, DataType)> = match structure {
+            Some(DataType::Tuple(elements)) => elements
+                .iter()
+                .map(|element| (element.name.clone().unwrap_or_default(), element.data_type.clone()))
+                .collect(),
+            _ => {
+                let width = rows.first().map_or(0, |(values, _)| values.len());
+                if width == 0 {
+                    return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Table function values requires one or more rows"));
+                }
+                (0..width)
+                    .map(|at| {
+                        let types: Vec<DataType> = rows.iter().filter_map(|(_, types)| types.get(at).cloned()).collect();
+                        Ok((format!("c{}", at + 1).into(), conversion::supertype(&types)?))
+                    })
+                    .collect::<Result<_>>()?
+            }
+        };
+        let mut builders: Vec<ColumnBuilder> =
+            fields.iter().map(|(_, data_type)| ColumnBuilder::new(data_type.clone())).collect();
+        for (values, types) in &rows {
+            if values.len() != fields.len() {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!(
+                        "Values table function requires all rows amount of elements to be the same: expected {}, got {}",
+                        fields.len(),
+                        values.len()
+                    ),
+                ));
+            }
+            for (((value, from), (_, to)), builder) in values.iter().zip(types).zip(&fields).zip(&mut builders) {
+                builder.append(&conversion::convert(value, from, to)?)?;
+            }
+        }
+        let columns = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
+        let schema = Arc::new(Schema { fields });
+        let block = Block::new(schema.clone(), columns, rows.len());
+        Ok(Source::plan(Plan::Values { schema, blocks: vec![block] }))
+    }
+
+    fn add_array_join(&mut self, array_join: &ast::ArrayJoin) -> Result<()> {
+        // The arrays are those of before the join, whatever names it gives to their items.
+        let mut arrays = Vec::with_capacity(array_join.expressions.len());
+        let mut joined = Vec::with_capacity(array_join.expressions.len());
+        for expression in &array_join.expressions {
+            let node = self.resolve_kind(expression)?;
+            let name = self.name(expression)?;
+            let item = match self.graph.data_type(node) {
+                DataType::Array(item) => (**item).clone(),
+                DataType::Map(..) => return Err(Error::not_implemented("ARRAY JOIN of a Map")),
+                other => {
+                    return Err(self.in_scope(Error::new(
+                        ErrorCode::TYPE_MISMATCH,
+                        format!("ARRAY JOIN requires expression {name} with Array or Map type. Actual: {other}"),
+                    )));
+                }
+            };
+            let replaces = match (&expression.alias, &expression.kind) {
+                (None, ast::ExpressionKind::Identifier(parts)) => {
+                    parts.last().and_then(|part| self.source.position(&part.value))
+                }
+                _ => None,
+            };
+            let name = match (&expression.alias, &expression.kind) {
+                (None, ast::ExpressionKind::Identifier(parts)) => {
+                    parts.last().map_or_else(|| name.as_str().into(), |part| part.value.as_str().into())
+                }
+                _ => name.into(),
+            };
+            // Later arrays of the same ARRAY JOIN may use the items' names of the earlier only after the join.
+            arrays.push(node);
+            joined.push(JoinedColumn { name, data_type: item, replaces });
+        }
+        let first_column = self.source.len();
+        self.source.joined.extend(joined);
+        self.source.array_joins.push(ArrayJoin { arrays, first_column, is_left: array_join.left });
+        Ok(())
+    }
+
+    /// Makes every column of the source a name for itself, for expressions that are resolved without a SELECT.
+    pub fn bind_columns(&mut self, schema: &Schema) {
+        for (position, (name, data_type)) in schema.fields.iter().enumerate() {
+            let node = self.graph.column(position, data_type);
+            self.locals.push(Local { name: name.clone(), node, shown: name.to_string() });
+        }
+    }
+}
+
+/// All rows and columns of a source.
+fn whole(mut source: Source) -> Plan {
+    let columns: Vec<usize> = source.asterisk().collect();
+    let mut graph = Graph::new(0, 0);
+    let nodes: Vec<NodeId> =
+        columns.iter().map(|column| graph.column(*column, source.data_type(*column))).collect();
+    let names: Vec<Arc<str>> = columns.iter().map(|column| source.name(*column).into()).collect();
+    let stage = source.take_stage(&graph);
+    let expressions = nodes.iter().filter_map(|node| stage.lower(*node).ok()).collect();
+    project(stage.into_plan(), expressions, names.into_iter())
+}
+
+/// A plan whose columns have other names. No names at all leave it as it is.
+///
+/// # Errors
+/// `BAD_ARGUMENTS` where the number of names is not that of the columns.
+pub(crate) fn rename_columns(plan: Plan, names: &[&str]) -> Result<Plan> {
+    if names.is_empty() {
+        return Ok(plan);
+    }
+    let schema = plan.schema();
+    if schema.len() != names.len() {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("Expected {} column names, as many as columns, got {}", schema.len(), names.len()),
+        ));
+    }
+    let expressions = schema
+        .types()
+        .enumerate()
+        .map(|(position, data_type)| Expression::Column { position, data_type: data_type.clone() })
+        .collect();
+    let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
+    Ok(project(plan, expressions, names.into_iter()))
+}

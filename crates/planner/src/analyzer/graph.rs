@@ -1,0 +1,318 @@
+//! The expressions of one SELECT as a graph in which equal expressions are one node. Aliases that are used a thousand times
+//! cost one node; equality of expressions (a selected expression and a group key) is equality of numbers. The graph knows no
+//! names and no steps of a plan.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use squall_functions::{AggregateFunction, BoundFunction};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+/// A node of a [`Graph`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub(crate) struct NodeId(u32);
+
+/// What a node computes.
+#[derive(Debug)]
+pub(crate) enum NodeKind {
+    /// A column of the SELECT's source, by the source's own numbering.
+    Column(usize),
+    /// One value for every row.
+    Constant(Value),
+    /// A function of nodes.
+    Function { name: Arc<str>, function: Arc<dyn BoundFunction>, arguments: Vec<NodeId> },
+    /// An aggregate over the rows of a group.
+    Aggregate { call: Arc<AggregateNode>, arguments: Vec<NodeId> },
+    /// `arrayJoin(array)`: one row per item.
+    ArrayJoin(NodeId),
+}
+
+/// The part of an aggregate that is not its arguments.
+#[derive(Debug)]
+pub(crate) struct AggregateNode {
+    /// The name as the query's result shows it.
+    pub name: Arc<str>,
+    /// The function's name and parameters, which with the arguments make it this aggregate and no other.
+    pub identity: String,
+    /// The function with its types settled.
+    pub function: Arc<dyn AggregateFunction>,
+}
+
+/// A node with what is known of it.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// What it computes.
+    pub kind: NodeKind,
+    /// The type of its values.
+    pub data_type: DataType,
+    /// Whether an aggregate is in it.
+    pub has_aggregate: bool,
+    /// Whether an `arrayJoin` is in it.
+    pub has_array_join: bool,
+    /// Whether equal input makes equal results.
+    pub is_deterministic: bool,
+    /// The number of nodes when written out as a tree.
+    size: u64,
+    /// The height of the tree.
+    depth: u32,
+}
+
+/// The expressions of one SELECT.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    nodes: Vec<Node>,
+    known: HashTable<NodeId>,
+    hasher: DefaultHashBuilder,
+    size_max: u64,
+    depth_max: u32,
+}
+
+impl Graph {
+    /// A graph whose expressions, written out, have at most `size_max` nodes and are at most `depth_max` deep.
+    pub fn new(size_max: u64, depth_max: u64) -> Self {
+        Self {
+            nodes: Vec::new(),
+            known: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            size_max: if size_max == 0 { u64::MAX } else { size_max },
+            depth_max: u32::try_from(depth_max).ok().filter(|depth| *depth > 0).unwrap_or(DEPTH_MAX).min(DEPTH_MAX),
+        }
+    }
+
+    /// A node by its number.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// The type of a node's values.
+    pub fn data_type(&self, id: NodeId) -> &DataType {
+        &self.node(id).data_type
+    }
+
+    /// The value of a constant node.
+    pub fn constant_value(&self, id: NodeId) -> Option<&Value> {
+        match &self.node(id).kind {
+            NodeKind::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The columns of the source that some expression reads, in order of their numbers.
+    pub fn columns(&self) -> Vec<(usize, NodeId)> {
+        let mut columns: Vec<(usize, NodeId)> = self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(at, node)| match node.kind {
+                NodeKind::Column(column) => Some((column, NodeId(at as u32))),
+                _ => None,
+            })
+            .collect();
+        columns.sort_unstable();
+        columns
+    }
+
+    /// The node of a column.
+    pub fn column(&mut self, column: usize, data_type: &DataType) -> NodeId {
+        let hash = self.hash(&(0u8, column));
+        let nodes = &self.nodes;
+        let found = self.known.find(hash, |id| matches!(&nodes[id.0 as usize].kind, NodeKind::Column(known) if *known == column));
+        match found {
+            Some(id) => *id,
+            None => self.add(hash, Node::leaf(NodeKind::Column(column), data_type.clone())),
+        }
+    }
+
+    /// The node of a constant.
+    pub fn constant(&mut self, value: Value, data_type: DataType) -> NodeId {
+        let mut hasher = self.hasher.build_hasher();
+        1u8.hash(&mut hasher);
+        hash_value(&value, &mut hasher);
+        let hash = hasher.finish();
+        let nodes = &self.nodes;
+        let found = self.known.find(hash, |id| {
+            let node = &nodes[id.0 as usize];
+            matches!(&node.kind, NodeKind::Constant(known) if same_value(known, &value)) && node.data_type == data_type
+        });
+        match found {
+            Some(id) => *id,
+            None => self.add(hash, Node::leaf(NodeKind::Constant(value), data_type)),
+        }
+    }
+
+    /// The node of a function's call, if there is one already.
+    pub fn find_function(&self, name: &str, arguments: &[NodeId]) -> Option<NodeId> {
+        let hash = self.hash(&(2u8, name, arguments));
+        let same = |id: &NodeId| match &self.node(*id).kind {
+            NodeKind::Function { name: known, arguments: known_arguments, .. } => {
+                &**known == name && known_arguments == arguments
+            }
+            _ => false,
+        };
+        self.known.find(hash, same).copied()
+    }
+
+    /// The node of a new call; [`find_function`](Self::find_function) must have found none.
+    ///
+    /// # Errors
+    /// `TOO_BIG_AST`, `TOO_DEEP_AST`.
+    pub fn add_function(
+        &mut self,
+        name: Arc<str>,
+        function: Arc<dyn BoundFunction>,
+        arguments: Vec<NodeId>,
+    ) -> Result<NodeId> {
+        let hash = self.hash(&(2u8, &*name, &arguments[..]));
+        let data_type = function.return_type().clone();
+        let is_deterministic = function.is_deterministic();
+        let mut node = self.parent(&arguments, NodeKind::Column(0), data_type)?;
+        node.is_deterministic &= is_deterministic;
+        node.kind = NodeKind::Function { name, function, arguments };
+        Ok(self.add(hash, node))
+    }
+
+    /// The node of an aggregate.
+    ///
+    /// # Errors
+    /// `TOO_BIG_AST`, `TOO_DEEP_AST`.
+    pub fn aggregate(&mut self, call: AggregateNode, arguments: Vec<NodeId>) -> Result<NodeId> {
+        let hash = self.hash(&(3u8, &*call.identity, &arguments[..]));
+        let same = |id: &NodeId| match &self.node(*id).kind {
+            NodeKind::Aggregate { call: known, arguments: known_arguments } => {
+                known.identity == call.identity && *known_arguments == arguments
+            }
+            _ => false,
+        };
+        if let Some(id) = self.known.find(hash, same) {
+            return Ok(*id);
+        }
+        let data_type = call.function.return_type().clone();
+        let mut node = self.parent(&arguments, NodeKind::Column(0), data_type)?;
+        node.has_aggregate = true;
+        node.kind = NodeKind::Aggregate { call: Arc::new(call), arguments };
+        Ok(self.add(hash, node))
+    }
+
+    /// The node of `arrayJoin(array)`, whose items have type `item`.
+    ///
+    /// # Errors
+    /// `TOO_BIG_AST`, `TOO_DEEP_AST`.
+    pub fn array_join(&mut self, array: NodeId, item: DataType) -> Result<NodeId> {
+        let hash = self.hash(&(4u8, array));
+        let same = |id: &NodeId| matches!(self.node(*id).kind, NodeKind::ArrayJoin(known) if known == array);
+        if let Some(id) = self.known.find(hash, same) {
+            return Ok(*id);
+        }
+        let mut node = self.parent(&[array], NodeKind::ArrayJoin(array), item)?;
+        node.has_array_join = true;
+        Ok(self.add(hash, node))
+    }
+
+    /// The nodes directly below a node.
+    pub fn children(&self, id: NodeId) -> &[NodeId] {
+        match &self.node(id).kind {
+            NodeKind::Column(_) | NodeKind::Constant(_) => &[],
+            NodeKind::Function { arguments, .. } | NodeKind::Aggregate { arguments, .. } => arguments,
+            NodeKind::ArrayJoin(array) => std::slice::from_ref(array),
+        }
+    }
+
+    fn parent(&self, children: &[NodeId], kind: NodeKind, data_type: DataType) -> Result<Node> {
+        let mut node = Node::leaf(kind, data_type);
+        for child in children {
+            let child = self.node(*child);
+            node.has_aggregate |= child.has_aggregate;
+            node.has_array_join |= child.has_array_join;
+            node.is_deterministic &= child.is_deterministic;
+            node.size = node.size.saturating_add(child.size);
+            node.depth = node.depth.max(child.depth + 1);
+        }
+        if node.size > self.size_max {
+            return Err(too_big(self.size_max));
+        }
+        if node.depth > self.depth_max {
+            return Err(Error::new(
+                ErrorCode::TOO_DEEP_AST,
+                format!("Expression is too deep after aliases are expanded. Maximum: {}", self.depth_max),
+            ));
+        }
+        Ok(node)
+    }
+
+    fn add(&mut self, hash: u64, node: Node) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        // Growing the table hashes every node anew: the hash is a function of the node alone.
+        let Self { nodes, known, hasher, .. } = self;
+        known.insert_unique(hash, id, |id| hash_node(hasher, &nodes[id.0 as usize]));
+        id
+    }
+
+    fn hash(&self, key: &impl Hash) -> u64 {
+        self.hasher.hash_one(key)
+    }
+}
+
+/// Expressions deeper than this are refused whatever the settings say: they are walked recursively, here and by the engine.
+const DEPTH_MAX: u32 = 2000;
+
+/// `TOO_BIG_AST`, for expressions that grow beyond all measure when their aliases are expanded.
+pub(crate) fn too_big(size_max: u64) -> Error {
+    Error::new(ErrorCode::TOO_BIG_AST, format!("AST is too big after expansion of aliases and asterisks. Maximum: {size_max}"))
+}
+
+impl Node {
+    fn leaf(kind: NodeKind, data_type: DataType) -> Self {
+        Self { kind, data_type, has_aggregate: false, has_array_join: false, is_deterministic: true, size: 1, depth: 1 }
+    }
+}
+
+fn hash_node(hasher: &DefaultHashBuilder, node: &Node) -> u64 {
+    match &node.kind {
+        NodeKind::Column(column) => hasher.hash_one((0u8, column)),
+        NodeKind::Constant(value) => {
+            let mut state = hasher.build_hasher();
+            1u8.hash(&mut state);
+            hash_value(value, &mut state);
+            state.finish()
+        }
+        NodeKind::Function { name, arguments, .. } => hasher.hash_one((2u8, &**name, &arguments[..])),
+        NodeKind::Aggregate { call, arguments } => hasher.hash_one((3u8, &*call.identity, &arguments[..])),
+        NodeKind::ArrayJoin(array) => hasher.hash_one((4u8, array)),
+    }
+}
+
+fn hash_value(value: &Value, state: &mut impl Hasher) {
+    std::mem::discriminant(value).hash(state);
+    match value {
+        Value::Null => {}
+        Value::Bool(value) => value.hash(state),
+        Value::UInt64(value) => value.hash(state),
+        Value::Int64(value) => value.hash(state),
+        Value::Float64(value) => value.to_bits().hash(state),
+        Value::String(bytes) => bytes.hash(state),
+        Value::Array(items) | Value::Tuple(items) => items.iter().for_each(|item| hash_value(item, state)),
+        Value::Map(entries) => entries.iter().for_each(|(key, value)| {
+            hash_value(key, state);
+            hash_value(value, state);
+        }),
+    }
+}
+
+/// Equality by bits: zero and minus zero are two constants, NaN is one.
+pub(crate) fn same_value(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Float64(left), Value::Float64(right)) => left.to_bits() == right.to_bits(),
+        (Value::Array(left), Value::Array(right)) | (Value::Tuple(left), Value::Tuple(right)) => {
+            left.len() == right.len() && left.iter().zip(right.iter()).all(|(left, right)| same_value(left, right))
+        }
+        (Value::Map(left), Value::Map(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right.iter()).all(|(left, right)| {
+                    same_value(&left.0, &right.0) && same_value(&left.1, &right.1)
+                })
+        }
+        _ => left == right,
+    }
+}

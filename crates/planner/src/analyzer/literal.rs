@@ -1,0 +1,103 @@
+//! Literals: the value and type that the parser's constants have, and the text that constants have in names of results.
+
+use squall_sql::ast;
+use squall_types::{DataType, Error, Result, Value};
+
+use super::conversion;
+
+/// The value and ClickHouse's type of a literal: the narrowest integer; arrays get the least supertype of their items, to
+/// which the items are converted.
+///
+/// # Errors
+/// `NO_COMMON_TYPE` for arrays of unlike items; `NOT_IMPLEMENTED` for maps.
+pub(crate) fn typed_literal(literal: &ast::Literal) -> Result<(Value, DataType)> {
+    let value = match literal {
+        ast::Literal::Null => Value::Null,
+        ast::Literal::Bool(value) => Value::Bool(*value),
+        ast::Literal::UInt64(value) => Value::UInt64(*value),
+        ast::Literal::Int64(value) => Value::Int64(*value),
+        ast::Literal::Float64(value) => Value::Float64(value.0),
+        ast::Literal::String(bytes) => Value::string(bytes),
+        ast::Literal::Array(items) => return array(items),
+        ast::Literal::Tuple(items) => {
+            let (values, types): (Vec<_>, Vec<_>) =
+                items.iter().map(typed_literal).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+            return Ok((Value::Tuple(values.into()), DataType::tuple(types)));
+        }
+        ast::Literal::Map(_) => return Err(Error::not_implemented("A map literal")),
+    };
+    let data_type = value.literal_type();
+    Ok((value, data_type))
+}
+
+fn array(items: &[ast::Literal]) -> Result<(Value, DataType)> {
+    let (values, types): (Vec<Value>, Vec<DataType>) =
+        items.iter().map(typed_literal).collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    let Some(first) = types.first() else {
+        return Ok((Value::Array([].into()), DataType::array(DataType::Nothing)));
+    };
+    if types.iter().all(|data_type| data_type == first) {
+        let item = first.clone();
+        return Ok((Value::Array(values.into()), DataType::array(item)));
+    }
+    let item = conversion::supertype(&types)?;
+    let converted = values
+        .iter()
+        .zip(&types)
+        .map(|(value, data_type)| conversion::convert(value, data_type, &item))
+        .collect::<Result<Vec<_>>>()?;
+    Ok((Value::Array(converted.into()), DataType::array(item)))
+}
+
+/// Appends a constant as names of results show it: `1`, `1.`, `'a'`, `[1, 2]`, `(1, 'a')`.
+pub(crate) fn append_constant(out: &mut String, value: &Value) {
+    let list = |out: &mut String, items: &[Value]| {
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                out.push_str(", ");
+            }
+            append_constant(out, item);
+        }
+    };
+    match value {
+        Value::Float64(number) => {
+            let start = out.len();
+            // Writing to a string does not fail.
+            let _ = squall_types::text::write_float64(out, *number);
+            let is_whole = out[start..].bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+            if is_whole {
+                out.push('.');
+            }
+        }
+        Value::String(bytes) => append_quoted(out, &String::from_utf8_lossy(bytes)),
+        Value::Array(items) => {
+            out.push('[');
+            list(out, items);
+            out.push(']');
+        }
+        Value::Tuple(items) => {
+            out.push('(');
+            list(out, items);
+            out.push(')');
+        }
+        other => out.push_str(&other.to_string()),
+    }
+}
+
+fn append_quoted(out: &mut String, text: &str) {
+    out.push('\'');
+    for character in text.chars() {
+        match character {
+            '\'' => out.push_str("\\'"),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+}

@@ -1,0 +1,201 @@
+//! Asterisks and `COLUMNS(…)`: the columns that they stand for, and what `APPLY`, `EXCEPT` and `REPLACE` make of them.
+
+use squall_functions::{aggregate_exists, scalar_exists, unknown_function};
+use squall_sql::ast::{self, ColumnTransformer, ExpressionKind, MatchedColumns};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use super::graph::NodeId;
+use super::scope::{Local, Scope};
+
+/// One column that a matcher stands for.
+struct Matched {
+    /// The column's own name, which `EXCEPT` and `REPLACE` go by.
+    column: String,
+    node: NodeId,
+    /// Its name in results.
+    shown: String,
+}
+
+impl Scope<'_> {
+    /// The columns that a matcher stands for, with their names in results.
+    ///
+    /// # Errors
+    /// `UNKNOWN_IDENTIFIER`, and those of the transformers' expressions.
+    pub fn expand(&mut self, matcher: &ast::Matcher) -> Result<Vec<(NodeId, String)>> {
+        let mut matched = self.matched(matcher)?;
+        for transformer in &matcher.transformers {
+            self.transform(transformer, &mut matched)?;
+        }
+        for _ in &matched {
+            self.analyzer.count_element()?;
+        }
+        Ok(matched.into_iter().map(|matched| (matched.node, matched.shown)).collect())
+    }
+
+    fn matched(&mut self, matcher: &ast::Matcher) -> Result<Vec<Matched>> {
+        if let MatchedColumns::List(expressions) = &matcher.columns {
+            let mut matched = Vec::with_capacity(expressions.len());
+            for expression in expressions {
+                let node = self.resolve(expression)?;
+                let shown = self.name(expression)?;
+                matched.push(Matched { column: shown.clone(), node, shown });
+            }
+            return Ok(matched);
+        }
+        let qualifier = &matcher.qualifier[..];
+        let is_table = qualifier.is_empty()
+            || qualifier.len() <= 2 && self.is_qualified(qualifier, qualifier.len())?;
+        if !is_table {
+            return self.tuple_elements(qualifier);
+        }
+        let mut columns: Vec<usize> = self.source.asterisk().collect();
+        if let MatchedColumns::Regexp(pattern) = &matcher.columns {
+            let mut kept = Vec::new();
+            for column in columns {
+                let name = self.source.name(column).to_owned();
+                if self.matches(&name, pattern)? {
+                    kept.push(column);
+                }
+            }
+            columns = kept;
+        }
+        columns
+            .into_iter()
+            .map(|column| {
+                let name = self.source.name(column).to_owned();
+                Ok(Matched { node: self.column(column)?, shown: name.clone(), column: name })
+            })
+            .collect()
+    }
+
+    /// `tuple.*`.
+    fn tuple_elements(&mut self, qualifier: &[ast::Identifier]) -> Result<Vec<Matched>> {
+        let tuple = match self.identifier(qualifier)? {
+            Some(node) => node,
+            None => {
+                let text = qualifier.iter().map(|part| self.analyzer.identifier(part));
+                let text = text.collect::<Result<Vec<_>>>()?.join(".");
+                return Err(self.in_scope(Error::new(
+                    ErrorCode::UNKNOWN_IDENTIFIER,
+                    format!("Qualified matcher {text}.* does not find table"),
+                )));
+            }
+        };
+        let DataType::Tuple(elements) = self.graph.data_type(tuple).clone() else {
+            return Err(self.in_scope(Error::new(
+                ErrorCode::UNSUPPORTED_METHOD,
+                format!("Qualified matcher expects a tuple, not {}", self.graph.data_type(tuple)),
+            )));
+        };
+        let prefix = qualifier.iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?.join(".");
+        let mut matched = Vec::with_capacity(elements.len());
+        for (at, element) in elements.iter().enumerate() {
+            let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
+            let number = self.graph.constant(Value::UInt64(at as u64 + 1), DataType::UInt64);
+            let node = self.scalar("tupleElement", vec![tuple, number])?;
+            matched.push(Matched { shown: format!("{prefix}.{name}"), column: name, node });
+        }
+        Ok(matched)
+    }
+
+    /// Whether a regular expression finds something in a name.
+    fn matches(&mut self, name: &str, pattern: &str) -> Result<bool> {
+        let name = self.graph.constant(Value::string(name), DataType::String);
+        let pattern = self.graph.constant(Value::string(pattern), DataType::String);
+        let node = self.scalar("match", vec![name, pattern])?;
+        Ok(self.graph.constant_value(node).and_then(Value::as_u64) == Some(1))
+    }
+
+    fn transform(&mut self, transformer: &ColumnTransformer, matched: &mut Vec<Matched>) -> Result<()> {
+        match transformer {
+            ColumnTransformer::ApplyFunction { name, parameters, .. } => {
+                for matched in matched {
+                    (matched.node, matched.shown) = self.apply(name, parameters, matched)?;
+                }
+            }
+            ColumnTransformer::ApplyLambda { lambda, .. } => {
+                let [parameter] = &lambda.parameters[..] else {
+                    return Err(self.in_scope(Error::new(
+                        ErrorCode::BAD_ARGUMENTS,
+                        format!("APPLY needs a lambda of one argument, not of {}", lambda.parameters.len()),
+                    )));
+                };
+                let name = self.analyzer.identifier(parameter)?;
+                for matched in matched {
+                    self.locals.push(Local { name: name.into(), node: matched.node, shown: matched.shown.clone() });
+                    let result = self.resolve(&lambda.body).and_then(|node| Ok((node, self.name(&lambda.body)?)));
+                    self.locals.pop();
+                    (matched.node, matched.shown) = result?;
+                }
+            }
+            ColumnTransformer::Except { columns, strict } => {
+                let names = columns.iter().map(|column| self.analyzer.identifier(column)).collect::<Result<Vec<_>>>()?;
+                if *strict {
+                    self.check_strict("EXCEPT", &names, matched)?;
+                }
+                matched.retain(|matched| !names.contains(&matched.column.as_str()));
+            }
+            ColumnTransformer::ExceptRegexp(pattern) => {
+                let mut kept = Vec::new();
+                for one in matched.drain(..) {
+                    if !self.matches(&one.column, pattern)? {
+                        kept.push(one);
+                    }
+                }
+                *matched = kept;
+            }
+            ColumnTransformer::Replace { items, strict } => {
+                let names =
+                    items.iter().map(|(_, column)| self.analyzer.identifier(column)).collect::<Result<Vec<_>>>()?;
+                if *strict {
+                    self.check_strict("REPLACE", &names, matched)?;
+                }
+                for ((expression, _), name) in items.iter().zip(names) {
+                    for matched in matched.iter_mut().filter(|matched| matched.column == name) {
+                        matched.node = self.resolve_kind(expression)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_strict(&self, what: &str, names: &[&str], matched: &[Matched]) -> Result<()> {
+        let missing: Vec<&str> =
+            names.iter().copied().filter(|name| !matched.iter().any(|matched| matched.column == *name)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let list = missing.join(", ");
+        Err(self.in_scope(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("Strict {what} column transformer {what} expects following column(s) : {list}"),
+        )))
+    }
+
+    fn apply(&mut self, name: &str, parameters: &[ast::Expression], to: &Matched) -> Result<(NodeId, String)> {
+        if parameters.is_empty() && scalar_exists(name) {
+            return Ok((self.scalar(name, vec![to.node])?, format!("{name}({})", to.shown)));
+        }
+        let mut values = Vec::with_capacity(parameters.len());
+        let mut shown = name.to_owned();
+        for (at, parameter) in parameters.iter().enumerate() {
+            let ExpressionKind::Literal(literal) = &parameter.kind else {
+                return Err(Error::not_implemented("APPLY with a parameter that is no literal"));
+            };
+            let (value, _) = super::literal::typed_literal(literal)?;
+            shown.push_str(if at == 0 { "(" } else { ", " });
+            super::append_constant(&mut shown, &value);
+            values.push(value);
+        }
+        if !parameters.is_empty() {
+            shown.push(')');
+        }
+        shown = format!("{shown}({})", to.shown);
+        let own = self.aggregate_name(name).into_owned();
+        if !aggregate_exists(&own) {
+            return Err(self.in_scope(unknown_function(name)));
+        }
+        Ok((self.aggregate_of(&own, &values, vec![to.node], shown.clone())?, shown))
+    }
+}

@@ -1,0 +1,123 @@
+//! From the syntax tree to a plan: names are resolved with ClickHouse's rules, types settled, constants folded. What the plan
+//! could do better is the business of [`rules`](crate::rules).
+
+mod aggregation;
+mod call;
+mod conversion;
+mod expression;
+mod from;
+mod graph;
+mod hints;
+mod literal;
+mod matcher;
+mod membership;
+mod name;
+mod scope;
+mod select;
+mod source;
+mod stage;
+mod subquery;
+pub(crate) mod text;
+mod union;
+
+use std::cell::Cell;
+
+use squall_sql::ast;
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::context::PlannerContext;
+use crate::plan::Plan;
+
+pub(crate) use conversion::cast;
+pub(crate) use graph::NodeId;
+pub(crate) use literal::append_constant;
+pub(crate) use scope::Scope;
+pub(crate) use stage::{Stage, project};
+
+/// Plans a query without optimizing it.
+///
+/// # Errors
+/// Everything that can be wrong with a query, with ClickHouse's codes.
+pub fn analyze_query(query: &ast::Query, context: &PlannerContext<'_>) -> Result<Plan> {
+    let analyzer = Analyzer::new(context);
+    analyzer.plan_body(&query.body, None)
+}
+
+/// What the analysis of one query shares among all its SELECTs: the context, and counts against the limits.
+pub(crate) struct Analyzer<'a> {
+    pub context: &'a PlannerContext<'a>,
+    /// Expressions resolved so far, every use of an alias or a common table expression counted anew.
+    elements: Cell<u64>,
+    /// How many queries enclose the one at hand.
+    depth: Cell<u64>,
+    /// Subqueries met so far: their numbers are in names of results.
+    subqueries: Cell<u64>,
+}
+
+impl<'a> Analyzer<'a> {
+    pub fn new(context: &'a PlannerContext<'a>) -> Self {
+        Self { context, elements: Cell::new(0), depth: Cell::new(0), subqueries: Cell::new(0) }
+    }
+
+    /// Counts one more expression resolved.
+    ///
+    /// # Errors
+    /// `TOO_BIG_AST`.
+    pub fn count_element(&self) -> Result<()> {
+        let elements = self.elements.get() + 1;
+        self.elements.set(elements);
+        match self.context.settings.max_expanded_ast_elements {
+            0 => Ok(()),
+            most if elements > most => Err(graph::too_big(most)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Plans one level deeper.
+    ///
+    /// # Errors
+    /// `TOO_DEEP_SUBQUERIES`.
+    pub fn nested<T>(&self, plan: impl FnOnce() -> Result<T>) -> Result<T> {
+        // Queries are planned recursively, so there is a limit even where the settings have none.
+        const DEPTH_MAX: u64 = 200;
+        let most = match self.context.settings.max_subquery_depth {
+            0 => DEPTH_MAX,
+            most => most.min(DEPTH_MAX),
+        };
+        if self.depth.get() > most {
+            return Err(Error::new(ErrorCode::TOO_DEEP_SUBQUERIES, format!("Too deep subqueries. Maximum: {most}")));
+        }
+        self.depth.set(self.depth.get() + 1);
+        let result = plan();
+        self.depth.set(self.depth.get() - 1);
+        result
+    }
+
+    /// The number of the next subquery.
+    pub fn next_subquery(&self) -> u64 {
+        let number = self.subqueries.get() + 1;
+        self.subqueries.set(number);
+        number
+    }
+
+    /// The text of an identifier: its own, or the parameter's value that it stands for.
+    ///
+    /// # Errors
+    /// `UNKNOWN_QUERY_PARAMETER`.
+    pub fn identifier<'x>(&self, identifier: &'x ast::Identifier) -> Result<&'x str>
+    where
+        'a: 'x,
+    {
+        if identifier.parameter { self.parameter(&identifier.value) } else { Ok(&identifier.value) }
+    }
+
+    /// The text of a query parameter.
+    ///
+    /// # Errors
+    /// `UNKNOWN_QUERY_PARAMETER`.
+    pub fn parameter(&self, name: &str) -> Result<&'a str> {
+        self.context.parameters.get(name).map(String::as_str).ok_or_else(|| {
+            Error::new(ErrorCode::UNKNOWN_QUERY_PARAMETER, format!("Substitution `{name}` is not set"))
+        })
+    }
+}

@@ -1,0 +1,330 @@
+//! The names of one SELECT: its aliases, its common table expressions, the columns of its source, and what it sees of the
+//! queries around it.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use squall_sql::ast::{self, ExpressionKind, WithItem};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use super::Analyzer;
+use super::graph::{Graph, NodeId};
+use super::source::Source;
+use crate::plan::Plan;
+
+/// What a subquery sees of the query around it.
+pub(crate) trait Outer {
+    /// The plan of a common table expression.
+    fn common_table(&self, name: &str) -> Result<Option<Plan>>;
+
+    /// The value of an alias, where it is a constant.
+    fn constant(&self, name: &str) -> Result<Option<(Value, DataType)>>;
+}
+
+/// The names of one SELECT and the expressions that they were resolved to.
+pub(crate) struct Scope<'q> {
+    pub analyzer: &'q Analyzer<'q>,
+    pub outer: Option<&'q dyn Outer>,
+    /// The SELECT, for messages.
+    select: Option<&'q ast::Select>,
+    pub graph: Graph,
+    pub source: Source,
+    aliases: HashMap<&'q str, Alias<'q>>,
+    common_tables: Vec<CommonTable<'q>>,
+    /// The arguments of lambdas that are being expanded, innermost last.
+    pub locals: Vec<Local>,
+    /// How many aliases are being resolved right now, one within the other.
+    alias_depth: usize,
+    /// The outermost alias under resolution whose name was met meanwhile, so that it meant a column.
+    alias_met: usize,
+    /// Subqueries that stand for a value, by the query's address: their numbers in names of results, and what they stand for.
+    pub subqueries: HashMap<*const ast::Query, Subquery>,
+    /// Expressions of ALIAS columns, kept so that addresses of queries stay unique.
+    pub parsed: Vec<ast::Expression>,
+}
+
+/// An argument of a lambda that is being expanded.
+pub(crate) struct Local {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What it stands for.
+    pub node: NodeId,
+    /// What it is called in names of results.
+    pub shown: String,
+}
+
+/// An expression with a name.
+#[derive(Clone, Copy)]
+struct Alias<'q> {
+    expression: &'q ast::Expression,
+    state: AliasState,
+}
+
+#[derive(Clone, Copy)]
+enum AliasState {
+    New,
+    /// Being resolved, at this depth.
+    InProgress(usize),
+    Resolved(NodeId),
+}
+
+struct CommonTable<'q> {
+    name: &'q str,
+    columns: &'q [ast::Identifier],
+    query: &'q ast::Query,
+    /// While it is planned its name means what it means outside.
+    is_in_progress: Cell<bool>,
+}
+
+impl<'q> Scope<'q> {
+    /// The names of a SELECT, still without a source.
+    ///
+    /// # Errors
+    /// `MULTIPLE_EXPRESSIONS_FOR_ALIAS`.
+    pub fn new(analyzer: &'q Analyzer<'q>, outer: Option<&'q dyn Outer>, select: &'q ast::Select) -> Result<Self> {
+        let mut scope = Self::without_select(analyzer, outer);
+        scope.select = Some(select);
+        scope.add_with(&select.with)?;
+        let order_by = select.order_by.iter().flat_map(|order| order.items.iter().map(|item| &item.expression));
+        let group_by: &[ast::Expression] = match &select.group_by {
+            Some(
+                ast::GroupBy::Expressions(keys) | ast::GroupBy::Rollup(keys) | ast::GroupBy::Cube(keys),
+            ) => keys,
+            _ => &[],
+        };
+        let limit_by = select.limit_by.iter().flat_map(|limit| &limit.by);
+        let clauses = [&select.prewhere, &select.filter, &select.having, &select.qualify];
+        let all = select
+            .projection
+            .iter()
+            .chain(clauses.into_iter().flatten())
+            .chain(group_by)
+            .chain(order_by)
+            .chain(limit_by);
+        for expression in all {
+            scope.add_aliases(expression)?;
+        }
+        Ok(scope)
+    }
+
+    /// Names of a `WITH` alone: what every SELECT of a UNION sees of the first one's.
+    ///
+    /// # Errors
+    /// `MULTIPLE_EXPRESSIONS_FOR_ALIAS`.
+    pub fn of_with(analyzer: &'q Analyzer<'q>, outer: Option<&'q dyn Outer>, with: &'q [WithItem]) -> Result<Self> {
+        let mut scope = Self::without_select(analyzer, outer);
+        scope.add_with(with)?;
+        Ok(scope)
+    }
+
+    /// No names of its own.
+    pub fn without_select(analyzer: &'q Analyzer<'q>, outer: Option<&'q dyn Outer>) -> Self {
+        let settings = analyzer.context.settings;
+        Self {
+            analyzer,
+            outer,
+            select: None,
+            graph: Graph::new(settings.max_expanded_ast_elements, settings.max_ast_depth),
+            source: Source::one(),
+            aliases: HashMap::new(),
+            common_tables: Vec::new(),
+            locals: Vec::new(),
+            alias_depth: 0,
+            alias_met: usize::MAX,
+            subqueries: HashMap::new(),
+            parsed: Vec::new(),
+        }
+    }
+
+    fn add_with(&mut self, with: &'q [WithItem]) -> Result<()> {
+        for item in with {
+            match item {
+                WithItem::Expression(expression) => self.add_aliases(expression)?,
+                WithItem::Table { name, columns, query, .. } => {
+                    let name = self.analyzer.identifier(name)?;
+                    if self.common_tables.iter().any(|known| known.name == name) {
+                        return Err(Error::new(
+                            ErrorCode::MULTIPLE_EXPRESSIONS_FOR_ALIAS,
+                            format!("CTE with name {name} already exists"),
+                        ));
+                    }
+                    self.common_tables.push(CommonTable { name, columns, query, is_in_progress: Cell::new(false) });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_aliases(&mut self, expression: &'q ast::Expression) -> Result<()> {
+        if let Some(alias) = &expression.alias {
+            let name = self.analyzer.identifier(alias)?;
+            match self.aliases.get(name) {
+                None => {
+                    self.aliases.insert(name, Alias { expression, state: AliasState::New });
+                }
+                Some(known) if known.expression == expression => {}
+                Some(known) => {
+                    let first = super::text::expression(known.expression);
+                    let second = super::text::expression(expression);
+                    return Err(self.in_scope(Error::new(
+                        ErrorCode::MULTIPLE_EXPRESSIONS_FOR_ALIAS,
+                        format!("Multiple expressions {second} and {first} for alias {name}"),
+                    )));
+                }
+            }
+        }
+        if let ExpressionKind::Function(function) = &expression.kind {
+            for argument in function.parameters.iter().flatten().chain(&function.arguments) {
+                self.add_aliases(argument)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The node of an expression that carries an alias, in its own place.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn aliased(&mut self, alias: &ast::Identifier, expression: &ast::Expression) -> Result<NodeId> {
+        let name = self.analyzer.identifier(alias)?;
+        match self.aliases.get(name) {
+            // The expression of an ARRAY JOIN is not among the aliases, and neither is one in a lambda.
+            Some(known) if std::ptr::eq(known.expression, expression) || *known.expression == *expression => {
+                match self.alias(name)? {
+                    Some(node) => Ok(node),
+                    None => self.resolve_kind(expression),
+                }
+            }
+            _ => self.resolve_kind(expression),
+        }
+    }
+
+    /// The node of an alias; `None` where there is none of this name, or where the name stands in its own expression.
+    ///
+    /// # Errors
+    /// Those of the expression.
+    pub fn alias(&mut self, name: &str) -> Result<Option<NodeId>> {
+        let Some(alias) = self.aliases.get_mut(name) else { return Ok(None) };
+        match alias.state {
+            AliasState::Resolved(node) => return Ok(Some(node)),
+            AliasState::InProgress(depth) => {
+                self.alias_met = self.alias_met.min(depth);
+                return Ok(None);
+            }
+            AliasState::New => {}
+        }
+        let expression = alias.expression;
+        let depth = self.alias_depth;
+        alias.state = AliasState::InProgress(depth);
+        let met_before = std::mem::replace(&mut self.alias_met, usize::MAX);
+        self.alias_depth += 1;
+        // An alias means the same wherever it is used, also within a lambda that binds one of its names.
+        let locals = std::mem::take(&mut self.locals);
+        let result = self.resolve_kind(expression);
+        self.locals = locals;
+        self.alias_depth = depth;
+        // What depends on an outer alias being unresolved must be resolved anew in another place.
+        let is_final = self.alias_met >= depth;
+        self.alias_met = if is_final { met_before } else { self.alias_met.min(met_before) };
+        if let Some(alias) = self.aliases.get_mut(name) {
+            alias.state = match &result {
+                Ok(node) if is_final => AliasState::Resolved(*node),
+                _ => AliasState::New,
+            };
+        }
+        result.map(Some)
+    }
+
+    /// Whether an alias of this name is there.
+    pub fn has_alias(&self, name: &str) -> bool {
+        self.aliases.contains_key(name)
+    }
+
+    /// The names of all aliases.
+    pub fn alias_names(&self) -> impl Iterator<Item = &str> {
+        self.aliases.keys().copied()
+    }
+
+    /// The alias whose expression is this node, for messages.
+    pub fn alias_of(&self, node: NodeId) -> Option<&str> {
+        self.aliases.iter().find_map(|(name, alias)| match alias.state {
+            AliasState::Resolved(known) if known == node => Some(*name),
+            _ => None,
+        })
+    }
+
+    /// The SELECT in one line, for messages.
+    pub fn text(&self) -> String {
+        self.select.map_or_else(String::new, |select| super::text::select(select.clone()))
+    }
+
+    /// The error with `. In scope SELECT …` after its message.
+    pub fn in_scope(&self, error: Error) -> Error {
+        self.with_scope(error, ". In scope ")
+    }
+
+    /// The same after a colon, as ClickHouse has it for the errors of functions.
+    pub fn in_scope_of_call(&self, error: Error) -> Error {
+        self.with_scope(error, ": In scope ")
+    }
+
+    fn with_scope(&self, mut error: Error, separator: &str) -> Error {
+        if self.select.is_some() && !error.message.contains("In scope ") {
+            error.message.push_str(separator);
+            error.message.push_str(&self.text());
+        }
+        error
+    }
+}
+
+impl Outer for Scope<'_> {
+    fn common_table(&self, name: &str) -> Result<Option<Plan>> {
+        let found = self.common_tables.iter().find(|known| known.name == name && !known.is_in_progress.get());
+        let Some(found) = found else {
+            return self.outer.map_or(Ok(None), |outer| outer.common_table(name));
+        };
+        found.is_in_progress.set(true);
+        let plan = self.analyzer.plan_body(&found.query.body, Some(self));
+        found.is_in_progress.set(false);
+        let names = found.columns.iter().map(|column| self.analyzer.identifier(column));
+        let names = names.collect::<Result<Vec<&str>>>()?;
+        super::from::rename_columns(plan?, &names).map(Some)
+    }
+
+    fn constant(&self, name: &str) -> Result<Option<(Value, DataType)>> {
+        if let Some(alias) = self.aliases.get(name) {
+            // Resolved on its own: this scope is busy with the expression that the subquery is part of.
+            let mut alone = Scope::without_select(self.analyzer, self.outer);
+            alone.aliases = self.aliases.iter().map(|(name, alias)| (*name, alias.reset())).collect();
+            if let AliasState::InProgress(_) = alias.state {
+                return Ok(None);
+            }
+            if let Ok(Some(node)) = alone.alias(name)
+                && let Some(value) = alone.graph.constant_value(node)
+            {
+                return Ok(Some((value.clone(), alone.graph.data_type(node).clone())));
+            }
+        }
+        self.outer.map_or(Ok(None), |outer| outer.constant(name))
+    }
+}
+
+impl Alias<'_> {
+    /// The alias as seen from another graph, where nothing is resolved yet.
+    fn reset(&self) -> Self {
+        let state = match self.state {
+            AliasState::Resolved(_) | AliasState::New => AliasState::New,
+            in_progress @ AliasState::InProgress(_) => in_progress,
+        };
+        Self { expression: self.expression, state }
+    }
+}
+
+/// A subquery that was run.
+pub(crate) struct Subquery {
+    /// Its number in names of results.
+    pub number: u64,
+    /// The constant that a scalar subquery is.
+    pub node: Option<NodeId>,
+}

@@ -1,0 +1,425 @@
+//! From the graph of a SELECT to steps of a plan: which nodes are columns of the plan so far, and how the others are computed
+//! from them. Nodes that several expressions use are computed once, in a projection below.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use squall_types::{DataType, Error, Schema};
+
+use super::graph::{Graph, NodeId, NodeKind};
+use crate::expression::Expression;
+use crate::plan::{Aggregate, AggregateCall, Plan};
+
+/// A plan under construction, with the nodes that its columns hold.
+pub(crate) struct Stage<'g> {
+    graph: &'g Graph,
+    plan: Plan,
+    columns: HashMap<NodeId, usize>,
+}
+
+/// Why a node cannot be computed: a column that is no longer there, because rows were grouped and it is not a key.
+pub(crate) struct Missing(pub NodeId);
+
+impl<'g> Stage<'g> {
+    /// A plan in which these positions hold these nodes.
+    pub fn at(graph: &'g Graph, plan: Plan, nodes: impl IntoIterator<Item = (usize, NodeId)>) -> Self {
+        Self { graph, plan, columns: nodes.into_iter().map(|(at, node)| (node, at)).collect() }
+    }
+
+    /// The expression that computes a node over the plan's columns.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn lower(&self, id: NodeId) -> Result<Expression, Missing> {
+        let node = self.graph.node(id);
+        if let NodeKind::Constant(value) = &node.kind {
+            return Ok(Expression::Constant { value: value.clone(), data_type: node.data_type.clone() });
+        }
+        if let Some(position) = self.columns.get(&id) {
+            return Ok(Expression::Column { position: *position, data_type: node.data_type.clone() });
+        }
+        match &node.kind {
+            NodeKind::Function { name, function, arguments } => Ok(Expression::Function {
+                name: name.clone(),
+                function: function.clone(),
+                arguments: arguments.iter().map(|argument| self.lower(*argument)).collect::<Result<_, _>>()?,
+            }),
+            _ => Err(Missing(id)),
+        }
+    }
+
+    /// Puts a step that keeps the columns on top.
+    pub fn then(&mut self, step: impl FnOnce(Box<Plan>) -> Plan) {
+        replace(&mut self.plan, |plan| step(Box::new(plan)));
+    }
+
+    /// Puts an ARRAY JOIN on top: each array of `arrays` becomes a column that holds the node beside it.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn array_join(&mut self, arrays: &[(NodeId, NodeId, Arc<str>)], is_left: bool) -> Result<(), Missing> {
+        let expressions = arrays.iter().map(|(array, ..)| self.lower(*array)).collect::<Result<Vec<_>, _>>()?;
+        let mut fields = self.plan.schema().fields.clone();
+        for (_, item, name) in arrays {
+            self.columns.insert(*item, fields.len());
+            fields.push((name.clone(), self.graph.data_type(*item).clone()));
+        }
+        let schema = Arc::new(Schema { fields });
+        self.then(|input| Plan::ArrayJoin { input, arrays: expressions, is_left, schema });
+        Ok(())
+    }
+
+    /// Computes the `arrayJoin`s in `roots`, the innermost first, each once.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn unnest(&mut self, roots: &[NodeId]) -> Result<(), Missing> {
+        let mut visited = HashSet::new();
+        let mut found = Vec::new();
+        for root in roots {
+            self.find_array_joins(*root, &mut visited, &mut found);
+        }
+        for id in found {
+            if let NodeKind::ArrayJoin(array) = self.graph.node(id).kind {
+                self.array_join(&[(array, id, "arrayJoin".into())], false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find_array_joins(&self, id: NodeId, visited: &mut HashSet<NodeId>, found: &mut Vec<NodeId>) {
+        let node = self.graph.node(id);
+        if !node.has_array_join || self.columns.contains_key(&id) || !visited.insert(id) {
+            return;
+        }
+        // Aggregates' own `arrayJoin`s are computed before the aggregation.
+        if matches!(node.kind, NodeKind::Aggregate { .. }) {
+            return;
+        }
+        self.graph.children(id).iter().for_each(|child| self.find_array_joins(*child, visited, found));
+        if matches!(node.kind, NodeKind::ArrayJoin(_)) {
+            found.push(id);
+        }
+    }
+
+    /// Computes nodes that occur more than once in `roots` in projections of their own, so that each is computed once. Only
+    /// what `roots` need is kept. Nodes that only ever occur in branches that may not be taken stay there: computed outside
+    /// they could fail.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn share(&mut self, roots: &[NodeId]) -> Result<(), Missing> {
+        let mut uses = Uses::default();
+        for root in roots {
+            self.count_uses(*root, true, &mut uses);
+        }
+        let shared = uses.counts.iter().filter(|(id, count)| {
+            let node = self.graph.node(**id);
+            let must_be_one = !node.is_deterministic;
+            matches!(node.kind, NodeKind::Function { .. }) && count.all > 1 && (count.is_certain || must_be_one)
+        });
+        let shared = shared.map(|(id, _)| *id).collect();
+        self.compute(shared, roots)
+    }
+
+    /// Computes what is random in the conditions `filters` before they are applied, so that what `later` selects is what was
+    /// tested.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn keep_random(&mut self, filters: &[NodeId], later: &[NodeId]) -> Result<(), Missing> {
+        if filters.iter().all(|filter| self.graph.node(*filter).is_deterministic) {
+            return Ok(());
+        }
+        let (mut tested, mut selected) = (Uses::default(), Uses::default());
+        filters.iter().for_each(|filter| self.count_uses(*filter, true, &mut tested));
+        later.iter().for_each(|later| self.count_uses(*later, true, &mut selected));
+        let random = tested.counts.keys().filter(|id| {
+            let node = self.graph.node(**id);
+            let is_call = matches!(node.kind, NodeKind::Function { .. });
+            is_call && !node.is_deterministic && selected.counts.contains_key(*id)
+        });
+        let random = random.copied().collect();
+        let roots: Vec<NodeId> = filters.iter().chain(later).copied().collect();
+        self.compute(random, &roots)
+    }
+
+    /// Computes `shared` in projections, those first that others are made of. What `roots` need is kept.
+    fn compute(&mut self, mut shared: Vec<NodeId>, roots: &[NodeId]) -> Result<(), Missing> {
+        if shared.is_empty() {
+            return Ok(());
+        }
+        // Children have smaller numbers than parents, so levels are known bottom-up.
+        shared.sort_unstable();
+        let mut levels: HashMap<NodeId, u32> = HashMap::new();
+        for id in &shared {
+            let below = self.level_below(*id, &levels, &mut HashMap::new());
+            levels.insert(*id, below + 1);
+        }
+        let deepest = levels.values().copied().max().unwrap_or(0);
+        for level in 1..=deepest {
+            let now: Vec<NodeId> = shared.iter().copied().filter(|id| levels.get(id) == Some(&level)).collect();
+            self.add_columns(&now, roots)?;
+        }
+        Ok(())
+    }
+
+    fn count_uses(&self, id: NodeId, is_certain: bool, uses: &mut Uses) {
+        if matches!(self.graph.node(id).kind, NodeKind::Constant(_)) || self.columns.contains_key(&id) {
+            return;
+        }
+        let count = uses.counts.entry(id).or_default();
+        count.all = count.all.saturating_add(1);
+        let was_certain = count.is_certain;
+        count.is_certain |= is_certain;
+        // The children of a node that was met before are counted, unless it now turns out to be computed certainly.
+        if count.all > 1 && (was_certain || !is_certain) {
+            return;
+        }
+        let is_again = count.all > 1;
+        let lazy_from = self.lazy_from(id);
+        for (at, child) in self.graph.children(id).iter().enumerate() {
+            if is_again {
+                self.make_certain(*child, is_certain && at < lazy_from, uses);
+            } else {
+                self.count_uses(*child, is_certain && at < lazy_from, uses);
+            }
+        }
+    }
+
+    fn make_certain(&self, id: NodeId, is_certain: bool, uses: &mut Uses) {
+        let Some(count) = uses.counts.get_mut(&id) else { return };
+        if !is_certain || count.is_certain {
+            return;
+        }
+        count.is_certain = true;
+        for child in self.graph.children(id).iter().take(self.lazy_from(id)) {
+            self.make_certain(*child, true, uses);
+        }
+    }
+
+    /// The first argument of a node that may not be computed for every row.
+    fn lazy_from(&self, id: NodeId) -> usize {
+        match &self.graph.node(id).kind {
+            NodeKind::Function { name, .. }
+                if matches!(&**name, "if" | "and" | "or" | "multiIf" | "coalesce" | "ifNull") =>
+            {
+                1
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    /// The highest level among shared nodes strictly below `id`.
+    fn level_below(&self, id: NodeId, levels: &HashMap<NodeId, u32>, known: &mut HashMap<NodeId, u32>) -> u32 {
+        let mut highest = 0;
+        if self.columns.contains_key(&id) {
+            return highest;
+        }
+        for child in self.graph.children(id) {
+            let level = match levels.get(child).or_else(|| known.get(child)) {
+                Some(level) => *level,
+                None => {
+                    let level = self.level_below(*child, levels, known);
+                    known.insert(*child, level);
+                    level
+                }
+            };
+            highest = highest.max(level);
+        }
+        highest
+    }
+
+    /// Puts a projection on top that computes `added` and keeps what `roots` still need.
+    fn add_columns(&mut self, added: &[NodeId], roots: &[NodeId]) -> Result<(), Missing> {
+        let expressions = added.iter().map(|id| self.lower(*id)).collect::<Result<Vec<_>, _>>()?;
+        let mut needed = HashSet::new();
+        let mut visited: HashSet<NodeId> = added.iter().copied().collect();
+        for root in roots {
+            self.find_needed(*root, &mut visited, &mut needed);
+        }
+        let mut kept: Vec<(usize, NodeId)> =
+            self.columns.iter().filter(|(id, _)| needed.contains(*id)).map(|(id, at)| (*at, *id)).collect();
+        kept.sort_unstable();
+        let input = self.plan.schema().clone();
+        let mut fields = Vec::with_capacity(kept.len() + added.len());
+        let mut outputs = Vec::with_capacity(kept.len() + added.len());
+        self.columns.clear();
+        for (position, id) in kept {
+            let (name, data_type) = &input.fields[position];
+            self.columns.insert(id, outputs.len());
+            fields.push((name.clone(), data_type.clone()));
+            outputs.push(Expression::Column { position, data_type: data_type.clone() });
+        }
+        for (id, expression) in added.iter().zip(expressions) {
+            self.columns.insert(*id, outputs.len());
+            fields.push((self.describe(*id), expression.data_type().clone()));
+            outputs.push(expression);
+        }
+        let schema = Arc::new(Schema { fields });
+        self.then(|input| Plan::Project { input, expressions: outputs, schema });
+        Ok(())
+    }
+
+    fn find_needed(&self, id: NodeId, visited: &mut HashSet<NodeId>, needed: &mut HashSet<NodeId>) {
+        if !visited.insert(id) {
+            return;
+        }
+        if self.columns.contains_key(&id) {
+            needed.insert(id);
+            return;
+        }
+        self.graph.children(id).iter().for_each(|child| self.find_needed(*child, visited, needed));
+    }
+
+    /// A name for a column that only the plan itself sees.
+    fn describe(&self, id: NodeId) -> Arc<str> {
+        match &self.graph.node(id).kind {
+            NodeKind::Function { name, .. } => name.clone(),
+            _ => "expression".into(),
+        }
+    }
+
+    /// Puts an aggregation on top. Afterwards only `keys` and `aggregates` are there.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn aggregate(&mut self, keys: &[NodeId], aggregates: &[NodeId], with_totals: bool) -> Result<(), Missing> {
+        let key_expressions = keys.iter().map(|key| self.lower(*key)).collect::<Result<Vec<_>, _>>()?;
+        let input = self.plan.schema().clone();
+        let mut fields: Vec<(Arc<str>, DataType)> = Vec::with_capacity(keys.len() + aggregates.len());
+        for (key, expression) in keys.iter().zip(&key_expressions) {
+            let name = match expression {
+                Expression::Column { position, .. } => input.fields[*position].0.clone(),
+                _ => self.describe(*key),
+            };
+            fields.push((name, expression.data_type().clone()));
+        }
+        let mut calls = Vec::with_capacity(aggregates.len());
+        for id in aggregates {
+            let node = self.graph.node(*id);
+            let NodeKind::Aggregate { call, arguments } = &node.kind else { return Err(Missing(*id)) };
+            let arguments = if call.function.needs_arguments() { &arguments[..] } else { &[] };
+            let arguments = arguments.iter().map(|argument| self.lower(*argument)).collect::<Result<_, _>>()?;
+            calls.push(AggregateCall { name: call.name.clone(), function: call.function.clone(), arguments });
+            fields.push((call.name.clone(), node.data_type.clone()));
+        }
+        let schema = Arc::new(Schema { fields });
+        self.columns = keys.iter().chain(aggregates).enumerate().map(|(at, id)| (*id, at)).collect();
+        self.then(|input| {
+            Plan::Aggregate(Aggregate { input, keys: key_expressions, aggregates: calls, schema, with_totals })
+        });
+        Ok(())
+    }
+
+    /// Puts a projection on top, after which the columns are these nodes under these names. Where they are already, nothing
+    /// is put.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn project(&mut self, outputs: &[(NodeId, Arc<str>)]) -> Result<(), Missing> {
+        let expressions = outputs.iter().map(|(id, _)| self.lower(*id)).collect::<Result<Vec<_>, _>>()?;
+        self.columns.clear();
+        for (at, (id, _)) in outputs.iter().enumerate() {
+            // Of equal columns the first serves.
+            self.columns.entry(*id).or_insert(at);
+        }
+        let names = outputs.iter().map(|(_, name)| name.clone());
+        replace(&mut self.plan, |plan| project(plan, expressions, names));
+        Ok(())
+    }
+
+    /// The nodes that hold aggregates below `roots`, in the order met, without going into `keys`.
+    pub fn aggregates(graph: &Graph, roots: &[NodeId], keys: &[NodeId]) -> Vec<NodeId> {
+        fn find(graph: &Graph, id: NodeId, visited: &mut HashSet<NodeId>, found: &mut Vec<NodeId>) {
+            let node = graph.node(id);
+            if !node.has_aggregate || !visited.insert(id) {
+                return;
+            }
+            if matches!(node.kind, NodeKind::Aggregate { .. }) {
+                found.push(id);
+                return;
+            }
+            graph.children(id).iter().for_each(|child| find(graph, *child, visited, found));
+        }
+        let mut visited: HashSet<NodeId> = keys.iter().copied().collect();
+        let mut found = Vec::new();
+        roots.iter().for_each(|root| find(graph, *root, &mut visited, &mut found));
+        found
+    }
+
+    /// The aggregates below `roots`, without going into `keys`.
+    pub fn aggregates_below(&self, roots: &[NodeId], keys: &[NodeId]) -> Vec<NodeId> {
+        Self::aggregates(self.graph, roots, keys)
+    }
+
+    /// The nodes directly below a node.
+    pub fn children(&self, id: NodeId) -> &'g [NodeId] {
+        self.graph.children(id)
+    }
+
+    /// Whether equal input makes equal results.
+    pub fn is_deterministic(&self, id: NodeId) -> bool {
+        self.graph.node(id).is_deterministic
+    }
+
+    /// Drops all columns but the first `count`.
+    pub fn keep_first(&mut self, count: usize) {
+        replace(&mut self.plan, |plan| {
+            let fields = plan.schema().fields[..count].to_vec();
+            let columns = fields.iter().enumerate();
+            let columns = columns.map(|(position, (_, data_type))| Expression::Column { position, data_type: data_type.clone() });
+            let expressions = columns.collect();
+            project(plan, expressions, fields.into_iter().map(|(name, _)| name))
+        });
+    }
+
+    /// The finished plan.
+    pub fn into_plan(self) -> Plan {
+        self.plan
+    }
+}
+
+/// How often a node occurs, and whether it is computed for every row.
+#[derive(Default)]
+struct Uses {
+    counts: HashMap<NodeId, Count>,
+}
+
+#[derive(Default)]
+struct Count {
+    all: u32,
+    is_certain: bool,
+}
+
+/// A projection of a plan; the plan itself where it has these columns under these names already.
+pub(crate) fn project(
+    input: Plan,
+    expressions: Vec<Expression>,
+    names: impl Iterator<Item = Arc<str>>,
+) -> Plan {
+    let fields: Vec<(Arc<str>, DataType)> =
+        names.zip(&expressions).map(|(name, expression)| (name, expression.data_type().clone())).collect();
+    let is_same = input.schema().len() == fields.len()
+        && expressions.iter().enumerate().all(|(at, expression)| {
+            matches!(expression, Expression::Column { position, .. } if *position == at)
+        })
+        && input.schema().fields.iter().zip(&fields).all(|(old, new)| old.0 == new.0);
+    if is_same {
+        return input;
+    }
+    Plan::Project { input: Box::new(input), expressions, schema: Arc::new(Schema { fields }) }
+}
+
+/// Replaces a plan by one made of it.
+pub(crate) fn replace(plan: &mut Plan, make: impl FnOnce(Plan) -> Plan) {
+    let taken = std::mem::replace(plan, Plan::Union { inputs: Vec::new(), schema: Arc::default() });
+    *plan = make(taken);
+}
+
+/// `LOGICAL_ERROR` for a column that must have been there.
+impl From<Missing> for Error {
+    fn from(missing: Missing) -> Self {
+        Self::logical(format!("expression {:?} is not available at its step of the plan", missing.0))
+    }
+}

@@ -1,0 +1,141 @@
+//! Subqueries in expressions: each is run while the query is planned and becomes a constant.
+
+use std::sync::Arc;
+
+use squall_sql::ast;
+use squall_types::{Block, DataType, Error, ErrorCode, Result, TupleElement, Value};
+
+use super::graph::NodeId;
+use super::scope::{Scope, Subquery};
+use crate::expression::Expression;
+use crate::plan::Plan;
+use crate::rules::optimize;
+
+impl Scope<'_> {
+    /// The node of a scalar subquery: its one row, or NULL where there is none; several columns make a tuple.
+    ///
+    /// # Errors
+    /// `INCORRECT_RESULT_OF_SCALAR_SUBQUERY` and the subquery's own.
+    pub fn scalar_subquery(&mut self, query: &ast::Query) -> Result<NodeId> {
+        let address = std::ptr::from_ref(query);
+        if let Some(Subquery { node: Some(node), .. }) = self.subqueries.get(&address) {
+            return Ok(*node);
+        }
+        self.number_subquery(query);
+        let plan = self.plan_subquery(query)?;
+        let fields = plan.schema().fields.clone();
+        // Of two rows one is too many.
+        let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(2), ties: None };
+        let blocks = self.run(plan)?;
+        let mut rows = blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
+        let (first, second) = (rows.next(), rows.next());
+        if second.is_some() {
+            return Err(Error::new(
+                ErrorCode::INCORRECT_RESULT_OF_SCALAR_SUBQUERY,
+                "Scalar subquery returned more than one row",
+            ));
+        }
+        let (value, data_type) = match (&fields[..], first) {
+            ([(_, data_type)], Some((block, row))) => (block.column(0).value(row), data_type.to_nullable()),
+            (fields, Some((block, row))) => {
+                let values = block.columns().iter().map(|column| column.value(row)).collect();
+                let elements = fields
+                    .iter()
+                    .map(|(name, data_type)| TupleElement { name: Some(name.clone()), data_type: data_type.clone() });
+                (Value::Tuple(values), DataType::Tuple(elements.collect()))
+            }
+            ([(_, data_type)], None) if data_type.to_nullable().is_nullable() => (Value::Null, data_type.to_nullable()),
+            ([(_, data_type)], None) => {
+                return Err(Error::new(
+                    ErrorCode::INCORRECT_RESULT_OF_SCALAR_SUBQUERY,
+                    format!("Scalar subquery returned empty result of type {data_type} which cannot be Nullable"),
+                ));
+            }
+            (_, None) => (Value::Null, DataType::Nullable(Arc::new(DataType::Nothing))),
+        };
+        let node = self.graph.constant(value, data_type);
+        if let Some(subquery) = self.subqueries.get_mut(&address) {
+            subquery.node = Some(node);
+        }
+        Ok(node)
+    }
+
+    /// `exists(SELECT …)`.
+    ///
+    /// # Errors
+    /// The subquery's own.
+    pub fn exists(&mut self, call: &ast::Function) -> Result<NodeId> {
+        let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &call.arguments[..] else {
+            return Err(self.in_scope(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                "Function exists expects exactly one argument, a subquery",
+            )));
+        };
+        let address = std::ptr::from_ref(&**query);
+        if let Some(Subquery { node: Some(node), .. }) = self.subqueries.get(&address) {
+            return Ok(*node);
+        }
+        self.number_subquery(query);
+        let plan = self.plan_subquery(query)?;
+        let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(1), ties: None };
+        let found = self.run(plan)?.iter().any(|block| !block.is_empty());
+        let node = self.graph.constant(Value::UInt64(u64::from(found)), DataType::UInt8);
+        if let Some(subquery) = self.subqueries.get_mut(&address) {
+            subquery.node = Some(node);
+        }
+        Ok(node)
+    }
+
+    /// Gives a subquery its number in names of results, once.
+    pub fn number_subquery(&mut self, query: &ast::Query) {
+        let address = std::ptr::from_ref(query);
+        if !self.subqueries.contains_key(&address) {
+            let number = self.analyzer.next_subquery();
+            self.subqueries.insert(address, Subquery { number, node: None });
+        }
+    }
+
+    /// The plan of a subquery, which sees this scope's names.
+    ///
+    /// # Errors
+    /// The subquery's own.
+    pub fn plan_subquery(&self, query: &ast::Query) -> Result<Plan> {
+        self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(self)))
+    }
+
+    /// The rows of a plan.
+    ///
+    /// # Errors
+    /// Those of running it.
+    pub fn run(&self, plan: Plan) -> Result<Vec<Block>> {
+        let context = self.analyzer.context;
+        let plan = optimize(plan, context)?;
+        match constant_rows(&plan) {
+            Some(block) => block.map(|block| vec![block]),
+            None => context.subqueries.run(plan),
+        }
+    }
+}
+
+/// The rows of a plan that is constants alone: `SELECT 1`.
+fn constant_rows(plan: &Plan) -> Option<Result<Block>> {
+    match plan {
+        Plan::Limit { input, offset: 0, limit: Some(1..), ties: None } => constant_rows(input),
+        Plan::Project { input, expressions, schema } => {
+            let Plan::Values { blocks, .. } = &**input else { return None };
+            let [block] = &blocks[..] else { return None };
+            let is_constant = expressions.iter().all(|expression| matches!(expression, Expression::Constant { .. }));
+            if !is_constant || block.rows() != 1 {
+                return None;
+            }
+            let columns = expressions.iter().map(|expression| match expression {
+                Expression::Constant { value, data_type } => {
+                    squall_types::Column::constant(data_type.clone(), value, 1)
+                }
+                _ => Err(Error::logical("a constant was expected")),
+            });
+            Some(columns.collect::<Result<Vec<_>>>().map(|columns| Block::new(schema.clone(), columns, 1)))
+        }
+        _ => None,
+    }
+}

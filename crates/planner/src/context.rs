@@ -1,0 +1,35 @@
+//! What planning depends on besides the query itself: tables, settings, parameters, and somebody who runs subqueries whose
+//! results the plan needs as constants.
+
+use std::collections::HashMap;
+
+use squall_functions::FunctionContext;
+use squall_types::{Block, Result, Settings};
+
+use crate::catalog::Catalog;
+use crate::plan::Plan;
+
+/// Everything that planning one query depends on.
+#[derive(Clone)]
+pub struct PlannerContext<'a> {
+    /// Where names of tables are looked up.
+    pub catalog: &'a dyn Catalog,
+    /// The settings of the query.
+    pub settings: &'a Settings,
+    /// What functions may know of the query.
+    pub functions: FunctionContext,
+    /// Query parameters: the name in `{name:Type}` and the value's text.
+    pub parameters: &'a HashMap<String, String>,
+    /// Runs scalar subqueries and the right sides of `IN`.
+    pub subqueries: &'a dyn SubqueryRunner,
+}
+
+/// Runs subqueries while a query is being planned: a scalar subquery is a constant of the plan, and so is the set of
+/// `x IN (SELECT …)`.
+pub trait SubqueryRunner {
+    /// All rows of an optimized plan, in blocks of the plan's schema.
+    ///
+    /// # Errors
+    /// Whatever running it meets.
+    fn run(&self, plan: Plan) -> Result<Vec<Block>>;
+}
