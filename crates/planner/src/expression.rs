@@ -67,6 +67,50 @@ impl Expression {
         }
     }
 
+    /// A column of the input.
+    pub fn column(position: usize, data_type: &DataType) -> Self {
+        Self::Column { position, data_type: data_type.clone() }
+    }
+
+    /// The value, where it is one for every row.
+    pub fn constant(&self) -> Option<&Value> {
+        match self {
+            Self::Constant { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The same expression with `columns[i]` in place of column `i`.
+    #[must_use]
+    pub fn substitute(&self, columns: &[Self]) -> Self {
+        match self {
+            Self::Column { position, .. } => columns.get(*position).unwrap_or(self).clone(),
+            Self::Constant { .. } => self.clone(),
+            Self::Function { name, function, arguments } => Self::Function {
+                name: name.clone(),
+                function: function.clone(),
+                arguments: arguments.iter().map(|argument| argument.substitute(columns)).collect(),
+            },
+        }
+    }
+
+    /// Replaces every column's position.
+    pub fn renumber(&mut self, map: &impl Fn(usize) -> usize) {
+        match self {
+            Self::Column { position, .. } => *position = map(*position),
+            Self::Constant { .. } => {}
+            Self::Function { arguments, .. } => arguments.iter_mut().for_each(|argument| argument.renumber(map)),
+        }
+    }
+
+    /// The number of functions, columns and constants in it.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Column { .. } | Self::Constant { .. } => 1,
+            Self::Function { arguments, .. } => 1 + arguments.iter().map(Self::size).sum::<usize>(),
+        }
+    }
+
     /// Whether equal input makes equal results: no `rand()` inside.
     pub fn is_deterministic(&self) -> bool {
         match self {

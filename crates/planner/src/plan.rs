@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use squall_functions::AggregateFunction;
-use squall_types::{Block, Schema};
+use squall_types::{Block, DataType, Result, Schema};
 
 use crate::catalog::TableMetadata;
 use crate::expression::Expression;
@@ -137,6 +137,18 @@ pub struct AggregateCall {
     pub arguments: Vec<Expression>,
 }
 
+impl AggregateCall {
+    /// The function's name as the query has it: what stands before the first parenthesis.
+    pub fn function_name(&self) -> &str {
+        self.name.split('(').next().unwrap_or_default()
+    }
+
+    /// Whether this counts rows, whatever is in them: `count()`, and `count(x)` of an `x` that is never NULL.
+    pub fn counts_rows(&self) -> bool {
+        self.arguments.is_empty() && !self.function.needs_arguments() && *self.function.return_type() == DataType::UInt64
+    }
+}
+
 /// One key of an order.
 #[derive(Clone, Debug)]
 pub struct SortKey {
@@ -149,6 +161,59 @@ pub struct SortKey {
 }
 
 impl Plan {
+    /// Calls `visit` with every step right below this one.
+    ///
+    /// # Errors
+    /// The first of `visit`.
+    pub fn try_for_each_input(&mut self, mut visit: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        match self {
+            Self::Scan(_) | Self::Values { .. } => Ok(()),
+            Self::Union { inputs, .. } => inputs.iter_mut().try_for_each(visit),
+            Self::Aggregate(aggregate) => visit(&mut aggregate.input),
+            Self::Filter { input, .. }
+            | Self::Project { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. }
+            | Self::LimitBy { input, .. }
+            | Self::Distinct { input }
+            | Self::ArrayJoin { input, .. } => visit(input),
+        }
+    }
+
+    /// The steps right below this one.
+    pub fn inputs(&self) -> impl Iterator<Item = &Self> {
+        let (one, many): (Option<&Self>, &[Self]) = match self {
+            Self::Scan(_) | Self::Values { .. } => (None, &[]),
+            Self::Union { inputs, .. } => (None, inputs),
+            Self::Aggregate(aggregate) => (Some(&*aggregate.input), &[]),
+            Self::Filter { input, .. }
+            | Self::Project { input, .. }
+            | Self::Sort { input, .. }
+            | Self::Limit { input, .. }
+            | Self::LimitBy { input, .. }
+            | Self::Distinct { input }
+            | Self::ArrayJoin { input, .. } => (Some(&**input), &[]),
+        };
+        one.into_iter().chain(many)
+    }
+
+    /// Puts what `make` makes of this plan in its place.
+    pub fn replace(&mut self, make: impl FnOnce(Self) -> Self) {
+        let empty = Self::Union { inputs: Vec::new(), schema: Arc::default() };
+        *self = make(std::mem::replace(self, empty));
+    }
+
+    /// No rows of a schema.
+    pub fn no_rows(schema: Arc<Schema>) -> Self {
+        Self::Values { schema, blocks: Vec::new() }
+    }
+
+    /// One row without columns.
+    pub fn one_row() -> Self {
+        let schema: Arc<Schema> = Arc::default();
+        Self::Values { schema: schema.clone(), blocks: vec![Block::new(schema, Vec::new(), 1)] }
+    }
+
     /// The columns that the step puts out.
     pub fn schema(&self) -> &Arc<Schema> {
         match self {

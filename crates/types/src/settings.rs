@@ -263,6 +263,9 @@ settings! {
     enable_optimize_predicate_expression: bool as Bool = "1", "Whether predicates are pushed into subqueries.";
     optimize_move_to_prewhere: bool as Bool = "1", "Whether conditions of WHERE are tested before other columns are read.";
     optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum(x + c) becomes sum(x) + c * count().";
+    optimize_trivial_count_query: bool as Bool = "1", "Whether count() of a whole table is taken from what the table knows of itself.";
+    enable_positional_arguments: bool as Bool = "1", "Whether a number in GROUP BY, ORDER BY and LIMIT BY stands for a selected expression.";
+    insert_null_as_default: bool as Bool = "1", "Whether INSERT SELECT inserts the column's default for NULL where the column takes no NULL.";
     use_query_condition_cache: bool as Bool = "0", "Accepted for compatibility: there is no such cache.";
     allow_experimental_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
     enable_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";

@@ -85,7 +85,7 @@ impl Scope<'_> {
         let functions = &self.analyzer.context.functions;
         let function = resolve_scalar(name, &described, functions).map_err(|error| self.in_scope_of_call(error))?;
         let is_constant = described.iter().all(|argument| argument.constant.is_some());
-        if is_constant && function.is_deterministic() && !NOT_FOLDED.contains(&name) {
+        if is_constant && function.is_deterministic() && !is_not_folded(name) {
             let columns = described
                 .iter()
                 .map(|argument| Column::constant(argument.data_type.clone(), argument.constant.as_ref().unwrap_or(&Value::Null), 1))
@@ -224,6 +224,11 @@ impl Scope<'_> {
             ))),
         }
     }
+}
+
+/// Whether calls of a function stay even where all arguments are constants.
+pub(crate) fn is_not_folded(name: &str) -> bool {
+    NOT_FOLDED.contains(&name)
 }
 
 /// Whether an expression is `*` without anything.

@@ -313,7 +313,7 @@ pub(crate) fn rename_columns(plan: Plan, names: &[&str]) -> Result<Plan> {
     let expressions = schema
         .types()
         .enumerate()
-        .map(|(position, data_type)| Expression::Column { position, data_type: data_type.clone() })
+        .map(|(position, data_type)| Expression::column(position, data_type))
         .collect();
     let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
     Ok(project(plan, expressions, names.into_iter()))

@@ -28,11 +28,10 @@ use squall_types::{Error, ErrorCode, Result};
 use crate::context::PlannerContext;
 use crate::plan::Plan;
 
+pub(crate) use call::is_not_folded;
 pub(crate) use conversion::cast;
-pub(crate) use graph::NodeId;
 pub(crate) use literal::append_constant;
-pub(crate) use scope::Scope;
-pub(crate) use stage::{Stage, project};
+pub(crate) use stage::Stage;
 
 /// Plans a query without optimizing it.
 ///

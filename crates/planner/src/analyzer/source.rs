@@ -194,7 +194,7 @@ impl Source {
             graph.columns().into_iter().filter(|(column, _)| *column < table_columns).collect();
         match &mut self.rows {
             Rows::One => {
-                let plan = if read.is_empty() { one_row() } else { system_one() };
+                let plan = if read.is_empty() { Plan::one_row() } else { system_one() };
                 Stage::at(graph, plan, read)
             }
             Rows::Table(table) => {
@@ -205,7 +205,7 @@ impl Source {
                 let scan = Scan { table: table.clone(), columns, schema, predicate: None, limit: None };
                 Stage::at(graph, Plan::Scan(scan), read.into_iter().map(|(_, node)| node).enumerate())
             }
-            Rows::Plan(plan, _) => Stage::at(graph, plan.take().map_or_else(one_row, |plan| *plan), read),
+            Rows::Plan(plan, _) => Stage::at(graph, plan.take().map_or_else(Plan::one_row, |plan| *plan), read),
         }
     }
 
@@ -219,10 +219,4 @@ fn system_one() -> Plan {
     let schema = Arc::new(Schema::new([("dummy", DataType::UInt8)]));
     let column = Column::from_primitive::<UInt8Type>(DataType::UInt8, vec![0]);
     Plan::Values { schema: schema.clone(), blocks: vec![Block::new(schema, vec![column], 1)] }
-}
-
-/// One row without columns.
-pub(crate) fn one_row() -> Plan {
-    let schema: Arc<Schema> = Arc::default();
-    Plan::Values { schema: schema.clone(), blocks: vec![Block::new(schema, Vec::new(), 1)] }
 }

@@ -50,7 +50,7 @@ impl<'g> Stage<'g> {
 
     /// Puts a step that keeps the columns on top.
     pub fn then(&mut self, step: impl FnOnce(Box<Plan>) -> Plan) {
-        replace(&mut self.plan, |plan| step(Box::new(plan)));
+        self.plan.replace(|plan| step(Box::new(plan)));
     }
 
     /// Puts an ARRAY JOIN on top: each array of `arrays` becomes a column that holds the node beside it.
@@ -249,7 +249,7 @@ impl<'g> Stage<'g> {
             let (name, data_type) = &input.fields[position];
             self.columns.insert(id, outputs.len());
             fields.push((name.clone(), data_type.clone()));
-            outputs.push(Expression::Column { position, data_type: data_type.clone() });
+            outputs.push(Expression::column(position, data_type));
         }
         for (id, expression) in added.iter().zip(expressions) {
             self.columns.insert(*id, outputs.len());
@@ -325,7 +325,7 @@ impl<'g> Stage<'g> {
             self.columns.entry(*id).or_insert(at);
         }
         let names = outputs.iter().map(|(_, name)| name.clone());
-        replace(&mut self.plan, |plan| project(plan, expressions, names));
+        self.plan.replace(|plan| project(plan, expressions, names));
         Ok(())
     }
 
@@ -365,11 +365,10 @@ impl<'g> Stage<'g> {
 
     /// Drops all columns but the first `count`.
     pub fn keep_first(&mut self, count: usize) {
-        replace(&mut self.plan, |plan| {
+        self.plan.replace(|plan| {
             let fields = plan.schema().fields[..count].to_vec();
             let columns = fields.iter().enumerate();
-            let columns = columns.map(|(position, (_, data_type))| Expression::Column { position, data_type: data_type.clone() });
-            let expressions = columns.collect();
+            let expressions = columns.map(|(at, (_, data_type))| Expression::column(at, data_type)).collect();
             project(plan, expressions, fields.into_iter().map(|(name, _)| name))
         });
     }
@@ -409,12 +408,6 @@ pub(crate) fn project(
         return input;
     }
     Plan::Project { input: Box::new(input), expressions, schema: Arc::new(Schema { fields }) }
-}
-
-/// Replaces a plan by one made of it.
-pub(crate) fn replace(plan: &mut Plan, make: impl FnOnce(Plan) -> Plan) {
-    let taken = std::mem::replace(plan, Plan::Union { inputs: Vec::new(), schema: Arc::default() });
-    *plan = make(taken);
 }
 
 /// `LOGICAL_ERROR` for a column that must have been there.

@@ -94,7 +94,7 @@ fn union(branches: Vec<Plan>, analyzer: &Analyzer<'_>) -> Result<Plan> {
         .into_iter()
         .map(|branch| {
             let columns = branch.schema().types().enumerate();
-            let columns = columns.map(|(position, data_type)| Expression::Column { position, data_type: data_type.clone() });
+            let columns = columns.map(|(position, data_type)| Expression::column(position, data_type));
             let expressions = columns
                 .zip(&types)
                 .map(|(column, to)| conversion::cast(column, to, &analyzer.context.functions))

@@ -1,14 +1,120 @@
-//! Rules that rewrite a plan into one that does less. Each is a file of its own, with its why; here is their order.
+//! Rules that rewrite a plan into one that does less. Each is a file of its own, with its why; here is their order, and what
+//! several of them need.
 
-use squall_types::Result;
+mod aggregate_arithmetic;
+mod column_pruning;
+mod distinct;
+mod duplicate_aggregates;
+mod group_keys;
+mod limit_pushdown;
+mod merge_projects;
+mod predicate_pushdown;
+mod redundant_sort;
+mod simplify;
+mod trivial_count;
+
+use squall_functions::{Argument, FunctionContext, resolve_scalar};
+use squall_types::{Column, Result, Value};
 
 use crate::context::PlannerContext;
+use crate::expression::Expression;
 use crate::plan::Plan;
 
-/// The plan that the rules make of a plan.
+/// The plan that the rules make of a plan. Its columns stay as they are.
 ///
 /// # Errors
-/// Where a function that a rule inserts cannot be bound.
-pub fn optimize(plan: Plan, _context: &PlannerContext<'_>) -> Result<Plan> {
+/// Where a function that a rule inserts cannot be bound, or one that is folded fails.
+pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
+    if is_trivial(&plan) {
+        return Ok(plan);
+    }
+    let settings = context.settings;
+    merge_projects::apply(&mut plan, &context.functions)?;
+    simplify::apply(&mut plan, &context.functions)?;
+    redundant_sort::apply(&mut plan);
+    if settings.enable_optimize_predicate_expression {
+        predicate_pushdown::apply(&mut plan, &context.functions)?;
+    }
+    group_keys::apply(&mut plan)?;
+    if settings.optimize_arithmetic_operations_in_aggregate_functions {
+        aggregate_arithmetic::apply(&mut plan, &context.functions)?;
+    }
+    distinct::apply(&mut plan);
+    merge_projects::apply(&mut plan, &context.functions)?;
+    simplify::apply(&mut plan, &context.functions)?;
+    duplicate_aggregates::apply(&mut plan)?;
+    column_pruning::apply(&mut plan);
+    if settings.optimize_trivial_count_query {
+        trivial_count::apply(&mut plan)?;
+    }
+    limit_pushdown::apply(&mut plan);
     Ok(plan)
+}
+
+/// Whether there is nothing to do: `SELECT 1` must be planned in no time.
+fn is_trivial(plan: &Plan) -> bool {
+    match plan {
+        Plan::Values { .. } => true,
+        Plan::Project { input, .. } => matches!(**input, Plan::Values { .. }),
+        _ => false,
+    }
+}
+
+/// A call of a scalar function, folded where it is a constant.
+///
+/// # Errors
+/// Where the function does not take these arguments.
+fn call(name: &str, arguments: Vec<Expression>, functions: &FunctionContext) -> Result<Expression> {
+    let described: Vec<Argument> = arguments
+        .iter()
+        .map(|argument| Argument { data_type: argument.data_type().clone(), constant: argument.constant().cloned() })
+        .collect();
+    let function = resolve_scalar(name, &described, functions)?;
+    Ok(fold(Expression::Function { name: name.into(), function, arguments }))
+}
+
+/// The value of a call whose arguments are constants; the expression itself otherwise, and where computing it fails: then it
+/// fails when the query runs, if it is computed at all.
+fn fold(expression: Expression) -> Expression {
+    let Expression::Function { name, function, arguments } = &expression else { return expression };
+    let is_constant = arguments.iter().all(|argument| argument.constant().is_some());
+    if !is_constant || !function.is_deterministic() || crate::analyzer::is_not_folded(name) {
+        return expression;
+    }
+    let columns = arguments.iter().map(|argument| {
+        Column::constant(argument.data_type().clone(), argument.constant().unwrap_or(&Value::Null), 1)
+    });
+    let value = columns.collect::<Result<Vec<_>>>().and_then(|columns| function.execute(&columns, 1));
+    match value {
+        Ok(column) if column.rows() == 1 => {
+            Expression::Constant { value: column.value(0), data_type: function.return_type().clone() }
+        }
+        _ => expression,
+    }
+}
+
+/// The conditions that must all hold for a condition to hold.
+fn conjuncts(condition: Expression, into: &mut Vec<Expression>) {
+    match condition {
+        Expression::Function { name, arguments, .. } if &*name == "and" => {
+            arguments.into_iter().for_each(|argument| conjuncts(argument, into));
+        }
+        other => into.push(other),
+    }
+}
+
+/// The condition that all conditions hold; `None` for no conditions.
+///
+/// # Errors
+/// Where `and` does not take them.
+fn all_of(mut conditions: Vec<Expression>, functions: &FunctionContext) -> Result<Option<Expression>> {
+    match conditions.len() {
+        0 | 1 => Ok(conditions.pop()),
+        _ => call("and", conditions, functions).map(Some),
+    }
+}
+
+/// Whether a condition's value is a constant, and then whether rows pass.
+fn known_condition(condition: &Expression) -> Option<bool> {
+    condition.constant().map(|value| value.as_f64().is_some_and(|number| number != 0.0))
 }

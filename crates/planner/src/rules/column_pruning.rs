@@ -1,0 +1,202 @@
+//! Every step computes, and every scan reads, only the columns that something above needs. `count()` reads none.
+
+use std::sync::Arc;
+
+use squall_types::Schema;
+
+use crate::expression::Expression;
+use crate::plan::{Aggregate, Plan, Scan, SortKey};
+
+pub(super) fn apply(plan: &mut Plan) {
+    let needed = vec![true; plan.schema().len()];
+    prune(plan, &needed);
+}
+
+/// Where each column of a step went: its new position, or none.
+type Moves = Vec<Option<usize>>;
+
+/// Drops columns that are not needed. Others may stay; the answer tells.
+fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
+    match plan {
+        Plan::Scan(scan) => prune_scan(scan, needed),
+        Plan::Values { .. } => (0..needed.len()).map(Some).collect(),
+        Plan::Filter { input, predicate } => {
+            let mut below = needed.to_vec();
+            need(predicate, &mut below);
+            let moves = prune(input, &below);
+            renumber(predicate, &moves);
+            moves
+        }
+        Plan::Project { input, expressions, schema } => {
+            if !needed.contains(&true) {
+                // Only the number of rows matters, which the input has too.
+                let below = vec![false; input.schema().len()];
+                prune(input, &below);
+                plan.replace(|plan| match plan {
+                    Plan::Project { input, .. } => *input,
+                    other => other,
+                });
+                return vec![None; needed.len()];
+            }
+            let moves = keep(expressions, schema, needed);
+            let mut below = vec![false; input.schema().len()];
+            expressions.iter().for_each(|expression| need(expression, &mut below));
+            let input_moves = prune(input, &below);
+            expressions.iter_mut().for_each(|expression| renumber(expression, &input_moves));
+            moves
+        }
+        Plan::Aggregate(_) => prune_aggregate(plan, needed),
+        Plan::Sort { input, keys, .. } => {
+            let mut below = needed.to_vec();
+            keys.iter().for_each(|key| need(&key.expression, &mut below));
+            let moves = prune(input, &below);
+            renumber_keys(keys, &moves);
+            moves
+        }
+        Plan::Limit { input, ties, .. } => {
+            let mut below = needed.to_vec();
+            ties.iter().flatten().for_each(|key| need(&key.expression, &mut below));
+            let moves = prune(input, &below);
+            if let Some(ties) = ties {
+                renumber_keys(ties, &moves);
+            }
+            moves
+        }
+        Plan::LimitBy { input, keys, .. } => {
+            let mut below = needed.to_vec();
+            keys.iter().for_each(|key| need(key, &mut below));
+            let moves = prune(input, &below);
+            keys.iter_mut().for_each(|key| renumber(key, &moves));
+            moves
+        }
+        Plan::Distinct { input } => {
+            // Rows differ by all their columns.
+            let below = vec![true; needed.len()];
+            prune(input, &below)
+        }
+        Plan::Union { inputs, schema } => {
+            for input in inputs.iter_mut() {
+                let moves = prune(input, needed);
+                put_in_order(input, &moves, needed);
+            }
+            let (fields, moves) = kept(&schema.fields, needed);
+            *schema = Arc::new(Schema { fields });
+            moves
+        }
+        Plan::ArrayJoin { input, arrays, schema, .. } => {
+            let columns = input.schema().len();
+            let mut below: Vec<bool> = needed.iter().take(columns).copied().collect();
+            arrays.iter().for_each(|array| need(array, &mut below));
+            let mut moves = prune(input, &below);
+            arrays.iter_mut().for_each(|array| renumber(array, &moves));
+            let mut fields = input.schema().fields.clone();
+            for field in schema.fields.iter().skip(columns) {
+                moves.push(Some(fields.len()));
+                fields.push(field.clone());
+            }
+            *schema = Arc::new(Schema { fields });
+            moves
+        }
+    }
+}
+
+fn prune_scan(scan: &mut Scan, needed: &[bool]) -> Moves {
+    let mut read = needed.to_vec();
+    if let Some(predicate) = &scan.predicate {
+        need(predicate, &mut read);
+    }
+    if read.iter().all(|read| *read) {
+        return (0..read.len()).map(Some).collect();
+    }
+    let moves = keep(&mut scan.columns, &mut scan.schema, &read);
+    if let Some(predicate) = &mut scan.predicate {
+        renumber(predicate, &moves);
+    }
+    moves
+}
+
+fn prune_aggregate(plan: &mut Plan, needed: &[bool]) -> Moves {
+    let Plan::Aggregate(Aggregate { input, keys, aggregates, schema, .. }) = plan else { return Vec::new() };
+    // Keys make the groups, needed or not.
+    let mut wanted = needed.to_vec();
+    wanted.iter_mut().take(keys.len()).for_each(|wanted| *wanted = true);
+    if !wanted.contains(&true) {
+        // One group with nothing in it: a row.
+        *plan = Plan::one_row();
+        return vec![None; needed.len()];
+    }
+    let (fields, moves) = kept(&schema.fields, &wanted);
+    if fields.len() < schema.len() {
+        *schema = Arc::new(Schema { fields });
+        let mut at = keys.len();
+        aggregates.retain(|_| {
+            at += 1;
+            wanted.get(at - 1) == Some(&true)
+        });
+    }
+    let mut below = vec![false; input.schema().len()];
+    let arguments = aggregates.iter().flat_map(|call| &call.arguments);
+    keys.iter().chain(arguments).for_each(|expression| need(expression, &mut below));
+    let input_moves = prune(input, &below);
+    let arguments = aggregates.iter_mut().flat_map(|call| &mut call.arguments);
+    keys.iter_mut().chain(arguments).for_each(|expression| renumber(expression, &input_moves));
+    moves
+}
+
+/// Makes the columns of a UNION's branch exactly those that are needed, in order.
+fn put_in_order(input: &mut Plan, moves: &Moves, needed: &[bool]) {
+    let wanted: Vec<usize> =
+        moves.iter().zip(needed).filter(|(_, needed)| **needed).filter_map(|(to, _)| *to).collect();
+    let schema = input.schema();
+    if wanted.len() == schema.len() && wanted.iter().enumerate().all(|(at, position)| at == *position) {
+        return;
+    }
+    let fields: Vec<_> = wanted.iter().filter_map(|position| schema.fields.get(*position).cloned()).collect();
+    let expressions =
+        wanted.iter().zip(&fields).map(|(position, (_, data_type))| Expression::column(*position, data_type)).collect();
+    let schema = Arc::new(Schema { fields });
+    input.replace(|plan| Plan::Project { input: Box::new(plan), expressions, schema });
+}
+
+/// Keeps the needed of a step's columns.
+fn keep<T>(columns: &mut Vec<T>, schema: &mut Arc<Schema>, needed: &[bool]) -> Moves {
+    let (fields, moves) = kept(&schema.fields, needed);
+    if fields.len() < schema.len() {
+        *schema = Arc::new(Schema { fields });
+        let mut at = 0;
+        columns.retain(|_| {
+            at += 1;
+            needed.get(at - 1) == Some(&true)
+        });
+    }
+    moves
+}
+
+fn kept<T: Clone>(fields: &[T], needed: &[bool]) -> (Vec<T>, Moves) {
+    let mut left = Vec::with_capacity(fields.len());
+    let moves = fields.iter().zip(needed).map(|(field, needed)| {
+        needed.then(|| {
+            left.push(field.clone());
+            left.len() - 1
+        })
+    });
+    let moves = moves.collect();
+    (left, moves)
+}
+
+fn need(expression: &Expression, needed: &mut [bool]) {
+    expression.visit_columns(&mut |position| {
+        if let Some(needed) = needed.get_mut(position) {
+            *needed = true;
+        }
+    });
+}
+
+fn renumber(expression: &mut Expression, moves: &Moves) {
+    // A column that was needed has a place.
+    expression.renumber(&|position| moves.get(position).copied().flatten().unwrap_or(position));
+}
+
+fn renumber_keys(keys: &mut [SortKey], moves: &Moves) {
+    keys.iter_mut().for_each(|key| renumber(&mut key.expression, moves));
+}

@@ -1,0 +1,42 @@
+//! What a LIMIT says of the steps below: a sort under it need only keep its first rows, a scan need not read on. The LIMIT itself
+//! stays where it is.
+
+use crate::plan::{Plan, Scan};
+
+pub(super) fn apply(plan: &mut Plan) {
+    push(plan, None);
+}
+
+/// `wanted`: how many first rows the steps above look at.
+fn push(plan: &mut Plan, wanted: Option<u64>) {
+    match plan {
+        Plan::Limit { input, offset, limit, ties } => {
+            let own = match (*limit, &*ties) {
+                (Some(limit), None) => limit.checked_add(*offset),
+                _ => None,
+            };
+            let from_above = wanted.and_then(|wanted| wanted.checked_add(*offset));
+            let below = match (own, from_above) {
+                (Some(own), Some(from_above)) => Some(own.min(from_above)),
+                (own, from_above) => own.or(from_above),
+            };
+            // With ties, more rows than the LIMIT says may pass.
+            push(input, if ties.is_some() { None } else { below });
+        }
+        Plan::Sort { input, limit, .. } => {
+            *limit = wanted;
+            push(input, None);
+        }
+        Plan::Project { input, .. } => push(input, wanted),
+        // Every row of the input makes at least one.
+        Plan::ArrayJoin { input, is_left: true, .. } => push(input, wanted),
+        Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| push(input, wanted)),
+        Plan::Scan(Scan { predicate: None, limit, .. }) => *limit = wanted,
+        Plan::Scan(_) | Plan::Values { .. } => {}
+        Plan::Filter { input, .. }
+        | Plan::Distinct { input }
+        | Plan::LimitBy { input, .. }
+        | Plan::ArrayJoin { input, .. } => push(input, None),
+        Plan::Aggregate(aggregate) => push(&mut aggregate.input, None),
+    }
+}

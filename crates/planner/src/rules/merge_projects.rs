@@ -1,0 +1,90 @@
+//! A projection on a projection, or an aggregation on one, becomes one step: the inner expressions are put in place of the
+//! columns, as long as nothing is computed twice by that. Projections that only pass their input on disappear. The analyzer
+//! makes one step per SELECT; subqueries that rename would otherwise cost a step each.
+
+use squall_functions::FunctionContext;
+use squall_types::Result;
+
+use super::fold;
+use crate::expression::Expression;
+use crate::plan::{Aggregate, Plan};
+
+pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
+    plan.try_for_each_input(|input| {
+        apply(input, functions)?;
+        drop_identity(input);
+        Ok(())
+    })?;
+    match plan {
+        Plan::Project { input, expressions, .. } => {
+            let Plan::Project { expressions: inner, .. } = &**input else { return Ok(()) };
+            if can_substitute(inner, expressions.iter()) {
+                expressions.iter_mut().for_each(|expression| *expression = put_in(expression, inner));
+                skip(input);
+            }
+        }
+        Plan::Aggregate(Aggregate { input, keys, aggregates, .. }) => {
+            let Plan::Project { expressions: inner, .. } = &**input else { return Ok(()) };
+            let arguments = || aggregates.iter().flat_map(|call| &call.arguments);
+            if can_substitute(inner, keys.iter().chain(arguments())) {
+                let arguments = aggregates.iter_mut().flat_map(|call| &mut call.arguments);
+                for expression in keys.iter_mut().chain(arguments) {
+                    *expression = put_in(expression, inner);
+                }
+                skip(input);
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Removes a projection that passes all columns of its input on as they are. Only names change by that, and only the names of
+/// the whole plan matter.
+fn drop_identity(plan: &mut Plan) {
+    let Plan::Project { input, expressions, .. } = plan else { return };
+    let passes_on =
+        |(at, expression): (usize, &Expression)| matches!(expression, Expression::Column { position, .. } if *position == at);
+    if input.schema().len() == expressions.len() && expressions.iter().enumerate().all(passes_on) {
+        plan.replace(|plan| match plan {
+            Plan::Project { input, .. } => *input,
+            other => other,
+        });
+    }
+}
+
+/// Whether putting `inner` in place of the columns computes nothing twice.
+fn can_substitute<'a>(inner: &[Expression], outer: impl Iterator<Item = &'a Expression>) -> bool {
+    let mut uses = vec![0u32; inner.len()];
+    for expression in outer {
+        expression.visit_columns(&mut |position| {
+            if let Some(count) = uses.get_mut(position) {
+                *count += 1;
+            }
+        });
+    }
+    inner.iter().zip(uses).all(|(inner, uses)| match inner {
+        Expression::Column { .. } | Expression::Constant { .. } => true,
+        Expression::Function { .. } => uses <= 1,
+    })
+}
+
+fn put_in(expression: &Expression, inner: &[Expression]) -> Expression {
+    match expression {
+        Expression::Column { position, .. } => inner.get(*position).unwrap_or(expression).clone(),
+        Expression::Constant { .. } => expression.clone(),
+        Expression::Function { name, function, arguments } => fold(Expression::Function {
+            name: name.clone(),
+            function: function.clone(),
+            arguments: arguments.iter().map(|argument| put_in(argument, inner)).collect(),
+        }),
+    }
+}
+
+/// Replaces a projection by its input.
+fn skip(plan: &mut Plan) {
+    plan.replace(|plan| match plan {
+        Plan::Project { input, .. } => *input,
+        other => other,
+    });
+}

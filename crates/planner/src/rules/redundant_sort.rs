@@ -1,0 +1,43 @@
+//! An ORDER BY whose order nobody sees is dropped: below another ORDER BY, and below an aggregation whose functions do not care
+//! (ClickHouse's `query_plan_remove_redundant_sorting`). Views and generated queries are full of them.
+
+use crate::plan::{Aggregate, Plan};
+
+/// Aggregate functions whose results depend on the order of rows in no way.
+const ORDERLESS: &[&str] = &[
+    "count", "sum", "min", "max", "avg", "uniq", "uniqExact", "uniqCombined", "uniqHLL12", "quantileExact",
+    "quantilesExact", "medianExact", "sumDistinct", "countDistinct",
+];
+
+pub(super) fn apply(plan: &mut Plan) {
+    remove(plan, true);
+}
+
+fn remove(plan: &mut Plan, order_matters: bool) {
+    if !order_matters {
+        while let Plan::Sort { .. } = plan {
+            plan.replace(|plan| match plan {
+                Plan::Sort { input, .. } => *input,
+                other => other,
+            });
+        }
+    }
+    match plan {
+        Plan::Scan(_) | Plan::Values { .. } => {}
+        Plan::Sort { input, .. } => remove(input, false),
+        Plan::Aggregate(Aggregate { input, aggregates, .. }) => {
+            let is_orderless = aggregates.iter().all(|call| {
+                let name = call.function_name();
+                ORDERLESS.contains(&name.strip_suffix("If").unwrap_or(name))
+            });
+            remove(input, !is_orderless);
+        }
+        // Which rows pass depends on the order.
+        Plan::Limit { input, .. } | Plan::LimitBy { input, .. } => remove(input, true),
+        Plan::Filter { input, .. }
+        | Plan::Project { input, .. }
+        | Plan::Distinct { input }
+        | Plan::ArrayJoin { input, .. } => remove(input, order_matters),
+        Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| remove(input, order_matters)),
+    }
+}
