@@ -218,10 +218,6 @@ impl Sink for OutputSink {
         self.0.is_done.load(Ordering::SeqCst)
     }
 
-    fn is_ordered(&self) -> bool {
-        true
-    }
-
     fn name(&self) -> &'static str {
         "Output"
     }

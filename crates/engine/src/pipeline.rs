@@ -38,11 +38,6 @@ pub trait Sink: Send + Sync {
         false
     }
 
-    /// Whether blocks must be told apart by the order of their morsels.
-    fn is_ordered(&self) -> bool {
-        false
-    }
-
     /// The name for EXPLAIN PIPELINE.
     fn name(&self) -> &'static str;
 }

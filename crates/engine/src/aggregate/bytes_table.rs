@@ -244,11 +244,6 @@ impl KeyTable for BytesTable {
         let array = BinaryArray::try_new(OffsetBuffer::new(offsets.into()), self.keys.bytes.into(), None)?;
         Ok(vec![Column::new(DataType::String, Arc::new(array))])
     }
-
-    fn memory_bytes(&self) -> usize {
-        let columns = self.columns.iter().flatten().map(Column::memory_bytes).sum::<usize>();
-        self.slots.capacity() * size_of::<Slot>() + self.keys.bytes.capacity() + 16 * self.hashes.capacity() + columns
-    }
 }
 
 fn ascending((position, key): (usize, &Column)) -> SortKey {

@@ -33,10 +33,6 @@ impl KeyTable for SingleTable {
     fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
         Ok(Vec::new())
     }
-
-    fn memory_bytes(&self) -> usize {
-        0
-    }
 }
 
 /// One key whose bits are the group's number. Groups `0..slots` all have a state; which exist only the counts tell.
@@ -89,10 +85,6 @@ impl KeyTable for DirectTable {
             other => return Err(Error::logical(format!("a direct table of {other}"))),
         };
         Ok(vec![Column::new(self.data_type, array)])
-    }
-
-    fn memory_bytes(&self) -> usize {
-        0
     }
 }
 

@@ -190,10 +190,6 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         });
         columns.collect()
     }
-
-    fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot<K>>() + self.keys.capacity() * size_of::<K>()
-    }
 }
 
 /// Packs the keys of each row, the first key lowest.

@@ -32,9 +32,6 @@ pub(crate) trait KeyTable: Send + Any {
 
     /// The keys of groups `0..groups`, one column per key.
     fn into_columns(self: Box<Self>) -> Result<Vec<Column>>;
-
-    /// Bytes held; an estimate.
-    fn memory_bytes(&self) -> usize;
 }
 
 /// The kind of table for keys of these types.

@@ -1,0 +1,394 @@
+//! Plans run on real workers over Memory tables, against naive models of the same steps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use squall_engine::{Engine, QueryContext};
+use squall_functions::{Argument, FunctionContext, resolve_aggregate, resolve_scalar};
+use squall_planner::{
+    Aggregate, AggregateCall, ColumnDescription, Expression, Plan, Scan, SortKey, TableDefinition, TableMetadata,
+};
+use squall_runtime::ThreadPool;
+use squall_scheduler::{PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
+use squall_storage::{Databases, TableHandle, table_function};
+use squall_types::{Block, Column, ColumnBuilder, DataType, ErrorCode, Schema, Settings, Value};
+
+const ROWS: usize = 30_000;
+
+fn engine(policy: PolicyKind) -> Engine {
+    let pool = ThreadPool::new(Default::default());
+    let options = SchedulerOptions { workers: 3, policy, budget: ThreadBudget { threads_max: None } };
+    Engine::new(Scheduler::start(options, pool.clone()).unwrap().0, pool)
+}
+
+fn context(changes: &[(&str, &str)]) -> Arc<QueryContext> {
+    let mut settings = Settings::default();
+    changes.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+    QueryContext::new("test".into(), settings.into())
+}
+
+fn functions() -> FunctionContext {
+    FunctionContext {
+        time_zone: "UTC".into(),
+        query_start_ns: 0,
+        current_database: "default".into(),
+        current_user: "default".into(),
+        query_id: "test".into(),
+        host_name: "localhost".into(),
+        server_version: "0".into(),
+        uptime_seconds: 0,
+        cast_keep_nullable: false,
+    }
+}
+
+fn column(position: usize, data_type: &str) -> Expression {
+    Expression::Column { position, data_type: DataType::parse(data_type).unwrap() }
+}
+
+fn constant(value: Value) -> Expression {
+    Expression::Constant { data_type: value.literal_type(), value }
+}
+
+fn call(name: &str, arguments: Vec<Expression>) -> Expression {
+    let of = |argument: &Expression| match argument {
+        Expression::Constant { value, data_type } => {
+            Argument { data_type: data_type.clone(), constant: Some(value.clone()) }
+        }
+        other => Argument::of(other.data_type().clone()),
+    };
+    let function = resolve_scalar(name, &arguments.iter().map(of).collect::<Vec<_>>(), &functions()).unwrap();
+    Expression::Function { name: name.into(), function, arguments }
+}
+
+/// A Memory table of these columns, filled through the engine in blocks of 1,000 rows.
+fn table(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<TableHandle> {
+    let databases = Databases::in_memory();
+    let description = |(at, (name, _)): (usize, &(&str, Vec<Value>))| ColumnDescription {
+        name: format!("c{at}").into(),
+        data_type: DataType::parse(name).unwrap(),
+        default: None,
+        comment: "".into(),
+    };
+    let definition = TableDefinition {
+        columns: columns.iter().enumerate().map(description).collect(),
+        engine: "Memory".into(),
+        engine_arguments: Vec::new(),
+        sorting_key: Vec::new(),
+        primary_key: None,
+        partition_key: Vec::new(),
+        settings: Vec::new(),
+        comment: "".into(),
+    };
+    databases.create_table("default", "t", definition, false).unwrap();
+    let table = databases.table("default", "t").unwrap();
+    let built = columns.iter().enumerate().map(|(at, (name, values))| {
+        let mut builder = ColumnBuilder::new(DataType::parse(name).unwrap());
+        values.iter().for_each(|value| builder.append(value).unwrap());
+        (format!("c{at}"), builder.finish().unwrap())
+    });
+    let block = Block::from_columns(built).unwrap();
+    let insert = async {
+        let mut stream = engine.insert(&*table, None, context(&[])).unwrap();
+        for offset in (0..block.rows()).step_by(1000) {
+            stream.send(block.slice(offset, 1000.min(block.rows() - offset))).await.unwrap();
+        }
+        stream.finish().await.unwrap();
+    };
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(insert);
+    Arc::new(TableHandle(databases.table("default", "t").unwrap()))
+}
+
+fn scan(table: Arc<TableHandle>, predicate: Option<Expression>) -> Plan {
+    let fields = table.columns().iter().map(|column| (column.name.clone(), column.data_type.clone()));
+    let schema = Arc::new(Schema::new(fields));
+    Plan::Scan(Scan { columns: (0..schema.len()).collect(), schema, predicate, limit: None, table })
+}
+
+fn numbers(rows: u64) -> Plan {
+    let table = Arc::new(TableHandle(table_function("numbers_mt", &[Value::UInt64(rows)]).unwrap()));
+    scan(table, None)
+}
+
+fn run(engine: &Engine, plan: &Plan, context: Arc<QueryContext>) -> Result<Vec<Vec<Value>>, squall_types::Error> {
+    let blocks = engine.start(plan, context)?.collect_blocking()?;
+    let rows = blocks.iter().flat_map(|block| (0..block.rows()).map(move |row| (block, row)));
+    Ok(rows.map(|(block, row)| block.columns().iter().map(|column| column.value(row)).collect()).collect())
+}
+
+fn rows(engine: &Engine, plan: &Plan) -> Vec<Vec<Value>> {
+    run(engine, plan, context(&[("inline_rows_limit", "0")])).unwrap()
+}
+
+fn random_values(data_type: &str, distinct: u64, random: &mut StdRng) -> Vec<Value> {
+    let is_nullable = data_type.contains("Nullable");
+    let mut one = || {
+        let number = random.random_range(0..distinct);
+        if is_nullable && number % 7 == 3 {
+            return Value::Null;
+        }
+        match data_type {
+            name if name.contains("String") => Value::string(format!("key {number}")),
+            "Float64" => Value::Float64(number as f64 / 2.0),
+            name if name.contains("UInt") => Value::UInt64(number),
+            _ => Value::Int64(number as i64 - distinct as i64 / 2),
+        }
+    };
+    (0..ROWS).map(|_| one()).collect()
+}
+
+fn aggregate(input: Plan, keys: Vec<Expression>, argument: Option<Expression>) -> Plan {
+    let call = |name: &str, arguments: Vec<Expression>| {
+        let types: Vec<DataType> = arguments.iter().map(|argument| argument.data_type().clone()).collect();
+        AggregateCall {
+            name: format!("{name}()").into(),
+            function: resolve_aggregate(name, &[], &types).unwrap(),
+            arguments,
+        }
+    };
+    let mut aggregates = vec![call("count", Vec::new())];
+    aggregates.extend(argument.map(|argument| call("sum", vec![argument])));
+    let key_fields = keys.iter().enumerate().map(|(at, key)| (format!("k{at}"), key.data_type().clone()));
+    let fields = key_fields
+        .chain(aggregates.iter().enumerate().map(|(at, call)| (format!("a{at}"), call.function.return_type().clone())));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    Plan::Aggregate(Aggregate { input: Box::new(input), keys, aggregates, schema, with_totals: false })
+}
+
+#[test]
+fn groups_of_every_kind_of_key_are_counted_and_summed() {
+    let random = &mut StdRng::seed_from_u64(1);
+    for policy in PolicyKind::ALL {
+        let engine = engine(policy);
+        for (types, distinct) in [
+            (vec!["UInt8"], 200),
+            (vec!["Int16"], 1000),
+            (vec!["Nullable(Int16)"], 1000),
+            (vec!["UInt32"], 12_000),
+            (vec!["Int64"], 25_000),
+            (vec!["UInt32", "Int16"], 300),
+            (vec!["UInt64", "Nullable(UInt32)"], 300),
+            (vec!["String"], 25_000),
+            (vec!["Nullable(String)"], 500),
+            (vec!["String", "Float64"], 200),
+            (vec!["LowCardinality(String)"], 50),
+            (vec!["FixedString(9)"], 1000),
+        ] {
+            let mut columns: Vec<(&str, Vec<Value>)> =
+                types.iter().map(|name| (*name, random_values(name, distinct, random))).collect();
+            if types == ["FixedString(9)"] {
+                let padded = columns[0].1.iter().map(|value| {
+                    let mut bytes = value.as_bytes().unwrap().to_vec();
+                    bytes.resize(9, 0);
+                    Value::string(bytes)
+                });
+                columns[0].1 = padded.collect();
+            }
+            columns.push(("UInt32", random_values("UInt32", 1_000_000, random)));
+            let mut expected: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+            for row in 0..ROWS {
+                let key: Vec<&Value> = columns[..types.len()].iter().map(|(_, values)| &values[row]).collect();
+                let entry = expected.entry(format!("{key:?}")).or_default();
+                entry.0 += 1;
+                entry.1 += columns[types.len()].1[row].as_u64().unwrap();
+            }
+            let keys = types.iter().enumerate().map(|(at, name)| column(at, name)).collect();
+            let input = scan(table(&engine, &columns), None);
+            let plan = aggregate(input, keys, Some(column(types.len(), "UInt32")));
+            let found: BTreeMap<String, (u64, u64)> = rows(&engine, &plan)
+                .into_iter()
+                .map(|row| {
+                    let key: Vec<&Value> = row[..types.len()].iter().collect();
+                    (format!("{key:?}"), (row[types.len()].as_u64().unwrap(), row[types.len() + 1].as_u64().unwrap()))
+                })
+                .collect();
+            assert!(found == expected, "{types:?}: {} groups, expected {}", found.len(), expected.len());
+        }
+    }
+}
+
+#[test]
+fn an_aggregation_without_keys_has_one_row_even_of_nothing() {
+    let engine = engine(PolicyKind::Stride);
+    let nothing = |input: Plan| Plan::Filter {
+        input: Box::new(input),
+        predicate: call("less", vec![column(0, "UInt64"), constant(Value::UInt64(0))]),
+    };
+    let all = aggregate(numbers(100_000), Vec::new(), Some(column(0, "UInt64")));
+    assert_eq!(rows(&engine, &all), [[Value::UInt64(100_000), Value::UInt64(4_999_950_000)]]);
+    let none = aggregate(nothing(numbers(100_000)), Vec::new(), Some(column(0, "UInt64")));
+    assert_eq!(rows(&engine, &none), [[Value::UInt64(0), Value::UInt64(0)]]);
+    let no_groups = aggregate(nothing(numbers(100_000)), vec![column(0, "UInt64")], None);
+    assert_eq!(rows(&engine, &no_groups).len(), 0);
+}
+
+#[test]
+fn rows_are_sorted_with_and_without_a_limit() {
+    let random = &mut StdRng::seed_from_u64(2);
+    let engine = engine(PolicyKind::Stride);
+    let types = ["Nullable(Int16)", "String", "Float64"];
+    let columns: Vec<(&str, Vec<Value>)> = types.iter().map(|name| (*name, random_values(name, 900, random))).collect();
+    let handle = table(&engine, &columns);
+    for (limit, first, descending) in
+        [(None, 0, false), (Some(10), 0, true), (Some(5000), 1, false), (Some(100), 2, true)]
+    {
+        let key = |at: usize| SortKey { expression: column(at, types[at]), descending, nulls_first: false };
+        let keys = vec![key(first), key((first + 1) % 3), key((first + 2) % 3)];
+        let sort = Plan::Sort { input: Box::new(scan(handle.clone(), None)), keys, limit };
+        let plan = Plan::Limit { input: Box::new(sort), offset: 3, limit, ties: None };
+        let mut expected: Vec<Vec<Value>> =
+            (0..ROWS).map(|row| columns.iter().map(|(_, values)| values[row].clone()).collect()).collect();
+        let order = [first, (first + 1) % 3, (first + 2) % 3];
+        expected.sort_by(|left, right| {
+            let compare = |at: &usize| match (left[*at].is_null(), right[*at].is_null(), descending) {
+                (false, false, true) => right[*at].compare(&left[*at]),
+                _ => left[*at].compare(&right[*at]),
+            };
+            order.iter().map(compare).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        // The sort keeps only `limit` rows, of which the first three are passed over.
+        let end = limit.map_or(ROWS, |limit| limit as usize);
+        assert!(rows(&engine, &plan) == expected[3..end], "{limit:?} {first} {descending}");
+    }
+}
+
+#[test]
+fn a_scan_gives_its_rows_in_order_and_a_limit_the_first_of_them() {
+    let engine = engine(PolicyKind::Stride);
+    let all: Vec<u64> = rows(&engine, &numbers(300_000)).iter().map(|row| row[0].as_u64().unwrap()).collect();
+    assert!(all.iter().copied().eq(0..300_000));
+    let plan = Plan::Limit { input: Box::new(numbers(1 << 40)), offset: 5, limit: Some(4), ties: None };
+    let few: Vec<u64> = rows(&engine, &plan).iter().map(|row| row[0].as_u64().unwrap()).collect();
+    assert_eq!(few, [5, 6, 7, 8]);
+}
+
+#[test]
+fn steps_inside_a_pipeline() {
+    let engine = engine(PolicyKind::Stride);
+    let modulo = |divisor: u64| call("modulo", vec![column(0, "UInt64"), constant(Value::UInt64(divisor))]);
+    let project = |input: Plan, expression: Expression| Plan::Project {
+        schema: Arc::new(Schema::new([("x", expression.data_type().clone())])),
+        input: Box::new(input),
+        expressions: vec![expression],
+    };
+    // DISTINCT, in full and below a LIMIT of an endless table.
+    let distinct = |input: Plan| Plan::Distinct { input: Box::new(project(input, modulo(10))) };
+    assert_eq!(rows(&engine, &distinct(numbers(100_000))).len(), 10);
+    let few = Plan::Limit { input: Box::new(distinct(numbers(1 << 50))), offset: 0, limit: Some(7), ties: None };
+    assert_eq!(rows(&engine, &few).len(), 7);
+    // UNION ALL.
+    let schema = numbers(1).schema().clone();
+    let union = Plan::Union { inputs: vec![numbers(1000), numbers(500)], schema };
+    assert_eq!(rows(&engine, &aggregate(union, Vec::new(), None)), [[Value::UInt64(1500)]]);
+    // LIMIT BY.
+    let by = Plan::LimitBy {
+        input: Box::new(project(numbers(1000), modulo(10))),
+        offset: 1,
+        limit: 2,
+        keys: vec![column(0, "UInt8")],
+    };
+    assert_eq!(rows(&engine, &by).len(), 20);
+    // WITH TIES.
+    let halves = project(numbers(1000), call("intDiv", vec![column(0, "UInt64"), constant(Value::UInt64(4))]));
+    let key = SortKey { expression: column(0, "UInt64"), descending: false, nulls_first: false };
+    let sorted = Plan::Sort { input: Box::new(halves), keys: vec![key.clone()], limit: None };
+    let ties = Plan::Limit { input: Box::new(sorted), offset: 0, limit: Some(5), ties: Some(vec![key]) };
+    assert_eq!(rows(&engine, &ties).len(), 8);
+}
+
+#[test]
+fn array_join_repeats_rows() {
+    let engine = engine(PolicyKind::Stride);
+    let list = |items: &[u64]| Value::Array(items.iter().map(|item| Value::UInt64(*item)).collect());
+    let columns =
+        [("UInt8", (1..4).map(Value::UInt64).collect()), ("Array(UInt8)", vec![list(&[7, 8]), list(&[]), list(&[9])])];
+    let handle = table(&engine, &columns);
+    for (is_left, expected) in [(false, vec![(1, 7), (1, 8), (3, 9)]), (true, vec![(1, 7), (1, 8), (2, 0), (3, 9)])] {
+        let input = scan(handle.clone(), None);
+        let mut fields = input.schema().fields.clone();
+        fields.push(("item".into(), DataType::UInt8));
+        let arrays = vec![column(1, "Array(UInt8)")];
+        let plan = Plan::ArrayJoin { input: Box::new(input), arrays, is_left, schema: Arc::new(Schema { fields }) };
+        let found: Vec<_> =
+            rows(&engine, &plan).iter().map(|row| (row[0].as_u64().unwrap(), row[2].as_u64().unwrap())).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn limits_end_a_query_within_a_morsel() {
+    let engine = engine(PolicyKind::Stride);
+    let endless = aggregate(numbers(u64::MAX), Vec::new(), None);
+    let code = |changes: &[(&str, &str)], plan: &Plan| run(&engine, plan, context(changes)).unwrap_err().code;
+    assert_eq!(code(&[("max_execution_time", "0.05")], &endless), ErrorCode::TIMEOUT_EXCEEDED);
+    assert_eq!(code(&[("max_rows_to_read", "1000000")], &endless), ErrorCode::TOO_MANY_ROWS);
+    assert_eq!(code(&[("max_result_rows", "1000")], &numbers(1 << 40)), ErrorCode::TOO_MANY_ROWS_OR_BYTES);
+    let breaking = context(&[("max_execution_time", "0.05"), ("timeout_overflow_mode", "break")]);
+    assert!(run(&engine, &endless, breaking).unwrap()[0][0].as_u64().unwrap() > 0);
+    let groups = aggregate(numbers(1 << 40), vec![column(0, "UInt64")], None);
+    assert_eq!(code(&[("max_rows_to_group_by", "100000")], &groups), ErrorCode::TOO_MANY_ROWS);
+}
+
+#[test]
+fn a_cancelled_query_ends_and_a_dropped_stream_cancels() {
+    let engine = engine(PolicyKind::Stride);
+    let endless = aggregate(numbers(u64::MAX), Vec::new(), None);
+    let cancelled = context(&[]);
+    let stream = engine.start(&endless, cancelled.clone()).unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    cancelled.cancel();
+    assert_eq!(stream.collect_blocking().unwrap_err().code, ErrorCode::QUERY_WAS_CANCELLED);
+    let dropped = context(&[]);
+    drop(engine.start(&numbers(u64::MAX), dropped.clone()).unwrap());
+    assert!(dropped.is_cancelled());
+    // The workers are free again.
+    assert_eq!(rows(&engine, &aggregate(numbers(1000), Vec::new(), None)), [[Value::UInt64(1000)]]);
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_no_worker_and_little_memory() {
+    for policy in PolicyKind::ALL {
+        let engine = engine(policy);
+        let slow = context(&[]);
+        let stream = engine.start(&numbers(50_000_000), slow.clone()).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let read = slow.progress.read_rows.load(std::sync::atomic::Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(read, slow.progress.read_rows.load(std::sync::atomic::Ordering::Relaxed), "{policy}");
+        assert!(read < 50_000_000);
+        assert_eq!(rows(&engine, &aggregate(numbers(1000), Vec::new(), None)), [[Value::UInt64(1000)]]);
+        let blocks = stream.collect_blocking().unwrap();
+        assert_eq!(blocks.iter().map(Block::rows).sum::<usize>(), 50_000_000);
+    }
+}
+
+#[test]
+fn small_queries_run_where_they_arrive() {
+    let engine = engine(PolicyKind::Stride);
+    let small = context(&[]);
+    let mut stream = engine.start(&numbers(10), small.clone()).unwrap();
+    assert!(matches!(stream.try_next(), Some(Some(Ok(block))) if block.rows() == 10));
+    assert!(matches!(stream.try_next(), Some(None)));
+    assert_eq!(small.thread_ids(), [squall_runtime::thread_usage::thread_id()]);
+}
+
+#[test]
+fn a_panic_in_a_function_fails_only_its_query() {
+    #[derive(Debug)]
+    struct Panics;
+    impl squall_functions::BoundFunction for Panics {
+        fn return_type(&self) -> &DataType {
+            &DataType::UInt8
+        }
+        fn execute(&self, _: &[Column], _: usize) -> squall_types::Result<Column> {
+            panic!("on purpose")
+        }
+    }
+    let engine = engine(PolicyKind::Stride);
+    let expression = Expression::Function { name: "panics".into(), function: Arc::new(Panics), arguments: Vec::new() };
+    let plan = Plan::Filter { input: Box::new(numbers(100_000)), predicate: expression };
+    assert_eq!(run(&engine, &plan, context(&[])).unwrap_err().code, ErrorCode::LOGICAL_ERROR);
+    assert_eq!(rows(&engine, &aggregate(numbers(1000), Vec::new(), None)), [[Value::UInt64(1000)]]);
+}
