@@ -20,8 +20,9 @@ fn main() {
     };
     // A dozen common widths and a long tail, as screens have them.
     let common = [1366_u16, 1920, 1280, 1024, 1440, 1600, 1680, 360, 320, 768, 800, 414];
-    let widths: Vec<u16> =
-        (0..ROWS).map(|_| if random() % 20 == 0 { (random() % 4000) as u16 } else { common[(random() % 12) as usize] }).collect();
+    let widths: Vec<u16> = (0..ROWS)
+        .map(|_| if random() % 20 == 0 { (random() % 4000) as u16 } else { common[(random() % 12) as usize] })
+        .collect();
     // Heavy-tailed users: half of the rows belong to a hundredth of them.
     let users: Vec<u64> = (0..ROWS)
         .map(|_| {
@@ -79,7 +80,11 @@ fn main() {
         ("countIf", narrow, Ids::Single, 1),
         ("countIf", narrow, direct, 65_536),
     ] {
-        let label = format!("{name}({}) by {}", arguments.first().map_or(String::new(), |a| a.data_type().to_string()), ids.name());
+        let label = format!(
+            "{name}({}) by {}",
+            arguments.first().map_or(String::new(), |a| a.data_type().to_string()),
+            ids.name()
+        );
         let types: Vec<DataType> = arguments.iter().map(|argument| argument.data_type().clone()).collect();
         let function = match resolve_aggregate(name, &[], &types) {
             Ok(function) => function,

@@ -39,7 +39,9 @@ fn table(random: &mut Random, rows: usize) -> BTreeMap<&'static str, Column> {
         ("flag", column("UInt8", &mut |random| Value::UInt64(random.below(2)))),
         (
             "nullable_flag",
-            column("Nullable(UInt8)", &mut |random| if random.below(3) == 0 { Value::Null } else { Value::UInt64(random.below(2)) }),
+            column("Nullable(UInt8)", &mut |random| {
+                if random.below(3) == 0 { Value::Null } else { Value::UInt64(random.below(2)) }
+            }),
         ),
         ("date", column("Date", &mut |random| Value::UInt64(random.below(30_000)))),
         ("text", column("String", &mut { text })),
@@ -50,11 +52,15 @@ fn table(random: &mut Random, rows: usize) -> BTreeMap<&'static str, Column> {
         ),
         (
             "dictionary",
-            column("LowCardinality(Nullable(String))", &mut |random| if random.below(4) == 0 { Value::Null } else { text(random) }),
+            column("LowCardinality(Nullable(String))", &mut |random| {
+                if random.below(4) == 0 { Value::Null } else { text(random) }
+            }),
         ),
         (
             "array",
-            column("Array(Int64)", &mut |random| Value::Array((0..random.below(4)).map(|_| Value::Int64(random.below(9) as i64)).collect())),
+            column("Array(Int64)", &mut |random| {
+                Value::Array((0..random.below(4)).map(|_| Value::Int64(random.below(9) as i64)).collect())
+            }),
         ),
     ])
 }
@@ -185,8 +191,9 @@ impl Case<'_> {
             }
             let lists: Vec<Vec<u32>> = (0..partitions)
                 .map(|partition| {
-                    let mut list: Vec<u32> =
-                        (0..known.len() as u32).filter(|&at| known[at as usize] as usize % partitions == partition).collect();
+                    let mut list: Vec<u32> = (0..known.len() as u32)
+                        .filter(|&at| known[at as usize] as usize % partitions == partition)
+                        .collect();
                     list.reverse();
                     list
                 })
@@ -197,7 +204,8 @@ impl Case<'_> {
         }
         let mut values = vec![Value::Null; self.groups];
         for (partition, parts) in parts.into_iter().enumerate() {
-            let of_partition: Vec<u32> = (0..self.groups as u32).filter(|id| *id as usize % partitions == partition).collect();
+            let of_partition: Vec<u32> =
+                (0..self.groups as u32).filter(|id| *id as usize % partitions == partition).collect();
             let mut merged = self.function.accumulator();
             for (part, groups) in parts {
                 let to: Vec<u32> = groups.iter().map(|group| group / partitions as u32).collect();
@@ -245,7 +253,11 @@ fn any_split_gives_the_same() {
             let types: Vec<DataType> = arguments.iter().map(|column| column.data_type().clone()).collect();
             let parameters: Vec<Value> = parameters
                 .iter()
-                .map(|&number| if name.contains("quant") { Value::Float64(number) } else { Value::UInt64(number as u64) })
+                .map(
+                    |&number| {
+                        if name.contains("quant") { Value::Float64(number) } else { Value::UInt64(number as u64) }
+                    },
+                )
                 .collect();
             let function = resolve_aggregate(name, &parameters, &types).unwrap();
             let ids: Vec<u32> = (0..rows).map(|_| random.below(groups as u64) as u32).collect();
@@ -327,8 +339,20 @@ fn model(name: &str, values: &[Value]) -> Option<Value> {
 fn results_are_the_naive_models() {
     let mut random = Random(2);
     for name in [
-        "count", "sum", "min", "max", "avg", "any", "anyLast", "uniq", "uniqExact", "uniqCombined", "groupArray", "varPop",
-        "quantileExact", "countDistinct",
+        "count",
+        "sum",
+        "min",
+        "max",
+        "avg",
+        "any",
+        "anyLast",
+        "uniq",
+        "uniqExact",
+        "uniqCombined",
+        "groupArray",
+        "varPop",
+        "quantileExact",
+        "countDistinct",
     ] {
         for column in ["u8", "u16", "i16", "i64", "f64", "date", "text", "fixed", "nullable", "dictionary"] {
             let rows = 500;

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
 use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
@@ -70,8 +68,5 @@ impl Accumulator for PlainAccumulator {
 
 /// The column with every row written out, of the type inside `LowCardinality`.
 pub(super) fn plain(column: &Column) -> Result<Column> {
-    let column = column.materialize()?;
-    let DataType::LowCardinality(inner) = column.data_type() else { return Ok(column) };
-    let dictionary = column.array().as_dictionary::<UInt32Type>();
-    Ok(Column::new((**inner).clone(), arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?))
+    column.without_low_cardinality()?.materialize()
 }

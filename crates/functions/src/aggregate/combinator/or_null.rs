@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, UInt32Array};
+use arrow_array::UInt32Array;
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use squall_types::{Column, DataType, Result};
 
@@ -60,11 +60,8 @@ pub(super) fn with_nulls(column: Column, data_type: &DataType, seen: &Seen, grou
     if !data_type.is_nullable() {
         return Ok(column);
     }
-    let array = column.to_array()?;
-    let nulls =
-        NullBuffer::union(array.nulls(), Some(&NullBuffer::new(seen.bits(groups)))).filter(|n| n.null_count() > 0);
-    let data = array.to_data().into_builder().nulls(nulls).build()?;
-    Ok(Column::new(data_type.clone(), arrow_array::make_array(data)))
+    let seen = NullBuffer::new(seen.bits(groups));
+    column.to_nullable(NullBuffer::union(column.nulls(), Some(&seen)))
 }
 
 /// The column with the type's default for groups that were not seen.

@@ -1,0 +1,399 @@
+//! How most scalar functions are written down: a name, a function that settles the types, and a closure that computes. With it the
+//! readers and builders of strings that they share.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, PrimitiveArray};
+use arrow_buffer::OffsetBuffer;
+use squall_types::calendar::TimeZone;
+use squall_types::text::TextOptions;
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+
+use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
+
+/// A function by name, with what settles its types.
+pub(crate) struct Function {
+    name: &'static str,
+    resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>,
+    defaults: Defaults,
+    keeps_low_cardinality: bool,
+}
+
+impl Function {
+    /// A function whose NULLs, dictionaries and constants the registry handles.
+    pub const fn new(name: &'static str, resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>) -> Self {
+        let defaults = Defaults { nulls: true, low_cardinality: true, constants: true };
+        Self { name, resolve, defaults, keeps_low_cardinality: true }
+    }
+
+    /// The function sees NULLs itself.
+    pub const fn with_nulls(mut self) -> Self {
+        self.defaults.nulls = false;
+        self
+    }
+
+    /// The function runs for each row even where all arguments are constants.
+    pub const fn with_constants(mut self) -> Self {
+        self.defaults.constants = false;
+        self
+    }
+
+    /// The result is never `LowCardinality`.
+    pub const fn without_dictionary(mut self) -> Self {
+        self.keeps_low_cardinality = false;
+        self
+    }
+}
+
+impl ScalarFunction for Function {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn resolve(&self, arguments: &[Argument], context: &FunctionContext) -> Result<Arc<dyn BoundFunction>> {
+        (self.resolve)(&Call { name: self.name, arguments, context })
+    }
+
+    fn keeps_low_cardinality(&self) -> bool {
+        self.keeps_low_cardinality
+    }
+
+    fn defaults(&self) -> Defaults {
+        self.defaults
+    }
+}
+
+/// A function asked for with these arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub name: &'static str,
+    pub arguments: &'a [Argument],
+    pub context: &'a FunctionContext,
+}
+
+impl<'a> Call<'a> {
+    /// Checks the number of arguments.
+    pub fn arguments(&self, allowed: RangeInclusive<usize>) -> Result<()> {
+        let passed = self.arguments.len();
+        if allowed.contains(&passed) {
+            return Ok(());
+        }
+        let wanted = match (*allowed.start(), *allowed.end()) {
+            (least, most) if least == most => format!("should be {least}"),
+            (least, usize::MAX) => format!("should be at least {least}"),
+            (least, most) => format!("should be {least} to {most}"),
+        };
+        Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!("Number of arguments for function {} doesn't match: passed {passed}, {wanted}", self.name),
+        ))
+    }
+
+    /// The type of an argument, which [`arguments`](Self::arguments) has found to be there.
+    pub fn type_of(&self, at: usize) -> &'a DataType {
+        const NOTHING: &DataType = &DataType::Nothing;
+        self.arguments.get(at).map_or(NOTHING, |argument| &argument.data_type)
+    }
+
+    /// The value of an argument that is there and constant.
+    pub fn constant(&self, at: usize) -> Option<&'a Value> {
+        self.arguments.get(at).and_then(|argument| argument.constant.as_ref())
+    }
+
+    /// `ILLEGAL_TYPE_OF_ARGUMENT` for an argument.
+    pub fn illegal(&self, at: usize) -> Error {
+        Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Illegal type {} of argument of function {}", self.type_of(at), self.name),
+        )
+    }
+
+    /// Checks that these arguments are `String` or `FixedString`.
+    pub fn strings(&self, positions: impl IntoIterator<Item = usize>) -> Result<()> {
+        self.each(positions, DataType::is_string_or_fixed_string)
+    }
+
+    /// Checks that these arguments are integers.
+    pub fn integers(&self, positions: impl IntoIterator<Item = usize>) -> Result<()> {
+        self.each(positions, |data_type| data_type.is_integer() || *data_type == DataType::Bool)
+    }
+
+    /// Checks the types of those of these arguments that are there.
+    pub fn each(&self, positions: impl IntoIterator<Item = usize>, allowed: fn(&DataType) -> bool) -> Result<()> {
+        let mut there = positions.into_iter().take_while(|&at| at < self.arguments.len());
+        match there.find(|&at| !allowed(self.type_of(at))) {
+            Some(at) => Err(self.illegal(at)),
+            None => Ok(()),
+        }
+    }
+
+    /// The bytes of a string argument that must be constant.
+    pub fn constant_bytes(&self, at: usize) -> Result<&'a [u8]> {
+        self.constant(at).and_then(Value::as_bytes).ok_or_else(|| {
+            Error::new(
+                ErrorCode::ILLEGAL_COLUMN,
+                format!("Argument {} of function {} must be a constant string", at + 1, self.name),
+            )
+        })
+    }
+
+    /// The session's time zone.
+    pub fn session_zone(&self) -> Result<TimeZone> {
+        TimeZone::named(&self.context.time_zone)
+    }
+
+    /// The session's way with text.
+    pub fn text_options(&self) -> Result<TextOptions> {
+        Ok(TextOptions::in_zone(self.session_zone()?))
+    }
+
+    /// The function with its types settled.
+    pub fn bind(
+        &self,
+        return_type: DataType,
+        execute: impl Fn(&[Column], usize) -> Result<Column> + Send + Sync + 'static,
+    ) -> Result<Arc<dyn BoundFunction>> {
+        Ok(Arc::new(Bound { name: self.name, return_type, execute, is_deterministic: true }))
+    }
+
+    /// [`bind`](Self::bind) for a function that gives other results for the same arguments.
+    pub fn bind_random(
+        &self,
+        return_type: DataType,
+        execute: impl Fn(&[Column], usize) -> Result<Column> + Send + Sync + 'static,
+    ) -> Result<Arc<dyn BoundFunction>> {
+        Ok(Arc::new(Bound { name: self.name, return_type, execute, is_deterministic: false }))
+    }
+}
+
+struct Bound<F> {
+    name: &'static str,
+    return_type: DataType,
+    execute: F,
+    is_deterministic: bool,
+}
+
+impl<F> fmt::Debug for Bound<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.name, self.return_type)
+    }
+}
+
+impl<F: Fn(&[Column], usize) -> Result<Column> + Send + Sync> BoundFunction for Bound<F> {
+    fn return_type(&self) -> &DataType {
+        &self.return_type
+    }
+
+    fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        (self.execute)(arguments, rows)
+    }
+
+    fn is_deterministic(&self) -> bool {
+        self.is_deterministic
+    }
+}
+
+/// An argument of a bound function; its number was checked when the types were settled.
+pub(crate) fn argument(arguments: &[Column], at: usize) -> Result<&Column> {
+    arguments
+        .get(at)
+        .ok_or_else(|| Error::logical("a function is executed with fewer arguments than it was resolved for"))
+}
+
+/// Strings of a `String` or `FixedString` column, a constant or one for each row.
+#[derive(Clone, Copy)]
+pub(crate) enum Strings<'a> {
+    Varying(&'a BinaryArray),
+    Fixed(&'a FixedSizeBinaryArray),
+    Constant(&'a [u8]),
+}
+
+impl<'a> Strings<'a> {
+    /// The strings of an argument.
+    pub fn of(arguments: &'a [Column], at: usize) -> Result<Self> {
+        let column = argument(arguments, at)?;
+        let array = column.array();
+        if let Some(strings) = array.as_binary_opt::<i32>() {
+            return Ok(if column.is_constant() { Self::Constant(strings.value(0)) } else { Self::Varying(strings) });
+        }
+        match array.as_fixed_size_binary_opt() {
+            Some(strings) if column.is_constant() => Ok(Self::Constant(strings.value(0))),
+            Some(strings) => Ok(Self::Fixed(strings)),
+            None => Err(Error::logical(format!("column of {} holds no strings", column.data_type()))),
+        }
+    }
+
+    /// The string of a row.
+    #[inline]
+    pub fn get(&self, row: usize) -> &'a [u8] {
+        match self {
+            Self::Varying(strings) => strings.value(row),
+            Self::Fixed(strings) => strings.value(row),
+            Self::Constant(string) => string,
+        }
+    }
+
+    /// About how many bytes `rows` rows have, to reserve memory.
+    pub fn bytes(&self, rows: usize) -> usize {
+        match self {
+            Self::Varying(strings) => strings.value_length_total(),
+            Self::Fixed(strings) => strings.value_length() as usize * rows,
+            Self::Constant(string) => string.len() * rows,
+        }
+    }
+}
+
+trait TotalLength {
+    fn value_length_total(&self) -> usize;
+}
+
+impl TotalLength for BinaryArray {
+    fn value_length_total(&self) -> usize {
+        let offsets = self.value_offsets();
+        (offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0)) as usize
+    }
+}
+
+/// Builds a `String` column: bytes are appended to `bytes`, and [`end_row`](Self::end_row) makes a string of what is new.
+pub(crate) struct StringsBuilder {
+    pub bytes: Vec<u8>,
+    offsets: Vec<i32>,
+}
+
+impl StringsBuilder {
+    /// A builder for `rows` strings of `bytes` bytes together.
+    pub fn new(rows: usize, bytes: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        Self { bytes: Vec::with_capacity(bytes.min(1 << 24)), offsets }
+    }
+
+    /// Ends the string of a row.
+    ///
+    /// # Errors
+    /// `TOO_LARGE_STRING_SIZE` past 2 GiB in one block.
+    #[inline]
+    pub fn end_row(&mut self) -> Result<()> {
+        match i32::try_from(self.bytes.len()) {
+            Ok(end) => {
+                self.offsets.push(end);
+                Ok(())
+            }
+            Err(_) => Err(too_large()),
+        }
+    }
+
+    /// Appends a whole string.
+    #[inline]
+    pub fn push(&mut self, string: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(string);
+        self.end_row()
+    }
+
+    /// The array of all strings.
+    pub fn finish_array(self) -> Result<BinaryArray> {
+        Ok(BinaryArray::try_new(OffsetBuffer::new(self.offsets.into()), self.bytes.into(), None)?)
+    }
+
+    /// The column of all strings.
+    pub fn finish(self) -> Result<Column> {
+        Ok(Column::new(DataType::String, Arc::new(self.finish_array()?)))
+    }
+}
+
+/// `TOO_LARGE_STRING_SIZE`.
+pub(crate) fn too_large() -> Error {
+    Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block")
+}
+
+/// A `String` column with one string for each row, appended by `append(bytes, row)`.
+pub(crate) fn string_column(
+    rows: usize,
+    bytes: usize,
+    mut append: impl FnMut(&mut Vec<u8>, usize) -> Result<()>,
+) -> Result<Column> {
+    let mut strings = StringsBuilder::new(rows, bytes);
+    for row in 0..rows {
+        append(&mut strings.bytes, row)?;
+        strings.end_row()?;
+    }
+    strings.finish()
+}
+
+/// A column of a primitive type with one value for each row.
+pub(crate) fn primitive_column<T: ArrowPrimitiveType>(
+    data_type: DataType,
+    rows: usize,
+    value: impl FnMut(usize) -> T::Native,
+) -> Column {
+    Column::from_primitive::<T>(data_type, (0..rows).map(value).collect())
+}
+
+/// Values of a primitive column, a constant or one for each row.
+#[derive(Clone, Copy)]
+pub(crate) enum Numbers<'a, T: ArrowPrimitiveType> {
+    Varying(&'a [T::Native]),
+    Constant(T::Native),
+}
+
+impl<'a, T: ArrowPrimitiveType> Numbers<'a, T> {
+    /// The values of an argument of exactly this Arrow type.
+    pub fn of(arguments: &'a [Column], at: usize) -> Result<Self> {
+        let column = argument(arguments, at)?;
+        let array: &PrimitiveArray<T> = column.as_primitive::<T>()?;
+        Ok(if column.is_constant() { Self::Constant(array.value(0)) } else { Self::Varying(array.values()) })
+    }
+
+    /// The value of a row.
+    #[inline]
+    pub fn get(&self, row: usize) -> T::Native {
+        match self {
+            Self::Varying(values) => values[row],
+            Self::Constant(value) => *value,
+        }
+    }
+}
+
+/// The values of an argument of any integer type (or `Bool`), as `i64`; a `UInt64` past its range becomes its greatest.
+pub(crate) fn integers(arguments: &[Column], at: usize, rows: usize) -> Result<Vec<i64>> {
+    let column = argument(arguments, at)?;
+    let widened: Vec<i64> = squall_types::match_primitive!(column.array().data_type(), T => {
+        column.as_primitive::<T>()?.values().iter().map(|&value| widen(value)).collect()
+    }, _ => return Err(Error::logical("an integer argument is no number")));
+    match (column.is_constant(), widened.first()) {
+        (true, Some(&value)) => Ok(vec![value; rows]),
+        _ => Ok(widened),
+    }
+}
+
+fn widen<N: Widen>(value: N) -> i64 {
+    value.widen()
+}
+
+/// Numbers that `integers` reads.
+trait Widen {
+    fn widen(self) -> i64;
+}
+
+macro_rules! widen {
+    ($($number:ty),*) => {
+        $(impl Widen for $number {
+            #[inline]
+            fn widen(self) -> i64 {
+                self as i64
+            }
+        })*
+    };
+}
+
+widen!(u8, u16, u32, i8, i16, i32, i64, f32, f64);
+
+impl Widen for u64 {
+    #[inline]
+    fn widen(self) -> i64 {
+        i64::try_from(self).unwrap_or(i64::MAX)
+    }
+}

@@ -1,0 +1,176 @@
+//! Numbers for people: `formatReadableSize`, `formatReadableQuantity`, `formatReadableTimeDelta`, `bar`.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, match_primitive};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, argument, string_column};
+
+/// The values of any numeric argument as floats, one for each row.
+fn floats(arguments: &[Column], at: usize, rows: usize) -> Result<Vec<f64>> {
+    let column = argument(arguments, at)?;
+    let values: Vec<f64> = match_primitive!(column.array().data_type(), T => {
+        column.as_primitive::<T>()?.values().iter().map(|&value| value as f64).collect()
+    }, _ => return Err(Error::logical("a number was expected")));
+    Ok(match (column.is_constant(), values.first()) {
+        (true, Some(&value)) => vec![value; rows],
+        _ => values,
+    })
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    data_type.is_number() || *data_type == DataType::Bool
+}
+
+pub(super) fn resolve_size(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.each([0], is_number)?;
+    let (base, units): (f64, &[&str]) = match call.name {
+        "formatReadableSize" => (1024.0, &[" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB", " ZiB", " YiB"]),
+        "formatReadableDecimalSize" => (1000.0, &[" B", " KB", " MB", " GB", " TB", " PB", " EB", " ZB", " YB"]),
+        _ => (
+            1000.0,
+            &[
+                "",
+                " thousand",
+                " million",
+                " billion",
+                " trillion",
+                " quadrillion",
+                " quintillion",
+                " sextillion",
+                " septillion",
+            ],
+        ),
+    };
+    call.bind(DataType::String, move |arguments, rows| {
+        let values = floats(arguments, 0, rows)?;
+        string_column(rows, rows * 12, |out, row| {
+            let (mut value, mut unit) = (values[row], 0);
+            while unit + 1 < units.len() && value.abs() >= base {
+                value /= base;
+                unit += 1;
+            }
+            let text = if value.is_finite() {
+                format!("{value:.2}{}", units[unit])
+            } else {
+                format!("{value}").to_lowercase()
+            };
+            out.extend_from_slice(text.as_bytes());
+            Ok(())
+        })
+    })
+}
+
+/// Units of time, the largest first, with their seconds.
+const TIME_UNITS: &[(&str, f64)] = &[
+    ("year", 365.0 * 86_400.0),
+    ("month", 30.5 * 86_400.0),
+    ("day", 86_400.0),
+    ("hour", 3_600.0),
+    ("minute", 60.0),
+    ("second", 1.0),
+    ("millisecond", 1e-3),
+    ("microsecond", 1e-6),
+    ("nanosecond", 1e-9),
+];
+
+pub(super) fn resolve_time_delta(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=3)?;
+    call.each([0], is_number)?;
+    call.strings([1, 2])?;
+    let unit = |at: usize, default: usize| match call.constant(at).and_then(Value::as_str) {
+        None if call.arguments.len() > at => Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Argument {} of function {} must be a constant string", at + 1, call.name),
+        )),
+        None => Ok(default),
+        Some(name) => TIME_UNITS.iter().position(|(unit, _)| name.strip_suffix('s') == Some(unit)).ok_or_else(|| {
+            Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Unexpected value of unit argument ({name}) for function {}", call.name),
+            )
+        }),
+    };
+    let largest = unit(1, 0)?;
+    let smallest = unit(2, if largest > 5 { TIME_UNITS.len() - 1 } else { 5 })?;
+    if smallest < largest {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            "Explicit minimum unit value is greater than the maximum unit of formatReadableTimeDelta",
+        ));
+    }
+    call.bind(DataType::String, move |arguments, rows| {
+        let values = floats(arguments, 0, rows)?;
+        string_column(rows, rows * 30, |out, row| {
+            out.extend_from_slice(time_delta(values[row], &TIME_UNITS[largest..=smallest]).as_bytes());
+            Ok(())
+        })
+    })
+}
+
+fn time_delta(seconds: f64, units: &[(&str, f64)]) -> String {
+    if !seconds.is_finite() {
+        return format!("{seconds}").to_lowercase();
+    }
+    let mut text = String::new();
+    let mut rest = seconds.abs();
+    let mut parts: Vec<String> = Vec::new();
+    let last = units.len() - 1;
+    for (at, (name, length)) in units.iter().enumerate() {
+        // What a float loses just below a whole number of the unit is not time.
+        let count = (rest / length + 1e-9).floor();
+        rest = (rest - count * length).max(0.0);
+        if count > 0.0 || at == last && parts.is_empty() {
+            parts.push(format!("{count:.0} {name}{}", if count == 1.0 { "" } else { "s" }));
+        }
+    }
+    if seconds < 0.0 {
+        text.push('-');
+    }
+    let count = parts.len();
+    for (at, part) in parts.iter().enumerate() {
+        let separator = if at == 0 {
+            ""
+        } else if at + 1 == count {
+            " and "
+        } else {
+            ", "
+        };
+        let _ = write!(text, "{separator}{part}");
+    }
+    text
+}
+
+pub(super) fn resolve_bar(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(3..=4)?;
+    call.each(0..4, is_number)?;
+    let width = match call.constant(3).map(Value::as_f64) {
+        None if call.arguments.len() > 3 => {
+            return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "The width of function bar must be constant"));
+        }
+        None => 80.0,
+        Some(width) => width.unwrap_or(80.0),
+    };
+    if !(1.0..=1000.0).contains(&width) {
+        return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Max_width argument must be >= 1 and <= 1000"));
+    }
+    call.bind(DataType::String, move |arguments, rows| {
+        let (values, least, greatest) =
+            (floats(arguments, 0, rows)?, floats(arguments, 1, rows)?, floats(arguments, 2, rows)?);
+        string_column(rows, rows * 3 * width as usize, |out, row| {
+            let (value, least, greatest) = (values[row], least[row], greatest[row]);
+            if !(value.is_finite() && least.is_finite() && greatest.is_finite()) || least >= greatest {
+                return Ok(());
+            }
+            let share = ((value - least) / (greatest - least)).clamp(0.0, 1.0);
+            let eighths = (share * width * 8.0) as usize;
+            (0..eighths / 8).for_each(|_| out.extend_from_slice("█".as_bytes()));
+            const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+            out.extend_from_slice(PARTS[eighths % 8].as_bytes());
+            Ok(())
+        })
+    })
+}

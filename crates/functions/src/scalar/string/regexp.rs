@@ -1,0 +1,338 @@
+//! Regular expressions: `match`, `extract`, `replaceRegexp…`, `splitByRegexp` and their kin. The syntax is RE2's, as the `regex` crate
+//! has it; `.` matches line breaks too, as in ClickHouse.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::ListArray;
+use arrow_array::types::{UInt8Type, UInt64Type};
+use arrow_buffer::OffsetBuffer;
+use regex::bytes::{Captures, Regex, RegexBuilder};
+use squall_types::text::{TextOptions, TextStyle, ValueWriter};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, Strings, primitive_column, string_column};
+
+use super::list::{ListBuilder, list_column};
+use super::split::parts_max;
+use super::utf8::characters;
+
+/// Bytes that a compiled expression may take.
+const COMPILED_BYTES_MAX: usize = 8 << 20;
+
+/// Compiles an expression.
+pub(super) fn compile(pattern: &str) -> Result<Regex> {
+    RegexBuilder::new(pattern).dot_matches_new_line(true).size_limit(COMPILED_BYTES_MAX).build().map_err(|error| {
+        let reason = error.to_string();
+        let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Error::new(
+            ErrorCode::CANNOT_COMPILE_REGEXP,
+            format!("OptimizedRegularExpression: cannot compile re2: {pattern}, error: {reason}"),
+        )
+    })
+}
+
+fn compile_bytes(pattern: &[u8]) -> Result<Regex> {
+    compile(&String::from_utf8_lossy(pattern))
+}
+
+/// The expression of each row: compiled once where it is constant, else again whenever it changes.
+#[derive(Debug)]
+enum Expressions {
+    Constant(Regex),
+    Varying(Mutex<Option<(Vec<u8>, Regex)>>),
+}
+
+impl Expressions {
+    fn of(call: &Call<'_>, at: usize) -> Result<Self> {
+        Ok(match call.constant(at).and_then(Value::as_bytes) {
+            Some(pattern) => Self::Constant(compile_bytes(pattern)?),
+            None => Self::Varying(Mutex::new(None)),
+        })
+    }
+
+    fn get(&self, pattern: &[u8]) -> Result<Regex> {
+        match self {
+            Self::Constant(regex) => Ok(regex.clone()),
+            Self::Varying(last) => {
+                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some((known, regex)) = &*last
+                    && known == pattern
+                {
+                    return Ok(regex.clone());
+                }
+                let regex = compile_bytes(pattern)?;
+                *last = Some((pattern.to_vec(), regex.clone()));
+                Ok(regex)
+            }
+        }
+    }
+}
+
+/// The arguments with the names of an enum's values in place of the first; `None` where that is no enum.
+pub(super) fn with_names(arguments: &[Column], rows: usize, options: &TextOptions) -> Result<Option<Vec<Column>>> {
+    let Some(first) = arguments.first() else { return Ok(None) };
+    if !matches!(first.data_type(), DataType::Enum8(_) | DataType::Enum16(_)) {
+        return Ok(None);
+    }
+    let mut writer = ValueWriter::new(first, TextStyle::Plain, options)?;
+    let names = string_column(rows, rows * 8, |out, row| {
+        writer.write(out, row);
+        Ok(())
+    })?;
+    let mut arguments = arguments.to_vec();
+    if let Some(first) = arguments.first_mut() {
+        *first = names;
+    }
+    Ok(Some(arguments))
+}
+
+/// Checks that the first `count` arguments are strings.
+fn check(call: &Call<'_>, count: usize) -> Result<()> {
+    call.arguments(count..=count)?;
+    call.strings(0..count)
+}
+
+pub(super) fn resolve_match(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=2)?;
+    call.each([0], |data_type| {
+        data_type.is_string_or_fixed_string() || matches!(data_type, DataType::Enum8(_) | DataType::Enum16(_))
+    })?;
+    call.strings([1])?;
+    let expressions = Expressions::of(call, 1)?;
+    let options = call.text_options()?;
+    call.bind(DataType::UInt8, move |arguments, rows| {
+        let named = with_names(arguments, rows, &options)?;
+        let arguments = named.as_deref().unwrap_or(arguments);
+        let (strings, patterns) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
+        let mut flags = Vec::with_capacity(rows);
+        if let Expressions::Constant(expression) = &expressions {
+            flags.extend((0..rows).map(|row| u8::from(expression.is_match(strings.get(row)))));
+        } else {
+            for row in 0..rows {
+                flags.push(u8::from(expressions.get(patterns.get(row))?.is_match(strings.get(row))));
+            }
+        }
+        Ok(Column::from_primitive::<UInt8Type>(DataType::UInt8, flags))
+    })
+}
+
+/// The first group of a match, or the whole of it where the expression has no groups.
+fn wanted<'a>(captures: &Captures<'a>) -> &'a [u8] {
+    let group = if captures.len() > 1 { captures.get(1) } else { captures.get(0) };
+    group.map_or(&[], |group| group.as_bytes())
+}
+
+pub(super) fn resolve_extract(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check(call, 2)?;
+    let expression = compile_bytes(call.constant_bytes(1)?)?;
+    call.bind(DataType::String, move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        string_column(rows, strings.bytes(rows) / 2, |out, row| {
+            if let Some(captures) = expression.captures(strings.get(row)) {
+                out.extend_from_slice(wanted(&captures));
+            }
+            Ok(())
+        })
+    })
+}
+
+pub(super) fn resolve_extract_all(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check(call, 2)?;
+    let expression = compile_bytes(call.constant_bytes(1)?)?;
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        list_column(rows, |list, row| {
+            let found = expression.captures_iter(strings.get(row));
+            // An empty match ends the search in ClickHouse.
+            let found = found.take_while(|captures| captures.get(0).is_some_and(|whole| !whole.is_empty()));
+            found.into_iter().try_for_each(|captures| list.push(wanted(&captures)))
+        })
+    })
+}
+
+/// `extractGroups`: the groups of the first match; `extractAllGroups…`: those of all, by match (vertical) or by group.
+pub(super) fn resolve_groups(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check(call, 2)?;
+    let expression = compile_bytes(call.constant_bytes(1)?)?;
+    let groups = expression.captures_len() - 1;
+    if groups == 0 {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("There are no groups in regexp: {}", expression.as_str()),
+        ));
+    }
+    let group =
+        |captures: &Captures<'_>, at: usize| captures.get(at).map_or_else(Vec::new, |group| group.as_bytes().to_vec());
+    if call.name == "extractGroups" {
+        return call.bind(DataType::array(DataType::String), move |arguments, rows| {
+            let strings = Strings::of(arguments, 0)?;
+            list_column(rows, |list, row| match expression.captures(strings.get(row)) {
+                Some(captures) => (1..=groups).try_for_each(|at| list.push(&group(&captures, at))),
+                None => Ok(()),
+            })
+        });
+    }
+    let by_match = call.name.ends_with("Vertical");
+    let return_type = DataType::array(DataType::array(DataType::String));
+    call.bind(return_type.clone(), move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        let mut inner = ListBuilder::new(rows);
+        let mut lengths = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let matches: Vec<Captures<'_>> = expression.captures_iter(strings.get(row)).collect();
+            lengths.push(if by_match { matches.len() } else { groups });
+            if by_match {
+                for captures in &matches {
+                    (1..=groups).try_for_each(|at| inner.push(&group(captures, at)))?;
+                    inner.end_row();
+                }
+            } else {
+                for at in 1..=groups {
+                    matches.iter().try_for_each(|captures| inner.push(&group(captures, at)))?;
+                    inner.end_row();
+                }
+            }
+        }
+        let inner = inner.finish()?;
+        let field = DataType::array(DataType::String).arrow_list_item();
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let lists = ListArray::try_new(field, offsets, inner.array().clone(), None)?;
+        Ok(Column::new(return_type.clone(), Arc::new(lists)))
+    })
+}
+
+pub(super) fn resolve_count(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check(call, 2)?;
+    let pattern = String::from_utf8_lossy(call.constant_bytes(1)?);
+    let expression =
+        if call.name.ends_with("CaseInsensitive") { compile(&format!("(?i:{pattern})"))? } else { compile(&pattern)? };
+    call.bind(DataType::UInt64, move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        let count = |row| expression.find_iter(strings.get(row)).filter(|found| !found.is_empty()).count() as u64;
+        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, count))
+    })
+}
+
+pub(super) fn resolve_quote(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check(call, 1)?;
+    call.bind(DataType::String, |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        string_column(rows, strings.bytes(rows), |out, row| {
+            for &byte in strings.get(row) {
+                match byte {
+                    0 => out.extend_from_slice(b"\\0"),
+                    b'\\' | b'(' | b')' | b'^' | b'$' | b'.' | b'[' | b']' | b'?' | b'*' | b'+' | b'{' | b':'
+                    | b'-' | b'|' => {
+                        out.extend([b'\\', byte]);
+                    }
+                    other => out.push(other),
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+/// What a match is replaced with.
+enum Piece {
+    Text(Vec<u8>),
+    Group(usize),
+}
+
+/// Reads `\0` to `\9` and `\\`; any other escape is itself.
+fn parse_replacement(replacement: &[u8], groups: usize) -> Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let mut text = Vec::new();
+    let mut bytes = replacement.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match (byte, bytes.peek().copied()) {
+            (b'\\', Some(digit @ b'0'..=b'9')) => {
+                bytes.next();
+                let group = usize::from(digit - b'0');
+                if group > groups {
+                    return Err(Error::new(
+                        ErrorCode::BAD_ARGUMENTS,
+                        format!(
+                            "Substitution '\\{group}' in replacement argument is invalid, regexp has only {groups} capturing groups"
+                        ),
+                    ));
+                }
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+                pieces.push(Piece::Group(group));
+            }
+            (b'\\', Some(b'\\')) => {
+                bytes.next();
+                text.push(b'\\');
+            }
+            (other, _) => text.push(other),
+        }
+    }
+    pieces.push(Piece::Text(text));
+    Ok(pieces)
+}
+
+pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check(call, 3)?;
+    let expressions = Expressions::of(call, 1)?;
+    let once = call.name == "replaceRegexpOne";
+    call.bind(DataType::String, move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        let (patterns, replacements) = (Strings::of(arguments, 1)?, Strings::of(arguments, 2)?);
+        let mut last: Option<(&[u8], usize, Vec<Piece>)> = None;
+        string_column(rows, strings.bytes(rows), |out, row| {
+            let (string, pattern, replacement) = (strings.get(row), patterns.get(row), replacements.get(row));
+            if pattern.is_empty() {
+                out.extend_from_slice(string);
+                return Ok(());
+            }
+            let expression = expressions.get(pattern)?;
+            let groups = expression.captures_len() - 1;
+            let known = last.take().filter(|(known, of, _)| *known == replacement && *of == groups);
+            let pieces = match known {
+                Some((.., pieces)) => pieces,
+                None => parse_replacement(replacement, groups)?,
+            };
+            let mut end = 0;
+            for captures in expression.captures_iter(string).take(if once { 1 } else { usize::MAX }) {
+                let Some(whole) = captures.get(0) else { continue };
+                out.extend_from_slice(&string[end..whole.start()]);
+                for piece in &pieces {
+                    match piece {
+                        Piece::Text(text) => out.extend_from_slice(text),
+                        Piece::Group(at) => {
+                            out.extend_from_slice(captures.get(*at).map_or(&[], |group| group.as_bytes()))
+                        }
+                    }
+                }
+                if out.len() > i32::MAX as usize {
+                    return Err(crate::scalar::simple::too_large());
+                }
+                end = whole.end();
+            }
+            out.extend_from_slice(&string[end..]);
+            last = Some((replacement, groups, pieces));
+            Ok(())
+        })
+    })
+}
+
+pub(super) fn resolve_split(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=3)?;
+    call.strings([0, 1])?;
+    call.integers([2])?;
+    let parts_max = parts_max(call, 2)?;
+    let pattern = call.constant_bytes(0)?;
+    let expression = compile_bytes(pattern)?;
+    let by_character = pattern.is_empty();
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let strings = Strings::of(arguments, 1)?;
+        list_column(rows, |list, row| {
+            let string = strings.get(row);
+            if by_character {
+                return characters(string).take(parts_max).try_for_each(|character| list.push(character));
+            }
+            expression.split(string).take(parts_max).try_for_each(|part| list.push(part))
+        })
+    })
+}

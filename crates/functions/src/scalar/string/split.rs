@@ -1,0 +1,118 @@
+//! Strings cut into arrays: by separators, into words, into n-grams.
+
+use std::sync::Arc;
+
+use memchr::memmem;
+use squall_types::{DataType, Error, ErrorCode, Result};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, Strings, string_column};
+
+use super::list::list_column;
+use super::utf8::{character_length, characters};
+
+/// The third argument: the most parts; 0 and less are no bound.
+pub(super) fn parts_max(call: &Call<'_>, at: usize) -> Result<usize> {
+    match call.constant(at) {
+        None if call.arguments.len() > at => Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Argument 'max_substrings' of function {} must be a constant integer", call.name),
+        )),
+        None => Ok(usize::MAX),
+        Some(count) => match count.as_i64() {
+            Some(count) if count > 0 => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+            _ => Ok(usize::MAX),
+        },
+    }
+}
+
+pub(super) fn resolve_by(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=3)?;
+    call.strings([0, 1])?;
+    call.integers([2])?;
+    let separator = call.constant_bytes(0)?.to_vec();
+    if call.name == "splitByChar" && separator.len() != 1 {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("Illegal separator for function {}. Must be exactly one byte", call.name),
+        ));
+    }
+    let parts_max = parts_max(call, 2)?;
+    let finder = memmem::Finder::new(&separator).into_owned();
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let strings = Strings::of(arguments, 1)?;
+        list_column(rows, |list, row| {
+            let string = strings.get(row);
+            if finder.needle().is_empty() {
+                return characters(string).take(parts_max).try_for_each(|character| list.push(character));
+            }
+            let mut start = 0;
+            for (count, at) in finder.find_iter(string).enumerate() {
+                if count == parts_max {
+                    return Ok(());
+                }
+                list.push(&string[start..at])?;
+                start = at + finder.needle().len();
+            }
+            let count = finder.find_iter(string).take(parts_max).count();
+            if count < parts_max { list.push(&string[start..]) } else { Ok(()) }
+        })
+    })
+}
+
+pub(super) fn resolve_words(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=2)?;
+    call.strings([0])?;
+    call.integers([1])?;
+    let parts_max = parts_max(call, 1)?;
+    let in_word: fn(u8) -> bool = match call.name {
+        "alphaTokens" => |byte| byte.is_ascii_alphabetic(),
+        "splitByWhitespace" => |byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C),
+        "tokens" => |byte| byte.is_ascii_alphanumeric() || !byte.is_ascii(),
+        _ => |byte| !(byte.is_ascii_punctuation() || matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)),
+    };
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        list_column(rows, |list, row| {
+            let words = strings.get(row).split(|&byte| !in_word(byte)).filter(|word| !word.is_empty());
+            words.take(parts_max).try_for_each(|word| list.push(word))
+        })
+    })
+}
+
+pub(super) fn resolve_ngrams(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=2)?;
+    call.strings([0])?;
+    call.integers([1])?;
+    let length = call.constant(1).and_then(|length| length.as_u64()).filter(|length| *length > 0);
+    let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(|| {
+        Error::new(ErrorCode::BAD_ARGUMENTS, "Second argument of function ngrams must be a constant greater than zero")
+    })?;
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        list_column(rows, |list, row| {
+            let mut rest = strings.get(row);
+            let mut lengths: Vec<usize> = characters(rest).map(<[u8]>::len).collect();
+            lengths.truncate((lengths.len() + 1).saturating_sub(length));
+            for _ in lengths {
+                let end = characters(rest).take(length).map(<[u8]>::len).sum::<usize>();
+                list.push(&rest[..end])?;
+                rest = &rest[character_length(rest)..];
+            }
+            Ok(())
+        })
+    })
+}
+
+pub(super) fn resolve_first_line(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    call.bind(DataType::String, |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        string_column(rows, strings.bytes(rows), |out, row| {
+            let string = strings.get(row);
+            out.extend_from_slice(string.split(|&byte| byte == b'\n' || byte == b'\r').next().unwrap_or(string));
+            Ok(())
+        })
+    })
+}

@@ -1,0 +1,330 @@
+//! Parts of URLs. Nothing is checked against a standard: what looks like the part is the part, and a string that has none gives an
+//! empty string.
+
+use std::sync::Arc;
+
+use arrow_array::types::UInt16Type;
+use squall_types::{DataType, Result};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, Numbers, Strings, primitive_column, string_column};
+
+use super::list::list_column;
+
+/// Functions from a URL to a string.
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    let append: fn(&mut Vec<u8>, &[u8]) = match call.name {
+        "protocol" => |out, url| out.extend_from_slice(protocol(url)),
+        "domain" => |out, url| out.extend_from_slice(domain(url)),
+        "domainWithoutWWW" => |out, url| out.extend_from_slice(without_www(domain(url))),
+        "topLevelDomain" => |out, url| out.extend_from_slice(top_level_domain(domain(url))),
+        "firstSignificantSubdomain" => |out, url| out.extend_from_slice(first_significant(domain(url)).0),
+        "cutToFirstSignificantSubdomain" => |out, url| out.extend_from_slice(first_significant(domain(url)).1),
+        "netloc" => |out, url| out.extend_from_slice(netloc(url)),
+        "path" => |out, url| out.extend_from_slice(until(path_full(url), b"?#")),
+        "pathFull" => |out, url| out.extend_from_slice(path_full(url)),
+        "queryString" => |out, url| out.extend_from_slice(until(after(url, b'?'), b"#")),
+        "fragment" => |out, url| out.extend_from_slice(after(url, b'#')),
+        "queryStringAndFragment" => |out, url| {
+            let start = url.iter().position(|byte| matches!(byte, b'?' | b'#'));
+            match start {
+                Some(at) if url[at] == b'?' => out.extend_from_slice(&url[at + 1..]),
+                Some(at) => out.extend_from_slice(&url[at..]),
+                None => {}
+            }
+        },
+        "cutQueryString" => |out, url| {
+            let start = url.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(url.len());
+            out.extend_from_slice(&url[..start]);
+            if url.get(start) == Some(&b'?') {
+                let end = url.iter().position(|&byte| byte == b'#').unwrap_or(url.len());
+                out.extend_from_slice(&url[end..]);
+            } else {
+                out.extend_from_slice(&url[start..]);
+            }
+        },
+        "cutFragment" => |out, url| out.extend_from_slice(until(url, b"#")),
+        "cutQueryStringAndFragment" => |out, url| out.extend_from_slice(until(url, b"?#")),
+        "cutWWW" => |out, url| {
+            let host = netloc(url);
+            let cut = without_www(host);
+            match offset_in(url, host) {
+                Some(start) if cut.len() < host.len() => {
+                    out.extend_from_slice(&url[..start]);
+                    out.extend_from_slice(&url[start + host.len() - cut.len()..]);
+                }
+                _ => out.extend_from_slice(url),
+            }
+        },
+        "decodeURLComponent" => |out, url| decode(out, url, false),
+        "decodeURLFormComponent" => |out, url| decode(out, url, true),
+        "encodeURLComponent" => |out, url| encode(out, url, false),
+        _ => |out, url| encode(out, url, true),
+    };
+    call.bind(DataType::String, move |arguments, rows| {
+        let urls = Strings::of(arguments, 0)?;
+        string_column(rows, urls.bytes(rows) / 2, |out, row| {
+            append(out, urls.get(row));
+            Ok(())
+        })
+    })
+}
+
+/// Where a part of a string begins in it.
+fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
+    (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize).filter(|offset| offset + part.len() <= whole.len())
+}
+
+fn until<'a>(bytes: &'a [u8], ends: &[u8]) -> &'a [u8] {
+    &bytes[..bytes.iter().position(|byte| ends.contains(byte)).unwrap_or(bytes.len())]
+}
+
+fn after(bytes: &[u8], mark: u8) -> &[u8] {
+    bytes.iter().position(|&byte| byte == mark).map_or(&[], |at| &bytes[at + 1..])
+}
+
+fn is_scheme(bytes: &[u8]) -> bool {
+    matches!(bytes, [first, rest @ ..] if first.is_ascii_alphabetic()
+        && rest.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')))
+}
+
+fn protocol(url: &[u8]) -> &[u8] {
+    match url.iter().position(|&byte| byte == b':') {
+        Some(at) if is_scheme(&url[..at]) && url[at..].starts_with(b"://") => &url[..at],
+        _ => &[],
+    }
+}
+
+/// What follows `scheme://` or `//`; `None` where there is neither.
+fn after_scheme(url: &[u8]) -> Option<&[u8]> {
+    if let Some(rest) = url.strip_prefix(b"//") {
+        return Some(rest);
+    }
+    let scheme = protocol(url);
+    if scheme.is_empty() { None } else { url.get(scheme.len() + 3..) }
+}
+
+/// The host: only of bytes that hosts have, and with a dot.
+fn domain(url: &[u8]) -> &[u8] {
+    let rest = after_scheme(url).unwrap_or(url);
+    let mut start = 0;
+    let mut dot = None;
+    let mut end = rest.len();
+    for (at, &byte) in rest.iter().enumerate() {
+        match byte {
+            b'.' => dot = Some(at),
+            b':' | b'/' | b'?' | b'#' => {
+                // A colon may also end a user's name.
+                if byte == b':' && until(&rest[at..], b"/?#").contains(&b'@') {
+                    continue;
+                }
+                end = at;
+                break;
+            }
+            b'@' => {
+                start = at + 1;
+                dot = None;
+            }
+            b' ' | b'\t' | b'<' | b'>' | b'%' | b'{' | b'}' | b'|' | b'\\' | b'^' | b'~' | b'[' | b']' | b';'
+            | b'=' | b'&' => {
+                return &[];
+            }
+            _ => {}
+        }
+    }
+    match dot {
+        Some(dot) if dot != start && dot + 1 != end => &rest[start..end],
+        _ => &[],
+    }
+}
+
+fn netloc(url: &[u8]) -> &[u8] {
+    let rest = after_scheme(url).unwrap_or(url);
+    until(rest, b"/?#")
+}
+
+fn without_www(host: &[u8]) -> &[u8] {
+    host.strip_prefix(b"www.").unwrap_or(host)
+}
+
+fn top_level_domain(host: &[u8]) -> &[u8] {
+    // An address has none.
+    if host.first().is_none_or(u8::is_ascii_digit) && host.last().is_none_or(u8::is_ascii_digit) {
+        return &[];
+    }
+    host.iter().rposition(|&byte| byte == b'.').map_or(&[], |at| &host[at + 1..])
+}
+
+/// The first significant part of a host (`example` of `news.example.co.uk`) and the host from it on. Second-level domains that
+/// stand for the top level are `com`, `net`, `org`, `co`, `biz`, `gov` and `edu`, and not those of a public list.
+fn first_significant(host: &[u8]) -> (&[u8], &[u8]) {
+    let host = without_www(host);
+    let dots: Vec<usize> = host.iter().enumerate().rev().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at).collect();
+    let part_before = |at: usize, dot: Option<usize>| {
+        let start = dot.map_or(0, |dot| dot + 1);
+        (&host[start..at], &host[start..])
+    };
+    match dots[..] {
+        [] => (host, host),
+        [last] => (&host[..last], host),
+        [last, second, ..] => {
+            const SHARED: [&[u8]; 7] = [b"com", b"net", b"org", b"co", b"biz", b"gov", b"edu"];
+            if SHARED.contains(&&host[second + 1..last]) {
+                part_before(second, dots.get(2).copied())
+            } else {
+                part_before(last, Some(second))
+            }
+        }
+    }
+}
+
+/// From the path on; URLs without a scheme have no path unless they are one.
+fn path_full(url: &[u8]) -> &[u8] {
+    let rest = match after_scheme(url) {
+        Some(rest) => rest,
+        None => url,
+    };
+    match rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')) {
+        Some(at) if rest[at] == b'/' => &rest[at..],
+        _ => &[],
+    }
+}
+
+fn decode(out: &mut Vec<u8>, bytes: &[u8], form: bool) {
+    let hex = |byte: Option<&u8>| byte.and_then(|&byte| char::from(byte).to_digit(16));
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match (byte, hex(bytes.get(at + 1)), hex(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 2;
+            }
+            (b'+', ..) if form => out.push(b' '),
+            _ => out.push(byte),
+        }
+        at += 1;
+    }
+}
+
+fn encode(out: &mut Vec<u8>, bytes: &[u8], form: bool) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for &byte in bytes {
+        match byte {
+            b'-' | b'_' | b'.' | b'~' => out.push(byte),
+            b' ' if form => out.push(b'+'),
+            _ if byte.is_ascii_alphanumeric() => out.push(byte),
+            _ => out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
+        }
+    }
+}
+
+pub(super) fn resolve_port(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=2)?;
+    call.strings([0])?;
+    call.each([1], |data_type| *data_type == DataType::UInt16)?;
+    call.bind(DataType::UInt16, |arguments, rows| {
+        let urls = Strings::of(arguments, 0)?;
+        let defaults =
+            if arguments.len() > 1 { Numbers::<UInt16Type>::of(arguments, 1)? } else { Numbers::Constant(0) };
+        Ok(primitive_column::<UInt16Type>(DataType::UInt16, rows, |row| {
+            let host = domain(urls.get(row));
+            let rest = offset_in(urls.get(row), host).map_or(&[][..], |start| &urls.get(row)[start + host.len()..]);
+            let digits = rest.strip_prefix(b":").map_or(&[][..], |rest| until(rest, b"/?#"));
+            let port = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u16>().ok());
+            port.filter(|port| *port > 0 && !host.is_empty()).unwrap_or(defaults.get(row))
+        }))
+    })
+}
+
+/// The parameters behind the first `?` (or `#`), as `name=value`.
+fn parameters(url: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let start = url.iter().position(|byte| matches!(byte, b'?' | b'#')).map_or(url.len(), |at| at + 1);
+    url[start..].split(|byte| matches!(byte, b'&' | b'#' | b'?' | b';')).filter(|parameter| parameter.contains(&b'='))
+}
+
+pub(super) fn resolve_parameters(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    let only_names = call.name.ends_with("Names");
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let urls = Strings::of(arguments, 0)?;
+        list_column(rows, |list, row| {
+            let cut = |parameter| if only_names { until(parameter, b"=") } else { parameter };
+            parameters(urls.get(row)).map(cut).try_for_each(|parameter| list.push(parameter))
+        })
+    })
+}
+
+pub(super) fn resolve_parameter(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=2)?;
+    call.strings([0, 1])?;
+    let cut = call.name == "cutURLParameter";
+    call.bind(DataType::String, move |arguments, rows| {
+        let (urls, names) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
+        string_column(rows, urls.bytes(rows), |out, row| {
+            let (url, name) = (urls.get(row), names.get(row));
+            let is_it = |parameter: &&[u8]| parameter.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
+            let parameter = parameters(url).find(is_it);
+            match parameter {
+                Some(parameter) if !cut => out.extend_from_slice(&parameter[name.len() + 1..]),
+                Some(parameter) => {
+                    // The mark behind it goes too, or, of the last one, the mark before it.
+                    let start = offset_in(url, parameter).unwrap_or(0);
+                    let end = start + parameter.len();
+                    let (start, end) = match url.get(end) {
+                        Some(b'&') => (start, end + 1),
+                        _ => (start.saturating_sub(1), end),
+                    };
+                    out.extend_from_slice(&url[..start]);
+                    out.extend_from_slice(&url[end..]);
+                }
+                None if cut => out.extend_from_slice(url),
+                None => {}
+            }
+            Ok(())
+        })
+    })
+}
+
+pub(super) fn resolve_hierarchy(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    let whole = call.name == "URLHierarchy";
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let urls = Strings::of(arguments, 0)?;
+        list_column(rows, |list, row| {
+            let url = urls.get(row);
+            let host_end = match after_scheme(url) {
+                Some(rest) => {
+                    let start = url.len() - rest.len();
+                    start + rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len())
+                }
+                None => 0,
+            };
+            // Up to and with each mark, several marks in a row being one; the first is the host's.
+            let mut at = host_end;
+            let mut first = true;
+            let start = if whole { 0 } else { host_end };
+            while at < url.len() || first && at <= url.len() {
+                let mark = url[at..].iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
+                let end = match mark {
+                    Some(mark) => {
+                        let marks =
+                            url[at + mark..].iter().take_while(|byte| matches!(byte, b'/' | b'?' | b'#')).count();
+                        at + mark + marks
+                    }
+                    None => url.len(),
+                };
+                let is_root = first && !whole;
+                first = false;
+                if end > start && !is_root {
+                    list.push(&url[start..end])?;
+                }
+                at = end;
+            }
+            Ok(())
+        })
+    })
+}
