@@ -1,0 +1,367 @@
+"""Peers that do not keep to the protocols, and queries that are too much: each gets a clear error or a closed connection, and the
+server goes on. The `server` fixture checks after every test that it still answers."""
+
+import random
+import socket
+import struct
+import time
+
+import pytest
+from clickhouse_driver import Client, errors
+from server import hash128
+
+
+def varint(value):
+    out = b""
+    while value >= 0x80:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def text(value):
+    data = value if isinstance(value, bytes) else value.encode()
+    return varint(len(data)) + data
+
+
+def hello(revision=54401, user="default", password="", database="default"):
+    return varint(0) + text("ClickHouse test") + varint(18) + varint(16) + varint(revision) + text(database) + text(user) + text(password)
+
+
+def query(sql, compression=0, settings=b""):
+    """A query packet of revision 54401, without external tables."""
+    client_info = bytes([1]) + text("") + text("") + text("0.0.0.0:0") + bytes([1]) + text("u") + text("h") + text("c")
+    client_info += varint(18) + varint(16) + varint(54401) + text("") + varint(1)
+    return varint(1) + text("") + client_info + settings + text("") + varint(2) + varint(compression) + text(sql)
+
+
+EMPTY_BLOCK = bytes([1, 0, 2]) + struct.pack("<i", -1) + bytes([0]) + varint(0) + varint(0)
+
+
+def data(block=EMPTY_BLOCK):
+    return varint(2) + text("") + block
+
+
+def greeted(server):
+    peer = server.native_peer()
+    peer.send(hello())
+    assert peer.receive()[0] == 0
+    return peer
+
+
+# --- malformed HTTP ---
+
+LONG = b"x" * 200_000
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"\x00\x01\x02\x03\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: minus one\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nno colon here\r\n\r\n",
+        b"GET /" + LONG + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX-Long: " + LONG * 10 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % number for number in range(20_000)) + b"\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    ],
+    ids=["bytes", "no target", "version", "length", "chunk", "header", "long target", "long header", "many headers", "huge length"],
+)
+def test_malformed_http(server, request_bytes):
+    with server.http_peer() as peer:
+        try:
+            peer.send(request_bytes)
+        except OSError:
+            return  # Closed already, which is an answer.
+        answer = peer.receive()
+        assert answer == b"" or answer.split(b" ")[1][:1] == b"4", answer[:200]
+
+
+@pytest.mark.parametrize("url", ["/?query=SELECT%201%ZZ", "/?query=%FF%FE", "/?" + "&".join(f"s{i}=1" for i in range(3000))])
+def test_malformed_url(server, url):
+    with server.http_peer() as peer:
+        peer.send(f"GET {url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        status = int(peer.receive_all().split(b" ")[1])
+        assert 400 <= status < 501
+
+
+def test_body_shorter_than_its_length(server, table):
+    server.query(f"CREATE TABLE {table} (x UInt32) ENGINE = MergeTree ORDER BY x")
+    with server.http_peer() as peer:
+        peer.send(f"POST /?query=INSERT+INTO+{table}+FORMAT+TSV HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n1\n2\n".encode())
+        peer.socket.shutdown(socket.SHUT_WR)
+        peer.receive_all()
+    assert server.value(f"SELECT count() FROM {table}") == "0"
+
+
+def test_http_spoken_to_the_native_port(server):
+    with server.native_peer() as peer:
+        peer.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"HTTP" in peer.receive_all()
+
+
+def test_native_spoken_to_the_http_port(server):
+    with server.http_peer() as peer:
+        peer.send(hello())
+        peer.socket.shutdown(socket.SHUT_WR)
+        answer = peer.receive_all()
+        assert answer == b"" or b" 400 " in answer
+
+
+# --- malformed native packets ---
+
+
+@pytest.mark.parametrize(
+    "packets",
+    [
+        b"\xff" * 20,
+        varint(0) + varint(2**40),
+        varint(0) + text("x" * 5_000_000),
+        hello(revision=1),
+        hello() + varint(77),
+        hello() + hello(),
+        hello() + data(),
+        hello() + query("SELECT 1")[:-4],
+        hello() + varint(1) + text("") + bytes([9]),
+        hello() + query("SELECT 1", settings=text("no_such_setting") + varint(1)) + data(),
+        hello() + query("SELECT 1") + varint(2) + text("") + b"\xff" * 30,
+        hello() + query("SELECT 1") + varint(2) + text("") + EMPTY_BLOCK[:8] + varint(2**50) + varint(2**50),
+        hello() + query("SELECT 1", compression=1) + varint(2) + text("") + b"\x00" * 64,
+    ],
+    ids=["noise", "long name", "name", "old revision", "packet 77", "two hellos", "data first", "cut query", "query kind", "setting", "block info",
+         "block size", "checksum"],
+)  # fmt: skip
+def test_malformed_native(server, packets):
+    with server.native_peer() as peer:
+        try:
+            peer.send(packets)
+            peer.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            return
+        peer.receive_all()
+
+
+def frame(payload, method=0x82, plain=100, checksum=None):
+    body = struct.pack("<BII", method, 9 + len(payload), plain) + payload
+    return (checksum or hash128(body)) + body
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        frame(b"\xf0not lz4 at all"),
+        frame(b"\x10", checksum=b"\x01" * 16),
+        frame(b"\x10", plain=0x7FFFFFFF),
+        frame(b"", method=0x33),
+        frame(b"12345", method=0x02, plain=6),
+        frame(b"\x28\xb5\x2f\xfd\xff\xff\xff", method=0x90),
+    ],
+    ids=["lz4", "checksum", "bomb", "method", "none", "zstd"],
+)
+def test_damaged_compressed_insert(server, table, damaged):
+    """The answer is an exception with ClickHouse's code, and nothing was inserted."""
+    server.query(f"CREATE TABLE {table} (x UInt32) ENGINE = MergeTree ORDER BY x")
+    with greeted(server) as peer:
+        peer.send(query(f"INSERT INTO {table} VALUES", compression=1))
+        peer.send(varint(2) + text("") + frame(b"\x80" + EMPTY_BLOCK, plain=len(EMPTY_BLOCK)))
+        peer.send(varint(2) + text("") + damaged)
+        peer.socket.shutdown(socket.SHUT_WR)
+        assert b"DB::" in peer.receive_all()
+    assert server.value(f"SELECT count() FROM {table}") == "0"
+
+
+def test_truncated_compressed_insert(server, table):
+    server.query(f"CREATE TABLE {table} (x UInt32) ENGINE = MergeTree ORDER BY x")
+    whole = frame(b"\x80" + EMPTY_BLOCK, plain=len(EMPTY_BLOCK))
+    for cut in (3, 16, 20, len(whole) - 1):
+        with greeted(server) as peer:
+            peer.send(query(f"INSERT INTO {table} VALUES", compression=1))
+            peer.send(varint(2) + text("") + whole[:cut])
+            peer.socket.shutdown(socket.SHUT_WR)
+            peer.receive_all()
+    assert server.value(f"SELECT count() FROM {table}") == "0"
+
+
+def test_noise(server):
+    """Random bytes after a valid beginning, the same in every run."""
+    noise = random.Random(20261120)
+    for _ in range(60):
+        with server.native_peer() as peer:
+            try:
+                peer.send(hello()[: noise.randrange(40)] + noise.randbytes(noise.randrange(1, 300)))
+                peer.socket.shutdown(socket.SHUT_WR)
+                peer.receive_all()
+            except OSError:
+                pass
+    for _ in range(60):
+        packet = bytearray(hello() + query("SELECT number FROM numbers(10)") + data())
+        for _ in range(noise.randrange(1, 6)):
+            packet[noise.randrange(len(packet))] = noise.randrange(256)
+        with server.native_peer(timeout=2) as peer:
+            try:
+                peer.send(bytes(packet))
+                peer.socket.shutdown(socket.SHUT_WR)
+                peer.receive_all()
+            except OSError:
+                pass
+
+
+def test_silent_connections_are_no_burden(server):
+    before = server.threads()
+    peers = [server.native_peer() for _ in range(100)] + [server.http_peer() for _ in range(100)]
+    assert server.value("SELECT 1") == "1"
+    assert server.threads() - before < 20
+    for peer in peers:
+        peer.close()
+
+
+# --- passwords ---
+
+
+def test_wrong_password_natively(server):
+    with server.native_peer() as peer:
+        peer.send(hello(user="reader", password="wrong"))
+        answer = peer.receive_all()
+        assert answer[0] == 2 and b"Authentication failed" in answer
+        assert struct.unpack_from("<i", answer, 1)[0] == 516
+
+
+def test_query_before_hello(server):
+    with server.native_peer() as peer:
+        peer.send(query("SELECT 1") + data())
+        peer.socket.shutdown(socket.SHUT_WR)
+        assert b"\x011\n" not in peer.receive_all()
+
+
+# --- queries that are too much ---
+
+
+@pytest.mark.parametrize(
+    ("sql", "codes"),
+    [
+        ("SELECT '" + "x" * 300_000 + "'", (62,)),
+        ("SELECT " + "(" * 5000 + "1" + ")" * 5000, (62, 167, 306)),
+        ("SELECT " + "-" * 1 + " -".join("1" for _ in range(60_000)), (62, 167, 168, 306)),
+        ("SELECT " + "NOT " * 20_000 + "1", (62, 167, 168, 306)),
+        ("SELECT " + "[" * 3000 + "]" * 3000, (62, 167, 306)),
+        ("SELECT * FROM " + "(SELECT * FROM " * 500 + "numbers(1)" + ")" * 500, (62, 162, 167, 306)),
+        ("SELECT 1 \x00", (62,)),
+        ("SELECT 1; SELECT 2", (62,)),
+    ],
+    ids=["size", "parentheses", "operators", "not", "arrays", "subqueries", "zero byte", "two statements"],
+)
+def test_oversized_queries(server, sql, codes):
+    response = server.http(body=sql.encode())
+    assert int(response.headers["X-ClickHouse-Exception-Code"]) in codes, response.text[:500]
+    with pytest.raises(errors.ServerException) as caught:
+        Client("127.0.0.1", port=server.native_port).execute(sql)
+    assert caught.value.code in codes
+
+
+def test_error_messages_stay_short(server):
+    response = server.http(body=b"SELECT " + b"f(" * 20_000)
+    assert len(response.body) < 20_000
+
+
+# --- clients that stop or leave ---
+
+
+def test_client_that_stops_reading(server):
+    """It is waited for without a worker: others go on, and memory does not grow."""
+    peers = []
+    for number in range(8):
+        peer = server.http_peer(receive_buffer=4096)
+        peer.send(f"GET /?query=SELECT+number,toString(number)+FROM+system.numbers&query_id=stuck-{number} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        peers.append(peer)
+    for number in range(8):
+        server.until_running(f"stuck-{number}")
+    time.sleep(1)
+    for _ in range(20):
+        assert server.value("SELECT sum(number) FROM numbers(1000000)", timeout=10) == "499999500000"
+    status = open(f"/proc/{server.process.pid}/status").read()
+    assert int(status.split("VmRSS:")[1].split()[0]) < 1_000_000, "more than 1 GB for eight readers that stopped"
+    for peer in peers:
+        peer.reset()
+    for number in range(8):
+        server.until_gone(f"stuck-{number}")
+
+
+def test_native_client_that_stops_reading(server):
+    with greeted(server) as peer:
+        peer.send(query("SELECT number FROM system.numbers") + data())
+        time.sleep(0.5)
+        assert server.value("SELECT 1") == "1"
+
+
+def test_client_that_leaves_mid_query(server):
+    for number in range(5):
+        peer = server.http_peer()
+        peer.send(f"GET /?query=SELECT+number+FROM+system.numbers&query_id=left-{number} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        server.until_running(f"left-{number}")
+        peer.reset() if number % 2 else peer.close()
+    for number in range(5):
+        server.until_gone(f"left-{number}")
+    with greeted(server) as peer:
+        peer.send(query("SELECT count() FROM system.numbers") + data())
+        server_sees = "SELECT count() FROM system.processes WHERE query = 'SELECT count() FROM system.numbers'"
+        deadline = time.monotonic() + 20
+        while server.value(server_sees) == "0":
+            assert time.monotonic() < deadline
+        peer.reset()
+    while server.value(server_sees) != "0":
+        assert time.monotonic() < deadline + 20
+        time.sleep(0.05)
+
+
+def test_client_that_leaves_mid_insert(server, table):
+    server.query(f"CREATE TABLE {table} (x UInt32) ENGINE = MergeTree ORDER BY x")
+    for cut in range(5):
+        peer = server.http_peer()
+        head = f"POST /?query=INSERT+INTO+{table}+FORMAT+TSV HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        peer.send(head.encode() + b"4\r\n1\n2\n\r\n" * cut)
+        peer.reset() if cut % 2 else peer.close()
+    with greeted(server) as peer:
+        peer.send(query(f"INSERT INTO {table} VALUES") + data())
+    time.sleep(0.3)
+    assert server.value(f"SELECT count() FROM {table}") == "0"
+
+
+def test_slow_writer_does_not_block_others(server):
+    with server.http_peer() as peer:
+        for byte in b"GET /?query=SELECT+1 HTTP/1.1\r\nHost: x\r\n\r\n":
+            peer.send(bytes([byte]))
+        assert peer.response()[1] == b"1\n"
+
+
+def test_too_many_connections(start_server):
+    server = start_server(settings={"max_connections": 20})
+    peers = [server.http_peer() for _ in range(60)]
+    # Those above the limit are closed or wait; when the others leave, the server answers again.
+    for peer in peers:
+        peer.close()
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            assert server.value("SELECT 1", timeout=5) == "1"
+            break
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def test_too_many_queries(start_server):
+    server = start_server(settings={"max_concurrent_queries": 3})
+    peers = []
+    for number in range(3):
+        peer = server.http_peer()
+        peer.send(f"GET /?query=SELECT+number+FROM+system.numbers&query_id=held-{number} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert peer.receive()
+        peers.append(peer)
+    response = server.http("SELECT count() FROM numbers(1000000)", queue_max_wait_ms=100)
+    assert response.headers["X-ClickHouse-Exception-Code"] == "202"
+    assert response.status in (429, 500, 503)
+    for peer in peers:
+        peer.reset()

@@ -1,0 +1,107 @@
+"""ClickHouse's configuration files, as they are."""
+
+import os
+import subprocess
+import time
+
+from server import BINARY, free_port
+
+
+def setting(server, name):
+    return server.value(f"SELECT value FROM system.server_settings WHERE name = '{name}'")
+
+
+def test_config_d_merges(start_server):
+    server = start_server(
+        settings={"max_connections": 100, "keep_alive_timeout": 3, "max_concurrent_queries": 50},
+        files={
+            "config.d/10_first.xml": "<yandex><max_connections>200</max_connections></yandex>",
+            "config.d/20_second.xml": '<clickhouse><keep_alive_timeout remove="1"/>'
+            "<max_concurrent_queries>60</max_concurrent_queries></clickhouse>",
+        },
+    )
+    assert setting(server, "max_connections") == "200"
+    assert setting(server, "max_concurrent_queries") == "60"
+    assert setting(server, "keep_alive_timeout") != "3"
+
+
+def test_users_d_and_profiles(start_server):
+    server = start_server(
+        files={
+            "users.d/more.xml": "<clickhouse><profiles><default><max_threads>3</max_threads><max_block_size>1000</max_block_size>"
+            "</default></profiles><users><extra><password>e</password><networks><ip>::/0</ip></networks><profile>default</profile>"
+            "</extra></users></clickhouse>"
+        }
+    )
+    assert server.value("SELECT getSetting('max_threads'), getSetting('max_block_size')") == "3\t1000"
+    assert server.value("SELECT currentUser()", user="extra", password="e") == "extra"
+
+
+def test_from_env(start_server):
+    os.environ["SQUALL_TEST_CONNECTIONS"] = "123"
+    try:
+        server = start_server(files={"config.d/env.xml": '<clickhouse><max_connections from_env="SQUALL_TEST_CONNECTIONS"/></clickhouse>'})
+    finally:
+        del os.environ["SQUALL_TEST_CONNECTIONS"]
+    assert setting(server, "max_connections") == "123"
+
+
+def test_unknown_element_is_a_warning(start_server):
+    server = start_server(settings={"no_such_element": "1"})
+    assert "no_such_element" in server.log
+
+
+def test_bad_value_is_an_error_with_file_and_element(start_server):
+    server = start_server(settings={"max_connections": "plenty"}, wait=False)
+    server.spawn()
+    assert server.process.wait(30) != 0
+    assert "max_connections" in server.log and "config.xml" in server.log
+
+
+def test_broken_xml_is_an_error_with_its_file(start_server):
+    server = start_server(files={"config.d/broken.xml": "<clickhouse><open></clickhouse>"}, wait=False)
+    server.spawn()
+    assert server.process.wait(30) != 0
+    assert "broken.xml" in server.log
+
+
+def test_port_in_use_is_an_error(start_server):
+    first = start_server()
+    second = start_server(settings={"http_port": first.http_port}, wait=False)
+    second.spawn()
+    assert second.process.wait(30) != 0
+    assert str(first.http_port) in second.log
+
+
+def test_debians_own_configuration_is_understood(start_server, tmp_path):
+    """The files of Debian's clickhouse-server, with only ports and paths replaced."""
+    source = "/etc/clickhouse-server"
+    if not os.path.exists(f"{source}/config.xml"):
+        import pytest
+
+        pytest.skip("clickhouse-server is not installed")
+    folder = tmp_path / "debian"
+    (folder / "config.d").mkdir(parents=True)
+    for name in ("config.xml", "users.xml"):
+        (folder / name).write_text(open(f"{source}/{name}").read())
+    port = free_port()
+    (folder / "config.d" / "here.xml").write_text(
+        f"<yandex><http_port>{port}</http_port><tcp_port>{free_port()}</tcp_port><path>{folder}/data/</path>"
+        f'<tmp_path>{folder}/tmp/</tmp_path><listen_host replace="1">127.0.0.1</listen_host>'
+        f"<logger><log>{folder}/server.log</log><errorlog>{folder}/error.log</errorlog></logger></yandex>"
+    )
+    process = subprocess.Popen([BINARY, "server", "--config-file", str(folder / "config.xml")], cwd=folder)
+    try:
+        import urllib.request
+
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                assert urllib.request.urlopen(f"http://127.0.0.1:{port}/?query=SELECT%2042", timeout=5).read() == b"42\n"
+                break
+            except OSError:
+                assert process.poll() is None and time.monotonic() < deadline
+                time.sleep(0.05)
+    finally:
+        process.terminate()
+        assert process.wait(30) == 0

@@ -1,0 +1,224 @@
+"""What was acknowledged is there after every kind of end; what was not is there whole or not at all."""
+
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import threading
+import time
+
+import pytest
+from server import ServerError
+
+ROWS = 500
+
+
+def create(server):
+    server.query("CREATE TABLE d (batch UInt32, n UInt32, s String) ENGINE = MergeTree ORDER BY (batch, n)")
+
+
+def insert(server, batch):
+    lines = "".join(f"{batch}\t{n}\tvalue {n}\n" for n in range(ROWS))
+    response = server.http("INSERT INTO d FORMAT TSV", body=lines.encode(), timeout=30)
+    if response.status != 200:
+        raise ServerError(response.status, response.text)
+
+
+def batches(server):
+    """The batches in the table, each of which must be whole."""
+    rows = server.rows("SELECT batch, count(), sum(n), uniqExact(s) FROM d GROUP BY batch ORDER BY batch")
+    for row in rows:
+        assert row[1:] == [str(ROWS), str(ROWS * (ROWS - 1) // 2), str(ROWS)], f"batch {row[0]} is not whole"
+    return {int(row[0]) for row in rows}
+
+
+def test_restart(start_server):
+    server = start_server()
+    create(server)
+    for batch in range(5):
+        insert(server, batch)
+    server.query("CREATE DATABASE other")
+    server.query("CREATE TABLE other.t (x UInt8) ENGINE = MergeTree ORDER BY x")
+    assert server.stop() == 0
+    server.start()
+    assert batches(server) == set(range(5))
+    assert server.value("EXISTS TABLE other.t") == "1"
+    server.query("DROP DATABASE other")
+    server.restart()
+    assert server.rows("SHOW DATABASES LIKE 'other'") == []
+
+
+def test_kill_9_during_inserts(start_server):
+    """Several rounds of inserts from several clients, each ended by kill -9 at a moment of its own."""
+    server = start_server()
+    create(server)
+    moments = random.Random(20261120)
+    acknowledged, attempted = set(), 0
+    for _ in range(6):
+        lock = threading.Lock()
+        stop = threading.Event()
+
+        def work():
+            nonlocal attempted
+            while not stop.is_set():
+                with lock:
+                    batch, attempted = attempted, attempted + 1
+                try:
+                    insert(server, batch)
+                except (OSError, ServerError, Exception):
+                    if stop.is_set() or not server.alive():
+                        return
+                    raise
+                with lock:
+                    acknowledged.add(batch)
+
+        workers = [threading.Thread(target=work) for _ in range(4)]
+        before = len(acknowledged)
+        for worker in workers:
+            worker.start()
+        while len(acknowledged) == before:
+            time.sleep(0.005)
+        time.sleep(moments.uniform(0, 0.6))
+        stop.set()
+        server.kill()
+        for worker in workers:
+            worker.join()
+        server.start()
+        found = batches(server)
+        assert acknowledged <= found, f"acknowledged and lost: {sorted(acknowledged - found)}"
+        assert found <= set(range(attempted))
+    # No half part is left behind: after a clean restart every data file belongs to the table.
+    server.restart()
+    assert acknowledged <= batches(server)
+    leftovers = [path for path in server.folder.rglob("*") if "tmp" in path.name and path.is_file()]
+    assert leftovers == []
+
+
+def test_kill_9_while_starting(start_server):
+    server = start_server()
+    create(server)
+    insert(server, 0)
+    for pause in (0, 0.01, 0.03, 0.1):
+        server.kill()
+        server.spawn()
+        time.sleep(pause)
+    server.kill()
+    server.start()
+    assert batches(server) == {0}
+
+
+def test_sigterm_lets_queries_finish(start_server):
+    server = start_server()
+    answers = []
+    query = threading.Thread(target=lambda: answers.append(server.http("SELECT sum(number) FROM numbers(400000000)", query_id="last")))
+    query.start()
+    server.until_running("last")
+    assert server.stop() == 0
+    query.join()
+    assert answers[0].status == 200 and answers[0].text == "79999999800000000\n"
+
+
+def test_one_server_a_folder(start_server):
+    first = start_server()
+    second = start_server(folder=first.folder.parent / "second", settings={"path": f"{first.data}/"}, wait=False)
+    second.spawn()
+    assert second.process.wait(30) != 0
+    assert first.value("SELECT 1") == "1"
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 48 MiB; only root can make one."""
+    mount = tmp_path / "disk"
+    mount.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(mount)], capture_output=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs: {made.stderr.decode().strip()}")
+    yield mount
+    subprocess.run(["umount", "--lazy", str(mount)], check=True)
+
+
+def test_full_disk(start_server, small_disk):
+    server = start_server(settings={"path": f"{small_disk}/data/", "tmp_path": f"{small_disk}/tmp/"})
+    server.query("CREATE TABLE d (batch UInt32, s String) ENGINE = MergeTree ORDER BY batch")
+    whole = 0
+    noise = random.Random(1)
+    failure = None
+    for batch in range(200):
+        # Hexadecimal noise, which compresses to half at best.
+        lines = "".join(f"{batch}\t{noise.randbytes(512).hex()}\n" for _ in range(1000))
+        response = server.http("INSERT INTO d FORMAT TSV", body=lines.encode())
+        if response.status != 200:
+            failure = response
+            break
+        whole += 1
+    assert failure is not None, "48 MiB never became full"
+    assert failure.headers["X-ClickHouse-Exception-Code"] in ("243", "75", "76", "172", "24", "1000", "1001")
+    assert server.value("SELECT count(), uniqExact(batch) FROM d") == f"{whole * 1000}\t{whole}"
+    # Room again: inserts go on, and a restart finds all.
+    server.query("DROP TABLE d")
+    server.query("CREATE TABLE e (x UInt32) ENGINE = MergeTree ORDER BY x")
+    server.query("INSERT INTO e VALUES (1)")
+    server.restart()
+    assert server.value("SELECT sum(x) FROM e") == "1"
+
+
+def test_files_may_not_grow(start_server):
+    """Without root: a limit on the size of files stands in for a full disk."""
+    limit = shutil.which("prlimit")
+    if limit is None:
+        pytest.skip("prlimit is not installed")
+    server = start_server(wrapper=[limit, "--fsize=4194304"], settings={"logger": "<level>none</level>"})
+    create(server)
+    insert(server, 0)
+    noise = random.Random(2)
+    body = b"".join(b"1\t%d\t%s\n" % (n, noise.randbytes(2048).hex().encode()) for n in range(8000))
+    response = server.http("INSERT INTO d FORMAT TSV", body=body)
+    assert response.status != 200
+    assert "DB::Exception" in response.text
+    assert batches(server) == {0}
+
+
+def parts(server):
+    return sorted((path for path in server.folder.rglob("*.parquet")), key=lambda path: path.stat().st_mtime)
+
+
+@pytest.mark.parametrize("damage", ["bytes", "truncated", "empty", "missing"])
+def test_corrupted_part(start_server, damage):
+    server = start_server()
+    create(server)
+    server.query("CREATE TABLE sound (x UInt32) ENGINE = MergeTree ORDER BY x")
+    insert(server, 0)
+    server.stop()
+    part = parts(server)[-1]
+    content = part.read_bytes()
+    if damage == "bytes":
+        middle = len(content) // 3
+        part.write_bytes(content[:middle] + bytes(255 - byte for byte in content[middle : middle + 64]) + content[middle + 64 :])
+    elif damage == "truncated":
+        part.write_bytes(content[: len(content) // 2])
+    elif damage == "empty":
+        part.write_bytes(b"")
+    else:
+        part.unlink()
+    server.start()
+    response = server.http("SELECT batch, n, s FROM d ORDER BY n FORMAT Null")
+    assert response.status != 200, "a damaged part was read as if it were sound"
+    assert int(response.headers["X-ClickHouse-Exception-Code"]) in (40, 76, 107, 117, 246, 271, 33, 3)
+    # Other tables, and writing to this one, are not concerned.
+    server.query("INSERT INTO sound VALUES (7)")
+    assert server.value("SELECT sum(x) FROM sound") == "7"
+
+
+def test_data_are_readable_by_others(start_server):
+    """The tables are DuckLake: any reader of Parquet can read the parts."""
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    server = start_server()
+    create(server)
+    insert(server, 3)
+    found = [pyarrow.read_table(path) for path in parts(server)]
+    assert sum(table.num_rows for table in found) == ROWS
+    catalogs = [path for path in server.data.rglob("*") if path.is_file() and path.read_bytes()[:15] == b"SQLite format 3"]
+    assert catalogs, f"no catalog among {os.listdir(server.data)}"
+    assert isinstance(catalogs[0], pathlib.Path)
