@@ -1,1 +1,34 @@
-//! 
+//! Input and output formats: bytes to blocks and back, in every format that ClickHouse's clients ask for. Single values in text are
+//! `types`' business; sockets, compression and the packets of the native protocol are `server`'s.
+
+mod builder;
+mod cells;
+mod csv;
+mod field;
+pub mod format;
+pub mod input;
+mod json;
+mod json_input;
+mod markdown;
+pub mod native;
+mod nested;
+pub mod options;
+pub mod output;
+mod parquet;
+mod pretty;
+mod quantity;
+mod row_binary;
+mod scan;
+mod tab_separated;
+mod tabular;
+mod utf8;
+mod uuid;
+mod values;
+mod vertical;
+pub mod wire;
+mod xml;
+
+pub use format::{formats, input_format, output_format};
+pub use input::{InputBlock, InputFormat, Omitted};
+pub use options::{Evaluate, FormatOptions};
+pub use output::{OutputFormat, Statistics};

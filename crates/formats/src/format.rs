@@ -1,0 +1,243 @@
+//! The formats by name. As in ClickHouse, the case of letters does not matter and some formats have several names.
+
+use std::sync::Arc;
+
+use squall_types::{Error, ErrorCode, Result, Schema};
+
+use crate::csv::{CsvOutput, CsvReader};
+use crate::input::{InputFormat, RowInput, RowReader};
+use crate::json::{JsonEachRowOutput, JsonOutput, Shape};
+use crate::json_input::{Frame, JsonReader};
+use crate::markdown::MarkdownOutput;
+use crate::native::{NativeInput, NativeOutput};
+use crate::options::FormatOptions;
+use crate::output::OutputFormat;
+use crate::parquet::{ParquetInput, ParquetOutput};
+use crate::pretty::{Drawing, PrettyOutput};
+use crate::row_binary::{RowBinaryOutput, RowBinaryReader};
+use crate::tab_separated::{
+    LineReader, NullOutput, RawBlobOutput, RawBlobReader, TabSeparatedOutput, TabSeparatedReader, TskvOutput,
+    TskvReader,
+};
+use crate::tabular::Header;
+use crate::values::{ValuesOutput, ValuesReader};
+use crate::vertical::VerticalOutput;
+use crate::xml::XmlOutput;
+
+/// A format, whatever name it was called by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    TabSeparated {
+        header: Header,
+        is_raw: bool,
+    },
+    Csv(Header),
+    Values,
+    /// `JSON`, `JSONCompact`, `JSONStrings`, `JSONCompactStrings`.
+    Json {
+        shape: Shape,
+        is_strings: bool,
+    },
+    /// `JSONEachRow`, `JSONCompactEachRow` and their kin.
+    JsonEachRow {
+        shape: Shape,
+        is_strings: bool,
+        header: Header,
+    },
+    Native,
+    RowBinary(Header),
+    Pretty(Drawing),
+    Vertical,
+    Null,
+    Parquet,
+    Tskv,
+    LineAsString(Header),
+    RawBlob,
+    Markdown,
+    Xml,
+}
+
+/// ClickHouse's names, with whether each can be read and written.
+const FORMATS: &[(&str, Format, bool, bool)] = {
+    use Format::{Csv, Json, JsonEachRow, LineAsString, Pretty, RowBinary, TabSeparated};
+    use Header::{Absent, Names, NamesAndTypes};
+    use Shape::{Arrays, Objects};
+    const fn tsv(header: Header) -> Format {
+        TabSeparated { header, is_raw: false }
+    }
+    const fn raw(header: Header) -> Format {
+        TabSeparated { header, is_raw: true }
+    }
+    const fn json(shape: Shape, is_strings: bool) -> Format {
+        Json { shape, is_strings }
+    }
+    const fn each_row(shape: Shape, is_strings: bool, header: Header) -> Format {
+        JsonEachRow { shape, is_strings, header }
+    }
+    &[
+        ("CSV", Csv(Absent), true, true),
+        ("CSVWithNames", Csv(Names), true, true),
+        ("CSVWithNamesAndTypes", Csv(NamesAndTypes), true, true),
+        ("JSON", json(Objects, false), true, true),
+        ("JSONCompact", json(Arrays, false), true, true),
+        ("JSONCompactEachRow", each_row(Arrays, false, Absent), true, true),
+        ("JSONCompactEachRowWithNames", each_row(Arrays, false, Names), true, true),
+        ("JSONCompactEachRowWithNamesAndTypes", each_row(Arrays, false, NamesAndTypes), true, true),
+        ("JSONCompactStrings", json(Arrays, true), false, true),
+        ("JSONCompactStringsEachRow", each_row(Arrays, true, Absent), true, true),
+        ("JSONCompactStringsEachRowWithNames", each_row(Arrays, true, Names), true, true),
+        ("JSONCompactStringsEachRowWithNamesAndTypes", each_row(Arrays, true, NamesAndTypes), true, true),
+        ("JSONEachRow", each_row(Objects, false, Absent), true, true),
+        ("JSONL", each_row(Objects, false, Absent), true, true),
+        ("JSONLines", each_row(Objects, false, Absent), true, true),
+        ("JSONStrings", json(Objects, true), false, true),
+        ("JSONStringsEachRow", each_row(Objects, true, Absent), true, true),
+        ("LineAsString", LineAsString(Absent), true, true),
+        ("LineAsStringWithNames", LineAsString(Names), false, true),
+        ("LineAsStringWithNamesAndTypes", LineAsString(NamesAndTypes), false, true),
+        ("MD", Format::Markdown, false, true),
+        ("Markdown", Format::Markdown, false, true),
+        ("NDJSON", each_row(Objects, false, Absent), true, true),
+        ("Native", Format::Native, true, true),
+        ("Null", Format::Null, false, true),
+        ("Parquet", Format::Parquet, true, true),
+        ("Pretty", Pretty(Drawing::Full), false, true),
+        ("PrettyCompact", Pretty(Drawing::Compact), false, true),
+        ("PrettyCompactMonoBlock", Pretty(Drawing::Compact), false, true),
+        ("PrettyCompactNoEscapes", Pretty(Drawing::Compact), false, true),
+        ("PrettyCompactNoEscapesMonoBlock", Pretty(Drawing::Compact), false, true),
+        ("PrettyMonoBlock", Pretty(Drawing::Full), false, true),
+        ("PrettyNoEscapes", Pretty(Drawing::Full), false, true),
+        ("PrettyNoEscapesMonoBlock", Pretty(Drawing::Full), false, true),
+        ("PrettySpace", Pretty(Drawing::Space), false, true),
+        ("PrettySpaceMonoBlock", Pretty(Drawing::Space), false, true),
+        ("PrettySpaceNoEscapes", Pretty(Drawing::Space), false, true),
+        ("PrettySpaceNoEscapesMonoBlock", Pretty(Drawing::Space), false, true),
+        ("Raw", raw(Absent), true, true),
+        ("RawBLOB", Format::RawBlob, true, true),
+        ("RawWithNames", raw(Names), true, true),
+        ("RawWithNamesAndTypes", raw(NamesAndTypes), true, true),
+        ("RowBinary", RowBinary(Absent), true, true),
+        ("RowBinaryWithNames", RowBinary(Names), true, true),
+        ("RowBinaryWithNamesAndTypes", RowBinary(NamesAndTypes), true, true),
+        ("TSKV", Format::Tskv, true, true),
+        ("TSV", tsv(Absent), true, true),
+        ("TSVRaw", raw(Absent), true, true),
+        ("TSVRawWithNames", raw(Names), true, true),
+        ("TSVRawWithNamesAndTypes", raw(NamesAndTypes), true, true),
+        ("TSVWithNames", tsv(Names), true, true),
+        ("TSVWithNamesAndTypes", tsv(NamesAndTypes), true, true),
+        ("TabSeparated", tsv(Absent), true, true),
+        ("TabSeparatedRaw", raw(Absent), true, true),
+        ("TabSeparatedRawWithNames", raw(Names), true, true),
+        ("TabSeparatedRawWithNamesAndTypes", raw(NamesAndTypes), true, true),
+        ("TabSeparatedWithNames", tsv(Names), true, true),
+        ("TabSeparatedWithNamesAndTypes", tsv(NamesAndTypes), true, true),
+        ("Values", Format::Values, true, true),
+        ("Vertical", Format::Vertical, false, true),
+        ("XML", Format::Xml, false, true),
+    ]
+};
+
+/// The names of all formats, each with whether it can be read and whether it can be written: what `system.formats` lists.
+pub fn formats() -> impl Iterator<Item = (&'static str, bool, bool)> {
+    FORMATS.iter().map(|(name, _, is_input, is_output)| (*name, *is_input, *is_output))
+}
+
+fn find(name: &str) -> Result<(Format, bool, bool)> {
+    let found = FORMATS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
+    found
+        .map(|(_, format, is_input, is_output)| (*format, *is_input, *is_output))
+        .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_FORMAT, format!("Unknown format {name}")))
+}
+
+/// The output format of a name, for results with these columns.
+///
+/// # Errors
+/// `UNKNOWN_FORMAT`, `FORMAT_IS_NOT_SUITABLE_FOR_OUTPUT`; `NOT_IMPLEMENTED` for columns that the format has no place for.
+pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -> Result<Box<dyn OutputFormat>> {
+    let (format, _, is_output) = find(name)?;
+    if !is_output {
+        let message = format!("Format {name} is not suitable for output");
+        return Err(Error::new(ErrorCode::FORMAT_IS_NOT_SUITABLE_FOR_OUTPUT, message));
+    }
+    Ok(match format {
+        Format::TabSeparated { header, is_raw } => Box::new(TabSeparatedOutput::new(header, is_raw, schema, options)),
+        Format::LineAsString(header) => Box::new(TabSeparatedOutput::new(header, true, schema, options)),
+        Format::Csv(header) => Box::new(CsvOutput::new(header, schema, options)),
+        Format::Values => Box::new(ValuesOutput::new(options)),
+        Format::Json { shape, is_strings } => Box::new(JsonOutput::new(shape, is_strings, schema, options)),
+        Format::JsonEachRow { shape, is_strings, header } => {
+            Box::new(JsonEachRowOutput::new(shape, is_strings, header, schema, options))
+        }
+        Format::Native => Box::new(NativeOutput::new(options)),
+        Format::RowBinary(header) => Box::new(RowBinaryOutput::new(header, schema)),
+        Format::Pretty(drawing) => Box::new(PrettyOutput::new(drawing, schema, options)),
+        Format::Vertical => Box::new(VerticalOutput::new(schema, options)),
+        Format::Null => Box::new(NullOutput),
+        Format::Parquet => Box::new(ParquetOutput::new(schema, options)?),
+        Format::Tskv => Box::new(TskvOutput::new(schema, options)),
+        Format::RawBlob => Box::new(RawBlobOutput::new(options)),
+        Format::Markdown => Box::new(MarkdownOutput::new(schema, options)),
+        Format::Xml => Box::new(XmlOutput::new(schema, options)),
+    })
+}
+
+fn rows<R: RowReader + 'static>(
+    reader: R,
+    schema: &Arc<Schema>,
+    options: &FormatOptions,
+) -> Result<Box<dyn InputFormat>> {
+    Ok(Box::new(RowInput::new(reader, schema, options)?))
+}
+
+/// The input format of a name, for a table with these columns.
+///
+/// # Errors
+/// `UNKNOWN_FORMAT`, `FORMAT_IS_NOT_SUITABLE_FOR_INPUT`; `INCORRECT_QUERY` for a table that the format cannot fill.
+pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -> Result<Box<dyn InputFormat>> {
+    let (format, is_input, _) = find(name)?;
+    let unsuitable = || {
+        let message = format!("Format {name} is not suitable for input");
+        Error::new(ErrorCode::FORMAT_IS_NOT_SUITABLE_FOR_INPUT, message)
+    };
+    if !is_input {
+        return Err(unsuitable());
+    }
+    let one_string = || {
+        let is_one = schema.len() == 1 && schema.types().all(|data_type| data_type.inner().is_string_or_fixed_string());
+        if is_one {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorCode::INCORRECT_QUERY,
+            format!("Format {name} is only for tables of one column of type String"),
+        ))
+    };
+    match format {
+        Format::TabSeparated { header, is_raw } => {
+            rows(TabSeparatedReader::new(header, is_raw, options), schema, options)
+        }
+        Format::Csv(header) => rows(CsvReader::new(header, options), schema, options),
+        Format::Values => rows(ValuesReader::new(options), schema, options),
+        Format::Json { shape, is_strings } => {
+            rows(JsonReader::new(Frame::Document, shape, is_strings, Header::Absent), schema, options)
+        }
+        Format::JsonEachRow { shape, is_strings, header } => {
+            rows(JsonReader::new(Frame::Rows, shape, is_strings, header), schema, options)
+        }
+        Format::Native => Ok(Box::new(NativeInput::new(schema, options))),
+        Format::RowBinary(header) => rows(RowBinaryReader::new(header), schema, options),
+        Format::Parquet => Ok(Box::new(ParquetInput::new(schema, options))),
+        Format::Tskv => rows(TskvReader::new(options), schema, options),
+        Format::LineAsString(_) => {
+            one_string()?;
+            rows(LineReader, schema, options)
+        }
+        Format::RawBlob => {
+            one_string()?;
+            rows(RawBlobReader, schema, options)
+        }
+        Format::Pretty(_) | Format::Vertical | Format::Null | Format::Markdown | Format::Xml => Err(unsuitable()),
+    }
+}

@@ -1,0 +1,62 @@
+//! The face of output formats: blocks in, bytes out.
+
+use std::time::Duration;
+
+use squall_types::{Block, Result};
+
+/// What a result's footer tells of the query.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Statistics {
+    /// The time since the query began.
+    pub elapsed: Duration,
+    /// Rows read from tables.
+    pub rows_read: u64,
+    /// Bytes read from tables.
+    pub bytes_read: u64,
+    /// The rows there would be without `LIMIT`, at least; `None` for a query without it.
+    pub rows_before_limit: Option<u64>,
+}
+
+/// Writes a result. The calls come in the order of the methods; all append to `out`, which the caller may send and clear in between.
+pub trait OutputFormat: Send {
+    /// The MIME type, as HTTP's `Content-Type` has it.
+    fn content_type(&self) -> &'static str;
+
+    /// What stands before the first row. Once.
+    fn begin(&mut self, _out: &mut Vec<u8>) {}
+
+    /// Rows of the result.
+    ///
+    /// # Errors
+    /// Where a value cannot be written in this format.
+    fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()>;
+
+    /// The row of `WITH TOTALS`; formats that have no place for it leave it out.
+    ///
+    /// # Errors
+    /// As [`OutputFormat::block`].
+    fn totals(&mut self, _block: &Block, _out: &mut Vec<u8>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Two rows: the minima and the maxima of all columns; formats that have no place for them leave them out.
+    ///
+    /// # Errors
+    /// As [`OutputFormat::block`].
+    fn extremes(&mut self, _block: &Block, _out: &mut Vec<u8>) -> Result<()> {
+        Ok(())
+    }
+
+    /// What stands after the last row. Once.
+    ///
+    /// # Errors
+    /// As [`OutputFormat::block`].
+    fn end(&mut self, statistics: &Statistics, out: &mut Vec<u8>) -> Result<()>;
+
+    /// The query failed after output had begun: formats that can say so within their syntax do, others end with the message on a line of
+    /// its own. Instead of [`OutputFormat::end`].
+    fn exception(&mut self, message: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(message.as_bytes());
+        out.push(b'\n');
+    }
+}

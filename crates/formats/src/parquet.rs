@@ -1,0 +1,441 @@
+//! Parquet, in and out. Columns are written with the physical and logical types that ClickHouse gives them; what is read is cast to the
+//! table's types. A file ends with its table of contents, so input is held until it is whole.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, ListArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions, StructArray,
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{ArrowError, DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{
+    Compression, LogicalType, Repetition, TimeUnit as ParquetTimeUnit, Type as PhysicalType, ZstdLevel,
+};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Result, Schema, TupleElement};
+
+use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::options::FormatOptions;
+use crate::output::{OutputFormat, Statistics};
+
+/// Rows of the blocks that input is cut into.
+const BLOCK_ROWS: usize = 65_409;
+
+fn parquet_error(error: &ParquetError) -> Error {
+    Error::new(ErrorCode::INCORRECT_DATA, format!("Parquet: {error}"))
+}
+
+fn arrow_error(error: &ArrowError) -> Error {
+    Error::new(ErrorCode::INCORRECT_DATA, format!("Parquet: {error}"))
+}
+
+fn unsupported(data_type: &DataType) -> Error {
+    let message = format!("Type {data_type} is not supported for conversion into Parquet data format");
+    Error::new(ErrorCode::UNKNOWN_TYPE, message)
+}
+
+/// How a type of ours is written.
+struct Layout {
+    parquet: TypePtr,
+    arrow: Field,
+}
+
+fn group(name: &str, repetition: Repetition, logical: Option<LogicalType>, fields: Vec<TypePtr>) -> Result<TypePtr> {
+    let builder =
+        Type::group_type_builder(name).with_repetition(repetition).with_logical_type(logical).with_fields(fields);
+    Ok(Arc::new(builder.build().map_err(|error| parquet_error(&error))?))
+}
+
+impl Layout {
+    fn new(name: &str, data_type: &DataType, is_nullable: bool) -> Result<Self> {
+        let repetition = if is_nullable { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        let integer = |bit_width: i8, is_signed: bool| Some(LogicalType::integer(bit_width, is_signed));
+        let timestamp = |unit: ParquetTimeUnit| Some(LogicalType::timestamp(true, unit));
+        let utc = |unit: TimeUnit| ArrowType::Timestamp(unit, Some("UTC".into()));
+        let (physical, length, logical, arrow) = match data_type {
+            DataType::Nullable(inner) => return Self::new(name, inner, true),
+            DataType::LowCardinality(inner) => return Self::new(name, inner, is_nullable),
+            DataType::Bool => (PhysicalType::BOOLEAN, 0, None, ArrowType::Boolean),
+            DataType::UInt8 => (PhysicalType::INT32, 0, integer(8, false), ArrowType::UInt8),
+            DataType::UInt16 => (PhysicalType::INT32, 0, integer(16, false), ArrowType::UInt16),
+            DataType::UInt32 | DataType::IPv4 => (PhysicalType::INT32, 0, integer(32, false), ArrowType::UInt32),
+            DataType::UInt64 => (PhysicalType::INT64, 0, integer(64, false), ArrowType::UInt64),
+            DataType::Int8 => (PhysicalType::INT32, 0, integer(8, true), ArrowType::Int8),
+            DataType::Int16 => (PhysicalType::INT32, 0, integer(16, true), ArrowType::Int16),
+            DataType::Int32 => (PhysicalType::INT32, 0, None, ArrowType::Int32),
+            DataType::Int64 => (PhysicalType::INT64, 0, None, ArrowType::Int64),
+            DataType::Float32 => (PhysicalType::FLOAT, 0, None, ArrowType::Float32),
+            DataType::Float64 => (PhysicalType::DOUBLE, 0, None, ArrowType::Float64),
+            DataType::String => (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::String), ArrowType::Binary),
+            DataType::Enum8(_) | DataType::Enum16(_) => {
+                (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::Enum), ArrowType::Binary)
+            }
+            DataType::FixedString(width) => {
+                let width = i32::try_from(*width).unwrap_or(i32::MAX);
+                (PhysicalType::FIXED_LEN_BYTE_ARRAY, width, None, ArrowType::FixedSizeBinary(width))
+            }
+            DataType::UUID => {
+                (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, Some(LogicalType::Uuid), ArrowType::FixedSizeBinary(16))
+            }
+            DataType::IPv6 => (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, None, ArrowType::FixedSizeBinary(16)),
+            DataType::Date | DataType::Date32 => (PhysicalType::INT32, 0, Some(LogicalType::Date), ArrowType::Date32),
+            DataType::DateTime(_) | DataType::DateTime64(0..=3, _) => {
+                (PhysicalType::INT64, 0, timestamp(ParquetTimeUnit::MILLIS), utc(TimeUnit::Millisecond))
+            }
+            DataType::DateTime64(4..=6, _) => {
+                (PhysicalType::INT64, 0, timestamp(ParquetTimeUnit::MICROS), utc(TimeUnit::Microsecond))
+            }
+            DataType::DateTime64(..) => {
+                (PhysicalType::INT64, 0, timestamp(ParquetTimeUnit::NANOS), utc(TimeUnit::Nanosecond))
+            }
+            DataType::Array(item) => {
+                let item = Self::new("element", item, false)?;
+                let list = group("list", Repetition::REPEATED, None, vec![item.parquet])?;
+                return Ok(Self {
+                    parquet: group(name, repetition, Some(LogicalType::List), vec![list])?,
+                    arrow: Field::new(name, ArrowType::List(Arc::new(item.arrow)), is_nullable),
+                });
+            }
+            DataType::Map(key, value) => {
+                let (key, value) = (Self::new("key", key, false)?, Self::new("value", value, false)?);
+                let entries = group("key_value", Repetition::REPEATED, None, vec![key.parquet, value.parquet])?;
+                let entry = ArrowType::Struct(Fields::from(vec![key.arrow, value.arrow]));
+                return Ok(Self {
+                    parquet: group(name, repetition, Some(LogicalType::Map), vec![entries])?,
+                    arrow: Field::new(
+                        name,
+                        ArrowType::List(Arc::new(Field::new("key_value", entry, false))),
+                        is_nullable,
+                    ),
+                });
+            }
+            DataType::Tuple(elements) if elements.is_empty() => {
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Parquet doesn't support empty tuples"));
+            }
+            DataType::Tuple(elements) => {
+                let (mut parquet, mut arrow) = (Vec::new(), Vec::new());
+                for (at, element) in elements.iter().enumerate() {
+                    let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
+                    let layout = Self::new(&name, &element.data_type, false)?;
+                    parquet.push(layout.parquet);
+                    arrow.push(layout.arrow);
+                }
+                return Ok(Self {
+                    parquet: group(name, repetition, None, parquet)?,
+                    arrow: Field::new(name, ArrowType::Struct(arrow.into()), is_nullable),
+                });
+            }
+            DataType::Nothing | DataType::Interval(_) => return Err(unsupported(data_type)),
+        };
+        let builder = Type::primitive_type_builder(name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .with_length(if length > 0 { length } else { -1 });
+        Ok(Self {
+            parquet: Arc::new(builder.build().map_err(|error| parquet_error(&error))?),
+            arrow: Field::new(name, arrow, is_nullable),
+        })
+    }
+}
+
+fn map<From: ArrowPrimitiveType, To: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    convert: impl Fn(From::Native) -> To::Native,
+) -> PrimitiveArray<To> {
+    array.as_primitive::<From>().unary(convert)
+}
+
+fn enum_names<T: ArrowPrimitiveType<Native: Into<i16>>>(array: &ArrayRef, values: &EnumValues) -> ArrayRef {
+    let numbers = array.as_primitive::<T>();
+    Arc::new(
+        numbers
+            .iter()
+            .map(|number| number.map(|number| values.name(number.into()).unwrap_or_default()))
+            .collect::<BinaryArray>(),
+    )
+}
+
+/// The array as the layout of its type has it.
+fn to_parquet(data_type: &DataType, array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
+    let ticks = |digits: u8, unit_digits: u8| {
+        let factor = 10i64.pow(u32::from(unit_digits - digits));
+        move |ticks: i64| ticks.saturating_mul(factor)
+    };
+    Ok(match data_type {
+        DataType::Nullable(inner) => to_parquet(inner, array, field)?,
+        DataType::LowCardinality(inner) => {
+            let dictionary = array.as_dictionary::<UInt32Type>();
+            let array = arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?;
+            to_parquet(inner, &array, field)?
+        }
+        DataType::Bool => {
+            let truths = array.as_primitive::<UInt8Type>();
+            Arc::new(BooleanArray::new(
+                truths.values().iter().map(|truth| *truth != 0).collect(),
+                truths.nulls().cloned(),
+            ))
+        }
+        DataType::Date => Arc::new(map::<UInt16Type, Date32Type>(array, i32::from)),
+        DataType::Date32 => Arc::new(map::<Int32Type, Date32Type>(array, |days| days)),
+        DataType::DateTime(_) => {
+            let times = map::<UInt32Type, TimestampMillisecondType>(array, |seconds| i64::from(seconds) * 1000);
+            Arc::new(times.with_timezone("UTC"))
+        }
+        DataType::DateTime64(digits @ 0..=3, _) => {
+            Arc::new(map::<Int64Type, TimestampMillisecondType>(array, ticks(*digits, 3)).with_timezone("UTC"))
+        }
+        DataType::DateTime64(digits @ 4..=6, _) => {
+            Arc::new(map::<Int64Type, TimestampMicrosecondType>(array, ticks(*digits, 6)).with_timezone("UTC"))
+        }
+        DataType::DateTime64(digits, _) => {
+            Arc::new(map::<Int64Type, TimestampNanosecondType>(array, ticks(*digits, 9)).with_timezone("UTC"))
+        }
+        DataType::Enum8(values) => enum_names::<Int8Type>(array, values),
+        DataType::Enum16(values) => enum_names::<Int16Type>(array, values),
+        DataType::Array(item) => {
+            let list = array.as_list::<i32>();
+            let ArrowType::List(item_field) = field.data_type() else { return Err(unsupported(data_type)) };
+            let items = to_parquet(item, list.values(), item_field)?;
+            Arc::new(ListArray::try_new(item_field.clone(), list.offsets().clone(), items, list.nulls().cloned())?)
+        }
+        DataType::Map(..) => {
+            let list = array.as_list::<i32>();
+            let ArrowType::List(entry_field) = field.data_type() else { return Err(unsupported(data_type)) };
+            let entries = to_parquet(&data_type.map_entry_type(), list.values(), entry_field)?;
+            Arc::new(ListArray::try_new(entry_field.clone(), list.offsets().clone(), entries, list.nulls().cloned())?)
+        }
+        DataType::Tuple(elements) => {
+            let tuple = array.as_struct();
+            let ArrowType::Struct(fields) = field.data_type() else { return Err(unsupported(data_type)) };
+            let columns = elements
+                .iter()
+                .zip(tuple.columns())
+                .zip(fields)
+                .map(|((element, column), field)| to_parquet(&element.data_type, column, field))
+                .collect::<Result<Vec<_>>>()?;
+            Arc::new(StructArray::try_new(fields.clone(), columns, tuple.nulls().cloned())?)
+        }
+        _ => array.clone(),
+    })
+}
+
+/// The output format.
+pub(crate) struct ParquetOutput {
+    arrow: Arc<ArrowSchema>,
+    writer: Option<ArrowWriter<Vec<u8>>>,
+}
+
+impl ParquetOutput {
+    pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Result<Self> {
+        let layouts = schema
+            .fields
+            .iter()
+            .map(|(name, data_type)| Layout::new(name, data_type, false))
+            .collect::<Result<Vec<_>>>()?;
+        let (parquet, arrow): (Vec<_>, Vec<_>) =
+            layouts.into_iter().map(|layout| (layout.parquet, layout.arrow)).unzip();
+        let root =
+            Type::group_type_builder("schema").with_fields(parquet).build().map_err(|error| parquet_error(&error))?;
+        let arrow = Arc::new(ArrowSchema::new(arrow));
+        let rows = usize::try_from(options.settings.output_format_parquet_row_group_size).unwrap_or(usize::MAX).max(1);
+        let level = ZstdLevel::try_new(3).map_err(|error| parquet_error(&error))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(level))
+            .set_max_row_group_row_count(Some(rows))
+            .set_created_by(format!("Squall {}", env!("CARGO_PKG_VERSION")))
+            .build();
+        let writer_options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(true)
+            .with_parquet_schema(SchemaDescriptor::new(Arc::new(root)));
+        let writer = ArrowWriter::try_new_with_options(Vec::new(), arrow.clone(), writer_options)
+            .map_err(|error| parquet_error(&error))?;
+        Ok(Self { arrow, writer: Some(writer) })
+    }
+}
+
+impl OutputFormat for ParquetOutput {
+    fn content_type(&self) -> &'static str {
+        "application/octet-stream"
+    }
+
+    fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        let Some(writer) = &mut self.writer else {
+            return Err(Error::logical("a block after the end of a Parquet file"));
+        };
+        let columns = block.columns().iter().zip(self.arrow.fields());
+        let arrays = columns
+            .map(|(column, field)| to_parquet(column.data_type(), &column.to_array()?, field))
+            .collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(block.rows()));
+        let batch = RecordBatch::try_new_with_options(self.arrow.clone(), arrays, &options)?;
+        writer.write(&batch).map_err(|error| parquet_error(&error))?;
+        // Finished row groups leave; the writer counts their bytes itself.
+        out.append(writer.inner_mut());
+        Ok(())
+    }
+
+    fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {
+        let Some(mut writer) = self.writer.take() else { return Ok(()) };
+        writer.finish().map_err(|error| parquet_error(&error))?;
+        out.append(writer.inner_mut());
+        Ok(())
+    }
+}
+
+/// The input format.
+#[derive(Debug)]
+pub(crate) struct ParquetInput {
+    table: TableInput,
+    file: Vec<u8>,
+    file_bytes_max: usize,
+}
+
+impl ParquetInput {
+    pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
+        Self { table: TableInput::new(schema, options), file: Vec::new(), file_bytes_max: options.pending_bytes_max }
+    }
+}
+
+/// What is read as its own type and cast afterwards: the type of ours that an Arrow array is nearest to, and the array in its layout.
+fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)> {
+    let nullable = |data_type: DataType| if array.null_count() > 0 { data_type.to_nullable() } else { data_type };
+    let times = |digits: u8, ticks: ArrayRef| Ok((nullable(DataType::DateTime64(digits, Some("UTC".into()))), ticks));
+    let plain = |data_type: DataType| Ok((nullable(data_type), array.clone()));
+    match array.data_type() {
+        ArrowType::Boolean => {
+            let truths = array.as_boolean();
+            let bytes: Vec<u8> = truths.values().iter().map(u8::from).collect();
+            Ok((
+                nullable(DataType::Bool),
+                Arc::new(PrimitiveArray::<UInt8Type>::new(bytes.into(), truths.nulls().cloned())),
+            ))
+        }
+        ArrowType::UInt8 => plain(DataType::UInt8),
+        ArrowType::UInt16 => plain(DataType::UInt16),
+        ArrowType::UInt32 => plain(DataType::UInt32),
+        ArrowType::UInt64 => plain(DataType::UInt64),
+        ArrowType::Int8 => plain(DataType::Int8),
+        ArrowType::Int16 => plain(DataType::Int16),
+        ArrowType::Int32 => plain(DataType::Int32),
+        ArrowType::Int64 => plain(DataType::Int64),
+        ArrowType::Float32 => plain(DataType::Float32),
+        ArrowType::Float64 => plain(DataType::Float64),
+        ArrowType::Binary => plain(DataType::String),
+        ArrowType::Utf8 => {
+            Ok((nullable(DataType::String), Arc::new(BinaryArray::from(array.as_string::<i32>().clone()))))
+        }
+        ArrowType::FixedSizeBinary(width) => plain(DataType::FixedString(usize::try_from(*width).unwrap_or(0))),
+        ArrowType::Date32 => {
+            Ok((nullable(DataType::Date32), Arc::new(map::<Date32Type, Int32Type>(array, |days| days))))
+        }
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => {
+            times(3, Arc::new(map::<TimestampMillisecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
+            times(6, Arc::new(map::<TimestampMicrosecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
+            times(9, Arc::new(map::<TimestampNanosecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        ArrowType::List(item_field) => {
+            let list = array.as_list::<i32>();
+            let (item, items) = from_parquet(item_field, list.values())?;
+            let list = ListArray::try_new(item.arrow_list_item(), list.offsets().clone(), items, None)?;
+            Ok((DataType::array(item), Arc::new(list)))
+        }
+        ArrowType::Map(..) => {
+            let list = array.as_map();
+            let (key, keys) = from_parquet(field, list.keys())?;
+            let (value, values) = from_parquet(field, list.values())?;
+            let data_type = DataType::Map(Arc::new(key), Arc::new(value));
+            let entry = data_type.map_entry_type();
+            let entries = StructArray::try_new(entry.arrow_fields(), vec![keys, values], None)?;
+            let list = ListArray::try_new(entry.arrow_list_item(), list.offsets().clone(), Arc::new(entries), None)?;
+            Ok((data_type, Arc::new(list)))
+        }
+        ArrowType::Struct(fields) => {
+            let tuple = array.as_struct();
+            let mut elements = Vec::new();
+            let mut columns = Vec::new();
+            for (field, column) in fields.iter().zip(tuple.columns()) {
+                let (data_type, column) = from_parquet(field, column)?;
+                elements.push(TupleElement { name: Some(field.name().as_str().into()), data_type });
+                columns.push(column);
+            }
+            let data_type = DataType::Tuple(elements.into());
+            let tuple =
+                StructArray::try_new_with_length(data_type.arrow_fields(), columns, None::<NullBuffer>, tuple.len())?;
+            Ok((data_type, Arc::new(tuple)))
+        }
+        other => {
+            let message = format!("Parquet type {other} of column '{}' is not supported", field.name());
+            Err(Error::new(ErrorCode::UNKNOWN_TYPE, message))
+        }
+    }
+}
+
+/// A column whose bytes are already those of the type that is wanted, though Parquet has no word for it.
+fn relabel(column: Column, wanted: Option<&DataType>) -> Column {
+    let Some(wanted) = wanted else { return column };
+    let relabelled = match (column.data_type().inner(), wanted.inner()) {
+        (DataType::FixedString(16), inner @ (DataType::UUID | DataType::IPv6))
+        | (DataType::UInt32, inner @ (DataType::IPv4 | DataType::DateTime(_)))
+        | (DataType::UInt16, inner @ DataType::Date) => inner.clone(),
+        _ => return column,
+    };
+    let data_type = if column.data_type().is_nullable() { relabelled.to_nullable() } else { relabelled };
+    column.with_type(data_type)
+}
+
+impl InputFormat for ParquetInput {
+    fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
+        if self.file.len() + chunk.len() > self.file_bytes_max {
+            let message = format!("A Parquet file of more than {} bytes", self.file_bytes_max);
+            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
+        }
+        self.file.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn finish(&mut self, blocks: &mut Vec<InputBlock>) -> Result<()> {
+        let file = Bytes::from(std::mem::take(&mut self.file));
+        if file.is_empty() {
+            return Ok(());
+        }
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+            .and_then(|builder| builder.with_batch_size(BLOCK_ROWS).build())
+            .map_err(|error| parquet_error(&error))?;
+        for batch in reader {
+            let batch = batch.map_err(|error| arrow_error(&error))?;
+            let schema = batch.schema();
+            let mut fields = Vec::new();
+            let mut columns = Vec::new();
+            for (field, array) in schema.fields().iter().zip(batch.columns()) {
+                let (data_type, array) = from_parquet(field, array)?;
+                let wanted = self.table.position(field.name())?.and_then(|at| self.table.schema.fields.get(at));
+                let column = relabel(Column::new(data_type, array), wanted.map(|(_, data_type)| data_type));
+                fields.push((Arc::from(field.name().as_str()), column.data_type().clone()));
+                columns.push(column);
+            }
+            let block = Block::new(Arc::new(Schema { fields }), columns, batch.num_rows());
+            if !block.is_empty() {
+                blocks.push(self.table.match_block(&block)?);
+            }
+        }
+        Ok(())
+    }
+}
