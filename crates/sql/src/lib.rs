@@ -20,4 +20,5 @@ mod lexer;
 mod parser;
 
 pub use error::{SYNTAX_ERROR, SyntaxError};
+pub use format::{format, format_data_type, format_expression, format_literal, format_one_line};
 pub use parser::{ParsedStatement, ParserLimits, parse, parse_data_type, parse_expression, parse_many};

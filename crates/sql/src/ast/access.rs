@@ -372,20 +372,13 @@ pub enum PrivilegeTarget {
         /// A `*` follows the name: every database that begins so.
         prefix: bool,
     },
-    /// `[database.]table[*]`.
+    /// `[database.]table[*]`; for privileges about users, collections, sources and engines, the name of one.
     Table {
         /// The database; none for the current one.
         database: Option<String>,
         /// The table.
         table: String,
         /// A `*` follows the name: every table that begins so.
-        prefix: bool,
-    },
-    /// `ON name` of privileges about users, collections, sources, engines; none for `*`.
-    Parameter {
-        /// The name.
-        name: Option<String>,
-        /// A `*` follows the name.
         prefix: bool,
     },
 }

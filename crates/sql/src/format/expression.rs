@@ -1,0 +1,442 @@
+//! Expressions as text. Operators inside operators stand in parentheses, so that no reader needs to know the precedence.
+
+use super::Writer;
+use crate::ast::{
+    CallSyntax, ColumnTransformer, Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Lambda, Literal,
+    MatchedColumns, Matcher, NullsAction, Over, WindowDefinition,
+};
+
+/// Operators with two sides, as ClickHouse writes them.
+fn binary(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "plus" => " + ",
+        "minus" => " - ",
+        "multiply" => " * ",
+        "divide" => " / ",
+        "modulo" => " % ",
+        "equals" => " = ",
+        "notEquals" => " != ",
+        "less" => " < ",
+        "greater" => " > ",
+        "lessOrEquals" => " <= ",
+        "greaterOrEquals" => " >= ",
+        "like" => " LIKE ",
+        "notLike" => " NOT LIKE ",
+        "ilike" => " ILIKE ",
+        "notILike" => " NOT ILIKE ",
+        "in" => " IN ",
+        "notIn" => " NOT IN ",
+        "globalIn" => " GLOBAL IN ",
+        "globalNotIn" => " GLOBAL NOT IN ",
+        "isDistinctFrom" => " IS DISTINCT FROM ",
+        "isNotDistinctFrom" => " <=> ",
+        _ => return None,
+    })
+}
+
+impl Writer {
+    /// An expression with its alias. `nested`: it is the operand of an operator.
+    pub(super) fn expression(&mut self, expression: &Expression, nested: bool) {
+        let Some(alias) = &expression.alias else { return self.unaliased(expression, nested) };
+        // `@@name` is its own alias.
+        let wrap = nested;
+        if wrap {
+            self.text("(");
+        }
+        self.unaliased(expression, false);
+        self.text(" AS ");
+        self.identifier(alias);
+        if wrap {
+            self.text(")");
+        }
+    }
+
+    fn unaliased(&mut self, expression: &Expression, nested: bool) {
+        let own = expression.parenthesized.0 && !matches!(expression.kind, ExpressionKind::Subquery(_));
+        if own {
+            self.text("(");
+        }
+        self.kind(expression, nested && !own);
+        if own {
+            self.text(")");
+        }
+    }
+
+    fn kind(&mut self, expression: &Expression, nested: bool) {
+        match &expression.kind {
+            ExpressionKind::Literal(literal) => self.literal(literal),
+            ExpressionKind::Identifier(parts) => self.compound(parts),
+            ExpressionKind::Function(function) => self.function(function, nested),
+            ExpressionKind::Lambda(lambda) => {
+                if nested {
+                    self.text("(");
+                }
+                self.lambda(lambda);
+                if nested {
+                    self.text(")");
+                }
+            }
+            ExpressionKind::Subquery(query) => self.block(|w| w.query(query)),
+            ExpressionKind::Parameter(parameter) => {
+                self.text("{");
+                self.name(&parameter.name);
+                self.text(":");
+                self.text(&parameter.data_type);
+                self.text("}");
+            }
+            ExpressionKind::Matcher(matcher) => self.matcher(matcher),
+        }
+    }
+
+    /// `a.b.c`.
+    pub(super) fn compound(&mut self, parts: &[Identifier]) {
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                self.text(".");
+                // Subcolumns of JSON keep their prefix outside the quotes.
+                if let Some(prefix) = part.value.chars().next().filter(|c| matches!(c, ':' | '^'))
+                    && !part.parameter
+                    && part.value.len() > 1
+                {
+                    self.text(if prefix == ':' { ":" } else { "^" });
+                    self.name(part.value.get(1..).unwrap_or(""));
+                    continue;
+                }
+            }
+            self.identifier(part);
+        }
+    }
+
+    pub(super) fn expressions(&mut self, items: &[Expression]) {
+        self.joined(items, ", ", |w, item| w.expression(item, false));
+    }
+
+    fn lambda(&mut self, lambda: &Lambda) {
+        match lambda.parameters.as_slice() {
+            [only] => self.identifier(only),
+            many => {
+                self.text("(");
+                self.joined(many, ", ", |w, parameter| w.identifier(parameter));
+                self.text(")");
+            }
+        }
+        self.text(" -> ");
+        self.expression(&lambda.body, true);
+    }
+
+    /// A call, as an operator when it was written as one.
+    pub(super) fn function(&mut self, function: &Function, nested: bool) {
+        if matches!(function.syntax.0, CallSyntax::Bare) && function.arguments.is_empty() && function.parameters.is_none() {
+            return self.dotted(&function.name);
+        }
+        let plain = function.over.is_none() && function.nulls.is_none() && function.parameters.is_none();
+        if matches!(function.syntax.0, CallSyntax::Operator) && plain && self.operator(function, nested) {
+            return;
+        }
+        self.call(function);
+    }
+
+    /// Writes a call as an operator; false when it cannot be written so.
+    fn operator(&mut self, function: &Function, nested: bool) -> bool {
+        let name = function.name.as_str();
+        let open = |w: &mut Self| {
+            if nested {
+                w.text("(");
+            }
+        };
+        let close = |w: &mut Self| {
+            if nested {
+                w.text(")");
+            }
+        };
+        match (name, function.arguments.as_slice()) {
+            ("negate", [operand]) => {
+                open(self);
+                self.text("-");
+                // `--` would begin a comment, and `-1` would be a literal.
+                let bare = matches!(operand.kind, ExpressionKind::Literal(_)) && !operand.parenthesized.0 && operand.alias.is_none();
+                if bare {
+                    self.text("(");
+                }
+                self.expression(operand, true);
+                if bare {
+                    self.text(")");
+                }
+                close(self);
+            }
+            ("not", [operand]) => {
+                open(self);
+                self.text("NOT ");
+                self.expression(operand, true);
+                close(self);
+            }
+            ("isNull", [operand]) => {
+                open(self);
+                self.expression(operand, true);
+                self.text(" IS NULL");
+                close(self);
+            }
+            ("isNotNull", [operand]) => {
+                open(self);
+                self.expression(operand, true);
+                self.text(" IS NOT NULL");
+                close(self);
+            }
+            ("and" | "or", [_, _, ..]) => {
+                open(self);
+                let separator = if name == "and" { " AND " } else { " OR " };
+                self.joined(&function.arguments, separator, |w, argument| w.expression(argument, true));
+                close(self);
+            }
+            ("tuple", [_, _, ..]) => {
+                self.text("(");
+                self.expressions(&function.arguments);
+                self.text(")");
+            }
+            ("array", arguments) => {
+                self.text("[");
+                self.expressions(arguments);
+                self.text("]");
+            }
+            ("arrayElement", [array, index]) => {
+                open(self);
+                self.expression(array, true);
+                self.text("[");
+                self.expression(index, false);
+                self.text("]");
+                close(self);
+            }
+            ("tupleElement", [tuple, index]) => {
+                let position = match &index.kind {
+                    ExpressionKind::Literal(Literal::UInt64(position)) if index.alias.is_none() => *position,
+                    _ => return false,
+                };
+                let number = matches!(&tuple.kind, ExpressionKind::Literal(value) if !matches!(value, Literal::Tuple(_) | Literal::Array(_)));
+                if number && !tuple.parenthesized.0 {
+                    return false;
+                }
+                open(self);
+                let is_tuple = matches!(&tuple.kind, ExpressionKind::Function(f)
+                    if f.name == "tuple" && f.arguments.len() > 1 && matches!(f.syntax.0, CallSyntax::Operator));
+                let is_call = matches!(tuple.kind, ExpressionKind::Function(_) | ExpressionKind::Lambda(_)) && !is_tuple;
+                let wrap = is_call && !tuple.parenthesized.0 && tuple.alias.is_none();
+                if wrap {
+                    self.text("(");
+                }
+                self.expression(tuple, !wrap);
+                if wrap {
+                    self.text(")");
+                }
+                self.text(&format!(".{position}"));
+                close(self);
+            }
+            ("in" | "notIn" | "globalIn" | "globalNotIn", [left, right]) => {
+                open(self);
+                self.expression(left, true);
+                self.text(binary(name).unwrap_or(" IN "));
+                let wrapped = match &right.kind {
+                    ExpressionKind::Literal(Literal::Tuple(_) | Literal::Array(_)) | ExpressionKind::Subquery(_) => true,
+                    ExpressionKind::Function(f) => matches!(f.name.as_str(), "tuple" | "array"),
+                    _ => right.parenthesized.0,
+                } && right.alias.is_none();
+                if !wrapped {
+                    self.text("(");
+                }
+                self.expression(right, false);
+                if !wrapped {
+                    self.text(")");
+                }
+                close(self);
+            }
+            (name, [left, right]) => {
+                let Some(symbol) = binary(name) else { return false };
+                open(self);
+                self.expression(left, true);
+                self.text(symbol);
+                self.expression(right, true);
+                close(self);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// `name(parameters)(arguments)`.
+    fn call(&mut self, function: &Function) {
+        self.name(&function.name);
+        if let Some(parameters) = &function.parameters {
+            self.text("(");
+            self.expressions(parameters);
+            self.text(")");
+        }
+        self.text("(");
+        let view = matches!(function.name.as_str(), "view" | "viewIfPermitted");
+        if let (true, [Expression { kind: ExpressionKind::Subquery(query), alias: None, .. }, rest @ ..]) =
+            (view, function.arguments.as_slice())
+        {
+            self.query(query);
+            if let [otherwise] = rest {
+                self.text(" ELSE ");
+                self.expression(otherwise, false);
+            }
+        } else {
+            self.expressions(&function.arguments);
+        }
+        if !function.settings.is_empty() {
+            if !function.arguments.is_empty() {
+                self.text(", ");
+            }
+            self.text("SETTINGS ");
+            self.settings(&function.settings);
+        }
+        self.text(")");
+        match function.nulls {
+            Some(NullsAction::Respect) => self.text(" RESPECT NULLS"),
+            Some(NullsAction::Ignore) => self.text(" IGNORE NULLS"),
+            None => {}
+        }
+        match function.over.as_deref() {
+            Some(Over::Name(name)) => {
+                self.text(" OVER ");
+                self.identifier(name);
+            }
+            Some(Over::Definition(definition)) => {
+                self.text(" OVER (");
+                self.window(definition);
+                self.text(")");
+            }
+            None => {}
+        }
+    }
+
+    /// What stands between the parentheses of a window.
+    pub(super) fn window(&mut self, window: &WindowDefinition) {
+        let mut space = "";
+        if let Some(parent) = &window.parent {
+            self.identifier(parent);
+            space = " ";
+        }
+        if !window.partition_by.is_empty() {
+            self.text(space);
+            self.text("PARTITION BY ");
+            self.expressions(&window.partition_by);
+            space = " ";
+        }
+        if let Some(order_by) = &window.order_by {
+            self.text(space);
+            self.text("ORDER BY ");
+            self.joined(&order_by.items, ", ", |w, item| w.order_by_item(item, order_by.all));
+            space = " ";
+        }
+        if let Some(frame) = &window.frame {
+            self.text(space);
+            self.text(match frame.unit {
+                FrameUnit::Rows => "ROWS BETWEEN ",
+                FrameUnit::Range => "RANGE BETWEEN ",
+                FrameUnit::Groups => "GROUPS BETWEEN ",
+            });
+            self.frame_bound(&frame.begin);
+            self.text(" AND ");
+            self.frame_bound(&frame.end);
+        }
+    }
+
+    fn frame_bound(&mut self, bound: &FrameBound) {
+        match bound {
+            FrameBound::CurrentRow => self.text("CURRENT ROW"),
+            FrameBound::UnboundedPreceding => self.text("UNBOUNDED PRECEDING"),
+            FrameBound::UnboundedFollowing => self.text("UNBOUNDED FOLLOWING"),
+            FrameBound::Preceding(amount) => {
+                self.expression(amount, true);
+                self.text(" PRECEDING");
+            }
+            FrameBound::Following(amount) => {
+                self.expression(amount, true);
+                self.text(" FOLLOWING");
+            }
+        }
+    }
+
+    fn matcher(&mut self, matcher: &Matcher) {
+        if !matcher.qualifier.is_empty() {
+            self.compound(&matcher.qualifier);
+            self.text(".");
+        }
+        match &matcher.columns {
+            MatchedColumns::All => self.text("*"),
+            MatchedColumns::Regexp(regexp) => {
+                self.text("COLUMNS(");
+                self.string(regexp);
+                self.text(")");
+            }
+            MatchedColumns::List(columns) => {
+                self.text("COLUMNS(");
+                self.expressions(columns);
+                self.text(")");
+            }
+        }
+        for transformer in &matcher.transformers {
+            self.text(" ");
+            self.transformer(transformer);
+        }
+    }
+
+    fn transformer(&mut self, transformer: &ColumnTransformer) {
+        match transformer {
+            ColumnTransformer::ApplyFunction { name, parameters, prefix } => {
+                self.text(if prefix.is_some() { "APPLY(" } else { "APPLY " });
+                self.name(name);
+                if !parameters.is_empty() {
+                    self.text("(");
+                    self.expressions(parameters);
+                    self.text(")");
+                }
+                self.prefix(prefix);
+            }
+            ColumnTransformer::ApplyLambda { lambda, prefix } => {
+                self.text(if prefix.is_some() { "APPLY(" } else { "APPLY " });
+                let wrap = prefix.is_none() && self.one_line;
+                if wrap {
+                    self.text("(");
+                }
+                self.lambda(lambda);
+                if wrap {
+                    self.text(")");
+                }
+                self.prefix(prefix);
+            }
+            ColumnTransformer::Except { columns, strict } => {
+                self.text(if *strict { "EXCEPT STRICT " } else { "EXCEPT " });
+                match columns.as_slice() {
+                    [only] => self.nested(only),
+                    many => {
+                        self.text("(");
+                        self.joined(many, ", ", |w, column| w.nested(column));
+                        self.text(")");
+                    }
+                }
+            }
+            ColumnTransformer::ExceptRegexp(regexp) => {
+                self.text("EXCEPT ");
+                self.string(regexp);
+            }
+            ColumnTransformer::Replace { items, strict } => {
+                self.text(if *strict { "REPLACE STRICT (" } else { "REPLACE (" });
+                self.joined(items, ", ", |w, (expression, name)| {
+                    w.expression(expression, false);
+                    w.text(" AS ");
+                    w.identifier(name);
+                });
+                self.text(")");
+            }
+        }
+    }
+
+    fn prefix(&mut self, prefix: &Option<String>) {
+        if let Some(prefix) = prefix {
+            self.text(", ");
+            self.string(prefix);
+            self.text(")");
+        }
+    }
+}
