@@ -3,17 +3,24 @@
 pub mod analyzer;
 pub mod catalog;
 pub mod context;
+pub mod create;
 pub mod definition;
+pub mod describe;
+pub mod explain;
 pub mod expression;
+pub mod insert;
 pub mod plan;
 pub mod rules;
-pub mod pending; // PENDING
 
 pub use analyzer::analyze_query;
 pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, TableMetadata};
 pub use context::{PlannerContext, SubqueryRunner};
+pub use create::plan_table_definition;
 pub use definition::{KeyExpression, TableDefinition};
+pub use describe::{describe_query, describe_table_function};
+pub use explain::{ExplainOptions, explain_plan};
 pub use expression::Expression;
+pub use insert::{InsertPlan, insert_columns, plan_insert};
 pub use plan::{Aggregate, AggregateCall, Plan, Scan, SortKey};
 
 /// Plans a query: names resolved, types settled, optimized.

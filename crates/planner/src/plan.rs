@@ -145,7 +145,9 @@ impl AggregateCall {
 
     /// Whether this counts rows, whatever is in them: `count()`, and `count(x)` of an `x` that is never NULL.
     pub fn counts_rows(&self) -> bool {
-        self.arguments.is_empty() && !self.function.needs_arguments() && *self.function.return_type() == DataType::UInt64
+        self.arguments.is_empty()
+            && !self.function.needs_arguments()
+            && *self.function.return_type() == DataType::UInt64
     }
 }
 

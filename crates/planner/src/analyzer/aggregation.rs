@@ -95,10 +95,9 @@ impl Scope<'_> {
     /// `BAD_ARGUMENTS` for a number that no item has.
     pub fn positional<'i>(&self, expression: &ast::Expression, items: &'i [Item]) -> Result<Option<&'i Item>> {
         let (number, at) = match (&expression.kind, &expression.alias) {
-            (ExpressionKind::Literal(Literal::UInt64(number)), None) => (
-                number.to_string(),
-                usize::try_from(*number).ok().and_then(|number| number.checked_sub(1)),
-            ),
+            (ExpressionKind::Literal(Literal::UInt64(number)), None) => {
+                (number.to_string(), usize::try_from(*number).ok().and_then(|number| number.checked_sub(1)))
+            }
             (ExpressionKind::Literal(Literal::Int64(number)), None) => (
                 number.to_string(),
                 usize::try_from(number.unsigned_abs()).ok().and_then(|back| items.len().checked_sub(back)),
@@ -109,10 +108,7 @@ impl Scope<'_> {
             Some(item) => Ok(Some(item)),
             None => Err(self.in_scope(Error::new(
                 ErrorCode::BAD_ARGUMENTS,
-                format!(
-                    "Positional argument number {number} is out of bounds. Expected in range [1, {}]",
-                    items.len()
-                ),
+                format!("Positional argument number {number} is out of bounds. Expected in range [1, {}]", items.len()),
             ))),
         }
     }

@@ -88,7 +88,9 @@ impl Scope<'_> {
         if is_constant && function.is_deterministic() && !is_not_folded(name) {
             let columns = described
                 .iter()
-                .map(|argument| Column::constant(argument.data_type.clone(), argument.constant.as_ref().unwrap_or(&Value::Null), 1))
+                .map(|argument| {
+                    Column::constant(argument.data_type.clone(), argument.constant.as_ref().unwrap_or(&Value::Null), 1)
+                })
                 .collect::<Result<Vec<_>>>()?;
             let result = function.execute(&columns, 1).map_err(|error| self.in_scope_of_call(error))?;
             if result.value_bytes() <= FOLDED_BYTES_MAX && result.rows() == 1 {

@@ -2,7 +2,8 @@
 //! values.
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::calendar::TimeZone;
+use squall_types::{CastMode, CastOptions, DataType, Error, ErrorCode, Result, Value};
 
 use crate::expression::Expression;
 
@@ -11,15 +12,22 @@ use crate::expression::Expression;
 /// # Errors
 /// `NO_COMMON_TYPE`.
 pub(crate) fn supertype(types: &[DataType]) -> Result<DataType> {
-    crate::pending::least_supertype(types)
+    squall_types::least_supertype(types)
 }
 
-/// A value of type `from` as the same value of type `to`.
+/// A value of type `from` as one of type `to`, texts of times read in the session's time zone.
 ///
 /// # Errors
 /// `TYPE_MISMATCH` and the like where there is none.
-pub(crate) fn convert(value: &Value, from: &DataType, to: &DataType) -> Result<Value> {
-    crate::pending::convert_value(value, from, to)
+pub(crate) fn convert(value: &Value, from: &DataType, to: &DataType, context: &FunctionContext) -> Result<Value> {
+    if from == to {
+        return Ok(value.clone());
+    }
+    if value.is_null() && to.is_nullable() {
+        return Ok(Value::Null);
+    }
+    let zone = TimeZone::named(&context.time_zone).unwrap_or_else(|_| TimeZone::utc());
+    squall_types::cast_value(value, from, to, &CastOptions::new(CastMode::Plain, zone))
 }
 
 /// `CAST(input, 'to')`; the input itself where it has the type already.
@@ -31,7 +39,7 @@ pub(crate) fn cast(input: Expression, to: &DataType, context: &FunctionContext) 
         return Ok(input);
     }
     if let Expression::Constant { value, data_type } = &input
-        && let Ok(value) = convert(value, data_type, to)
+        && let Ok(value) = convert(value, data_type, to, context)
     {
         return Ok(Expression::Constant { value, data_type: to.clone() });
     }

@@ -249,7 +249,8 @@ impl<'q> Scope<'q> {
         if data_type.is_nullable() && text == "\\N" {
             return Ok((Value::Null, data_type));
         }
-        match conversion::convert(&Value::string(text), &DataType::String, &data_type) {
+        match conversion::convert(&Value::string(text), &DataType::String, &data_type, &self.analyzer.context.functions)
+        {
             Ok(value) => Ok((value, data_type)),
             Err(error) => Err(Error::new(
                 ErrorCode::BAD_QUERY_PARAMETER,

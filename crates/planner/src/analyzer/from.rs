@@ -5,9 +5,10 @@ use std::sync::Arc;
 use squall_sql::ast::{self, FromStep, TableSource};
 use squall_types::{Block, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value};
 
+use super::Analyzer;
 use super::conversion;
 use super::graph::{Graph, NodeId};
-use super::scope::{Local, Scope};
+use super::scope::Scope;
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
 use crate::expression::Expression;
@@ -202,16 +203,21 @@ impl Scope<'_> {
             _ => {
                 let width = rows.first().map_or(0, |(values, _)| values.len());
                 if width == 0 {
-                    return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Table function values requires one or more rows"));
+                    return Err(Error::new(
+                        ErrorCode::BAD_ARGUMENTS,
+                        "Table function values requires one or more rows",
+                    ));
                 }
                 (0..width)
                     .map(|at| {
-                        let types: Vec<DataType> = rows.iter().filter_map(|(_, types)| types.get(at).cloned()).collect();
+                        let types: Vec<DataType> =
+                            rows.iter().filter_map(|(_, types)| types.get(at).cloned()).collect();
                         Ok((format!("c{}", at + 1).into(), conversion::supertype(&types)?))
                     })
                     .collect::<Result<_>>()?
             }
         };
+        let functions = &self.analyzer.context.functions;
         let mut builders: Vec<ColumnBuilder> =
             fields.iter().map(|(_, data_type)| ColumnBuilder::new(data_type.clone())).collect();
         for (values, types) in &rows {
@@ -226,7 +232,7 @@ impl Scope<'_> {
                 ));
             }
             for (((value, from), (_, to)), builder) in values.iter().zip(types).zip(&fields).zip(&mut builders) {
-                builder.append(&conversion::convert(value, from, to)?)?;
+                builder.append(&conversion::convert(value, from, to, functions)?)?;
             }
         }
         let columns = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
@@ -273,13 +279,16 @@ impl Scope<'_> {
         self.source.array_joins.push(ArrayJoin { arrays, first_column, is_left: array_join.left });
         Ok(())
     }
+}
 
-    /// Makes every column of the source a name for itself, for expressions that are resolved without a SELECT.
-    pub fn bind_columns(&mut self, schema: &Schema) {
-        for (position, (name, data_type)) in schema.fields.iter().enumerate() {
-            let node = self.graph.column(position, data_type);
-            self.locals.push(Local { name: name.clone(), node, shown: name.to_string() });
-        }
+impl Analyzer<'_> {
+    /// The columns of a table function.
+    ///
+    /// # Errors
+    /// `UNKNOWN_FUNCTION`, and what is wrong with its arguments.
+    pub fn table_function_columns(&self, function: &ast::Function) -> Result<Arc<Schema>> {
+        let source = Scope::without_select(self, None).table_function(function)?;
+        Ok(whole(source).schema().clone())
     }
 }
 
@@ -287,8 +296,7 @@ impl Scope<'_> {
 fn whole(mut source: Source) -> Plan {
     let columns: Vec<usize> = source.asterisk().collect();
     let mut graph = Graph::new(0, 0);
-    let nodes: Vec<NodeId> =
-        columns.iter().map(|column| graph.column(*column, source.data_type(*column))).collect();
+    let nodes: Vec<NodeId> = columns.iter().map(|column| graph.column(*column, source.data_type(*column))).collect();
     let names: Vec<Arc<str>> = columns.iter().map(|column| source.name(*column).into()).collect();
     let stage = source.take_stage(&graph);
     let expressions = nodes.iter().filter_map(|node| stage.lower(*node).ok()).collect();
@@ -310,11 +318,8 @@ pub(crate) fn rename_columns(plan: Plan, names: &[&str]) -> Result<Plan> {
             format!("Expected {} column names, as many as columns, got {}", schema.len(), names.len()),
         ));
     }
-    let expressions = schema
-        .types()
-        .enumerate()
-        .map(|(position, data_type)| Expression::column(position, data_type))
-        .collect();
+    let expressions =
+        schema.types().enumerate().map(|(position, data_type)| Expression::column(position, data_type)).collect();
     let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
     Ok(project(plan, expressions, names.into_iter()))
 }

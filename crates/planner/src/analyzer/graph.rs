@@ -117,7 +117,9 @@ impl Graph {
     pub fn column(&mut self, column: usize, data_type: &DataType) -> NodeId {
         let hash = self.hash(&(0u8, column));
         let nodes = &self.nodes;
-        let found = self.known.find(hash, |id| matches!(&nodes[id.0 as usize].kind, NodeKind::Column(known) if *known == column));
+        let found = self
+            .known
+            .find(hash, |id| matches!(&nodes[id.0 as usize].kind, NodeKind::Column(known) if *known == column));
         match found {
             Some(id) => *id,
             None => self.add(hash, Node::leaf(NodeKind::Column(column), data_type.clone())),
@@ -259,7 +261,10 @@ const DEPTH_MAX: u32 = 2000;
 
 /// `TOO_BIG_AST`, for expressions that grow beyond all measure when their aliases are expanded.
 pub(crate) fn too_big(size_max: u64) -> Error {
-    Error::new(ErrorCode::TOO_BIG_AST, format!("AST is too big after expansion of aliases and asterisks. Maximum: {size_max}"))
+    Error::new(
+        ErrorCode::TOO_BIG_AST,
+        format!("AST is too big after expansion of aliases and asterisks. Maximum: {size_max}"),
+    )
 }
 
 impl Node {
@@ -309,9 +314,10 @@ pub(crate) fn same_value(left: &Value, right: &Value) -> bool {
         }
         (Value::Map(left), Value::Map(right)) => {
             left.len() == right.len()
-                && left.iter().zip(right.iter()).all(|(left, right)| {
-                    same_value(&left.0, &right.0) && same_value(&left.1, &right.1)
-                })
+                && left
+                    .iter()
+                    .zip(right.iter())
+                    .all(|(left, right)| same_value(&left.0, &right.0) && same_value(&left.1, &right.1))
         }
         _ => left == right,
     }

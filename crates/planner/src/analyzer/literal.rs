@@ -1,7 +1,7 @@
 //! Literals: the value and type that the parser's constants have, and the text that constants have in names of results.
 
 use squall_sql::ast;
-use squall_types::{DataType, Error, Result, Value};
+use squall_types::{CastOptions, DataType, Error, Result, Value};
 
 use super::conversion;
 
@@ -44,9 +44,17 @@ fn array(items: &[ast::Literal]) -> Result<(Value, DataType)> {
     let converted = values
         .iter()
         .zip(&types)
-        .map(|(value, data_type)| conversion::convert(value, data_type, &item))
+        .map(|(value, data_type)| convert_item(value, data_type, &item))
         .collect::<Result<Vec<_>>>()?;
     Ok((Value::Array(converted.into()), DataType::array(item)))
+}
+
+/// The item of an array as one of the items' common type.
+fn convert_item(value: &Value, from: &DataType, to: &DataType) -> Result<Value> {
+    if from == to || value.is_null() {
+        return Ok(value.clone());
+    }
+    squall_types::cast_value(value, from, to, &CastOptions::default())
 }
 
 /// Appends a constant as names of results show it: `1`, `1.`, `'a'`, `[1, 2]`, `(1, 'a')`.

@@ -43,8 +43,7 @@ impl Scope<'_> {
             return Ok(matched);
         }
         let qualifier = &matcher.qualifier[..];
-        let is_table = qualifier.is_empty()
-            || qualifier.len() <= 2 && self.is_qualified(qualifier, qualifier.len())?;
+        let is_table = qualifier.is_empty() || qualifier.len() <= 2 && self.is_qualified(qualifier, qualifier.len())?;
         if !is_table {
             return self.tuple_elements(qualifier);
         }
@@ -129,7 +128,8 @@ impl Scope<'_> {
                 }
             }
             ColumnTransformer::Except { columns, strict } => {
-                let names = columns.iter().map(|column| self.analyzer.identifier(column)).collect::<Result<Vec<_>>>()?;
+                let names =
+                    columns.iter().map(|column| self.analyzer.identifier(column)).collect::<Result<Vec<_>>>()?;
                 if *strict {
                     self.check_strict("EXCEPT", &names, matched)?;
                 }

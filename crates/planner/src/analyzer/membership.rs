@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use squall_functions::FunctionContext;
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
@@ -115,6 +116,7 @@ impl Scope<'_> {
             }
             _ => vec![(value.clone(), data_type.clone())],
         };
+        let functions = &self.analyzer.context.functions;
         let mut values = Vec::with_capacity(items.len());
         for (value, from) in &items {
             if let (DataType::Tuple(left), DataType::Tuple(right)) = (&to, from)
@@ -122,7 +124,7 @@ impl Scope<'_> {
             {
                 return Err(columns_differ(left.len(), right.len()));
             }
-            if let Some(value) = exact(value, from, &to)? {
+            if let Some(value) = exact(value, from, &to, functions)? {
                 values.push(value);
             }
         }
@@ -142,13 +144,14 @@ impl Scope<'_> {
             return Err(columns_differ(to_types.len(), from.len()));
         }
         let is_tuple = matches!(to, DataType::Tuple(_)) && !matches!(to_types[..], [DataType::Tuple(_)]);
+        let functions = &self.analyzer.context.functions;
         let blocks = self.run(Plan::Distinct { input: Box::new(plan) })?;
         let mut values = Vec::with_capacity(blocks.iter().map(squall_types::Block::rows).sum());
         for block in &blocks {
             'rows: for row in 0..block.rows() {
                 let mut items = Vec::with_capacity(from.len());
                 for ((column, from), to) in block.columns().iter().zip(&from).zip(&to_types) {
-                    match exact_of_row(&column.value(row), from, to)? {
+                    match exact_of_row(&column.value(row), from, to, functions)? {
                         Some(value) => items.push(value),
                         None => continue 'rows,
                     }
@@ -189,7 +192,7 @@ fn array_depth(data_type: &DataType) -> usize {
 ///
 /// # Errors
 /// For texts that cannot be read as a value of `to`.
-fn exact(value: &Value, from: &DataType, to: &DataType) -> Result<Option<Value>> {
+fn exact(value: &Value, from: &DataType, to: &DataType, functions: &FunctionContext) -> Result<Option<Value>> {
     if value.is_null() {
         return Ok(None);
     }
@@ -200,26 +203,26 @@ fn exact(value: &Value, from: &DataType, to: &DataType) -> Result<Option<Value>>
     match (value, from.inner(), to) {
         (Value::Tuple(items), DataType::Tuple(from), DataType::Tuple(to)) => {
             let items = items.iter().zip(from.iter()).zip(to.iter());
-            let items = items.map(|((value, from), to)| exact(value, &from.data_type, &to.data_type));
+            let items = items.map(|((value, from), to)| exact(value, &from.data_type, &to.data_type, functions));
             let items = items.collect::<Result<Option<Vec<_>>>>()?;
             Ok(items.map(|items| Value::Tuple(items.into())))
         }
         (value, from, to) if is_number(from) && is_number(to) => Ok(exact_number(value, to)),
-        (value, DataType::String, to) => conversion::convert(value, &DataType::String, to).map(Some).map_err(|error| {
-            match (to.is_number(), value.as_str()) {
+        (value, DataType::String, to) => conversion::convert(value, &DataType::String, to, functions)
+            .map(Some)
+            .map_err(|error| match (to.is_number(), value.as_str()) {
                 (true, Some(text)) => {
                     Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string '{text}' to type {to}"))
                 }
                 _ => error,
-            }
-        }),
-        (value, from, to) => Ok(conversion::convert(value, from, to).ok()),
+            }),
+        (value, from, to) => Ok(conversion::convert(value, from, to, functions).ok()),
     }
 }
 
 /// The same for a value that a subquery found: a text that cannot be read is only not found.
-fn exact_of_row(value: &Value, from: &DataType, to: &DataType) -> Result<Option<Value>> {
-    Ok(exact(value, from, to).unwrap_or(None))
+fn exact_of_row(value: &Value, from: &DataType, to: &DataType, functions: &FunctionContext) -> Result<Option<Value>> {
+    Ok(exact(value, from, to, functions).unwrap_or(None))
 }
 
 fn exact_number(value: &Value, to: &DataType) -> Option<Value> {

@@ -4,6 +4,7 @@
 mod aggregation;
 mod call;
 mod conversion;
+mod definitions;
 mod expression;
 mod from;
 mod graph;
@@ -30,7 +31,8 @@ use crate::plan::Plan;
 
 pub(crate) use call::is_not_folded;
 pub(crate) use conversion::cast;
-pub(crate) use literal::append_constant;
+pub(crate) use definitions::Definitions;
+pub(crate) use literal::{append_constant, typed_literal};
 pub(crate) use stage::Stage;
 
 /// Plans a query without optimizing it.
@@ -115,8 +117,10 @@ impl<'a> Analyzer<'a> {
     /// # Errors
     /// `UNKNOWN_QUERY_PARAMETER`.
     pub fn parameter(&self, name: &str) -> Result<&'a str> {
-        self.context.parameters.get(name).map(String::as_str).ok_or_else(|| {
-            Error::new(ErrorCode::UNKNOWN_QUERY_PARAMETER, format!("Substitution `{name}` is not set"))
-        })
+        self.context
+            .parameters
+            .get(name)
+            .map(String::as_str)
+            .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_QUERY_PARAMETER, format!("Substitution `{name}` is not set")))
     }
 }

@@ -91,7 +91,9 @@ impl Scope<'_> {
             }
         };
         // `count(*)` is `count()`.
-        if !(call.name.eq_ignore_ascii_case("count") && matches!(&call.arguments[..], [only] if super::call::is_plain_asterisk(only))) {
+        if !(call.name.eq_ignore_ascii_case("count")
+            && matches!(&call.arguments[..], [only] if super::call::is_plain_asterisk(only)))
+        {
             self.append_names(&call.arguments, out)?;
         }
         out.push(close);

@@ -88,9 +88,7 @@ impl<'q> Scope<'q> {
         scope.add_with(&select.with)?;
         let order_by = select.order_by.iter().flat_map(|order| order.items.iter().map(|item| &item.expression));
         let group_by: &[ast::Expression] = match &select.group_by {
-            Some(
-                ast::GroupBy::Expressions(keys) | ast::GroupBy::Rollup(keys) | ast::GroupBy::Cube(keys),
-            ) => keys,
+            Some(ast::GroupBy::Expressions(keys) | ast::GroupBy::Rollup(keys) | ast::GroupBy::Cube(keys)) => keys,
             _ => &[],
         };
         let limit_by = select.limit_by.iter().flat_map(|limit| &limit.by);

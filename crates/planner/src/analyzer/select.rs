@@ -126,10 +126,7 @@ impl Scope<'_> {
             None => None,
         };
         if limit.is_some_and(|limit| limit.with_ties) && select.order_by.is_none() {
-            return Err(Error::new(
-                ErrorCode::WITH_TIES_WITHOUT_ORDER_BY,
-                "Can not use WITH TIES without ORDER BY",
-            ));
+            return Err(Error::new(ErrorCode::WITH_TIES_WITHOUT_ORDER_BY, "Can not use WITH TIES without ORDER BY"));
         }
         let is_aggregated = |node: NodeId| self.graph.node(node).has_aggregate;
         let has_aggregates = items.iter().any(|item| is_aggregated(item.node))
@@ -157,7 +154,9 @@ impl Scope<'_> {
                     let columns = self.expand(matcher)?;
                     items.extend(columns.into_iter().map(|(node, name)| Item { node, name: name.into() }));
                 }
-                ExpressionKind::Function(call) if call.name == "untuple" => self.untuple(expression, call, &mut items)?,
+                ExpressionKind::Function(call) if call.name == "untuple" => {
+                    self.untuple(expression, call, &mut items)?
+                }
                 _ => {
                     let node = self.resolve(expression)?;
                     let name = match &expression.alias {
@@ -293,8 +292,9 @@ impl Scope<'_> {
         };
         match self.graph.constant_value(node) {
             Some(Value::UInt64(count)) if self.graph.data_type(node).inner().is_integer() => Ok(*count),
-            Some(Value::Int64(count)) if self.graph.data_type(node).inner().is_integer() => u64::try_from(*count)
-                .map_err(|_| Error::not_implemented(format!("A negative {clause}"))),
+            Some(Value::Int64(count)) if self.graph.data_type(node).inner().is_integer() => {
+                u64::try_from(*count).map_err(|_| Error::not_implemented(format!("A negative {clause}")))
+            }
             Some(Value::Float64(count)) if *count > 0.0 && *count < 1.0 => {
                 Err(Error::not_implemented(format!("A fractional {clause}")))
             }
@@ -370,8 +370,7 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> 
         let predicate = stage.lower(having)?;
         stage.then(|input| Plan::Filter { input, predicate });
     }
-    let outputs: Vec<(NodeId, Arc<str>)> =
-        clauses.items.iter().map(|item| (item.node, item.name.clone())).collect();
+    let outputs: Vec<(NodeId, Arc<str>)> = clauses.items.iter().map(|item| (item.node, item.name.clone())).collect();
     let selected: Vec<NodeId> = outputs.iter().map(|(node, _)| *node).collect();
 
     // With a LIMIT, most rows that are sorted are thrown away: what is selected is better computed afterwards.
@@ -420,11 +419,7 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> 
 
 fn sort_keys(stage: &Stage<'_>, order: &[OrderKey]) -> Result<Vec<SortKey>, Missing> {
     let key = |key: &OrderKey| {
-        Ok(SortKey {
-            expression: stage.lower(key.node)?,
-            descending: key.descending,
-            nulls_first: key.nulls_first,
-        })
+        Ok(SortKey { expression: stage.lower(key.node)?, descending: key.descending, nulls_first: key.nulls_first })
     };
     order.iter().map(key).collect()
 }

@@ -392,17 +392,14 @@ struct Count {
 }
 
 /// A projection of a plan; the plan itself where it has these columns under these names already.
-pub(crate) fn project(
-    input: Plan,
-    expressions: Vec<Expression>,
-    names: impl Iterator<Item = Arc<str>>,
-) -> Plan {
+pub(crate) fn project(input: Plan, expressions: Vec<Expression>, names: impl Iterator<Item = Arc<str>>) -> Plan {
     let fields: Vec<(Arc<str>, DataType)> =
         names.zip(&expressions).map(|(name, expression)| (name, expression.data_type().clone())).collect();
     let is_same = input.schema().len() == fields.len()
-        && expressions.iter().enumerate().all(|(at, expression)| {
-            matches!(expression, Expression::Column { position, .. } if *position == at)
-        })
+        && expressions
+            .iter()
+            .enumerate()
+            .all(|(at, expression)| matches!(expression, Expression::Column { position, .. } if *position == at))
         && input.schema().fields.iter().zip(&fields).all(|(old, new)| old.0 == new.0);
     if is_same {
         return input;

@@ -5,7 +5,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 /// A query in one line.
 pub(crate) fn query(query: ast::Query) -> String {
-    crate::pending::format_one_line(&ast::Statement::Query(Box::new(query)))
+    squall_sql::format_one_line(&ast::Statement::Query(Box::new(query)))
 }
 
 /// A SELECT in one line.
@@ -14,11 +14,9 @@ pub(crate) fn select(select: ast::Select) -> String {
     query(ast::Query { body: ast::QueryBody::Select(Box::new(select)), output: ast::Output::default(), span })
 }
 
-/// An expression in one line.
+/// An expression in one line, with its alias.
 pub(crate) fn expression(expression: &ast::Expression) -> String {
-    let alone = ast::Select { projection: vec![expression.clone()], ..ast::Select::default() };
-    let text = select(alone);
-    text.strip_prefix("SELECT ").map(str::to_owned).unwrap_or(text)
+    squall_sql::format_expression(expression)
 }
 
 /// The expression of a text that a table's definition keeps.
@@ -26,6 +24,6 @@ pub(crate) fn expression(expression: &ast::Expression) -> String {
 /// # Errors
 /// `SYNTAX_ERROR`.
 pub(crate) fn parse_expression(text: &str) -> Result<ast::Expression> {
-    crate::pending::parse_expression(text, &crate::pending::ParserLimits::default())
+    squall_sql::parse_expression(text, &squall_sql::ParserLimits::default())
         .map_err(|error| Error::new(ErrorCode::SYNTAX_ERROR, error.to_string()))
 }

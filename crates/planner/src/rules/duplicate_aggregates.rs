@@ -15,7 +15,8 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     let mut kept: Vec<usize> = Vec::with_capacity(aggregate.aggregates.len());
     let mut positions: Vec<usize> = Vec::with_capacity(aggregate.aggregates.len());
     for (at, call) in aggregate.aggregates.iter().enumerate() {
-        let known = kept.iter().position(|known| aggregate.aggregates.get(*known).is_some_and(|known| is_same(known, call)));
+        let known =
+            kept.iter().position(|known| aggregate.aggregates.get(*known).is_some_and(|known| is_same(known, call)));
         positions.push(known.unwrap_or(kept.len()));
         if known.is_none() {
             kept.push(at);

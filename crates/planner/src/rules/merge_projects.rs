@@ -43,8 +43,7 @@ pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> 
 /// the whole plan matter.
 fn drop_identity(plan: &mut Plan) {
     let Plan::Project { input, expressions, .. } = plan else { return };
-    let passes_on =
-        |(at, expression): (usize, &Expression)| matches!(expression, Expression::Column { position, .. } if *position == at);
+    let passes_on = |(at, expression): (usize, &Expression)| matches!(expression, Expression::Column { position, .. } if *position == at);
     if input.schema().len() == expressions.len() && expressions.iter().enumerate().all(passes_on) {
         plan.replace(|plan| match plan {
             Plan::Project { input, .. } => *input,

@@ -81,9 +81,9 @@ fn fold(expression: Expression) -> Expression {
     if !is_constant || !function.is_deterministic() || crate::analyzer::is_not_folded(name) {
         return expression;
     }
-    let columns = arguments.iter().map(|argument| {
-        Column::constant(argument.data_type().clone(), argument.constant().unwrap_or(&Value::Null), 1)
-    });
+    let columns = arguments
+        .iter()
+        .map(|argument| Column::constant(argument.data_type().clone(), argument.constant().unwrap_or(&Value::Null), 1));
     let value = columns.collect::<Result<Vec<_>>>().and_then(|columns| function.execute(&columns, 1));
     match value {
         Ok(column) if column.rows() == 1 => {

@@ -5,8 +5,20 @@ use crate::plan::{Aggregate, Plan};
 
 /// Aggregate functions whose results depend on the order of rows in no way.
 const ORDERLESS: &[&str] = &[
-    "count", "sum", "min", "max", "avg", "uniq", "uniqExact", "uniqCombined", "uniqHLL12", "quantileExact",
-    "quantilesExact", "medianExact", "sumDistinct", "countDistinct",
+    "count",
+    "sum",
+    "min",
+    "max",
+    "avg",
+    "uniq",
+    "uniqExact",
+    "uniqCombined",
+    "uniqHLL12",
+    "quantileExact",
+    "quantilesExact",
+    "medianExact",
+    "sumDistinct",
+    "countDistinct",
 ];
 
 pub(super) fn apply(plan: &mut Plan) {

@@ -1,0 +1,367 @@
+//! `CREATE TABLE`: the statement with its types and expressions settled, for `storage` to keep.
+
+use std::sync::Arc;
+
+use squall_sql::ast;
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal};
+use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
+use crate::context::PlannerContext;
+use crate::definition::{KeyExpression, TableDefinition};
+use crate::expression::Expression;
+
+/// The engine of tables that name none: ClickHouse's `default_table_engine`.
+const DEFAULT_ENGINE: &str = "MergeTree";
+
+/// The most columns of a table.
+const COLUMNS_MAX: usize = 10_000;
+
+/// The definition of a table that is being created. For `CREATE TABLE … AS SELECT …` the columns are the query's unless they
+/// are given; running the query is the caller's business.
+///
+/// # Errors
+/// `INCORRECT_QUERY` without columns, `ILLEGAL_COLUMN`, `UNKNOWN_TYPE`, `UNKNOWN_IDENTIFIER`, `CYCLIC_ALIASES`, and whatever is
+/// wrong with an expression; `NOT_IMPLEMENTED` for what tables do not have here yet.
+pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext<'_>) -> Result<TableDefinition> {
+    let elements = create.elements.clone().unwrap_or_default();
+    refuse(!elements.constraints.is_empty(), "A constraint")?;
+    refuse(!elements.projections.is_empty(), "A projection of a table")?;
+    refuse(!elements.indices.is_empty(), "A skip index")?;
+    let mut storage = create.storage.clone().unwrap_or_default();
+    let mut columns = declared_columns(&elements.columns, context)?;
+    if columns.is_empty() {
+        columns = source_columns(create, &mut storage, context)?;
+    }
+    if columns.is_empty() {
+        return Err(Error::new(
+            ErrorCode::INCORRECT_QUERY,
+            "Incorrect CREATE query: required list of column descriptions or AS section or SELECT",
+        ));
+    }
+    check_columns(&columns, context)?;
+    refuse(storage.sample_by.is_some(), "SAMPLE BY")?;
+    refuse(!storage.ttl.is_empty(), "TTL")?;
+    let keys = Keys { columns: &columns, context };
+    let in_columns: Vec<ast::Expression> = elements
+        .columns
+        .iter()
+        .filter(|column| column.primary_key)
+        .map(|column| ast::Expression::identifier(column.name.value.clone()))
+        .collect();
+    let primary_key = match (&storage.primary_key, &elements.primary_key, in_columns.is_empty()) {
+        (Some(key), _, _) | (None, Some(key), _) => Some(keys.key(key)?),
+        (None, None, false) => Some(in_columns.iter().map(|key| keys.part(key)).collect::<Result<_>>()?),
+        (None, None, true) => None,
+    };
+    let sorting_key = match &storage.order_by {
+        Some(order_by) => {
+            refuse(order_by.items.iter().any(|item| item.descending), "A descending sorting key")?;
+            order_by.items.iter().map(|item| keys.part(&item.expression)).collect::<Result<_>>()?
+        }
+        None => primary_key.clone().unwrap_or_default(),
+    };
+    check_prefix(primary_key.as_deref(), &sorting_key)?;
+    let partition_key = storage.partition_by.as_ref().map_or(Ok(Vec::new()), |key| keys.key(key))?;
+    let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), |engine| arguments(engine))?;
+    let settings = storage.settings.iter().map(setting).collect::<Result<_>>()?;
+    Ok(TableDefinition {
+        engine: storage.engine.as_ref().map_or(DEFAULT_ENGINE, |engine| &engine.name).into(),
+        engine_arguments,
+        sorting_key,
+        primary_key,
+        partition_key,
+        settings,
+        comment: create.comment.as_deref().unwrap_or_default().into(),
+        columns,
+    })
+}
+
+fn refuse(is_there: bool, what: &str) -> Result<()> {
+    if is_there { Err(Error::not_implemented(what)) } else { Ok(()) }
+}
+
+/// The columns between the parentheses, types settled and defaults checked.
+fn declared_columns(
+    declarations: &[ast::ColumnDeclaration],
+    context: &PlannerContext<'_>,
+) -> Result<Vec<ColumnDescription>> {
+    if declarations.len() > COLUMNS_MAX {
+        return Err(Error::new(
+            ErrorCode::TOO_MANY_COLUMNS,
+            format!("A table of {} columns. Maximum: {COLUMNS_MAX}", declarations.len()),
+        ));
+    }
+    let mut columns: Vec<ColumnDescription> = Vec::with_capacity(declarations.len());
+    for declaration in declarations {
+        refuse(declaration.ttl.is_some(), "TTL")?;
+        let name: Arc<str> = declaration.name.value.as_str().into();
+        if columns.iter().any(|known| known.name == name) {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_COLUMN,
+                format!("Cannot add column {name}: column with this name already exists"),
+            ));
+        }
+        let default = declaration.default.as_ref().map(column_default).transpose()?;
+        // Where no type is written, the default tells it, below.
+        let data_type = match &declaration.data_type {
+            Some(data_type) => {
+                modified(DataType::parse(&squall_sql::format_data_type(data_type))?, declaration.nullable)?
+            }
+            None => DataType::Nothing,
+        };
+        columns.push(ColumnDescription {
+            name,
+            data_type,
+            default,
+            comment: declaration.comment.as_deref().unwrap_or_default().into(),
+        });
+    }
+    infer_types(&mut columns, declarations, context)?;
+    Ok(columns)
+}
+
+/// Types of columns that have only a default: in an order in which each default's own columns are known.
+fn infer_types(
+    columns: &mut [ColumnDescription],
+    declarations: &[ast::ColumnDeclaration],
+    context: &PlannerContext<'_>,
+) -> Result<()> {
+    let mut untyped: Vec<usize> = declarations
+        .iter()
+        .enumerate()
+        .filter(|(_, declaration)| declaration.data_type.is_none())
+        .map(|(at, _)| at)
+        .collect();
+    while !untyped.is_empty() {
+        let before = untyped.len();
+        let mut failure = None;
+        let mut left = Vec::new();
+        for at in untyped {
+            let expression =
+                declarations.get(at).and_then(|declaration| declaration.default.as_ref()?.expression.as_ref());
+            let Some(expression) = expression else {
+                // EPHEMERAL without a type and an expression is a String.
+                if let Some(column) = columns.get_mut(at) {
+                    column.data_type = DataType::String;
+                }
+                continue;
+            };
+            // Columns that are not known yet are not there.
+            let known: Vec<ColumnDescription> =
+                columns.iter().filter(|column| column.data_type != DataType::Nothing).cloned().collect();
+            match expression_over(&known, expression, context) {
+                Ok(resolved) => {
+                    if let Some(column) = columns.get_mut(at) {
+                        column.data_type = resolved.data_type().clone();
+                    }
+                }
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    left.push(at);
+                }
+            }
+        }
+        if left.len() == before {
+            return Err(failure.unwrap_or_else(|| Error::logical("no type was found and nothing failed")));
+        }
+        untyped = left;
+    }
+    Ok(())
+}
+
+/// `NULL` and `NOT NULL` after a type.
+fn modified(data_type: DataType, nullable: Option<bool>) -> Result<DataType> {
+    match nullable {
+        None => Ok(data_type),
+        Some(_) if data_type.is_nullable() => {
+            Err(Error::new(ErrorCode::ILLEGAL_SYNTAX_FOR_DATA_TYPE, "Can't use [NOT] NULL modifier with Nullable type"))
+        }
+        Some(true) => Ok(data_type.to_nullable()),
+        Some(false) => Ok(data_type),
+    }
+}
+
+fn column_default(default: &ast::ColumnDefault) -> Result<ColumnDefault> {
+    let kind = match default.kind {
+        ast::ColumnDefaultKind::Default => DefaultKind::Default,
+        ast::ColumnDefaultKind::Materialized => DefaultKind::Materialized,
+        ast::ColumnDefaultKind::Alias => DefaultKind::Alias,
+        ast::ColumnDefaultKind::Ephemeral => DefaultKind::Ephemeral,
+        ast::ColumnDefaultKind::AutoIncrement => return Err(Error::not_implemented("AUTO_INCREMENT")),
+    };
+    let expression = default.expression.as_ref().map_or_else(String::new, text::expression);
+    Ok(ColumnDefault { kind, expression: expression.into() })
+}
+
+/// The columns of what a table is created `AS`; a table's engine and keys come with it where none are given.
+fn source_columns(
+    create: &ast::CreateTable,
+    storage: &mut ast::Storage,
+    context: &PlannerContext<'_>,
+) -> Result<Vec<ColumnDescription>> {
+    let plain = |(name, data_type): &(Arc<str>, DataType)| ColumnDescription {
+        name: name.clone(),
+        data_type: data_type.clone(),
+        default: None,
+        comment: "".into(),
+    };
+    match &create.source {
+        None => Ok(Vec::new()),
+        Some(ast::CreateSource::Query(query)) => {
+            Ok(analyze_query(query, context)?.schema().fields.iter().map(plain).collect())
+        }
+        Some(ast::CreateSource::Table(name)) => {
+            let analyzer = Analyzer::new(context);
+            let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
+            let table = context.catalog.table(database, analyzer.identifier(&name.table)?)?;
+            if storage.engine.is_none() {
+                storage.engine = Some(ast::Function::new(table.engine(), Vec::new()));
+                if storage.order_by.is_none() && storage.primary_key.is_none() && !table.sorting_key().is_empty() {
+                    let items = table.sorting_key().iter().filter_map(|at| table.columns().get(*at));
+                    let items = items.map(|column| ast::SortingKeyItem {
+                        expression: ast::Expression::identifier(column.name.to_string()),
+                        descending: false,
+                    });
+                    storage.order_by =
+                        Some(ast::SortingKey { items: items.collect(), tuple: true, span: ast::Span::default() });
+                }
+            }
+            Ok(table.columns().to_vec())
+        }
+        Some(ast::CreateSource::Clone(_)) => Err(Error::not_implemented("CREATE TABLE … CLONE AS")),
+        Some(ast::CreateSource::Function(function)) => {
+            let columns = Analyzer::new(context).table_function_columns(function)?;
+            Ok(columns.fields.iter().map(plain).collect())
+        }
+    }
+}
+
+fn check_columns(columns: &[ColumnDescription], context: &PlannerContext<'_>) -> Result<()> {
+    for column in columns {
+        if !context.settings.allow_suspicious_low_cardinality_types {
+            check_low_cardinality(&column.data_type)?;
+        }
+    }
+    // Defaults must have values of their columns' types, and must not go in circles.
+    let analyzer = Analyzer::new(context);
+    let mut definitions = Definitions::new(&analyzer, columns);
+    for (position, column) in columns.iter().enumerate() {
+        if column.default.is_some() {
+            definitions.expression(position).map_err(|mut error| {
+                error.message.push_str(": default expression and column type are incompatible");
+                error
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn check_low_cardinality(data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::LowCardinality(inner) => {
+            let is_small = inner.inner().fixed_width_bytes().is_some_and(|width| width <= 8)
+                && !matches!(inner.inner(), DataType::FixedString(_));
+            if is_small {
+                return Err(Error::new(
+                    ErrorCode::SUSPICIOUS_TYPE_FOR_LOW_CARDINALITY,
+                    format!(
+                        "Creating columns of type {data_type} is prohibited by default due to expected negative impact on \
+                         performance. It can be enabled with the `allow_suspicious_low_cardinality_types` setting"
+                    ),
+                ));
+            }
+            Ok(())
+        }
+        DataType::Array(item) => check_low_cardinality(item),
+        DataType::Map(key, value) => check_low_cardinality(key).and_then(|()| check_low_cardinality(value)),
+        DataType::Tuple(elements) => elements.iter().try_for_each(|element| check_low_cardinality(&element.data_type)),
+        _ => Ok(()),
+    }
+}
+
+/// Expressions of keys over a table's columns.
+struct Keys<'a> {
+    columns: &'a [ColumnDescription],
+    context: &'a PlannerContext<'a>,
+}
+
+impl Keys<'_> {
+    /// The parts of a key: the elements of a tuple, or one expression.
+    fn key(&self, key: &ast::Expression) -> Result<Vec<KeyExpression>> {
+        match &key.kind {
+            ast::ExpressionKind::Function(call) if call.name == "tuple" => {
+                call.arguments.iter().map(|part| self.part(part)).collect()
+            }
+            ast::ExpressionKind::Literal(ast::Literal::Tuple(items)) if items.is_empty() => Ok(Vec::new()),
+            _ => Ok(vec![self.part(key)?]),
+        }
+    }
+
+    fn part(&self, part: &ast::Expression) -> Result<KeyExpression> {
+        let expression = expression_over(self.columns, part, self.context)?;
+        Ok(KeyExpression { sql: text::expression(part).into(), expression })
+    }
+}
+
+/// An expression over columns by position.
+fn expression_over(
+    columns: &[ColumnDescription],
+    expression: &ast::Expression,
+    context: &PlannerContext<'_>,
+) -> Result<Expression> {
+    let analyzer = Analyzer::new(context);
+    let mut definitions = Definitions::new(&analyzer, columns);
+    for (position, column) in columns.iter().enumerate() {
+        definitions.give(position, position, &column.data_type)?;
+    }
+    definitions.resolve(expression)
+}
+
+fn check_prefix(primary_key: Option<&[KeyExpression]>, sorting_key: &[KeyExpression]) -> Result<()> {
+    let primary_key = primary_key.unwrap_or_default();
+    if primary_key.len() > sorting_key.len() {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!(
+                "Primary key must be a prefix of the sorting key, but its length: {} is greater than the sorting key length: {}",
+                primary_key.len(),
+                sorting_key.len()
+            ),
+        ));
+    }
+    for (at, (primary, sorting)) in primary_key.iter().zip(sorting_key).enumerate() {
+        if !primary.expression.same(&sorting.expression) {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!(
+                    "Primary key must be a prefix of the sorting key, but the column in the position {at} is {}, not {}",
+                    sorting.sql, primary.sql
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn arguments(engine: &ast::Function) -> Result<Vec<Value>> {
+    let value = |argument: &ast::Expression| match &argument.kind {
+        ast::ExpressionKind::Literal(literal) => typed_literal(literal).map(|(value, _)| value),
+        // A bare word is a name: of a column, a database.
+        _ => Ok(Value::string(text::expression(argument))),
+    };
+    engine.arguments.iter().map(value).collect()
+}
+
+fn setting(setting: &ast::Setting) -> Result<(Arc<str>, Arc<str>)> {
+    let text = match &setting.value {
+        ast::SettingValue::Literal(literal) => match typed_literal(literal)?.0 {
+            Value::String(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Value::Bool(value) => u8::from(value).to_string(),
+            other => other.to_string(),
+        },
+        ast::SettingValue::Default => return Err(Error::not_implemented("DEFAULT as a table's setting")),
+        ast::SettingValue::Expression(expression) => text::expression(expression),
+    };
+    Ok((setting.name.as_str().into(), text.into()))
+}

@@ -1,0 +1,218 @@
+//! `EXPLAIN PLAN`: the steps of a plan as a tree, in the form of ClickHouse 26, with what each step does below its name.
+
+use std::fmt::Write;
+
+use squall_types::Schema;
+
+use crate::analyzer::append_constant;
+use crate::expression::Expression;
+use crate::plan::{Aggregate, Plan, Scan, SortKey};
+
+/// What `EXPLAIN PLAN` shows besides the steps.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct ExplainOptions {
+    /// `header = 1`: the names and types of each step's columns.
+    pub header: bool,
+}
+
+/// The text of `EXPLAIN PLAN`: the plan's columns, an empty line, and the steps, the last one first. One line per row of the
+/// result, without a line break at the end.
+pub fn explain_plan(plan: &Plan, options: ExplainOptions) -> String {
+    let mut lines = vec![format!("Output: {}", plan.schema().names().collect::<Vec<_>>().join(", ")), String::new()];
+    let mut tree = Tree { options, lines: &mut lines };
+    tree.step(plan, "", "");
+    lines.join("\n")
+}
+
+struct Tree<'a> {
+    options: ExplainOptions,
+    lines: &'a mut Vec<String>,
+}
+
+impl Tree<'_> {
+    /// Writes a step: its name after `first`, everything else after `rest`.
+    fn step(&mut self, plan: &Plan, first: &str, rest: &str) {
+        self.lines.push(format!("{first}{}", name(plan)));
+        let inputs: Vec<&Plan> = plan.inputs().collect();
+        let bar = if inputs.is_empty() { "   " } else { "│  " };
+        for detail in details(plan) {
+            self.lines.push(format!("{rest}{bar}{detail}"));
+        }
+        if self.options.header {
+            for (at, (name, data_type)) in plan.schema().fields.iter().enumerate() {
+                let title = if at == 0 { "Header: " } else { "        " };
+                self.lines.push(format!("{rest}{bar}{title}{name} {data_type}"));
+            }
+        }
+        for (at, input) in inputs.iter().enumerate() {
+            let (branch, below) = if at + 1 == inputs.len() { ("└──", "   ") } else { ("├──", "│  ") };
+            self.step(input, &format!("{rest}{branch}"), &format!("{rest}{below}"));
+        }
+    }
+}
+
+fn name(plan: &Plan) -> String {
+    match plan {
+        Plan::Scan(Scan { table, .. }) => {
+            let engine = table.engine();
+            match table.database() {
+                "" => format!("ReadFrom{engine}"),
+                database => format!("ReadFrom{engine} ({database}.{})", table.name()),
+            }
+        }
+        Plan::Values { schema, blocks } if schema.is_empty() && !blocks.is_empty() => "ReadFromSystemOne".to_owned(),
+        Plan::Values { blocks, .. } if blocks.is_empty() => "ReadNothing".to_owned(),
+        Plan::Values { .. } => "ReadFromPreparedSource".to_owned(),
+        Plan::Filter { .. } => "Filter".to_owned(),
+        Plan::Project { .. } => "Expression".to_owned(),
+        Plan::Aggregate(_) => "Aggregating".to_owned(),
+        Plan::Sort { .. } => "Sorting".to_owned(),
+        Plan::Limit { limit: None, .. } => "Offset".to_owned(),
+        Plan::Limit { .. } => "Limit".to_owned(),
+        Plan::LimitBy { .. } => "LimitBy".to_owned(),
+        Plan::Distinct { .. } => "Distinct".to_owned(),
+        Plan::Union { .. } => "Union".to_owned(),
+        Plan::ArrayJoin { .. } => "ArrayJoin".to_owned(),
+    }
+}
+
+fn details(plan: &Plan) -> Vec<String> {
+    match plan {
+        Plan::Scan(Scan { schema, predicate, limit, .. }) => {
+            let columns = format!("Columns: {}", schema.names().collect::<Vec<_>>().join(", "));
+            let predicate = predicate.iter().map(|predicate| format!("Filter column: {}", text(predicate, schema)));
+            let limit = limit.iter().map(|limit| format!("Limit {limit}"));
+            std::iter::once(columns).chain(predicate).chain(limit).collect()
+        }
+        Plan::Filter { input, predicate } => vec![format!("Filter column: {}", text(predicate, input.schema()))],
+        Plan::Project { input, expressions, schema } => expressions
+            .iter()
+            .zip(schema.names())
+            .map(|(expression, name)| match text(expression, input.schema()) {
+                text if text == name => format!("Expression: {text}"),
+                text => format!("Expression: {text} AS {name}"),
+            })
+            .collect(),
+        Plan::Aggregate(Aggregate { input, keys, aggregates, with_totals, .. }) => {
+            let aggregates = aggregates.iter().map(|call| {
+                let arguments = call.arguments.iter().map(|argument| text(argument, input.schema()));
+                format!("{}({})", call.function_name(), arguments.collect::<Vec<_>>().join(", "))
+            });
+            let aggregates: Vec<String> = aggregates.collect();
+            let mut details = vec![format!("Keys: {}", list(keys, input.schema()))];
+            details.push(format!("Aggregates: {}", aggregates.join(", ")));
+            if *with_totals {
+                details.push("Totals".to_owned());
+            }
+            details
+        }
+        Plan::Sort { input, keys, limit } => {
+            let mut details = vec![format!("Sort description: {}", order(keys, input.schema()))];
+            details.extend(limit.map(|limit| format!("Limit {limit}")));
+            details
+        }
+        Plan::Limit { input, offset, limit, ties } => {
+            let mut details: Vec<String> = limit.iter().map(|limit| format!("Limit {limit}")).collect();
+            details.push(format!("Offset {offset}"));
+            details.extend(ties.iter().map(|ties| format!("WITH TIES: {}", order(ties, input.schema()))));
+            details
+        }
+        Plan::LimitBy { input, offset, limit, keys } => vec![
+            format!("Columns: {}", list(keys, input.schema())),
+            format!("Length {limit}"),
+            format!("Offset {offset}"),
+        ],
+        Plan::Distinct { input } => {
+            vec![format!("Columns: {}", input.schema().names().collect::<Vec<_>>().join(", "))]
+        }
+        Plan::ArrayJoin { input, arrays, is_left, .. } => {
+            let kind = if *is_left { "LEFT ARRAY JOIN" } else { "ARRAY JOIN" };
+            vec![format!("{kind}: {}", list(arrays, input.schema()))]
+        }
+        Plan::Values { .. } | Plan::Union { .. } => Vec::new(),
+    }
+}
+
+fn list(expressions: &[Expression], schema: &Schema) -> String {
+    expressions.iter().map(|expression| text(expression, schema)).collect::<Vec<_>>().join(", ")
+}
+
+fn order(keys: &[SortKey], schema: &Schema) -> String {
+    let key = |key: &SortKey| {
+        let direction = if key.descending { "DESC" } else { "ASC" };
+        let nulls = if key.nulls_first { " NULLS FIRST" } else { "" };
+        format!("{} {direction}{nulls}", text(&key.expression, schema))
+    };
+    keys.iter().map(key).collect::<Vec<_>>().join(", ")
+}
+
+/// An expression over columns of these names, operators between their operands.
+pub(crate) fn text(expression: &Expression, schema: &Schema) -> String {
+    let mut out = String::new();
+    append(&mut out, expression, schema, false);
+    out
+}
+
+fn append(out: &mut String, expression: &Expression, schema: &Schema, is_operand: bool) {
+    match expression {
+        Expression::Column { position, .. } => match schema.fields.get(*position) {
+            Some((name, _)) => out.push_str(name),
+            None => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "column {position}");
+            }
+        },
+        Expression::Constant { value, .. } => append_constant(out, value),
+        Expression::Function { name, arguments, .. } => {
+            let Some(operator) = operator(name).filter(|_| arguments.len() >= 2) else {
+                out.push_str(name);
+                out.push('(');
+                for (at, argument) in arguments.iter().enumerate() {
+                    if at > 0 {
+                        out.push_str(", ");
+                    }
+                    append(out, argument, schema, false);
+                }
+                out.push(')');
+                return;
+            };
+            if is_operand {
+                out.push('(');
+            }
+            for (at, argument) in arguments.iter().enumerate() {
+                if at > 0 {
+                    out.push(' ');
+                    out.push_str(operator);
+                    out.push(' ');
+                }
+                append(out, argument, schema, true);
+            }
+            if is_operand {
+                out.push(')');
+            }
+        }
+    }
+}
+
+fn operator(function: &str) -> Option<&'static str> {
+    Some(match function {
+        "and" => "AND",
+        "or" => "OR",
+        "equals" => "=",
+        "notEquals" => "!=",
+        "less" => "<",
+        "lessOrEquals" => "<=",
+        "greater" => ">",
+        "greaterOrEquals" => ">=",
+        "plus" => "+",
+        "minus" => "-",
+        "multiply" => "*",
+        "divide" => "/",
+        "modulo" => "%",
+        "like" => "LIKE",
+        "notLike" => "NOT LIKE",
+        "in" => "IN",
+        "notIn" => "NOT IN",
+        _ => return None,
+    })
+}

@@ -1,0 +1,329 @@
+//! A catalog of a few empty tables, and a runner that is just enough for subqueries over them.
+#![allow(dead_code)]
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::BooleanArray;
+use squall_functions::{FunctionContext, GroupIds};
+use squall_planner::{
+    Catalog, ColumnDefault, ColumnDescription, DefaultKind, Expression, Plan, PlannerContext, SubqueryRunner,
+    TableMetadata,
+};
+use squall_sql::ast;
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Settings, Value};
+
+#[derive(Debug)]
+pub struct Table {
+    pub database: &'static str,
+    pub name: String,
+    pub engine: &'static str,
+    pub columns: Vec<ColumnDescription>,
+    pub rows: Option<u64>,
+}
+
+impl TableMetadata for Table {
+    fn database(&self) -> &str {
+        self.database
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn engine(&self) -> &str {
+        self.engine
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        &self.columns
+    }
+    fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+pub fn columns(structure: &str) -> Vec<ColumnDescription> {
+    let DataType::Tuple(elements) = DataType::parse(&format!("Tuple({structure})")).unwrap() else {
+        panic!("{structure}")
+    };
+    elements
+        .iter()
+        .map(|element| ColumnDescription {
+            name: element.name.clone().unwrap(),
+            data_type: element.data_type.clone(),
+            default: None,
+            comment: "".into(),
+        })
+        .collect()
+}
+
+pub fn default(kind: DefaultKind, expression: &str) -> Option<ColumnDefault> {
+    Some(ColumnDefault { kind, expression: expression.into() })
+}
+
+pub struct Tables {
+    tables: Vec<Arc<Table>>,
+    views: HashMap<&'static str, Arc<ast::Query>>,
+}
+
+impl Tables {
+    pub fn new() -> Self {
+        let table = |database, name: &str, structure: &str| {
+            Arc::new(Table {
+                database,
+                name: name.into(),
+                engine: "MergeTree",
+                columns: columns(structure),
+                rows: Some(0),
+            })
+        };
+        let mut with_defaults = columns("id UInt32, day Date, name String, low String, code UInt64");
+        with_defaults[2].default = default(DefaultKind::Default, "toString(id)");
+        with_defaults[3].default = default(DefaultKind::Materialized, "lower(name)");
+        with_defaults[4].default = default(DefaultKind::Alias, "id * 2");
+        let tables = vec![
+            table(
+                "default",
+                "t",
+                "a UInt8, b Int32, c String, d Date, e DateTime, f Float64, n Nullable(Int32), lc LowCardinality(String), \
+                 arr Array(UInt16), tup Tuple(x UInt8, y String)",
+            ),
+            table("default", "u", "a UInt8, k Int64, s String"),
+            table("d", "t", "x UInt8, y UInt16"),
+            table("system", "one", "dummy UInt8"),
+            Arc::new(Table {
+                database: "default",
+                name: "w".into(),
+                engine: "MergeTree",
+                columns: with_defaults,
+                rows: None,
+            }),
+        ];
+        let mut views = HashMap::new();
+        views.insert("v", Arc::new(query("SELECT a, b + 1 AS b1 FROM t WHERE a > 1")));
+        Self { tables, views }
+    }
+}
+
+impl Catalog for Tables {
+    fn table(&self, database: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>> {
+        let database = database.unwrap_or("default");
+        if !self.tables.iter().any(|known| known.database == database) {
+            return Err(Error::new(ErrorCode::UNKNOWN_DATABASE, format!("Database {database} does not exist")));
+        }
+        let found = self.tables.iter().find(|known| known.database == database && known.name == table);
+        match found {
+            Some(table) => Ok(table.clone()),
+            None => Err(Error::new(
+                ErrorCode::UNKNOWN_TABLE,
+                format!("Table {database}.{table} does not exist. Maybe you meant system.one?"),
+            )),
+        }
+    }
+
+    fn view(&self, database: Option<&str>, table: &str) -> Option<Arc<ast::Query>> {
+        database.is_none_or(|database| database == "default").then(|| self.views.get(table).cloned())?
+    }
+
+    fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+        match name {
+            "numbers" | "numbers_mt" if arguments.iter().all(|argument| argument.as_u64().is_some()) => {
+                Ok(Arc::new(Table {
+                    database: "_table_function",
+                    name: name.into(),
+                    engine: "SystemNumbers",
+                    columns: columns("number UInt64"),
+                    rows: arguments.first().and_then(Value::as_u64),
+                }))
+            }
+            "numbers" => Err(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                "Illegal type String expression, must be numeric type",
+            )),
+            _ => Err(Error::new(ErrorCode::UNKNOWN_FUNCTION, format!("Unknown table function {name}"))),
+        }
+    }
+}
+
+pub fn function_context() -> FunctionContext {
+    FunctionContext {
+        time_zone: "UTC".into(),
+        query_start_ns: 1_700_000_000_000_000_000,
+        current_database: "default".into(),
+        current_user: "default".into(),
+        query_id: "".into(),
+        host_name: "localhost".into(),
+        server_version: "26.9.2.1".into(),
+        uptime_seconds: 1,
+        cast_keep_nullable: false,
+    }
+}
+
+pub fn query(text: &str) -> ast::Query {
+    try_query(text).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+}
+
+pub fn try_query(text: &str) -> Result<ast::Query> {
+    match squall_sql::parse(text, &squall_sql::ParserLimits::default()) {
+        Ok(ast::Statement::Query(query)) => Ok(*query),
+        Ok(_) => Err(Error::logical("not a query")),
+        Err(error) => Err(Error::new(ErrorCode(i32::from(error.code)), error.message)),
+    }
+}
+
+/// Everything that planning needs, owned.
+pub struct World {
+    pub tables: Tables,
+    pub settings: Settings,
+    pub parameters: HashMap<String, String>,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let parameters = [("x", "5"), ("s", "abc"), ("t", "u"), ("c", "a")];
+        Self {
+            tables: Tables::new(),
+            settings: Settings::default(),
+            parameters: parameters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        }
+    }
+
+    pub fn context(&self) -> PlannerContext<'_> {
+        PlannerContext {
+            catalog: &self.tables,
+            settings: &self.settings,
+            functions: function_context(),
+            parameters: &self.parameters,
+            subqueries: &EmptyTables,
+        }
+    }
+
+    pub fn plan(&self, text: &str) -> Result<Plan> {
+        squall_planner::plan_query(&try_query(text)?, &self.context())
+    }
+
+    pub fn analyze(&self, text: &str) -> Result<Plan> {
+        squall_planner::analyze_query(&try_query(text)?, &self.context())
+    }
+}
+
+/// Runs plans over tables that are all empty.
+pub struct EmptyTables;
+
+impl SubqueryRunner for EmptyTables {
+    fn run(&self, plan: Plan) -> Result<Vec<Block>> {
+        rows(&plan)
+    }
+}
+
+pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
+    match expression {
+        Expression::Column { position, .. } => Ok(block.column(*position).clone()),
+        Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
+        Expression::Function { function, arguments, .. } => {
+            let arguments = arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?;
+            function.execute(&arguments, block.rows())
+        }
+    }
+}
+
+/// The rows of a plan; sorts keep the order they find.
+pub fn rows(plan: &Plan) -> Result<Vec<Block>> {
+    match plan {
+        Plan::Scan(scan) => Ok(numbers(scan).into_iter().collect()),
+        Plan::Values { blocks, .. } => Ok(blocks.clone()),
+        Plan::Filter { input, predicate } => rows(input)?
+            .into_iter()
+            .map(|block| {
+                let condition = evaluate(predicate, &block)?;
+                let mask: BooleanArray = (0..block.rows())
+                    .map(|row| Some(condition.value(row).as_f64().is_some_and(|value| value != 0.0)))
+                    .collect();
+                block.filter(&mask)
+            })
+            .collect(),
+        Plan::Project { input, expressions, schema } => rows(input)?
+            .into_iter()
+            .map(|block| {
+                let columns =
+                    expressions.iter().map(|expression| evaluate(expression, &block)).collect::<Result<Vec<_>>>()?;
+                Ok(Block::new(schema.clone(), columns, block.rows()))
+            })
+            .collect(),
+        Plan::Aggregate(aggregate) => {
+            let input = rows(&aggregate.input)?;
+            if !aggregate.keys.is_empty() {
+                assert!(input.iter().all(Block::is_empty), "grouping rows is beyond this runner");
+                return Ok(Vec::new());
+            }
+            let mut columns = Vec::new();
+            for call in &aggregate.aggregates {
+                let mut accumulator = call.function.accumulator();
+                for block in &input {
+                    let arguments =
+                        call.arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?;
+                    accumulator.update(GroupIds::Single, 1, &arguments, block.rows())?;
+                }
+                columns.push(accumulator.finish(1)?);
+            }
+            Ok(vec![Block::new(aggregate.schema.clone(), columns, 1)])
+        }
+        Plan::Sort { input, .. } | Plan::LimitBy { input, .. } => rows(input),
+        Plan::Distinct { input } => rows(input),
+        Plan::Limit { input, offset, limit, .. } => {
+            let mut skip = usize::try_from(*offset).unwrap();
+            let mut left = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
+            let mut out = Vec::new();
+            for block in rows(input)? {
+                let from = skip.min(block.rows());
+                skip -= from;
+                let count = left.min(block.rows() - from);
+                left -= count;
+                out.push(block.slice(from, count));
+            }
+            Ok(out)
+        }
+        Plan::Union { inputs, schema } => {
+            let mut out = Vec::new();
+            for input in inputs {
+                out.extend(rows(input)?.into_iter().map(|block| block.with_schema(schema.clone())));
+            }
+            Ok(out)
+        }
+        Plan::ArrayJoin { input, .. } => {
+            assert!(rows(input)?.iter().all(Block::is_empty), "ARRAY JOIN is beyond this runner");
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn numbers(scan: &squall_planner::Scan) -> Option<Block> {
+    let table = scan.table.as_any().downcast_ref::<Table>()?;
+    if table.engine != "SystemNumbers" {
+        return (table.name == "one").then(|| one(scan));
+    }
+    let count = table.rows.unwrap_or(0);
+    let values: Vec<u64> = (0..count).collect();
+    let columns = scan.columns.iter();
+    let columns =
+        columns.map(|_| Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, values.clone()));
+    let block = Block::new(scan.schema.clone(), columns.collect(), values.len());
+    Some(match &scan.predicate {
+        Some(predicate) => {
+            let condition = evaluate(predicate, &block).unwrap();
+            let mask: BooleanArray = (0..block.rows())
+                .map(|row| Some(condition.value(row).as_f64().is_some_and(|value| value != 0.0)))
+                .collect();
+            block.filter(&mask).unwrap()
+        }
+        None => block,
+    })
+}
+
+fn one(scan: &squall_planner::Scan) -> Block {
+    let columns = scan.columns.iter();
+    let columns = columns.map(|_| Column::from_primitive::<arrow_array::types::UInt8Type>(DataType::UInt8, vec![0]));
+    Block::new(scan.schema.clone(), columns.collect(), 1)
+}
