@@ -142,7 +142,9 @@ impl Node {
             };
         }
         let values = match data_type {
-            DataType::Nullable(inner) => return Self::new(inner, array, options).map(|node| Self { nulls, ..node }),
+            DataType::Nullable(inner) => {
+                return Self::new(inner, array, options).map(|node| Self { nulls: nulls.or(node.nulls), values: node.values });
+            }
             DataType::Nothing => {
                 return Ok(Self { values: Values::Nothing, nulls: Some(NullBuffer::new_null(array.len())) });
             }
@@ -202,7 +204,11 @@ impl Node {
 
     #[inline]
     fn is_null(&self, row: usize) -> bool {
-        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+        match &self.nulls {
+            Some(nulls) => nulls.is_null(row),
+            // Arrow's null arrays have no validity buffer.
+            None => matches!(self.values, Values::Nothing),
+        }
     }
 
     /// The bytes of a value that is a string as it stands.

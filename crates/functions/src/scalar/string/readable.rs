@@ -123,7 +123,7 @@ fn time_delta(seconds: f64, units: &[(&str, f64)]) -> String {
         // What a float loses just below a whole number of the unit is not time.
         let count = (rest / length + 1e-9).floor();
         rest = (rest - count * length).max(0.0);
-        if count > 0.0 || at == last && parts.is_empty() {
+        if count > 0.0 || parts.is_empty() && (at == last || *name == "second") {
             parts.push(format!("{count:.0} {name}{}", if count == 1.0 { "" } else { "s" }));
         }
     }

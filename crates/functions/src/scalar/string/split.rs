@@ -44,7 +44,7 @@ pub(super) fn resolve_by(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         list_column(rows, |list, row| {
             let string = strings.get(row);
             if finder.needle().is_empty() {
-                return characters(string).take(parts_max).try_for_each(|character| list.push(character));
+                return string.chunks(1).take(parts_max).try_for_each(|byte| list.push(byte));
             }
             let mut start = 0;
             for (count, at) in finder.find_iter(string).enumerate() {
@@ -84,9 +84,12 @@ pub(super) fn resolve_ngrams(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
     call.arguments(2..=2)?;
     call.strings([0])?;
     call.integers([1])?;
-    let length = call.constant(1).and_then(|length| length.as_u64()).filter(|length| *length > 0);
-    let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(|| {
-        Error::new(ErrorCode::BAD_ARGUMENTS, "Second argument of function ngrams must be a constant greater than zero")
+    let Some(length) = call.constant(1) else {
+        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Second argument of function ngrams must be constant"));
+    };
+    let length = length.as_u64().and_then(|length| usize::try_from(length).ok()).filter(|length| *length > 0);
+    let length = length.ok_or_else(|| {
+        Error::new(ErrorCode::BAD_ARGUMENTS, "Second argument of function ngrams must be greater than zero")
     })?;
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;

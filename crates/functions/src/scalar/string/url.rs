@@ -28,30 +28,27 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "queryString" => |out, url| out.extend_from_slice(until(after(url, b'?'), b"#")),
         "fragment" => |out, url| out.extend_from_slice(after(url, b'#')),
         "queryStringAndFragment" => |out, url| {
-            let start = url.iter().position(|byte| matches!(byte, b'?' | b'#'));
-            match start {
-                Some(at) if url[at] == b'?' => out.extend_from_slice(&url[at + 1..]),
-                Some(at) => out.extend_from_slice(&url[at..]),
-                None => {}
-            }
+            let start = query_or_fragment(url);
+            out.extend_from_slice(&url[if url.get(start) == Some(&b'?') { start + 1 } else { start }..]);
         },
         "cutQueryString" => |out, url| {
-            let start = url.iter().position(|byte| matches!(byte, b'?' | b'#')).unwrap_or(url.len());
-            out.extend_from_slice(&url[..start]);
-            if url.get(start) == Some(&b'?') {
-                let end = url.iter().position(|&byte| byte == b'#').unwrap_or(url.len());
-                out.extend_from_slice(&url[end..]);
-            } else {
-                out.extend_from_slice(&url[start..]);
+            let start = url.len() - after(url, b'?').len();
+            match url[..start].strip_suffix(b"?") {
+                Some(before) => {
+                    out.extend_from_slice(before);
+                    let rest = &url[start..];
+                    out.extend_from_slice(&rest[until(rest, b"#").len()..]);
+                }
+                None => out.extend_from_slice(url),
             }
         },
         "cutFragment" => |out, url| out.extend_from_slice(until(url, b"#")),
-        "cutQueryStringAndFragment" => |out, url| out.extend_from_slice(until(url, b"?#")),
+        "cutQueryStringAndFragment" => |out, url| out.extend_from_slice(&url[..query_or_fragment(url)]),
         "cutWWW" => |out, url| {
             let host = netloc(url);
             let cut = without_www(host);
             match offset_in(url, host) {
-                Some(start) if cut.len() < host.len() => {
+                Some(start) if cut.len() < host.len() && after_scheme(url).is_some() => {
                     out.extend_from_slice(&url[..start]);
                     out.extend_from_slice(&url[start + host.len() - cut.len()..]);
                 }
@@ -85,6 +82,12 @@ fn after(bytes: &[u8], mark: u8) -> &[u8] {
     bytes.iter().position(|&byte| byte == mark).map_or(&[], |at| &bytes[at + 1..])
 }
 
+/// Where the query string begins, or the fragment where there is no query string.
+fn query_or_fragment(url: &[u8]) -> usize {
+    let position = |mark: u8| url.iter().position(|&byte| byte == mark);
+    position(b'?').or_else(|| position(b'#')).unwrap_or(url.len())
+}
+
 fn is_scheme(bytes: &[u8]) -> bool {
     matches!(bytes, [first, rest @ ..] if first.is_ascii_alphabetic()
         && rest.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')))
@@ -116,17 +119,10 @@ fn domain(url: &[u8]) -> &[u8] {
         match byte {
             b'.' => dot = Some(at),
             b':' | b'/' | b'?' | b'#' => {
-                // A colon may also end a user's name.
-                if byte == b':' && until(&rest[at..], b"/?#").contains(&b'@') {
-                    continue;
-                }
                 end = at;
                 break;
             }
-            b'@' => {
-                start = at + 1;
-                dot = None;
-            }
+            b'@' => start = at + 1,
             b' ' | b'\t' | b'<' | b'>' | b'%' | b'{' | b'}' | b'|' | b'\\' | b'^' | b'~' | b'[' | b']' | b';'
             | b'=' | b'&' => {
                 return &[];
@@ -135,7 +131,7 @@ fn domain(url: &[u8]) -> &[u8] {
         }
     }
     match dot {
-        Some(dot) if dot != start && dot + 1 != end => &rest[start..end],
+        Some(dot) if dot + 1 != end => &rest[start..end],
         _ => &[],
     }
 }
@@ -180,16 +176,10 @@ fn first_significant(host: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// From the path on; URLs without a scheme have no path unless they are one.
+/// From the first slash behind the scheme on.
 fn path_full(url: &[u8]) -> &[u8] {
-    let rest = match after_scheme(url) {
-        Some(rest) => rest,
-        None => url,
-    };
-    match rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')) {
-        Some(at) if rest[at] == b'/' => &rest[at..],
-        _ => &[],
-    }
+    let rest = after_scheme(url).unwrap_or(url);
+    rest.iter().position(|&byte| byte == b'/').map_or(&[], |at| &rest[at..])
 }
 
 fn decode(out: &mut Vec<u8>, bytes: &[u8], form: bool) {
@@ -238,10 +228,10 @@ pub(super) fn resolve_port(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     })
 }
 
-/// The parameters behind the first `?` (or `#`), as `name=value`.
+/// The parameters behind the first `?` (or `#`).
 fn parameters(url: &[u8]) -> impl Iterator<Item = &[u8]> {
     let start = url.iter().position(|byte| matches!(byte, b'?' | b'#')).map_or(url.len(), |at| at + 1);
-    url[start..].split(|byte| matches!(byte, b'&' | b'#' | b'?' | b';')).filter(|parameter| parameter.contains(&b'='))
+    url[start..].split(|byte| matches!(byte, b'&' | b'#')).filter(|parameter| !parameter.is_empty())
 }
 
 pub(super) fn resolve_parameters(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
@@ -251,8 +241,16 @@ pub(super) fn resolve_parameters(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
         let urls = Strings::of(arguments, 0)?;
         list_column(rows, |list, row| {
-            let cut = |parameter| if only_names { until(parameter, b"=") } else { parameter };
-            parameters(urls.get(row)).map(cut).try_for_each(|parameter| list.push(parameter))
+            let url = urls.get(row);
+            for parameter in parameters(url) {
+                // A name ends with a mark: the last parameter has none without `=`.
+                let name = until(parameter, b"=");
+                let is_last = offset_in(url, parameter).is_some_and(|start| start + parameter.len() == url.len());
+                if !is_last || name.len() < parameter.len() {
+                    list.push(if only_names { name } else { parameter })?;
+                }
+            }
+            Ok(())
         })
     })
 }
@@ -270,12 +268,13 @@ pub(super) fn resolve_parameter(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
             match parameter {
                 Some(parameter) if !cut => out.extend_from_slice(&parameter[name.len() + 1..]),
                 Some(parameter) => {
-                    // The mark behind it goes too, or, of the last one, the mark before it.
+                    // The `&` behind it goes too, or, of the last one, the `&` before it.
                     let start = offset_in(url, parameter).unwrap_or(0);
                     let end = start + parameter.len();
-                    let (start, end) = match url.get(end) {
-                        Some(b'&') => (start, end + 1),
-                        _ => (start.saturating_sub(1), end),
+                    let (start, end) = match (url.get(end), url[..start].last()) {
+                        (Some(b'&'), _) => (start, end + 1),
+                        (_, Some(b'&')) => (start - 1, end),
+                        _ => (start, end),
                     };
                     out.extend_from_slice(&url[..start]);
                     out.extend_from_slice(&url[end..]);
@@ -296,35 +295,28 @@ pub(super) fn resolve_hierarchy(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
         let urls = Strings::of(arguments, 0)?;
         list_column(rows, |list, row| {
             let url = urls.get(row);
-            let host_end = match after_scheme(url) {
-                Some(rest) => {
-                    let start = url.len() - rest.len();
-                    start + rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len())
-                }
-                None => 0,
-            };
-            // Up to and with each mark, several marks in a row being one; the first is the host's.
-            let mut at = host_end;
-            let mut first = true;
-            let start = if whole { 0 } else { host_end };
-            while at < url.len() || first && at <= url.len() {
-                let mark = url[at..].iter().position(|byte| matches!(byte, b'/' | b'?' | b'#'));
-                let end = match mark {
-                    Some(mark) => {
-                        let marks =
-                            url[at + mark..].iter().take_while(|byte| matches!(byte, b'/' | b'?' | b'#')).count();
-                        at + mark + marks
-                    }
-                    None => url.len(),
-                };
-                let is_root = first && !whole;
-                first = false;
-                if end > start && !is_root {
-                    list.push(&url[start..end])?;
-                }
-                at = end;
+            let scheme = protocol(url);
+            if scheme.is_empty() {
+                return if whole && !url.is_empty() { list.push(url) } else { Ok(()) };
             }
-            Ok(())
+            let is_mark = |byte: &u8| matches!(byte, b'/' | b'?' | b'#');
+            let mark_from = |at: usize| url[at..].iter().position(is_mark).map(|mark| at + mark);
+            let host = scheme.len() + 3;
+            let host_end = mark_from(host).unwrap_or(url.len());
+            let start = if whole { 0 } else { host_end };
+            let mut at = (host_end + 1).min(url.len());
+            if whole {
+                list.push(&url[..at])?;
+            }
+            // Each part ends with a mark; marks that follow each other begin the next part.
+            loop {
+                at += url[at..].iter().take_while(|byte| is_mark(byte)).count();
+                if at == url.len() {
+                    return Ok(());
+                }
+                at = mark_from(at).map_or(url.len(), |mark| mark + 1);
+                list.push(&url[start..at])?;
+            }
         })
     })
 }
