@@ -1,6 +1,8 @@
 //! All databases and tables of a server: looked up without locks by every query, changed one DDL at a time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -9,9 +11,13 @@ use squall_planner::TableDefinition;
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
+use crate::catalog::{Catalog, StoredTable};
+use crate::column_cache::{ColumnCache, ColumnCacheStatistics};
 use crate::generated;
 use crate::identity::{TableIdentity, TableName};
+use crate::key_binding::bind_key;
 use crate::memory::{MemoryRows, MemoryTable};
+use crate::merge_tree::{self, MergeTree, remove_file, write_error};
 use crate::null::NullTable;
 use crate::table::Table;
 
@@ -25,12 +31,32 @@ pub struct Databases {
     state: ArcSwap<State>,
     /// Held through a DDL, so that what was checked is still so when it is published.
     ddl: Mutex<()>,
+    /// `None` where nothing outlives the process.
+    disk: Option<Disk>,
+}
+
+/// Where databases are kept.
+struct Disk {
+    catalog: Arc<Catalog>,
+    cache: Arc<ColumnCache>,
+    data: PathBuf,
+    /// Locked as long as the server lives: two servers over one directory would remove each other's files.
+    _lock: File,
+}
+
+/// How databases are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StorageOptions {
+    /// The bound of the column cache in bytes; `None` is half of the memory that this process may use.
+    pub column_cache_bytes: Option<usize>,
 }
 
 type State = HashMap<Arc<str>, Arc<Database>>;
 
 #[derive(Clone, Debug)]
 struct Database {
+    /// The number in the catalog; `None` where it is not stored.
+    id: Option<i64>,
     uuid: Uuid,
     comment: Arc<str>,
     tables: BTreeMap<Arc<str>, Arc<Entry>>,
@@ -47,8 +73,16 @@ struct Entry {
 enum Engine {
     /// A table that somebody else implements and registered.
     Virtual(Arc<dyn Table>),
-    Memory(Arc<TableIdentity>, Arc<MemoryRows>),
-    Null(Arc<TableIdentity>),
+    Memory(Stored, Arc<MemoryRows>),
+    Null(Stored),
+    MergeTree(Arc<MergeTree>),
+}
+
+/// A table whose definition is kept, and under which number (`None` where nothing is kept).
+#[derive(Clone, Debug)]
+struct Stored {
+    id: Option<i64>,
+    identity: Arc<TableIdentity>,
 }
 
 /// A database, for `system.databases`.
@@ -79,34 +113,101 @@ impl Entry {
     fn table(&self) -> Arc<dyn Table> {
         match &self.engine {
             Engine::Virtual(table) => table.clone(),
-            Engine::Memory(identity, rows) => {
-                Arc::new(MemoryTable::new(self.name.clone(), identity.clone(), rows.clone()))
+            Engine::Memory(stored, rows) => {
+                Arc::new(MemoryTable::new(self.name.clone(), stored.identity.clone(), rows.clone()))
             }
-            Engine::Null(identity) => Arc::new(NullTable::new(self.name.clone(), identity.clone())),
+            Engine::Null(stored) => Arc::new(NullTable::new(self.name.clone(), stored.identity.clone())),
+            Engine::MergeTree(table) => Arc::new(table.snapshot(self.name.clone())),
         }
     }
 
     fn identity(&self) -> Option<&Arc<TableIdentity>> {
         match &self.engine {
             Engine::Virtual(_) => None,
-            Engine::Memory(identity, _) | Engine::Null(identity) => Some(identity),
+            Engine::Memory(stored, _) | Engine::Null(stored) => Some(&stored.identity),
+            Engine::MergeTree(table) => Some(table.identity()),
+        }
+    }
+
+    /// The table's number in the catalog.
+    fn id(&self) -> Option<i64> {
+        match &self.engine {
+            Engine::Virtual(_) => None,
+            Engine::Memory(stored, _) | Engine::Null(stored) => stored.id,
+            Engine::MergeTree(table) => Some(table.table_id()),
         }
     }
 }
 
 impl Databases {
-    /// Databases that live as long as the process: `default` and `system` with the computed tables.
+    /// Databases that live as long as the process: `default` and `system` with the computed tables. There is no MergeTree.
     pub fn in_memory() -> Arc<Self> {
-        let databases = Self { state: ArcSwap::default(), ddl: Mutex::new(()) };
+        let databases = Self::with(None);
         databases.change(|state| {
-            for name in ["default", "system"] {
-                state.insert(name.into(), Arc::new(Database::new(Uuid::new_v4(), "")));
-            }
+            state.insert("default".into(), Arc::new(Database::new(None, Uuid::new_v4(), "")));
         });
+        Arc::new(databases)
+    }
+
+    /// The databases kept in a directory, which comes into being where it is missing: `catalog.sqlite` and `data/`. Files that no
+    /// commit knows are removed. A part that is damaged is reported and fails the queries that need it.
+    ///
+    /// # Errors
+    /// Where the directory cannot be used, another server uses it, or the catalog cannot be read.
+    pub fn open(path: &Path, options: &StorageOptions) -> Result<Arc<Self>> {
+        let data = path.join("data");
+        std::fs::create_dir_all(&data).map_err(|error| write_error(&data, &error))?;
+        let data = data.canonicalize().map_err(|error| write_error(&data, &error))?;
+        let lock = lock_directory(path)?;
+        let catalog = Catalog::open(&path.join("catalog.sqlite"), &data)?;
+        let cache = Arc::new(ColumnCache::new(options.column_cache_bytes.unwrap_or_else(default_cache_bytes)));
+        let (stored_databases, stored_tables) = catalog.load()?;
+        remove_unknown_files(&data, &stored_tables);
+        catalog.forget_deleted_files()?;
+        let has_default = stored_databases.iter().any(|database| database.name == "default");
+        let mut names = HashMap::new();
+        let mut state = State::new();
+        for database in stored_databases {
+            let name: Arc<str> = database.name.into();
+            names.insert(database.id, name.clone());
+            state.insert(name, Arc::new(Database::new(Some(database.id), database.uuid, &database.comment)));
+        }
+        let disk = Disk { catalog, cache, data, _lock: lock };
+        for table in stored_tables {
+            let Some(database) = names.get(&table.database_id) else { continue };
+            let name = Arc::new(TableName { database: database.clone(), table: table.name.as_str().into() });
+            match disk.open_table(table) {
+                Ok(engine) => put(&mut state, Entry { name, engine }),
+                // Other tables go on; this one is there again when whatever is missing is.
+                Err(error) => tracing::error!(table = %name, %error, "a table cannot be opened"),
+            }
+        }
+        let databases = Self::with(Some(disk));
+        databases.change(|all| all.extend(state));
+        if !has_default {
+            databases.create_database("default", true, "")?;
+        }
+        Ok(Arc::new(databases))
+    }
+
+    fn with(disk: Option<Disk>) -> Self {
+        let databases = Self { state: ArcSwap::default(), ddl: Mutex::new(()), disk };
         for table in generated::system_tables() {
             databases.register(table);
         }
-        Arc::new(databases)
+        databases
+    }
+
+    /// What the column cache did and holds.
+    pub fn column_cache(&self) -> ColumnCacheStatistics {
+        self.disk.as_ref().map(|disk| disk.cache.statistics()).unwrap_or_default()
+    }
+
+    /// Empties the column cache.
+    pub fn clear_column_cache(&self) {
+        if let Some(disk) = &self.disk {
+            disk.cache.clear();
+        }
     }
 
     /// A table at this moment.
@@ -167,7 +268,7 @@ impl Databases {
         let name = Arc::new(TableName::new(table.database(), table.name()));
         self.change(|state| {
             let database =
-                state.entry(name.database.clone()).or_insert_with(|| Arc::new(Database::new(Uuid::new_v4(), "")));
+                state.entry(name.database.clone()).or_insert_with(|| Arc::new(Database::new(None, Uuid::new_v4(), "")));
             let entry = Entry { name: name.clone(), engine: Engine::Virtual(table) };
             Arc::make_mut(database).tables.insert(name.table.clone(), Arc::new(entry));
         });
@@ -187,10 +288,16 @@ impl Databases {
         if state.len() >= NAMES_MAX {
             return Err(too_many("databases"));
         }
-        let database = Arc::new(Database::new(Uuid::new_v4(), comment));
-        self.change(|state| {
-            state.insert(name.into(), database);
-        });
+        let uuid = Uuid::new_v4();
+        let publish = |id| {
+            self.change(|state| {
+                state.insert(name.into(), Arc::new(Database::new(id, uuid, comment)));
+            });
+        };
+        match &self.disk {
+            Some(disk) => disk.catalog.create_database(name, uuid, comment, |id| publish(Some(id)))?,
+            None => publish(None),
+        }
         Ok(())
     }
 
@@ -209,11 +316,18 @@ impl Databases {
         if is_made_up(name) {
             return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} cannot be dropped")));
         }
-        self.change(|state| {
-            state.remove(name);
-        });
-        for entry in database.tables.values() {
-            entry.forget_rows();
+        let publish = || {
+            self.change(|state| {
+                state.remove(name);
+            });
+            database.tables.values().for_each(|entry| entry.forget_rows());
+        };
+        match (&self.disk, database.id) {
+            (Some(disk), Some(id)) => {
+                let tables: Vec<i64> = database.tables.values().filter_map(|entry| entry.id()).collect();
+                disk.catalog.drop_database(id, &tables, publish)?;
+            }
+            _ => publish(),
         }
         Ok(())
     }
@@ -239,9 +353,26 @@ impl Databases {
         if in_database.tables.len() >= NAMES_MAX {
             return Err(too_many("tables"));
         }
-        let name = TableName::new(database, table);
-        let engine = self.make_engine(definition)?;
-        self.put(&[Entry { name: Arc::new(name), engine }]);
+        let name = Arc::new(TableName::new(database, table));
+        let definition = check_definition(definition, self.disk.is_some())?;
+        let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), Arc::new(definition))?);
+        match (&self.disk, in_database.id) {
+            (Some(disk), Some(database_id)) => {
+                let directory = disk.directory(&identity);
+                if &*identity.definition.engine == "MergeTree" {
+                    disk.create_directory(&directory)?;
+                }
+                let id = disk.catalog.create_table(database_id, table, &identity).inspect_err(|_| {
+                    let _ = std::fs::remove_dir(&directory);
+                })?;
+                let engine = disk.engine(id, identity, Vec::new())?;
+                self.put(&[Entry { name, engine }]);
+            }
+            _ => {
+                let stored = Stored { id: None, identity };
+                self.put(&[Entry { name, engine: Engine::in_memory(stored)? }]);
+            }
+        }
         Ok(())
     }
 
@@ -258,8 +389,14 @@ impl Databases {
             Err(error) => return Err(error),
         };
         entry.refuse_virtual("Drop")?;
-        self.change(|state| remove(state, &entry.name));
-        entry.forget_rows();
+        let publish = || {
+            self.change(|state| remove(state, &entry.name));
+            entry.forget_rows();
+        };
+        match (&self.disk, entry.id()) {
+            (Some(disk), Some(id)) => disk.catalog.drop_table(id, publish)?,
+            _ => publish(),
+        }
         Ok(())
     }
 
@@ -278,6 +415,11 @@ impl Databases {
         entry.refuse_virtual("Truncate")?;
         match &entry.engine {
             Engine::Memory(_, rows) => rows.truncate(),
+            Engine::MergeTree(table) => {
+                if let Some(disk) = &self.disk {
+                    disk.catalog.truncate_table(table.table_id(), || table.retire_parts())?;
+                }
+            }
             Engine::Null(_) | Engine::Virtual(_) => {}
         }
         Ok(())
@@ -297,11 +439,12 @@ impl Databases {
             return Err(table_exists(&to.database, &to.table));
         }
         let renamed = entry.renamed(to);
-        self.change(|state| {
-            remove(state, from);
-            put(state, renamed);
-        });
-        Ok(())
+        self.rename_in_catalog(&state, &[&renamed], || {
+            self.change(|state| {
+                remove(state, from);
+                put(state, renamed.renamed(to));
+            });
+        })
     }
 
     /// `EXCHANGE TABLES`.
@@ -314,34 +457,25 @@ impl Databases {
         let (left_entry, right_entry) = (find_quoted(&state, left)?.clone(), find_quoted(&state, right)?.clone());
         left_entry.refuse_virtual("Exchange")?;
         right_entry.refuse_virtual("Exchange")?;
-        self.put(&[left_entry.renamed(right), right_entry.renamed(left)]);
-        Ok(())
+        let renamed = [left_entry.renamed(right), right_entry.renamed(left)];
+        self.rename_in_catalog(&state, &[&renamed[0], &renamed[1]], || self.put(&renamed))
     }
 
-    fn make_engine(&self, definition: TableDefinition) -> Result<Engine> {
-        let engine = definition.engine.clone();
-        match &*engine {
-            "Memory" | "Null" => {
-                refuse_arguments(&definition)?;
-                if !definition.sorting_key.is_empty()
-                    || definition.primary_key.is_some()
-                    || !definition.partition_key.is_empty()
-                {
-                    return Err(Error::new(
-                        ErrorCode::BAD_ARGUMENTS,
-                        format!(
-                            "Engine {engine} doesn't support PARTITION_BY, PRIMARY_KEY, ORDER_BY or SAMPLE_BY clauses"
-                        ),
-                    ));
-                }
-                let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), Arc::new(definition))?);
-                Ok(match &*engine {
-                    "Memory" => Engine::Memory(identity, MemoryRows::new()),
-                    _ => Engine::Null(identity),
-                })
-            }
-            _ => Err(unknown_engine(&engine)),
+    /// Records new names, then publishes them.
+    fn rename_in_catalog(&self, state: &State, renamed: &[&Entry], publish: impl FnOnce()) -> Result<()> {
+        let Some(disk) = &self.disk else {
+            publish();
+            return Ok(());
+        };
+        let mut renames = Vec::with_capacity(renamed.len());
+        for entry in renamed {
+            let database = database_of(state, &entry.name.database)?;
+            let (Some(table), Some(database)) = (entry.id(), database.id) else {
+                return Err(Error::not_implemented("Renaming between a stored and an unstored database"));
+            };
+            renames.push((table, database, &*entry.name.table));
         }
+        disk.catalog.rename_tables(&renames, publish)
     }
 
     fn put(&self, entries: &[Entry]) {
@@ -360,9 +494,47 @@ impl Databases {
     }
 }
 
+impl Disk {
+    fn directory(&self, identity: &TableIdentity) -> PathBuf {
+        self.data.join(identity.uuid.to_string())
+    }
+
+    /// Makes a directory whose name is on disk when this returns.
+    fn create_directory(&self, directory: &Path) -> Result<()> {
+        std::fs::create_dir_all(directory)
+            .and_then(|()| File::open(&self.data)?.sync_all())
+            .map_err(|error| write_error(directory, &error))
+    }
+
+    fn open_table(&self, table: StoredTable) -> Result<Engine> {
+        let definition = table.definition(bind_key)?;
+        let identity = Arc::new(TableIdentity::new(table.uuid, Arc::new(definition))?);
+        self.engine(table.id, identity, table.parts)
+    }
+
+    fn engine(&self, id: i64, identity: Arc<TableIdentity>, parts: Vec<crate::catalog::StoredPart>) -> Result<Engine> {
+        if &*identity.definition.engine != "MergeTree" {
+            return Engine::in_memory(Stored { id: Some(id), identity });
+        }
+        let directory = self.directory(&identity);
+        let (catalog, cache) = (self.catalog.clone(), self.cache.clone());
+        Ok(Engine::MergeTree(MergeTree::open(id, identity, directory, parts, catalog, cache)?))
+    }
+}
+
+impl Engine {
+    fn in_memory(stored: Stored) -> Result<Self> {
+        match &*stored.identity.definition.engine {
+            "Memory" => Ok(Self::Memory(stored, MemoryRows::new())),
+            "Null" => Ok(Self::Null(stored)),
+            other => Err(unknown_engine(other)),
+        }
+    }
+}
+
 impl Database {
-    fn new(uuid: Uuid, comment: &str) -> Self {
-        Self { uuid, comment: comment.into(), tables: BTreeMap::new() }
+    fn new(id: Option<i64>, uuid: Uuid, comment: &str) -> Self {
+        Self { id, uuid, comment: comment.into(), tables: BTreeMap::new() }
     }
 }
 
@@ -383,6 +555,7 @@ impl Entry {
     fn forget_rows(&self) {
         match &self.engine {
             Engine::Memory(_, rows) => rows.mark_dropped(),
+            Engine::MergeTree(table) => table.mark_dropped(),
             Engine::Null(_) | Engine::Virtual(_) => {}
         }
     }
@@ -447,6 +620,28 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// A definition that its engine can have, with what the engine takes by default written out.
+fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<TableDefinition> {
+    let engine = definition.engine.clone();
+    match &*engine {
+        "Memory" | "Null" => {
+            refuse_arguments(&definition)?;
+            if !definition.sorting_key.is_empty()
+                || definition.primary_key.is_some()
+                || !definition.partition_key.is_empty()
+            {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!("Engine {engine} doesn't support PARTITION_BY, PRIMARY_KEY, ORDER_BY or SAMPLE_BY clauses"),
+                ));
+            }
+            Ok(definition)
+        }
+        "MergeTree" if has_disk => merge_tree::check_definition(definition),
+        _ => Err(unknown_engine(&engine)),
+    }
+}
+
 fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
     match definition.engine_arguments.len() {
         0 => Ok(()),
@@ -479,4 +674,56 @@ fn table_exists(database: &str, table: &str) -> Error {
 
 fn too_many(what: &str) -> Error {
     Error::new(ErrorCode::LIMIT_EXCEEDED, format!("Too many {what}: the maximum is {NAMES_MAX}"))
+}
+
+fn lock_directory(path: &Path) -> Result<File> {
+    let lock_path = path.join("squall.lock");
+    let lock = File::create(&lock_path).map_err(|error| write_error(&lock_path, &error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(error) => Err(Error::new(
+            ErrorCode::CANNOT_OPEN_FILE,
+            format!("Cannot lock {}: another server uses this directory ({error})", lock_path.display()),
+        )),
+    }
+}
+
+/// Half of the memory that this process may use.
+fn default_cache_bytes() -> usize {
+    let number = |text: String| text.trim().parse::<usize>().ok();
+    let cgroup = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(number);
+    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+    });
+    let available = cgroup.unwrap_or(usize::MAX).min(total.unwrap_or(usize::MAX));
+    if available == usize::MAX { 1 << 30 } else { available / 2 }
+}
+
+/// Removes parts that were being written when the server stopped, and those of tables that were dropped.
+fn remove_unknown_files(data: &Path, tables: &[StoredTable]) {
+    let directories: HashMap<String, HashSet<&str>> = tables
+        .iter()
+        .map(|table| (table.uuid.to_string(), table.parts.iter().map(|part| part.path.as_str()).collect()))
+        .collect();
+    let entries = |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten();
+    for directory in entries(data).filter(|entry| entry.path().is_dir()) {
+        let name = directory.file_name().to_string_lossy().into_owned();
+        // Only what this server names: somebody else's files under `data/` are not ours to remove.
+        if Uuid::parse_str(&name).is_err() {
+            continue;
+        }
+        let known = directories.get(&name);
+        for file in entries(&directory.path()) {
+            let file_name = file.file_name().to_string_lossy().into_owned();
+            let is_known = known.is_some_and(|known| known.contains(file_name.as_str()));
+            if !is_known && file_name.ends_with(".parquet") {
+                tracing::info!(path = %file.path().display(), "removing a file that no commit knows");
+                remove_file(&file.path());
+            }
+        }
+        if known.is_none() {
+            let _ = std::fs::remove_dir(directory.path());
+        }
+    }
 }

@@ -30,6 +30,34 @@ pub(crate) struct ValueRange {
     pub incomparable: bool,
 }
 
+impl ValueRange {
+    /// The smallest range that holds both.
+    pub(crate) fn hull(&self, other: &Self) -> Self {
+        let pick = |left: &Option<Value>, right: &Option<Value>, wanted: Ordering| match (left, right) {
+            (Some(left), Some(right)) => Some(if left.compare(right) == wanted { left.clone() } else { right.clone() }),
+            _ => None,
+        };
+        Self {
+            low: pick(&self.low, &other.low, Ordering::Less),
+            high: pick(&self.high, &other.high, Ordering::Greater),
+            incomparable: self.incomparable || other.incomparable,
+        }
+    }
+
+    /// What lies in both, where both hold the same values.
+    pub(crate) fn intersection(self, other: Self) -> Self {
+        let pick = |left: Option<Value>, right: Option<Value>, wanted: Ordering| match (left, right) {
+            (Some(left), Some(right)) => Some(if left.compare(&right) == wanted { left } else { right }),
+            (left, right) => left.or(right),
+        };
+        Self {
+            low: pick(self.low, other.low, Ordering::Greater),
+            high: pick(self.high, other.high, Ordering::Less),
+            incomparable: self.incomparable && other.incomparable,
+        }
+    }
+}
+
 /// A predicate, reduced to what ranges can answer.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyCondition {

@@ -1,18 +1,26 @@
 //! Databases, tables and their data: engines, parts, primary indexes, the column cache, inserts. Knows plans only as far as a
 //! predicate over columns; knows nothing of pipelines and protocols.
 
+mod catalog;
+mod column_cache;
 mod databases;
+mod evaluate;
 mod generated;
 mod identity;
+mod key_binding;
 mod key_condition;
 mod memory;
+mod merge_tree;
 mod null;
 mod row_claims;
 mod session_catalog;
 pub mod table;
 
-pub use databases::{DatabaseDescription, Databases, TableDescription};
+pub use column_cache::ColumnCacheStatistics;
+pub use databases::{DatabaseDescription, Databases, StorageOptions, TableDescription};
 pub use generated::table_function;
 pub use identity::TableName;
 pub use session_catalog::SessionCatalog;
-pub use table::{Claim, InsertWriter, Insertion, Morsel, ScanRequest, Table, TableHandle, TableScan};
+pub use table::{
+    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, ScanRequest, Table, TableHandle, TableScan,
+};

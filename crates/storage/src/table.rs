@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -29,10 +30,62 @@ pub trait Table: TableMetadata {
         ))
     }
 
+    /// Begins an INSERT that makes parts by these limits. Tables without parts know none.
+    ///
+    /// # Errors
+    /// As [`Table::insert`].
+    fn insert_within(&self, _limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
+        self.insert()
+    }
+
+    /// The parts that hold the rows, for `system.parts`.
+    fn parts(&self) -> Vec<PartInfo> {
+        Vec::new()
+    }
+
     /// Bytes that the rows take where they are kept, on disk or in memory (`total_bytes`); `None` where there are none to count.
     fn bytes(&self) -> Option<u64> {
         None
     }
+}
+
+/// How an INSERT is cut into parts: ClickHouse's settings of these names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InsertLimits {
+    /// A writer makes a part of this many rows.
+    pub min_insert_block_size_rows: usize,
+    /// A writer makes a part of this many bytes in memory.
+    pub min_insert_block_size_bytes: usize,
+    /// The most partitions that the rows of one part-making may fall into; 0 is unlimited.
+    pub max_partitions_per_insert_block: usize,
+}
+
+impl Default for InsertLimits {
+    /// ClickHouse's defaults.
+    fn default() -> Self {
+        Self {
+            min_insert_block_size_rows: 1_048_449,
+            min_insert_block_size_bytes: 268_402_944,
+            max_partitions_per_insert_block: 100,
+        }
+    }
+}
+
+/// A part of a table, for `system.parts`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartInfo {
+    /// `all_1_1_0`.
+    pub name: Arc<str>,
+    /// The partition's id, `all` where the table has no partition key.
+    pub partition_id: Arc<str>,
+    /// Its rows.
+    pub rows: u64,
+    /// The file's size.
+    pub bytes_on_disk: u64,
+    /// Granules.
+    pub marks: u64,
+    /// The file.
+    pub path: PathBuf,
 }
 
 /// What a query wants of a table.

@@ -1,0 +1,228 @@
+//! The column cache: decoded column chunks (one column of one row group of one part), bounded in bytes. A part holds a
+//! [`ChunkSlot`] per chunk, so a scan resolves its chunks once, when it begins, and reads arrays without looking anything up.
+//! What a chunk's bytes mean and where they lie is `merge_tree`'s business.
+
+mod load;
+mod s3_fifo;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwapOption;
+use arrow_array::{Array, ArrayRef};
+use parking_lot::Mutex;
+use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
+
+pub(crate) use load::ChunkLoad;
+use s3_fifo::{Key, S3Fifo, Take};
+
+/// Threads that read from disk at once: enough to keep a disk's queue full.
+const FETCH_THREADS_MAX: usize = 8;
+/// The most uses of a chunk that are remembered.
+const USES_MAX: u8 = 3;
+
+/// The cache.
+pub(crate) struct ColumnCache {
+    capacity: usize,
+    state: Mutex<State>,
+    /// Threads that wait for the disk, so that no worker does.
+    fetching: ThreadPool,
+    hits: AtomicU64,
+    misses: AtomicU64,
+    evictions: AtomicU64,
+    next_key: AtomicU64,
+}
+
+struct State {
+    policy: S3Fifo,
+    slots: HashMap<Key, Arc<ChunkSlot>>,
+}
+
+/// The place of one chunk in the cache.
+#[derive(Debug)]
+pub(crate) struct ChunkSlot {
+    key: Key,
+    array: ArcSwapOption<ArrayRef>,
+    uses: AtomicU8,
+    /// The chunk on its way into memory, shared by all scans that wait for it.
+    load: Mutex<Weak<ChunkLoad>>,
+}
+
+/// What the cache did and holds, for `system.asynchronous_metrics` and tests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ColumnCacheStatistics {
+    /// The bound in bytes.
+    pub capacity_bytes: u64,
+    /// Bytes of the chunks held.
+    pub bytes: u64,
+    /// Chunks held.
+    pub chunks: u64,
+    /// Chunks that scans found decoded.
+    pub hits: u64,
+    /// Chunks that scans had to read and decode.
+    pub misses: u64,
+    /// Chunks that were let go.
+    pub evictions: u64,
+}
+
+impl ColumnCache {
+    pub(crate) fn new(capacity: usize) -> Self {
+        let limits =
+            ThreadPoolLimits { threads_max: FETCH_THREADS_MAX, free_threads_max: FETCH_THREADS_MAX, jobs_max: 1 << 20 };
+        Self {
+            capacity,
+            state: Mutex::new(State { policy: S3Fifo::new(capacity), slots: HashMap::new() }),
+            fetching: ThreadPool::new(limits),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            evictions: AtomicU64::new(0),
+            next_key: AtomicU64::new(0),
+        }
+    }
+
+    /// A place for a chunk that is not in the cache.
+    pub(crate) fn slot(&self) -> Arc<ChunkSlot> {
+        Arc::new(ChunkSlot {
+            key: self.next_key.fetch_add(1, Ordering::Relaxed),
+            array: ArcSwapOption::empty(),
+            uses: AtomicU8::new(0),
+            load: Mutex::new(Weak::new()),
+        })
+    }
+
+    /// Counts how many chunks a scan found and did not find, once a scan.
+    pub(crate) fn count(&self, hits: u64, misses: u64) {
+        self.hits.fetch_add(hits, Ordering::Relaxed);
+        self.misses.fetch_add(misses, Ordering::Relaxed);
+        GLOBAL.add(ProfileEvent::ColumnCacheHits, hits);
+        GLOBAL.add(ProfileEvent::ColumnCacheMisses, misses);
+    }
+
+    /// Puts a chunk in where the bound allows, and lets go of others for it.
+    pub(crate) fn put(&self, slot: &Arc<ChunkSlot>, array: &ArrayRef) {
+        let bytes = array.to_data().get_slice_memory_size().unwrap_or(usize::MAX).saturating_add(64);
+        if bytes > self.capacity {
+            return;
+        }
+        let mut state = self.state.lock();
+        slot.array.store(Some(Arc::new(array.clone())));
+        let State { policy, slots } = &mut *state;
+        slots.insert(slot.key, slot.clone());
+        let evicted = policy.insert(slot.key, bytes, &mut |key, take| {
+            slots.get(&key).map_or(0, |slot| match take {
+                Take::All => slot.uses.swap(0, Ordering::Relaxed),
+                Take::One => {
+                    let uses = slot.uses.load(Ordering::Relaxed);
+                    slot.uses.store(uses.saturating_sub(1), Ordering::Relaxed);
+                    uses
+                }
+            })
+        });
+        let before = CurrentMetric::ColumnCacheBytes.get();
+        for key in &evicted {
+            if let Some(slot) = slots.remove(key) {
+                slot.array.store(None);
+            }
+        }
+        let (bytes, chunks) = (policy.bytes() as i64, policy.len() as i64);
+        drop(state);
+        CurrentMetric::ColumnCacheBytes.set(bytes);
+        CurrentMetric::ColumnCacheChunks.set(chunks);
+        if !evicted.is_empty() {
+            self.evictions.fetch_add(evicted.len() as u64, Ordering::Relaxed);
+            GLOBAL.add(ProfileEvent::ColumnCacheEvictedBytes, (before - bytes).max(0) as u64);
+        }
+    }
+
+    /// Lets go of the chunks of a part that is no more.
+    pub(crate) fn forget<'a>(&self, slots: impl IntoIterator<Item = &'a Arc<ChunkSlot>>) {
+        let mut state = self.state.lock();
+        for slot in slots {
+            if slot.array.swap(None).is_some() {
+                state.policy.remove(slot.key);
+                state.slots.remove(&slot.key);
+            }
+        }
+        CurrentMetric::ColumnCacheBytes.set(state.policy.bytes() as i64);
+        CurrentMetric::ColumnCacheChunks.set(state.policy.len() as i64);
+    }
+
+    /// Runs `job`, which waits for the disk, on a thread of its own kind. `false` where there is none to be had.
+    pub(crate) fn fetch(&self, job: impl FnOnce() + Send + 'static) -> bool {
+        self.fetching.schedule(job).is_ok()
+    }
+
+    pub(crate) fn statistics(&self) -> ColumnCacheStatistics {
+        let state = self.state.lock();
+        ColumnCacheStatistics {
+            capacity_bytes: self.capacity as u64,
+            bytes: state.policy.bytes() as u64,
+            chunks: state.policy.len() as u64,
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            evictions: self.evictions.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Lets go of everything (`SYSTEM DROP … CACHE`).
+    pub(crate) fn clear(&self) {
+        let slots: Vec<Arc<ChunkSlot>> = self.state.lock().slots.values().cloned().collect();
+        self.forget(&slots);
+    }
+}
+
+impl ChunkSlot {
+    /// The chunk where it is decoded.
+    pub(crate) fn get(&self) -> Option<ArrayRef> {
+        let array = ArrayRef::clone(self.array.load().as_ref()?);
+        let uses = self.uses.load(Ordering::Relaxed);
+        if uses < USES_MAX {
+            self.uses.store(uses + 1, Ordering::Relaxed);
+        }
+        Some(array)
+    }
+
+    /// The load that is under way, or a new one, which the caller must start (`true`).
+    pub(crate) fn load(&self) -> (Arc<ChunkLoad>, bool) {
+        let mut current = self.load.lock();
+        // A load that failed stays with the scans that saw it; the next scan tries anew.
+        if let Some(load) = current.upgrade().filter(|load| !load.has_failed()) {
+            return (load, false);
+        }
+        let load = Arc::new(ChunkLoad::default());
+        *current = Arc::downgrade(&load);
+        (load, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_array::UInt64Array;
+
+    fn chunk(rows: u64) -> ArrayRef {
+        Arc::new(UInt64Array::from_iter_values(0..rows))
+    }
+
+    #[test]
+    fn the_bound_holds_and_is_reported() {
+        let cache = ColumnCache::new(100_000);
+        let slots: Vec<_> = (0..50).map(|_| cache.slot()).collect();
+        for slot in &slots {
+            assert!(slot.get().is_none());
+            cache.count(0, 1);
+            cache.put(slot, &chunk(1000));
+        }
+        let statistics = cache.statistics();
+        assert!(statistics.bytes <= 100_000 && statistics.chunks >= 10, "{statistics:?}");
+        assert_eq!(statistics.misses, 50);
+        assert_eq!(statistics.evictions, 50 - statistics.chunks);
+        assert_eq!(slots.iter().filter(|slot| slot.get().is_some()).count() as u64, statistics.chunks);
+        cache.put(&cache.slot(), &chunk(100_000));
+        assert!(cache.statistics().bytes <= 100_000);
+        cache.clear();
+        assert_eq!((cache.statistics().bytes, cache.statistics().chunks), (0, 0));
+    }
+}

@@ -1,0 +1,23 @@
+//! The values of a key's expressions over a block. Queries' expressions are the engine's work.
+
+use squall_planner::Expression;
+use squall_types::{Block, Column, Error, Result};
+
+/// The values of `expression`, whose columns are found in the block through `positions`.
+pub(crate) fn evaluate(expression: &Expression, block: &Block, positions: &[Option<usize>]) -> Result<Column> {
+    match expression {
+        Expression::Column { position, .. } => positions
+            .get(*position)
+            .copied()
+            .flatten()
+            .and_then(|at| block.columns().get(at))
+            .cloned()
+            .ok_or_else(|| Error::logical("a key over a column that is not stored")),
+        Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
+        Expression::Function { function, arguments, .. } => {
+            let arguments =
+                arguments.iter().map(|argument| evaluate(argument, block, positions)).collect::<Result<Vec<_>>>()?;
+            function.execute(&arguments, block.rows())
+        }
+    }
+}

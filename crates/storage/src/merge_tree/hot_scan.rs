@@ -1,0 +1,121 @@
+//! A scan whose chunks are all decoded: a claim is one atomic addition, and reading slices arrays.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::task::Waker;
+
+use arrow_array::ArrayRef;
+use squall_types::{Block, Column, DataType, Error, Result, Schema};
+
+use super::part::Part;
+use super::pruning::Segment;
+use crate::column_cache::ColumnCache;
+use crate::row_claims::RowClaims;
+use crate::table::{Claim, Morsel, ScanRequest, TableScan};
+
+/// A scan over arrays in memory.
+pub(super) struct HotScan {
+    schema: Arc<Schema>,
+    segments: Vec<HotSegment>,
+    /// The number of rows before each segment.
+    starts: Vec<u64>,
+    claims: RowClaims,
+    /// Kept so that their files, and what else readers of them may open, stay.
+    _parts: Vec<Arc<Part>>,
+}
+
+struct HotSegment {
+    /// The requested columns of the whole row group.
+    arrays: Arc<[ArrayRef]>,
+    offset: usize,
+    rows: usize,
+}
+
+impl HotScan {
+    /// The scan, or the segments back where a chunk is not decoded.
+    pub(super) fn new(
+        cache: &ColumnCache,
+        segments: Vec<Segment>,
+        columns: &[usize],
+        request: &ScanRequest,
+    ) -> Result<Self, Vec<Segment>> {
+        let mut hot: Vec<HotSegment> = Vec::with_capacity(segments.len());
+        let mut misses = 0;
+        let mut chunks = 0;
+        for (at, segment) in segments.iter().enumerate() {
+            let before = at.checked_sub(1).and_then(|at| Some((segments.get(at)?, hot.get(at)?)));
+            let arrays: Arc<[ArrayRef]> = match before {
+                Some((before, hot))
+                    if Arc::ptr_eq(&before.part, &segment.part) && before.row_group == segment.row_group =>
+                {
+                    hot.arrays.clone()
+                }
+                _ => {
+                    chunks += columns.len();
+                    let find = |column: &usize| segment.part.slot(segment.row_group, *column)?.get();
+                    let found: Vec<ArrayRef> = columns.iter().filter_map(find).collect();
+                    misses += columns.len() - found.len();
+                    found.into()
+                }
+            };
+            hot.push(HotSegment { arrays, offset: segment.offset, rows: segment.rows });
+        }
+        cache.count((chunks - misses) as u64, misses as u64);
+        if misses > 0 {
+            return Err(segments);
+        }
+        let mut starts = Vec::with_capacity(hot.len());
+        let mut rows = 0;
+        for segment in &hot {
+            starts.push(rows);
+            rows += segment.rows as u64;
+        }
+        let mut parts: Vec<Arc<Part>> = segments.into_iter().map(|segment| segment.part).collect();
+        parts.dedup_by(|left, right| Arc::ptr_eq(left, right));
+        Ok(Self {
+            schema: request.schema.clone(),
+            segments: hot,
+            starts,
+            claims: RowClaims::new(request.limit.map_or(rows, |limit| rows.min(limit))),
+            _parts: parts,
+        })
+    }
+}
+
+impl TableScan for HotScan {
+    fn rows_total(&self) -> Option<u64> {
+        Some(self.claims.total())
+    }
+
+    fn claim(&self, rows: u64, _: &Waker) -> Claim {
+        self.claims.claim(rows)
+    }
+
+    fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        let mut skip = morsel.first;
+        let mut left = morsel.rows;
+        let mut at = self.starts.partition_point(|start| *start <= skip).saturating_sub(1);
+        skip -= self.starts.get(at).copied().unwrap_or(skip);
+        while let Some(segment) = self.segments.get(at).filter(|_| left > 0) {
+            let rows = left.min((segment.rows as u64).saturating_sub(skip)) as usize;
+            if rows > 0
+                && consume(slice(&self.schema, &segment.arrays, segment.offset + skip as usize, rows)?)?.is_break()
+            {
+                break;
+            }
+            left -= rows as u64;
+            skip = 0;
+            at += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Rows of a row group's arrays as a block under the scan's names and types.
+pub(super) fn slice(schema: &Arc<Schema>, arrays: &[ArrayRef], offset: usize, rows: usize) -> Result<Block> {
+    if arrays.len() != schema.len() {
+        return Err(Error::logical("a scan whose schema is not its columns"));
+    }
+    let column = |(data_type, array): (&DataType, &ArrayRef)| Column::new(data_type.clone(), array.slice(offset, rows));
+    Ok(Block::new(schema.clone(), schema.types().zip(arrays).map(column).collect(), rows))
+}

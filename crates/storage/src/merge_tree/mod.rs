@@ -1,0 +1,344 @@
+//! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Nothing merges parts yet.
+
+mod cold_scan;
+mod hot_scan;
+mod insertion;
+mod parquet_layout;
+mod part;
+mod part_description;
+mod part_writer;
+mod partition;
+mod pruning;
+mod settings;
+mod sorting;
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition, TableMetadata};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use crate::catalog::{Catalog, StoredPart};
+use crate::column_cache::ColumnCache;
+use crate::identity::{TableIdentity, TableName};
+use crate::table::{InsertLimits, Insertion, PartInfo, ScanRequest, Table, TableScan};
+use parquet_layout::ParquetLayout;
+use part::{Part, PartFile};
+use part_description::PartDescription;
+
+pub(crate) use parquet_layout::{LakeColumn, lake_columns};
+pub(crate) use part::remove_file;
+pub(crate) use part_writer::write_error;
+pub(crate) use settings::MergeTreeSettings;
+
+/// A table through its whole life: what its parts are now, and where new ones go.
+pub(crate) struct MergeTree {
+    /// The table's number in the catalog.
+    table_id: i64,
+    identity: Arc<TableIdentity>,
+    settings: MergeTreeSettings,
+    layout: Arc<ParquetLayout>,
+    primary_key: Vec<KeyExpression>,
+    directory: PathBuf,
+    catalog: Arc<Catalog>,
+    cache: Arc<ColumnCache>,
+    parts: ArcSwap<PartSet>,
+    next_block: AtomicU64,
+    is_dropped: AtomicBool,
+}
+
+/// The parts of a table at one moment.
+#[derive(Debug, Default)]
+struct PartSet {
+    parts: Vec<Arc<Part>>,
+    rows: u64,
+    bytes: u64,
+    /// `column_range` of each column, once somebody asked.
+    ranges: Vec<OnceLock<Option<(Value, Value)>>>,
+}
+
+impl PartSet {
+    fn new(parts: Vec<Arc<Part>>, columns: usize) -> Self {
+        Self {
+            rows: parts.iter().map(|part| part.rows).sum(),
+            bytes: parts.iter().map(|part| part.file.bytes).sum(),
+            ranges: (0..columns).map(|_| OnceLock::new()).collect(),
+            parts,
+        }
+    }
+
+    fn range(&self, column: usize) -> Option<(Value, Value)> {
+        let find = || {
+            let mut hull: Option<crate::key_condition::ValueRange> = None;
+            for part in &self.parts {
+                let (range, is_exact) = part.description.range(column);
+                if !is_exact {
+                    return None;
+                }
+                hull = Some(hull.map_or(range.clone(), |hull| hull.hull(&range)));
+            }
+            hull.and_then(|hull| hull.low.zip(hull.high))
+        };
+        self.ranges.get(column)?.get_or_init(find).clone()
+    }
+}
+
+impl std::fmt::Debug for MergeTree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MergeTree")
+            .field("table_id", &self.table_id)
+            .field("directory", &self.directory)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Refuses definitions that a MergeTree table cannot have, and writes out what it takes by default.
+///
+/// # Errors
+/// ClickHouse's for keys, settings and arguments that do not suit.
+pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefinition> {
+    let settings = MergeTreeSettings::new(&definition)?;
+    if !definition.engine_arguments.is_empty() {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            "With extended storage definition syntax storage MergeTree requires no parameters",
+        ));
+    }
+    for key in &definition.sorting_key {
+        let mut columns = 0;
+        key.expression.visit_columns(&mut |_| columns += 1);
+        if columns == 0 && key.expression.is_deterministic() {
+            return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Sorting key cannot contain constants"));
+        }
+        let data_type = key.expression.data_type();
+        if data_type.is_nullable() {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_COLUMN,
+                "Sorting key contains nullable columns, but merge tree setting `allow_nullable_key` is disabled",
+            ));
+        }
+        if !sorting::is_sortable(data_type) {
+            return Err(Error::not_implemented(format!("Sorting key of type {data_type}")));
+        }
+        check_deterministic(key, "Sorting key")?;
+    }
+    for key in &definition.partition_key {
+        check_deterministic(key, "Partition key")?;
+        if key.expression.data_type().inner().is_float() {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Floating point partition key is not supported: {}", key.sql),
+            ));
+        }
+    }
+    for (at, key) in definition.primary_key.iter().flatten().enumerate() {
+        let sorting = definition.sorting_key.get(at);
+        if !sorting.is_some_and(|sorting| sorting.expression.same(&key.expression)) {
+            let found = sorting.map_or("nothing", |sorting| &sorting.sql);
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!(
+                    "Primary key must be a prefix of the sorting key, but the column in the position {at} is {found}, not {}",
+                    key.sql
+                ),
+            ));
+        }
+    }
+    Ok(settings.written_out(definition))
+}
+
+fn check_deterministic(key: &KeyExpression, what: &str) -> Result<()> {
+    if key.expression.is_deterministic() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::BAD_ARGUMENTS,
+        format!("Expression must be deterministic but it contains non-deterministic part `{}`: for {what}", key.sql),
+    ))
+}
+
+impl MergeTree {
+    /// A table with the parts that the catalog lists.
+    ///
+    /// # Errors
+    /// `CORRUPTED_DATA` where the catalog's description of a part is unreadable.
+    pub(crate) fn open(
+        table_id: i64,
+        identity: Arc<TableIdentity>,
+        directory: PathBuf,
+        stored: Vec<StoredPart>,
+        catalog: Arc<Catalog>,
+        cache: Arc<ColumnCache>,
+    ) -> Result<Arc<Self>> {
+        let definition = &identity.definition;
+        let settings = MergeTreeSettings::new(definition)?;
+        let layout = Arc::new(ParquetLayout::new(&identity.stored)?);
+        let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
+        let key_types: Vec<DataType> =
+            primary_key.iter().map(|key| key.expression.data_type().inner().clone()).collect();
+        let mut parts = Vec::with_capacity(stored.len());
+        let mut last_block = 0;
+        for part in stored {
+            let description = PartDescription::decode(&part.description, &key_types, identity.stored.len())
+                .map_err(|error| error.context(format!("Part {} of table {}", part.name, identity.uuid)))?;
+            last_block = last_block.max(block_number(&part.name));
+            let file = PartFile {
+                path: directory.join(&part.path),
+                name: part.name,
+                partition_id: part.partition_id,
+                bytes: part.bytes,
+            };
+            parts.push(Arc::new(Part::open(file, description, layout.clone(), cache.clone())));
+        }
+        for part in parts.iter().filter(|part| part.failure().is_some()) {
+            tracing::error!(part = %part.file.name, path = %part.file.path.display(), "a part cannot be read");
+        }
+        let parts = PartSet::new(parts, identity.stored.len());
+        Ok(Arc::new(Self {
+            table_id,
+            identity,
+            settings,
+            layout,
+            primary_key,
+            directory,
+            catalog,
+            cache,
+            parts: ArcSwap::from_pointee(parts),
+            next_block: AtomicU64::new(last_block + 1),
+            is_dropped: AtomicBool::new(false),
+        }))
+    }
+
+    pub(crate) fn table_id(&self) -> i64 {
+        self.table_id
+    }
+
+    pub(crate) fn identity(&self) -> &Arc<TableIdentity> {
+        &self.identity
+    }
+
+    /// The table at this moment, under a name.
+    pub(crate) fn snapshot(self: &Arc<Self>, name: Arc<TableName>) -> MergeTreeTable {
+        MergeTreeTable { name, live: self.clone(), parts: self.parts.load_full() }
+    }
+
+    /// Lets go of all parts: TRUNCATE and DROP, after the catalog did. Their files go when no scan reads them any more.
+    pub(crate) fn retire_parts(&self) {
+        let old = self.parts.swap(Arc::new(PartSet::new(Vec::new(), self.identity.stored.len())));
+        old.parts.iter().for_each(|part| part.retire());
+    }
+
+    /// DROP: inserts under way cannot commit any more.
+    pub(crate) fn mark_dropped(&self) {
+        self.is_dropped.store(true, Ordering::Release);
+        self.retire_parts();
+        // Empty by then, unless scans still read; the next start removes what is left.
+        let directory = self.directory.clone();
+        self.cache.fetch(move || {
+            let _ = std::fs::remove_dir(directory);
+        });
+    }
+
+    fn next_block_number(&self) -> u64 {
+        self.next_block.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Makes committed parts visible. Called in the order of commits.
+    fn publish(&self, new: Vec<Arc<Part>>) {
+        new.iter().for_each(|part| part.keep());
+        self.parts.rcu(|set| {
+            let parts = set.parts.iter().chain(&new).cloned().collect();
+            PartSet::new(parts, self.identity.stored.len())
+        });
+    }
+}
+
+/// The last block of a part's name.
+fn block_number(name: &str) -> u64 {
+    name.rsplit('_').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+/// A MergeTree table at one moment.
+#[derive(Debug)]
+pub(crate) struct MergeTreeTable {
+    name: Arc<TableName>,
+    live: Arc<MergeTree>,
+    parts: Arc<PartSet>,
+}
+
+impl TableMetadata for MergeTreeTable {
+    fn database(&self) -> &str {
+        &self.name.database
+    }
+    fn name(&self) -> &str {
+        &self.name.table
+    }
+    fn engine(&self) -> &str {
+        "MergeTree"
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        &self.live.identity.definition.columns
+    }
+    fn sorting_key(&self) -> &[usize] {
+        let is_plain = self.live.identity.sorting_columns.len() == self.live.identity.definition.sorting_key.len();
+        if is_plain { &self.live.identity.sorting_columns } else { &[] }
+    }
+    fn rows(&self) -> Option<u64> {
+        Some(self.parts.rows)
+    }
+    fn column_range(&self, column: usize) -> Option<(Value, Value)> {
+        self.parts.range(self.live.identity.stored_positions.get(column).copied().flatten()?)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Table for MergeTreeTable {
+    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        let columns = self.live.identity.stored_columns(&request.columns)?;
+        let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
+        let segments = pruning::select(&self.live, &self.parts.parts, predicate.as_ref())?;
+        for segment in &segments {
+            if let Some(failure) = segment.part.failure() {
+                return Err(failure.clone());
+            }
+        }
+        match hot_scan::HotScan::new(&self.live.cache, segments, &columns, request) {
+            Ok(scan) => Ok(Arc::new(scan)),
+            Err(segments) => Ok(cold_scan::ColdScan::start(segments, &columns, request)),
+        }
+    }
+
+    fn insert(&self) -> Result<Arc<dyn Insertion>> {
+        self.insert_within(InsertLimits::default())
+    }
+
+    fn insert_within(&self, limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
+        Ok(Arc::new(insertion::MergeTreeInsertion::new(self.live.clone(), limits)?))
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        Some(self.parts.bytes)
+    }
+
+    fn parts(&self) -> Vec<PartInfo> {
+        let info = |part: &Arc<Part>| PartInfo {
+            name: part.file.name.clone(),
+            partition_id: part.file.partition_id.clone(),
+            rows: part.rows,
+            bytes_on_disk: part.file.bytes,
+            marks: part.description.primary_index.granules() as u64,
+            path: part.file.path.clone(),
+        };
+        self.parts.parts.iter().map(info).collect()
+    }
+}
+
+/// A predicate over a scan's columns as one over the table's.
+fn in_table(predicate: &Expression, columns: &[usize]) -> Expression {
+    predicate.map_columns(&|column| columns.get(column).copied().unwrap_or(usize::MAX))
+}

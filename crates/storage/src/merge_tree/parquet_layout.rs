@@ -1,0 +1,341 @@
+//! How ClickHouse types lie in Parquet files: which Arrow type each is written as, and the way there and back. Dates, times,
+//! strings and booleans become what other readers call by these names; DuckLake's column ids are the field ids.
+//!
+//! | ClickHouse | Parquet | DuckLake |
+//! | --- | --- | --- |
+//! | integers, floats | the same | `int8`…`uint64`, `float32`, `float64` |
+//! | `Bool` | BOOLEAN | `boolean` |
+//! | `String` | BYTE_ARRAY (STRING) | `varchar` |
+//! | `FixedString`, `UUID`, `IPv6` | FIXED_LEN_BYTE_ARRAY | `blob` |
+//! | `Date`, `Date32` | INT32 (DATE) | `date` |
+//! | `DateTime` | INT64 (TIMESTAMP, microseconds, UTC) | `timestamptz` |
+//! | `DateTime64(3 or 6 or 9)` | INT64 (TIMESTAMP of that unit; UTC for 6) | `timestamp_ms`, `timestamptz`, `timestamp_ns` |
+//! | other `DateTime64`, `Interval` | INT64 | `int64` |
+//! | `Enum8`, `Enum16`, `IPv4` | their numbers | `int8`, `int16`, `uint32` |
+//! | `Array`, `Map`, `Tuple` | LIST, LIST of structs, group | `list`, `list` of `struct`, `struct` |
+//! | `Nullable(T)`, `LowCardinality(T)` | T | T |
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    UInt8Type, UInt16Type, UInt32Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, DictionaryArray, ListArray, PrimitiveArray, StructArray,
+    UInt8Array,
+};
+use arrow_buffer::BooleanBuffer;
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
+use parquet::arrow::{ArrowSchemaConverter, PARQUET_FIELD_ID_META_KEY};
+use parquet::schema::types::SchemaDescriptor;
+use squall_types::{DataType, Error, Result, Schema};
+
+/// The layout of a table's files.
+#[derive(Debug)]
+pub(crate) struct ParquetLayout {
+    types: Vec<DataType>,
+    /// The types of the arrays that are written and read: strings are `Binary`, since any bytes may be in them.
+    pub(crate) arrow_schema: Arc<ArrowSchema>,
+    /// What the files say: strings are STRING.
+    pub(crate) file_schema: Arc<SchemaDescriptor>,
+    /// The same without that claim, so that reading does not look for UTF-8.
+    pub(crate) read_schema: Arc<SchemaDescriptor>,
+    /// Where each column's leaves begin among the files' leaf columns; one more at the end.
+    pub(crate) first_leaves: Vec<usize>,
+}
+
+/// A column as DuckLake's catalog lists it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LakeColumn {
+    pub(crate) id: i64,
+    pub(crate) parent: Option<i64>,
+    pub(crate) name: String,
+    pub(crate) lake_type: &'static str,
+    pub(crate) is_nullable: bool,
+}
+
+impl ParquetLayout {
+    /// The layout of these stored columns.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where Parquet has no place for a type.
+    pub(crate) fn new(schema: &Schema) -> Result<Self> {
+        let fields = |strings: &ArrowType| -> Vec<Field> {
+            let mut ids = 0;
+            schema.fields.iter().map(|(name, data_type)| field(name, data_type, strings, &mut ids)).collect()
+        };
+        let arrow_schema = Arc::new(ArrowSchema::new(fields(&ArrowType::Binary)));
+        let as_text = ArrowSchema::new(fields(&ArrowType::Utf8));
+        let convert = |schema: &ArrowSchema| ArrowSchemaConverter::new().convert(schema).map_err(parquet_bug);
+        let (file_schema, read_schema) = (Arc::new(convert(&as_text)?), Arc::new(convert(&arrow_schema)?));
+        let mut first_leaves = vec![0];
+        for field in arrow_schema.fields() {
+            first_leaves.push(first_leaves.last().copied().unwrap_or(0) + leaves(field.data_type()));
+        }
+        Ok(Self { types: schema.types().cloned().collect(), arrow_schema, file_schema, read_schema, first_leaves })
+    }
+
+    /// The array of a column as it is written.
+    pub(crate) fn to_file(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
+        let data_type = self.types.get(column).ok_or_else(|| Error::logical("a column too many"))?;
+        to_file(data_type, array, self.arrow_schema.field(column).data_type())
+    }
+
+    /// The array of a column from what was read.
+    pub(crate) fn from_file(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
+        let data_type = self.types.get(column).ok_or_else(|| Error::logical("a column too many"))?;
+        from_file(data_type, array)
+    }
+}
+
+/// The columns of a table in DuckLake's catalog, nested ones after their parents; ids are those of the files' fields.
+pub(crate) fn lake_columns(schema: &Schema) -> Vec<LakeColumn> {
+    let mut columns = Vec::new();
+    let mut ids = 0;
+    for (name, data_type) in &schema.fields {
+        list_lake_columns(name, data_type, None, &mut ids, &mut columns);
+    }
+    columns
+}
+
+fn list_lake_columns(name: &str, data_type: &DataType, parent: Option<i64>, ids: &mut i64, out: &mut Vec<LakeColumn>) {
+    *ids += 1;
+    let id = *ids;
+    let lake_type = lake_type(data_type);
+    out.push(LakeColumn { id, parent, name: name.to_owned(), lake_type, is_nullable: data_type.is_nullable() });
+    match data_type.inner() {
+        DataType::Array(item) => list_lake_columns("element", item, Some(id), ids, out),
+        DataType::Map(..) => list_lake_columns("element", &data_type.inner().map_entry_type(), Some(id), ids, out),
+        DataType::Tuple(elements) => {
+            for (at, element) in elements.iter().enumerate() {
+                let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
+                list_lake_columns(&name, &element.data_type, Some(id), ids, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// DuckLake's name of the type that a column has in the files.
+pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
+    match data_type.inner() {
+        DataType::Bool => "boolean",
+        DataType::UInt8 => "uint8",
+        DataType::UInt16 => "uint16",
+        DataType::UInt32 | DataType::IPv4 => "uint32",
+        DataType::UInt64 => "uint64",
+        DataType::Int8 | DataType::Enum8(_) => "int8",
+        DataType::Int16 | DataType::Enum16(_) => "int16",
+        DataType::Int32 => "int32",
+        DataType::Float32 => "float32",
+        DataType::Float64 => "float64",
+        DataType::String => "varchar",
+        DataType::FixedString(_) | DataType::UUID | DataType::IPv6 => "blob",
+        DataType::Date | DataType::Date32 => "date",
+        DataType::DateTime(_) | DataType::DateTime64(6, _) => "timestamptz",
+        DataType::DateTime64(3, _) => "timestamp_ms",
+        DataType::DateTime64(9, _) => "timestamp_ns",
+        DataType::Array(_) | DataType::Map(..) => "list",
+        DataType::Tuple(_) => "struct",
+        _ => "int64",
+    }
+}
+
+fn leaves(arrow_type: &ArrowType) -> usize {
+    match arrow_type {
+        ArrowType::List(item) => leaves(item.data_type()),
+        ArrowType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),
+        _ => 1,
+    }
+}
+
+fn field(name: &str, data_type: &DataType, strings: &ArrowType, ids: &mut i64) -> Field {
+    *ids += 1;
+    let metadata = HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), ids.to_string())]);
+    Field::new(name, file_type(data_type, strings, ids), data_type.is_nullable()).with_metadata(metadata)
+}
+
+fn file_type(data_type: &DataType, strings: &ArrowType, ids: &mut i64) -> ArrowType {
+    match data_type {
+        DataType::String => strings.clone(),
+        DataType::Bool => ArrowType::Boolean,
+        DataType::Date | DataType::Date32 => ArrowType::Date32,
+        DataType::DateTime(_) | DataType::DateTime64(6, _) => {
+            ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+        }
+        DataType::DateTime64(3, _) => ArrowType::Timestamp(TimeUnit::Millisecond, None),
+        DataType::DateTime64(9, _) => ArrowType::Timestamp(TimeUnit::Nanosecond, None),
+        DataType::Nullable(inner) => file_type(inner, strings, ids),
+        DataType::LowCardinality(inner) if is_string(inner) => {
+            ArrowType::Dictionary(Box::new(ArrowType::UInt32), Box::new(strings.clone()))
+        }
+        DataType::LowCardinality(inner) => file_type(inner, strings, ids),
+        DataType::Array(item) => ArrowType::List(Arc::new(field("element", item, strings, ids))),
+        DataType::Map(..) => ArrowType::List(Arc::new(field("element", &data_type.map_entry_type(), strings, ids))),
+        DataType::Tuple(elements) => ArrowType::Struct(
+            elements
+                .iter()
+                .enumerate()
+                .map(|(at, element)| {
+                    let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
+                    field(&name, &element.data_type, strings, ids)
+                })
+                .collect(),
+        ),
+        other => other.arrow_type(),
+    }
+}
+
+fn is_string(data_type: &DataType) -> bool {
+    *data_type.inner() == DataType::String
+}
+
+/// `array` as `arrow_type`, the layout's type for `data_type`.
+fn to_file(data_type: &DataType, array: &ArrayRef, arrow_type: &ArrowType) -> Result<ArrayRef> {
+    Ok(match data_type {
+        DataType::Nullable(inner) => to_file(inner, array, arrow_type)?,
+        DataType::Bool => {
+            let flags = array.as_primitive::<UInt8Type>();
+            let values =
+                BooleanBuffer::collect_bool(flags.len(), |at| flags.values().get(at).is_some_and(|flag| *flag != 0));
+            Arc::new(BooleanArray::new(values, flags.nulls().cloned()))
+        }
+        DataType::Date => map::<UInt16Type, Date32Type>(array, i32::from),
+        DataType::Date32 => Arc::new(array.as_primitive::<Int32Type>().reinterpret_cast::<Date32Type>()),
+        DataType::DateTime(_) => {
+            let micros: PrimitiveArray<TimestampMicrosecondType> =
+                array.as_primitive::<UInt32Type>().unary(|seconds| i64::from(seconds) * 1_000_000);
+            Arc::new(micros.with_timezone("UTC"))
+        }
+        DataType::DateTime64(3, _) => {
+            Arc::new(array.as_primitive::<Int64Type>().reinterpret_cast::<TimestampMillisecondType>())
+        }
+        DataType::DateTime64(6, _) => {
+            let micros = array.as_primitive::<Int64Type>().reinterpret_cast::<TimestampMicrosecondType>();
+            Arc::new(micros.with_timezone("UTC"))
+        }
+        DataType::DateTime64(9, _) => {
+            Arc::new(array.as_primitive::<Int64Type>().reinterpret_cast::<TimestampNanosecondType>())
+        }
+        DataType::LowCardinality(inner) if is_string(inner) => array.clone(),
+        DataType::LowCardinality(inner) => {
+            let dictionary = array.as_dictionary::<UInt32Type>();
+            to_file(inner, &arrow_select::take::take(dictionary.values(), dictionary.keys(), None)?, arrow_type)?
+        }
+        DataType::Array(item) => list_to_file(item, array, arrow_type)?,
+        DataType::Map(..) => list_to_file(&data_type.map_entry_type(), array, arrow_type)?,
+        DataType::Tuple(elements) => {
+            let tuple = array.as_struct();
+            let ArrowType::Struct(fields) = arrow_type else { return Err(Error::logical("a tuple that is no struct")) };
+            let columns = elements.iter().zip(tuple.columns()).zip(fields);
+            let columns =
+                columns.map(|((element, column), field)| to_file(&element.data_type, column, field.data_type()));
+            struct_of(fields.clone(), columns.collect::<Result<_>>()?, tuple.len())?
+        }
+        _ => array.clone(),
+    })
+}
+
+fn from_file(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match data_type {
+        DataType::Nullable(inner) => from_file(inner, array)?,
+        DataType::Bool => {
+            let flags = array.as_boolean();
+            let values: Vec<u8> = flags.values().iter().map(u8::from).collect();
+            Arc::new(UInt8Array::new(values.into(), flags.nulls().cloned()))
+        }
+        DataType::Date => map::<Date32Type, UInt16Type>(array, |days| days as u16),
+        DataType::Date32 => Arc::new(array.as_primitive::<Date32Type>().reinterpret_cast::<Int32Type>()),
+        DataType::DateTime(_) => {
+            map::<TimestampMicrosecondType, UInt32Type>(array, |micros| (micros / 1_000_000) as u32)
+        }
+        DataType::DateTime64(3, _) => {
+            Arc::new(array.as_primitive::<TimestampMillisecondType>().reinterpret_cast::<Int64Type>())
+        }
+        DataType::DateTime64(6, _) => {
+            Arc::new(array.as_primitive::<TimestampMicrosecondType>().reinterpret_cast::<Int64Type>())
+        }
+        DataType::DateTime64(9, _) => {
+            Arc::new(array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>())
+        }
+        DataType::LowCardinality(inner) if is_string(inner) => array.clone(),
+        DataType::LowCardinality(inner) => encode_dictionary(inner, &from_file(inner, array)?)?,
+        DataType::Array(item) => {
+            let list = array.as_list::<i32>();
+            let items = from_file(item, list.values())?;
+            Arc::new(ListArray::try_new(item.arrow_list_item(), list.offsets().clone(), items, None)?)
+        }
+        DataType::Map(..) => {
+            let (list, entry) = (array.as_list::<i32>(), data_type.map_entry_type());
+            let items = from_file(&entry, list.values())?;
+            Arc::new(ListArray::try_new(entry.arrow_list_item(), list.offsets().clone(), items, None)?)
+        }
+        DataType::Tuple(elements) => {
+            let tuple = array.as_struct();
+            let columns =
+                elements.iter().zip(tuple.columns()).map(|(element, column)| from_file(&element.data_type, column));
+            struct_of(data_type.arrow_fields(), columns.collect::<Result<_>>()?, tuple.len())?
+        }
+        _ => array.clone(),
+    })
+}
+
+fn map<From: ArrowPrimitiveType, To: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    convert: impl Fn(From::Native) -> To::Native,
+) -> ArrayRef {
+    Arc::new(array.as_primitive::<From>().unary::<_, To>(convert))
+}
+
+fn list_to_file(item: &DataType, array: &ArrayRef, arrow_type: &ArrowType) -> Result<ArrayRef> {
+    let ArrowType::List(field) = arrow_type else { return Err(Error::logical("an array that is no list")) };
+    let list = array.as_list::<i32>();
+    let items = to_file(item, list.values(), field.data_type())?;
+    Ok(Arc::new(ListArray::try_new(field.clone(), list.offsets().clone(), items, None)?))
+}
+
+fn struct_of(fields: Fields, columns: Vec<ArrayRef>, rows: usize) -> Result<ArrayRef> {
+    Ok(Arc::new(StructArray::try_new_with_length(fields, columns, None, rows)?))
+}
+
+/// A `LowCardinality` array of values that are not strings, values in order of first appearance.
+fn encode_dictionary(inner: &DataType, values: &ArrayRef) -> Result<ArrayRef> {
+    let column = squall_types::Column::new(inner.remove_nullable(), values.clone());
+    let mut builder = squall_types::ColumnBuilder::new(DataType::LowCardinality(Arc::new(inner.clone())));
+    for row in 0..column.rows() {
+        builder.append(&column.value(row))?;
+    }
+    Ok(builder.finish()?.array().clone())
+}
+
+/// A dictionary array without the values that none of its keys uses, so that slices of a large one are stored small.
+pub(crate) fn compact_dictionary(array: &ArrayRef) -> Result<ArrayRef> {
+    let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() else { return Ok(array.clone()) };
+    if dictionary.values().len() <= dictionary.len().max(16) {
+        return Ok(array.clone());
+    }
+    let mut places = vec![u32::MAX; dictionary.values().len()];
+    let mut used = Vec::new();
+    let keys = dictionary.keys();
+    let compacted: PrimitiveArray<UInt32Type> = keys
+        .iter()
+        .map(|key| {
+            let place = places.get_mut(key? as usize)?;
+            if *place == u32::MAX {
+                *place = used.len() as u32;
+                used.push(key?);
+            }
+            Some(*place)
+        })
+        .collect();
+    let used = PrimitiveArray::<UInt32Type>::from(used);
+    let values = arrow_select::take::take(dictionary.values(), &used, None)?;
+    Ok(Arc::new(DictionaryArray::try_new(compacted, values)?))
+}
+
+fn parquet_bug(error: parquet::errors::ParquetError) -> Error {
+    Error::logical(format!("Parquet: {error}"))
+}

@@ -1,0 +1,309 @@
+//! A part: one Parquet file of sorted rows, what is known of it, and its chunks' places in the column cache. Fetching its bytes
+//! waits for the disk and runs on the cache's threads; decoding them is a worker's work.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{Array, ArrayRef, new_empty_array};
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
+use squall_runtime::CurrentMetric;
+use squall_types::{Error, ErrorCode, Result};
+use twox_hash::XxHash3_64;
+
+use super::parquet_layout::ParquetLayout;
+use super::part_description::{FileRange, PartDescription};
+use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache};
+
+/// A part's file, named and measured.
+#[derive(Clone, Debug)]
+pub(crate) struct PartFile {
+    /// `all_1_1_0`: partition, first and last block, level, as ClickHouse names parts.
+    pub(crate) name: Arc<str>,
+    pub(crate) partition_id: Arc<str>,
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: u64,
+}
+
+/// A part. The last one who lets go of an obsolete part removes its file.
+pub(crate) struct Part {
+    pub(crate) file: PartFile,
+    pub(crate) description: PartDescription,
+    pub(crate) rows: u64,
+    layout: Arc<ParquetLayout>,
+    cache: Arc<ColumnCache>,
+    /// Row group by row group.
+    slots: Box<[Arc<ChunkSlot>]>,
+    /// How to read the file's row groups, read from it when it is first needed.
+    reading: OnceLock<ArrowReaderMetadata>,
+    /// Why the part cannot be read, where that is known from the start.
+    failure: Option<Error>,
+    is_obsolete: AtomicBool,
+}
+
+impl std::fmt::Debug for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Part").field("file", &self.file).field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl Part {
+    /// A part that nobody has committed: obsolete until [`Part::keep`].
+    pub(crate) fn new_uncommitted(
+        file: PartFile,
+        description: PartDescription,
+        layout: Arc<ParquetLayout>,
+        cache: Arc<ColumnCache>,
+    ) -> Self {
+        Self::new(file, description, layout, cache, None)
+    }
+
+    /// A part that the catalog knows. A file that is missing or not as long as it was fails this part's reads, nothing else.
+    pub(crate) fn open(
+        file: PartFile,
+        description: PartDescription,
+        layout: Arc<ParquetLayout>,
+        cache: Arc<ColumnCache>,
+    ) -> Self {
+        let failure = match std::fs::metadata(&file.path) {
+            Ok(found) if found.len() == file.bytes => None,
+            Ok(found) => Some(corrupted(&file.path, format!("it has {} bytes, expected {}", found.len(), file.bytes))),
+            Err(error) => Some(corrupted(&file.path, error)),
+        };
+        let part = Self::new(file, description, layout, cache, failure);
+        part.keep();
+        part
+    }
+
+    fn new(
+        file: PartFile,
+        description: PartDescription,
+        layout: Arc<ParquetLayout>,
+        cache: Arc<ColumnCache>,
+        failure: Option<Error>,
+    ) -> Self {
+        let chunks = description.row_groups.iter().map(|group| group.chunks.len()).sum();
+        let slots = (0..chunks).map(|_| cache.slot()).collect();
+        let rows = description.rows() as u64;
+        CurrentMetric::PartsActive.add(1);
+        Self {
+            file,
+            description,
+            rows,
+            layout,
+            cache,
+            slots,
+            reading: OnceLock::new(),
+            failure,
+            is_obsolete: AtomicBool::new(true),
+        }
+    }
+
+    /// The part is in the catalog: its file stays.
+    pub(crate) fn keep(&self) {
+        self.is_obsolete.store(false, Ordering::Release);
+    }
+
+    /// The part is no longer in the catalog: its file goes when nobody reads it any more.
+    pub(crate) fn retire(&self) {
+        self.is_obsolete.store(true, Ordering::Release);
+    }
+
+    /// Why the part cannot be read, where that is known.
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
+    }
+
+    /// A chunk's place in the cache.
+    pub(crate) fn slot(&self, row_group: usize, column: usize) -> Option<&Arc<ChunkSlot>> {
+        let columns = self.description.row_groups.first()?.chunks.len();
+        (column < columns).then(|| self.slots.get(row_group * columns + column))?
+    }
+
+    /// Puts a chunk that is at hand into the cache.
+    pub(crate) fn remember(&self, row_group: usize, column: usize, array: &ArrayRef) {
+        if let Some(slot) = self.slot(row_group, column) {
+            self.cache.put(slot, array);
+        }
+    }
+
+    /// Starts to fetch chunks of a row group on a thread that may wait for the disk.
+    pub(crate) fn start_loads(self: &Arc<Self>, row_group: usize, loads: Vec<(usize, Arc<ChunkLoad>)>) {
+        let part = self.clone();
+        let unfetched: Vec<Arc<ChunkLoad>> = loads.iter().map(|(_, load)| load.clone()).collect();
+        let is_scheduled = self.cache.fetch(move || {
+            let opened = part.open_file();
+            for (column, load) in loads {
+                load.fetched(
+                    opened.as_ref().map_err(Error::clone).and_then(|file| part.fetch(file, row_group, column)),
+                );
+            }
+        });
+        if !is_scheduled {
+            let error = Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to read a part with");
+            unfetched.iter().for_each(|load| load.fetched(Err(error.clone())));
+        }
+    }
+
+    fn open_file(&self) -> Result<File> {
+        let file = File::open(&self.file.path).map_err(|error| corrupted(&self.file.path, error))?;
+        if self.reading.get().is_none() {
+            let footer = self.read_range(&file, self.description.footer)?;
+            let reading = self.read_footer(&footer)?;
+            let _ = self.reading.set(reading);
+        }
+        Ok(file)
+    }
+
+    fn read_footer(&self, footer: &[u8]) -> Result<ArrowReaderMetadata> {
+        let bad = |error: parquet::errors::ParquetError| corrupted(&self.file.path, error);
+        // The footer ends with its length and a magic number.
+        let thrift = footer.get(..footer.len().saturating_sub(8)).unwrap_or_default();
+        let metadata = ParquetMetaDataReader::decode_metadata(thrift).map_err(bad)?;
+        let schema = self.layout.read_schema.clone();
+        let groups = metadata.row_groups().iter().map(|group| {
+            RowGroupMetaData::builder(schema.clone())
+                .set_num_rows(group.num_rows())
+                .set_total_byte_size(group.total_byte_size())
+                .set_column_metadata(group.columns().to_vec())
+                .build()
+        });
+        let groups = groups.collect::<parquet::errors::Result<Vec<_>>>().map_err(bad)?;
+        let old = metadata.file_metadata();
+        let file = FileMetaData::new(old.version(), old.num_rows(), None, None, schema, None);
+        let options = ArrowReaderOptions::new().with_schema(self.layout.arrow_schema.clone());
+        ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, groups)), options).map_err(bad)
+    }
+
+    fn fetch(&self, file: &File, row_group: usize, column: usize) -> Result<Bytes> {
+        let group = self.description.row_groups.get(row_group);
+        let chunk = group.and_then(|group| group.chunks.get(column));
+        self.read_range(file, chunk.ok_or_else(|| Error::logical("a chunk that the part does not have"))?.at)
+    }
+
+    fn read_range(&self, file: &File, range: FileRange) -> Result<Bytes> {
+        if range.offset.saturating_add(range.length) > self.file.bytes {
+            return Err(corrupted(&self.file.path, "a chunk lies outside of the file"));
+        }
+        let mut bytes = vec![0; range.length as usize];
+        file.read_exact_at(&mut bytes, range.offset).map_err(|error| corrupted(&self.file.path, error))?;
+        if XxHash3_64::oneshot(&bytes) != range.checksum {
+            return Err(Error::new(
+                ErrorCode::CHECKSUM_DOESNT_MATCH,
+                format!(
+                    "Checksum doesn't match: corrupted data in file {} at bytes {}..{}",
+                    self.file.path.display(),
+                    range.offset,
+                    range.offset + range.length
+                ),
+            ));
+        }
+        Ok(Bytes::from(bytes))
+    }
+
+    /// Decodes a chunk's bytes and puts it into the cache.
+    ///
+    /// # Errors
+    /// `CORRUPTED_DATA`.
+    pub(crate) fn decode(&self, row_group: usize, column: usize, bytes: Bytes) -> Result<ArrayRef> {
+        let bad = |error: &dyn std::fmt::Display| corrupted(&self.file.path, error);
+        let group = self.description.row_groups.get(row_group);
+        let (group, chunk) = group
+            .and_then(|group| Some((group, group.chunks.get(column)?)))
+            .ok_or_else(|| Error::logical("a chunk that the part does not have"))?;
+        let reading = self.reading.get().ok_or_else(|| Error::logical("a chunk before its footer"))?;
+        let leaves = self.layout.first_leaves.get(column..column + 2);
+        let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
+        let mask = ProjectionMask::leaves(&self.layout.read_schema, *first..*end);
+        let source = ChunkBytes { offset: chunk.at.offset, file_bytes: self.file.bytes, bytes };
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
+            .with_row_groups(vec![row_group])
+            .with_projection(mask)
+            .with_batch_size(group.rows)
+            .build()
+            .map_err(|error| bad(&error))?;
+        let mut arrays = Vec::new();
+        for batch in reader {
+            let batch = batch.map_err(|error| bad(&error))?;
+            let array = batch.columns().first().ok_or_else(|| bad(&"no column"))?;
+            arrays.push(self.layout.from_file(column, array)?);
+        }
+        let array = match arrays.as_slice() {
+            [one] => one.clone(),
+            [] => new_empty_array(self.layout.arrow_schema.field(column).data_type()),
+            many => {
+                let many: Vec<&dyn Array> = many.iter().map(|array| &**array).collect();
+                arrow_select::concat::concat(&many)?
+            }
+        };
+        if array.len() != group.rows {
+            return Err(bad(&format!("a chunk has {} rows, expected {}", array.len(), group.rows)));
+        }
+        self.remember(row_group, column, &array);
+        Ok(array)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        CurrentMetric::PartsActive.add(-1);
+        self.cache.forget(self.slots.iter());
+        if *self.is_obsolete.get_mut() {
+            let path = std::mem::take(&mut self.file.path);
+            // Whoever lets go last may be a worker. Where no thread can be had, the next start removes the file.
+            self.cache.fetch(move || remove_file(&path));
+        }
+    }
+}
+
+/// Removes a file that may be gone already.
+pub(crate) fn remove_file(path: &Path) {
+    if let Err(error) = std::fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::warn!(path = %path.display(), %error, "cannot remove a file");
+    }
+}
+
+fn corrupted(path: &Path, why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::CORRUPTED_DATA, format!("Cannot read part file {}: {why}", path.display()))
+}
+
+/// The bytes of one chunk, at their place in the file.
+struct ChunkBytes {
+    offset: u64,
+    file_bytes: u64,
+    bytes: Bytes,
+}
+
+impl Length for ChunkBytes {
+    fn len(&self) -> u64 {
+        self.file_bytes
+    }
+}
+
+impl ChunkReader for ChunkBytes {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        let start =
+            start.checked_sub(self.offset).map_or(self.bytes.len(), |start| start as usize).min(self.bytes.len());
+        Ok(bytes::Buf::reader(self.bytes.slice(start..)))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let start = start.checked_sub(self.offset).map(|start| start as usize);
+        let end = start.and_then(|start| start.checked_add(length)).filter(|end| *end <= self.bytes.len());
+        match (start, end) {
+            (Some(start), Some(end)) => Ok(self.bytes.slice(start..end)),
+            _ => Err(parquet::errors::ParquetError::EOF("a page lies outside of its chunk".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! What is known of a part without opening its file: where its chunks lie, their checksums, smallest and largest values, and the
+//! sparse primary index. The catalog keeps it as one blob; this file is the blob's format.
+
+use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
+
+use crate::key_condition::ValueRange;
+
+/// The first byte of every blob.
+const VERSION: u8 = 1;
+
+/// A part's description.
+#[derive(Clone, Debug)]
+pub(crate) struct PartDescription {
+    /// Rows of a granule.
+    pub(crate) granularity: usize,
+    pub(crate) row_groups: Vec<RowGroupDescription>,
+    pub(crate) footer: FileRange,
+    pub(crate) primary_index: PrimaryIndex,
+}
+
+/// One row group.
+#[derive(Clone, Debug)]
+pub(crate) struct RowGroupDescription {
+    pub(crate) rows: usize,
+    /// One per stored column.
+    pub(crate) chunks: Vec<ChunkDescription>,
+}
+
+/// One column of one row group.
+#[derive(Clone, Debug)]
+pub(crate) struct ChunkDescription {
+    /// All its leaves' pages.
+    pub(crate) at: FileRange,
+    /// Its smallest and largest value, as bounds that need not be reached.
+    pub(crate) range: ValueRange,
+    /// Whether the bounds are values of the chunk.
+    pub(crate) is_exact: bool,
+    pub(crate) nulls: u64,
+}
+
+/// Bytes of a file and their XXH3-64.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct FileRange {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+    pub(crate) checksum: u64,
+}
+
+/// The key of the first row of every granule, and of the last row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PrimaryIndex {
+    /// One column per expression of the primary key, without dictionary; one row more than there are granules.
+    pub(crate) keys: Vec<Column>,
+}
+
+impl PartDescription {
+    pub(crate) fn rows(&self) -> usize {
+        self.row_groups.iter().map(|group| group.rows).sum()
+    }
+
+    /// The bounds of a stored column over the whole part, and whether they are reached.
+    pub(crate) fn range(&self, column: usize) -> (ValueRange, bool) {
+        let mut whole = ValueRange::default();
+        let mut is_exact = true;
+        for (at, group) in self.row_groups.iter().enumerate() {
+            let Some(chunk) = group.chunks.get(column) else { return (ValueRange::default(), false) };
+            is_exact &= chunk.is_exact;
+            whole = if at == 0 { chunk.range.clone() } else { whole.hull(&chunk.range) };
+        }
+        (whole, is_exact)
+    }
+
+    /// The blob.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        put_number(&mut out, self.granularity as u64);
+        put_range(&mut out, self.footer);
+        put_number(&mut out, self.row_groups.len() as u64);
+        for group in &self.row_groups {
+            put_number(&mut out, group.rows as u64);
+            put_number(&mut out, group.chunks.len() as u64);
+            for chunk in &group.chunks {
+                put_range(&mut out, chunk.at);
+                put_value(&mut out, chunk.range.low.as_ref());
+                put_value(&mut out, chunk.range.high.as_ref());
+                out.push(u8::from(chunk.range.incomparable) | u8::from(chunk.is_exact) << 1);
+                put_number(&mut out, chunk.nulls);
+            }
+        }
+        put_number(&mut out, self.primary_index.keys.len() as u64);
+        for key in &self.primary_index.keys {
+            put_number(&mut out, key.rows() as u64);
+            (0..key.rows()).for_each(|row| put_value(&mut out, Some(&key.value(row))));
+        }
+        out
+    }
+
+    /// Reads a blob; `keys` are the types of the primary key, `columns` is the number of stored columns.
+    ///
+    /// # Errors
+    /// `CORRUPTED_DATA` where it is not one of this table.
+    pub(crate) fn decode(blob: &[u8], keys: &[DataType], columns: usize) -> Result<Self> {
+        Decoder { blob }.description(keys, columns).ok_or_else(|| {
+            Error::new(ErrorCode::CORRUPTED_DATA, "The description of a part in the catalog cannot be read")
+        })
+    }
+}
+
+impl PrimaryIndex {
+    /// The number of granules.
+    pub(crate) fn granules(&self) -> usize {
+        self.keys.first().map_or(0, |key| key.rows().saturating_sub(1))
+    }
+
+    /// The bounds of a key column over granules `from..to`.
+    pub(crate) fn range(&self, key: usize, from: usize, to: usize) -> ValueRange {
+        let unknown = ValueRange { incomparable: true, ..ValueRange::default() };
+        // A later key column is in order only where those before it stay the same.
+        let mut before = self.keys.iter().take(key);
+        if !before.all(|key| from < key.rows() && to < key.rows() && key.value(from).compare(&key.value(to)).is_eq()) {
+            return unknown;
+        }
+        let Some(column) = self.keys.get(key).filter(|column| to < column.rows()) else { return unknown };
+        let bound = |row: usize| Some(column.value(row)).filter(|value| !is_nan(value));
+        let is_float = column.data_type().is_float();
+        ValueRange { low: bound(from), high: bound(to), incomparable: is_float }
+    }
+}
+
+fn is_nan(value: &Value) -> bool {
+    matches!(value, Value::Float64(number) if number.is_nan())
+}
+
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_range(out: &mut Vec<u8>, range: FileRange) {
+    put_number(out, range.offset);
+    put_number(out, range.length);
+    out.extend_from_slice(&range.checksum.to_le_bytes());
+}
+
+fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
+    match value {
+        Some(Value::Bool(value)) => out.extend([1, u8::from(*value)]),
+        Some(Value::UInt64(value)) => {
+            out.push(2);
+            put_number(out, *value);
+        }
+        Some(Value::Int64(value)) => {
+            out.push(3);
+            put_number(out, (*value << 1 ^ *value >> 63) as u64);
+        }
+        Some(Value::Float64(value)) => {
+            out.push(4);
+            out.extend_from_slice(&value.to_bits().to_le_bytes());
+        }
+        Some(Value::String(bytes)) => {
+            out.push(5);
+            put_number(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        }
+        // Keys and bounds are scalars that are not NULL.
+        Some(Value::Null | Value::Array(_) | Value::Tuple(_) | Value::Map(_)) | None => out.push(0),
+    }
+}
+
+struct Decoder<'a> {
+    blob: &'a [u8],
+}
+
+impl Decoder<'_> {
+    fn description(mut self, keys: &[DataType], columns: usize) -> Option<PartDescription> {
+        if self.byte()? != VERSION {
+            return None;
+        }
+        let granularity = usize::try_from(self.number()?).ok().filter(|granularity| *granularity > 0)?;
+        let footer = self.range()?;
+        let count = self.count()?;
+        let mut row_groups = Vec::with_capacity(count);
+        for _ in 0..count {
+            let rows = usize::try_from(self.number()?).ok()?;
+            let found = self.count()?;
+            if found != columns {
+                return None;
+            }
+            let chunks = (0..found).map(|_| self.chunk()).collect::<Option<Vec<_>>>()?;
+            row_groups.push(RowGroupDescription { rows, chunks });
+        }
+        if self.count()? != keys.len() {
+            return None;
+        }
+        let keys = keys.iter().map(|data_type| self.key(data_type)).collect::<Option<Vec<_>>>()?;
+        let description = PartDescription { granularity, row_groups, footer, primary_index: PrimaryIndex { keys } };
+        let granules = description.rows().div_ceil(granularity);
+        let is_whole = description.primary_index.keys.iter().all(|key| key.rows() == granules + 1);
+        (is_whole && self.blob.is_empty()).then_some(description)
+    }
+
+    fn chunk(&mut self) -> Option<ChunkDescription> {
+        let at = self.range()?;
+        let (low, high) = (self.value()?, self.value()?);
+        let flags = self.byte()?;
+        let range = ValueRange { low, high, incomparable: flags & 1 != 0 };
+        Some(ChunkDescription { at, range, is_exact: flags & 2 != 0, nulls: self.number()? })
+    }
+
+    fn key(&mut self, data_type: &DataType) -> Option<Column> {
+        let mut builder = ColumnBuilder::new(data_type.clone());
+        for _ in 0..self.count()? {
+            builder.append(&self.value()??).ok()?;
+        }
+        builder.finish().ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.blob.split_first()?;
+        self.blob = rest;
+        Some(*first)
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<&[u8]> {
+        let (taken, rest) = self.blob.split_at_checked(count)?;
+        self.blob = rest;
+        Some(taken)
+    }
+
+    fn fixed(&mut self) -> Option<u64> {
+        self.bytes(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// A number of things that follow, each at least a byte long: a corrupted one must not reserve memory without end.
+    fn count(&mut self) -> Option<usize> {
+        usize::try_from(self.number()?).ok().filter(|count| *count <= self.blob.len())
+    }
+
+    fn range(&mut self) -> Option<FileRange> {
+        Some(FileRange { offset: self.number()?, length: self.number()?, checksum: self.fixed()? })
+    }
+
+    fn value(&mut self) -> Option<Option<Value>> {
+        Some(Some(match self.byte()? {
+            0 => return Some(None),
+            1 => Value::Bool(self.byte()? != 0),
+            2 => Value::UInt64(self.number()?),
+            3 => {
+                let number = self.number()?;
+                Value::Int64((number >> 1) as i64 ^ -((number & 1) as i64))
+            }
+            4 => Value::Float64(f64::from_bits(self.fixed()?)),
+            5 => {
+                let length = self.count()?;
+                Value::string(self.bytes(length)?)
+            }
+            _ => return None,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn description() -> PartDescription {
+        let mut key = ColumnBuilder::new(DataType::String);
+        ["a", "b", "c"].iter().for_each(|value| key.append(&Value::from(*value)).unwrap());
+        let chunk = |low: Value, high: Value| ChunkDescription {
+            at: FileRange { offset: 4, length: 300, checksum: u64::MAX },
+            range: ValueRange { low: Some(low), high: Some(high), incomparable: true },
+            is_exact: true,
+            nulls: 7,
+        };
+        PartDescription {
+            granularity: 2,
+            row_groups: vec![RowGroupDescription {
+                rows: 4,
+                chunks: vec![
+                    chunk(Value::from("a"), Value::from("c")),
+                    chunk(Value::Int64(i64::MIN), Value::Float64(1.5)),
+                    chunk(Value::UInt64(u64::MAX), Value::Bool(true)),
+                ],
+            }],
+            footer: FileRange { offset: 1 << 40, length: 9, checksum: 1 },
+            primary_index: PrimaryIndex { keys: vec![key.finish().unwrap()] },
+        }
+    }
+
+    #[test]
+    fn descriptions_come_back() {
+        let before = description();
+        let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
+        assert_eq!(format!("{before:?}"), format!("{after:?}"));
+        assert!(PartDescription::decode(&before.encode(), &[DataType::String], 2).is_err());
+    }
+
+    #[test]
+    fn later_keys_have_bounds_only_where_earlier_ones_stay() {
+        let column = |values: [u64; 3]| {
+            Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, values.to_vec())
+        };
+        let index = PrimaryIndex { keys: vec![column([1, 1, 2]), column([5, 9, 3])] };
+        assert_eq!(index.granules(), 2);
+        let range = index.range(1, 0, 1);
+        assert_eq!((range.low, range.high), (Some(Value::UInt64(5)), Some(Value::UInt64(9))));
+        assert!(index.range(1, 0, 2).low.is_none());
+        assert_eq!(index.range(0, 0, 2).high, Some(Value::UInt64(2)));
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused_or_read_but_never_panics(at in 0..200_usize, byte: u8, cut in 0..300_usize) {
+            let mut blob = description().encode();
+            if let Some(place) = blob.get_mut(at) {
+                *place = byte;
+            }
+            blob.truncate(cut);
+            let _ = PartDescription::decode(&blob, &[DataType::String], 3);
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Makes a part of rows: sorts them, encodes them as Parquet, writes the file durably, and describes it. Which rows belong
+//! together, and making the part visible, is the insertion's business.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, UInt32Array};
+use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::basic::Compression;
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, SortingColumn};
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::statistics::Statistics;
+use parquet::file::writer::SerializedFileWriter;
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
+use twox_hash::XxHash3_64;
+
+use super::MergeTree;
+use super::part::{Part, PartFile};
+use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
+use super::sorting::{plain_array, sorted_positions};
+use crate::evaluate::evaluate;
+use crate::key_condition::ValueRange;
+
+/// Bytes of a page before compression.
+const PAGE_BYTES: usize = 1 << 20;
+/// Longer strings are cut in the bounds that files and catalog keep.
+const BOUND_BYTES_MAX: usize = 64;
+/// Rows that the encoder takes at a time, where strings are of usual lengths.
+const BATCH_ROWS: usize = 8192;
+
+/// Sorts the rows of one partition and writes them as a part that is not committed yet.
+///
+/// # Errors
+/// `NOT_ENOUGH_SPACE` and other failures to write; then nothing is left of the file.
+pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Block) -> Result<Part> {
+    let positions = &table.identity.stored_positions;
+    let keys = |keys: &[squall_planner::KeyExpression], block: &Block| {
+        keys.iter().map(|key| evaluate(&key.expression, block, positions)).collect::<Result<Vec<Column>>>()
+    };
+    let sorting_key = keys(&table.identity.definition.sorting_key, block)?;
+    let block = match sorted_positions(&sorting_key, block.rows())? {
+        Some(order) => block.take(&order)?,
+        None => block.clone(),
+    };
+    drop(sorting_key);
+    let primary_index =
+        primary_index(&keys(&table.primary_key, &block)?, block.rows(), table.settings.index_granularity)?;
+    let (bytes, mut description, groups) = encode(table, &block)?;
+    description.primary_index = primary_index;
+    let number = table.next_block_number();
+    let name: Arc<str> = format!("{partition_id}_{number}_{number}_0").into();
+    let path = table.directory.join(format!("{name}.parquet"));
+    write_durably(&table.directory, &path, &bytes)?;
+    let file = PartFile { name, partition_id: partition_id.clone(), path, bytes: bytes.len() as u64 };
+    let part = Part::new_uncommitted(file, description, table.layout.clone(), table.cache.clone());
+    for (row_group, arrays) in groups.iter().enumerate() {
+        for (column, array) in arrays.iter().enumerate() {
+            part.remember(row_group, column, array);
+        }
+    }
+    Ok(part)
+}
+
+/// The key at the first row of each granule and at the last row.
+fn primary_index(keys: &[Column], rows: usize, granularity: usize) -> Result<PrimaryIndex> {
+    let marks: UInt32Array = (0..rows).step_by(granularity).chain(rows.checked_sub(1)).map(|row| row as u32).collect();
+    let mark = |key: &Column| {
+        let array = plain_array(&key.take(&marks)?)?;
+        Ok(Column::new(key.data_type().inner().clone(), array))
+    };
+    Ok(PrimaryIndex { keys: keys.iter().map(mark).collect::<Result<_>>()? })
+}
+
+/// The file's bytes, its description without an index, and the chunks as they lie in memory.
+fn encode(table: &MergeTree, block: &Block) -> Result<(Vec<u8>, PartDescription, Vec<Vec<ArrayRef>>)> {
+    let layout = &table.layout;
+    let file_type = layout.file_schema.root_schema_ptr();
+    let mut bytes = Vec::new();
+    let mut writer =
+        SerializedFileWriter::new(&mut bytes, file_type, Arc::new(properties(table, block))).map_err(parquet_bug)?;
+    let factory = ArrowRowGroupWriterFactory::new(&writer, layout.arrow_schema.clone());
+    let group_rows = table.settings.row_group_rows();
+    let mut groups = Vec::new();
+    for (at, first) in (0..block.rows()).step_by(group_rows).enumerate() {
+        let rows = group_rows.min(block.rows() - first);
+        let mut encoders = factory.create_column_writers(at).map_err(parquet_bug)?.into_iter();
+        let mut group = writer.next_row_group().map_err(parquet_bug)?;
+        let mut arrays = Vec::with_capacity(block.columns().len());
+        for (column, field) in layout.arrow_schema.fields().iter().enumerate() {
+            let array =
+                block.columns().get(column).ok_or_else(|| Error::logical("a block without the table's columns"))?;
+            let mut array = array.array().slice(first, rows);
+            if rows < block.rows() {
+                array = super::parquet_layout::compact_dictionary(&array)?;
+            }
+            let in_file = layout.to_file(column, &array)?;
+            for leaf in compute_leaves(field, &in_file).map_err(parquet_bug)? {
+                let mut encoder = encoders.next().ok_or_else(|| Error::logical("a leaf too many"))?;
+                encoder.write(&leaf).map_err(parquet_bug)?;
+                let chunk = encoder.close().map_err(parquet_bug)?;
+                chunk.append_to_row_group(&mut group).map_err(parquet_bug)?;
+            }
+            arrays.push(array);
+        }
+        group.close().map_err(parquet_bug)?;
+        groups.push(arrays);
+    }
+    let metadata = writer.finish().map_err(parquet_bug)?;
+    drop(writer);
+    let description = describe(table, &metadata, &bytes)?;
+    Ok((bytes, description, groups))
+}
+
+fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
+    let types = table.identity.stored.fields.iter().map(|(name, data_type)| format!("{name} {data_type}"));
+    let mut longest_string = 0;
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::LZ4_RAW)
+        .set_created_by(concat!("Squall ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_statistics_truncate_length(Some(BOUND_BYTES_MAX))
+        .set_offset_index_disabled(true)
+        .set_data_page_size_limit(PAGE_BYTES)
+        .set_data_page_row_count_limit(1 << 17)
+        .set_max_row_group_row_count(None)
+        .set_key_value_metadata(Some(vec![KeyValue::new(
+            "squall.columns".to_owned(),
+            types.collect::<Vec<String>>().join(", "),
+        )]));
+    for (column, leaf) in leaves(table) {
+        if is_text(column) {
+            builder = builder.set_column_dictionary_enabled(leaf.path().clone(), true);
+        }
+    }
+    for column in block.columns() {
+        if let Some(strings) = column.array().as_binary_opt::<i32>()
+            && strings.value_data().len() > 64 << 20
+        {
+            let lengths = strings.value_offsets().windows(2).map(|pair| match pair {
+                [from, to] => (to - from) as usize,
+                _ => 0,
+            });
+            longest_string = longest_string.max(lengths.max().unwrap_or(0));
+        }
+    }
+    // Pages are cut between batches: a batch of long strings must stay far below Parquet's 2 GiB.
+    let batch_rows = (256 << 20) / longest_string.max(1);
+    builder = builder.set_write_batch_size(batch_rows.clamp(1, BATCH_ROWS));
+    let sorting: Vec<SortingColumn> = table
+        .identity
+        .sorting_columns
+        .iter()
+        .filter_map(|column| {
+            let stored = table.identity.stored_positions.get(*column).copied().flatten()?;
+            let leaf = *table.layout.first_leaves.get(stored)?;
+            Some(SortingColumn { column_idx: leaf as i32, descending: false, nulls_first: false })
+        })
+        .collect();
+    builder.set_sorting_columns((!sorting.is_empty()).then_some(sorting)).build()
+}
+
+/// Each leaf column of the files with the stored column that it belongs to.
+fn leaves(table: &MergeTree) -> impl Iterator<Item = (&DataType, &parquet::schema::types::ColumnDescPtr)> {
+    let layout = &table.layout;
+    layout.file_schema.columns().iter().enumerate().filter_map(|(leaf, description)| {
+        let column = layout.first_leaves.partition_point(|first| *first <= leaf).checked_sub(1)?;
+        Some((&table.identity.stored.fields.get(column)?.1, description))
+    })
+}
+
+/// Whether a dictionary is worth a try.
+fn is_text(data_type: &DataType) -> bool {
+    match data_type.inner() {
+        DataType::String | DataType::FixedString(_) => true,
+        DataType::Array(item) => is_text(item),
+        DataType::Map(..) | DataType::Tuple(_) => true,
+        _ => matches!(data_type, DataType::LowCardinality(_)),
+    }
+}
+
+fn describe(table: &MergeTree, metadata: &ParquetMetaData, bytes: &[u8]) -> Result<PartDescription> {
+    let footer_length =
+        bytes.len().checked_sub(8).and_then(|at| bytes.get(at..at + 4)?.try_into().ok()).map_or(0, u32::from_le_bytes);
+    let footer = (bytes.len() as u64).saturating_sub(8 + u64::from(footer_length))..bytes.len() as u64;
+    let mut row_groups = Vec::new();
+    for group in metadata.row_groups() {
+        let mut chunks = Vec::new();
+        for (column, (_, data_type)) in table.identity.stored.fields.iter().enumerate() {
+            let leaves = table.layout.first_leaves.get(column).zip(table.layout.first_leaves.get(column + 1));
+            let leaves = leaves.and_then(|(first, end)| group.columns().get(*first..*end)).unwrap_or_default();
+            let (Some(first), Some(last)) = (leaves.first(), leaves.last()) else {
+                return Err(Error::logical("a column without leaves"));
+            };
+            let end = last.byte_range().0 + last.byte_range().1;
+            let at = checked_range(bytes, first.byte_range().0..end)?;
+            let (range, is_exact, nulls) = match leaves {
+                [leaf] if data_type.inner().arrow_type().is_primitive() || is_plain(data_type.inner()) => {
+                    bounds(data_type, leaf)
+                }
+                _ => (ValueRange { incomparable: true, ..ValueRange::default() }, false, 0),
+            };
+            chunks.push(ChunkDescription { at, range, is_exact, nulls });
+        }
+        row_groups.push(RowGroupDescription { rows: group.num_rows() as usize, chunks });
+    }
+    Ok(PartDescription {
+        granularity: table.settings.index_granularity,
+        row_groups,
+        footer: checked_range(bytes, footer)?,
+        primary_index: PrimaryIndex::default(),
+    })
+}
+
+fn is_plain(data_type: &DataType) -> bool {
+    !matches!(data_type, DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_))
+}
+
+fn checked_range(bytes: &[u8], range: std::ops::Range<u64>) -> Result<FileRange> {
+    let slice = bytes
+        .get(range.start as usize..range.end as usize)
+        .ok_or_else(|| Error::logical("a chunk outside of its file"))?;
+    Ok(FileRange { offset: range.start, length: range.end - range.start, checksum: XxHash3_64::oneshot(slice) })
+}
+
+/// A leaf's smallest and largest value in ClickHouse's terms, whether they are values of it, and its NULLs.
+fn bounds(data_type: &DataType, leaf: &ColumnChunkMetaData) -> (ValueRange, bool, u64) {
+    let Some(statistics) = leaf.statistics() else {
+        return (ValueRange { incomparable: true, ..ValueRange::default() }, false, 0);
+    };
+    let nulls = statistics.null_count_opt().unwrap_or(0);
+    let is_float = data_type.inner().is_float();
+    let incomparable = nulls > 0
+        || statistics.null_count_opt().is_none() && data_type.is_nullable()
+        || is_float && statistics.nan_count_opt() != Some(0);
+    let bound = |bytes: Option<&[u8]>| bytes.and_then(|bytes| bound(data_type.inner(), statistics, bytes));
+    let range =
+        ValueRange { low: bound(statistics.min_bytes_opt()), high: bound(statistics.max_bytes_opt()), incomparable };
+    let is_exact =
+        range.low.is_some() && range.high.is_some() && statistics.min_is_exact() && statistics.max_is_exact();
+    (range, is_exact, nulls)
+}
+
+fn bound(data_type: &DataType, statistics: &Statistics, bytes: &[u8]) -> Option<Value> {
+    let number = match statistics {
+        Statistics::Boolean(_) => return bytes.first().map(|byte| Value::Bool(*byte != 0)),
+        Statistics::Int32(_) => i64::from(i32::from_le_bytes(bytes.try_into().ok()?)),
+        Statistics::Int64(_) => i64::from_le_bytes(bytes.try_into().ok()?),
+        Statistics::Float(_) => return Some(Value::Float64(f32::from_le_bytes(bytes.try_into().ok()?).into())),
+        Statistics::Double(_) => return Some(Value::Float64(f64::from_le_bytes(bytes.try_into().ok()?))),
+        Statistics::ByteArray(_) | Statistics::FixedLenByteArray(_) => return Some(Value::string(bytes)),
+        Statistics::Int96(_) => return None,
+    };
+    Some(match data_type {
+        DataType::UInt64 => Value::UInt64(number as u64),
+        DataType::UInt32 | DataType::IPv4 => Value::UInt64(u64::from(number as u32)),
+        DataType::UInt8 | DataType::UInt16 | DataType::Date => Value::UInt64(number as u64),
+        DataType::DateTime(_) => Value::UInt64((number / 1_000_000) as u64),
+        _ => Value::Int64(number),
+    })
+}
+
+/// Writes a file that either is whole and on disk under its name, or is not there.
+fn write_durably(directory: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = directory.join(format!("tmp_insert_{file_name}"));
+    let written = (|| {
+        let mut file = File::create_new(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)?;
+        File::open(directory)?.sync_all()
+    })();
+    written.map_err(|error: std::io::Error| {
+        super::part::remove_file(&temporary);
+        super::part::remove_file(path);
+        write_error(path, &error)
+    })
+}
+
+/// ClickHouse's code for a failure to write.
+pub(crate) fn write_error(path: &Path, error: &std::io::Error) -> Error {
+    let code = match error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorCode::NOT_ENOUGH_SPACE,
+        _ => ErrorCode::CANNOT_WRITE_TO_FILE_DESCRIPTOR,
+    };
+    Error::new(code, format!("Cannot write file {}: {error}", path.display()))
+}
+
+fn parquet_bug(error: parquet::errors::ParquetError) -> Error {
+    Error::logical(format!("Parquet: {error}"))
+}

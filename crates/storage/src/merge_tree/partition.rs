@@ -1,0 +1,102 @@
+//! Which partition each row of a block belongs to, and the partitions' ids as ClickHouse writes them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::UInt32Array;
+use chrono::{Datelike, NaiveDate};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
+use twox_hash::XxHash3_64;
+
+/// The rows of one partition.
+pub(super) struct PartitionRows {
+    pub(super) id: Arc<str>,
+    pub(super) rows: Block,
+}
+
+/// Splits a block by the values of the partition key.
+///
+/// # Errors
+/// `TOO_MANY_PARTS` beyond `partitions_max` partitions (0: no limit).
+pub(super) fn split(block: &Block, keys: &[Column], partitions_max: usize) -> Result<Vec<PartitionRows>> {
+    if keys.is_empty() {
+        return Ok(vec![PartitionRows { id: "all".into(), rows: block.clone() }]);
+    }
+    let mut partitions: Vec<(Arc<str>, Vec<u32>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    // Neighbours mostly share a partition: their values are compared before any id is written.
+    let mut last: Option<(Vec<Value>, usize)> = None;
+    for row in 0..block.rows() {
+        let values: Vec<Value> = keys.iter().map(|key| key.value(row)).collect();
+        let place = match &last {
+            Some((before, place)) if *before == values => *place,
+            _ => {
+                let id = partition_id(keys, &values);
+                let place = match known.get(&id) {
+                    Some(place) => *place,
+                    None => {
+                        let place = partitions.len();
+                        if partitions_max > 0 && place >= partitions_max {
+                            return Err(too_many_partitions(partitions_max));
+                        }
+                        partitions.push((id.as_str().into(), Vec::new()));
+                        known.insert(id, place);
+                        place
+                    }
+                };
+                last = Some((values, place));
+                place
+            }
+        };
+        if let Some((_, rows)) = partitions.get_mut(place) {
+            rows.push(row as u32);
+        }
+    }
+    let is_one = partitions.len() == 1;
+    partitions
+        .into_iter()
+        .map(|(id, rows)| {
+            let rows = if is_one { block.clone() } else { block.take(&UInt32Array::from(rows))? };
+            Ok(PartitionRows { id, rows })
+        })
+        .collect()
+}
+
+/// Integers in decimal, dates as `YYYYMMDD`, joined by `-`; anything else makes the id a hash of all values.
+fn partition_id(keys: &[Column], values: &[Value]) -> String {
+    let parts = keys.iter().zip(values).map(|(key, value)| match (key.data_type().inner(), value) {
+        (DataType::Date | DataType::Date32, value) => {
+            let days = value.as_i64()?;
+            let date = NaiveDate::default().checked_add_signed(chrono::TimeDelta::try_days(days)?)?;
+            Some(format!("{:04}{:02}{:02}", date.year(), date.month(), date.day()))
+        }
+        (_, Value::UInt64(number)) => Some(number.to_string()),
+        (_, Value::Int64(number)) => Some(number.to_string()),
+        (_, Value::Bool(flag)) => Some(u8::from(*flag).to_string()),
+        _ => None,
+    });
+    match parts.collect::<Option<Vec<String>>>() {
+        Some(parts) => parts.join("-"),
+        None => {
+            let mut bytes = Vec::new();
+            for value in values {
+                let text = value.as_bytes().map_or_else(|| value.to_string().into_bytes(), <[u8]>::to_vec);
+                bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+                bytes.extend_from_slice(&text);
+            }
+            let seeded = |seed| XxHash3_64::oneshot_with_seed(seed, &bytes);
+            format!("{:016x}{:016x}", seeded(0), seeded(1))
+        }
+    }
+}
+
+fn too_many_partitions(partitions_max: usize) -> Error {
+    Error::new(
+        ErrorCode::TOO_MANY_PARTS,
+        format!(
+            "Too many partitions for single INSERT block (more than {partitions_max}). The limit is controlled by \
+             'max_partitions_per_insert_block' setting. Partitions are meant for handling data by the month or so, not for \
+             speeding up queries: ORDER BY does that"
+        ),
+    )
+}

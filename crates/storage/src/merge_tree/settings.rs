@@ -1,0 +1,94 @@
+//! The settings of a MergeTree table, read from `SETTINGS` of its CREATE TABLE.
+
+use std::sync::Arc;
+
+use squall_planner::TableDefinition;
+use squall_types::{Error, ErrorCode, Result};
+
+/// Settings of ClickHouse that are read and change nothing here.
+const WITHOUT_EFFECT: &[&str] = &[
+    "allow_nullable_key",
+    "enable_mixed_granularity_parts",
+    "fsync_after_insert",
+    "fsync_part_directory",
+    "index_granularity_bytes",
+    "merge_max_block_size",
+    "merge_with_ttl_timeout",
+    "min_bytes_for_wide_part",
+    "min_rows_for_wide_part",
+    "old_parts_lifetime",
+    "parts_to_delay_insert",
+    "storage_policy",
+    "use_minimalistic_part_header_in_zookeeper",
+];
+
+/// Rows between two entries of the primary index where the table does not say.
+const INDEX_GRANULARITY_DEFAULT: usize = 8192;
+/// Parts at which inserts are refused: nothing merges parts yet.
+const PARTS_TO_THROW_INSERT_DEFAULT: usize = 3000;
+/// The rows of a row group, rounded to granules: long contiguous arrays in the cache, yet several for each core.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// A table's settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MergeTreeSettings {
+    /// `index_granularity`: rows of a granule.
+    pub(crate) index_granularity: usize,
+    /// `parts_to_throw_insert`.
+    pub(crate) parts_to_throw_insert: usize,
+}
+
+impl MergeTreeSettings {
+    /// Reads a definition's settings.
+    ///
+    /// # Errors
+    /// `UNKNOWN_SETTING`, `CANNOT_PARSE_INPUT_ASSERTION_FAILED`, `BAD_ARGUMENTS`.
+    pub(crate) fn new(definition: &TableDefinition) -> Result<Self> {
+        let mut settings =
+            Self { index_granularity: INDEX_GRANULARITY_DEFAULT, parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT };
+        for (name, value) in &definition.settings {
+            match &**name {
+                "index_granularity" => settings.index_granularity = number(value)?,
+                "parts_to_throw_insert" => settings.parts_to_throw_insert = number(value)?,
+                other if WITHOUT_EFFECT.contains(&other) => {}
+                other => {
+                    return Err(Error::new(
+                        ErrorCode::UNKNOWN_SETTING,
+                        format!("Unknown setting '{other}': for storage MergeTree"),
+                    ));
+                }
+            }
+        }
+        if settings.index_granularity == 0 || settings.index_granularity > ROW_GROUP_ROWS {
+            let value = settings.index_granularity;
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("index_granularity: value {value} makes no sense"),
+            ));
+        }
+        Ok(settings)
+    }
+
+    /// Rows of a full row group: whole granules.
+    pub(crate) fn row_group_rows(&self) -> usize {
+        (ROW_GROUP_ROWS / self.index_granularity).max(1) * self.index_granularity
+    }
+
+    /// The definition as `SHOW CREATE TABLE` tells it: with the granularity, given or not.
+    pub(crate) fn written_out(&self, mut definition: TableDefinition) -> TableDefinition {
+        if !definition.settings.iter().any(|(name, _)| &**name == "index_granularity") {
+            let value: Arc<str> = self.index_granularity.to_string().into();
+            definition.settings.push(("index_granularity".into(), value));
+        }
+        definition
+    }
+}
+
+fn number(text: &str) -> Result<usize> {
+    text.trim().parse().map_err(|_| {
+        Error::new(
+            ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED,
+            format!("Cannot parse input: expected 'eof' before: '{text}'"),
+        )
+    })
+}

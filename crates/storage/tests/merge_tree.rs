@@ -1,0 +1,405 @@
+//! MergeTree tables: rows come back, over restarts, with every type, sorted, pruned; damage and full disks are told and contained.
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{block, count, definition, insert, key, read_all, request};
+use squall_planner::KeyExpression;
+use squall_storage::{Databases, InsertLimits, StorageOptions, TableName};
+use squall_types::{DataType, ErrorCode, Value};
+
+fn open(path: &Path) -> Arc<Databases> {
+    Databases::open(path, &StorageOptions { column_cache_bytes: Some(64 << 20) }).unwrap()
+}
+
+fn number(value: u64) -> Value {
+    Value::UInt64(value)
+}
+
+fn array(values: impl IntoIterator<Item = Value>) -> Value {
+    Value::Array(values.into_iter().collect())
+}
+
+fn files(path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for directory in std::fs::read_dir(path.join("data")).unwrap() {
+        let directory = directory.unwrap().path();
+        found
+            .extend(std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()));
+    }
+    found.sort();
+    found
+}
+
+/// Waits for what the cache's threads remove in the background.
+fn wait_for(what: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if what() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("it did not come to pass");
+}
+
+const TYPES: &[(&str, &str)] = &[
+    ("id", "UInt64"),
+    ("u8", "UInt8"),
+    ("i16", "Int16"),
+    ("i64", "Int64"),
+    ("f32", "Float32"),
+    ("f64", "Nullable(Float64)"),
+    ("flag", "Bool"),
+    ("s", "String"),
+    ("ns", "Nullable(String)"),
+    ("lc", "LowCardinality(String)"),
+    ("lcn", "LowCardinality(Nullable(String))"),
+    ("lcd", "LowCardinality(UInt32)"),
+    ("fs", "FixedString(3)"),
+    ("d", "Date"),
+    ("d32", "Date32"),
+    ("t", "DateTime('UTC')"),
+    ("t3", "DateTime64(3)"),
+    ("t5", "DateTime64(5)"),
+    ("t6", "DateTime64(6)"),
+    ("t9", "DateTime64(9)"),
+    ("e", "Enum8('a' = -1, 'b' = 2)"),
+    ("u", "UUID"),
+    ("ip", "IPv4"),
+    ("a", "Array(Nullable(Int32))"),
+    ("aa", "Array(Array(String))"),
+    ("ad", "Array(Date)"),
+    ("m", "Map(String, DateTime)"),
+    ("tu", "Tuple(x UInt8, y Nullable(String), z Array(LowCardinality(String)))"),
+];
+
+fn row(id: u64) -> Vec<Value> {
+    let odd = id % 2 == 1;
+    let text = format!("row {id} ж");
+    vec![
+        number(id),
+        number(id % 256),
+        Value::Int64(id as i64 % 1000 - 500),
+        Value::Int64(i64::MIN + id as i64),
+        Value::Float64(f64::from(id as f32 / 3.0)),
+        if odd { Value::Null } else { Value::Float64(id as f64 / 7.0) },
+        Value::Bool(odd),
+        if odd { Value::string([0xFF, id as u8]) } else { Value::from(text.as_str()) },
+        if odd { Value::from("") } else { Value::Null },
+        Value::from(["x", "y", "z"][id as usize % 3]),
+        if odd { Value::Null } else { Value::from("v") },
+        number(id % 5 * 1_000_000),
+        Value::string([b'a', id as u8, 0]),
+        number(id % 65_536),
+        Value::Int64(id as i64 - 700),
+        number(id * 1000),
+        Value::Int64(id as i64 * 1001 - 5),
+        Value::Int64(id as i64 * 7),
+        Value::Int64(id as i64 * 1_000_003 - 9),
+        Value::Int64(id as i64 * 1_000_000_007 - 1),
+        Value::Int64(if odd { -1 } else { 2 }),
+        Value::string([id as u8; 16]),
+        number(id * 3),
+        array((0..id % 4).map(|at| if at == 1 { Value::Null } else { Value::Int64(at as i64 - id as i64) })),
+        array((0..id % 3).map(|at| array((0..at).map(|_| Value::from(text.as_str()))))),
+        array((0..id % 2).map(|at| number(at + 20_000))),
+        Value::Map((0..id % 3).map(|at| (Value::from(format!("k{at}").as_str()), number(at))).collect()),
+        Value::Tuple(
+            [
+                number(id % 7),
+                if odd { Value::from("q") } else { Value::Null },
+                array((0..id % 3).map(|_| Value::from("lc"))),
+            ]
+            .into(),
+        ),
+    ]
+}
+
+#[test]
+fn every_type_comes_back_from_memory_and_from_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut definition = definition("MergeTree", TYPES, &["id"]);
+    definition.settings.push(("index_granularity".into(), "16".into()));
+    let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
+    let expected: Vec<Vec<Value>> = (0..300).map(row).collect();
+    {
+        let databases = open(directory.path());
+        databases.create_table("default", "t", definition, false).unwrap();
+        let table = databases.table("default", "t").unwrap();
+        insert(&*table, [block(&*table, (0..300).rev().map(row))]).unwrap();
+        let table = databases.table("default", "t").unwrap();
+        assert_eq!(table.rows(), Some(300));
+        assert_eq!(table.parts().len(), 1);
+        assert_eq!(table.parts()[0].marks, 19);
+        assert_eq!(read_all(&*table, &request(&*table, &names, None)).unwrap(), expected);
+        assert_eq!(databases.column_cache().misses, 0);
+    }
+    let databases = open(directory.path());
+    let table = databases.table("default", "t").unwrap();
+    for _ in 0..2 {
+        let found = read_all(&*table, &request(&*table, &names, None)).unwrap();
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(found, expected);
+        }
+        assert_eq!(found.len(), 300);
+    }
+    let cache = databases.column_cache();
+    assert_eq!((cache.misses, cache.hits), (TYPES.len() as u64, TYPES.len() as u64));
+    let position = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    assert_eq!(table.column_range(position("id")), Some((number(0), number(299))));
+    assert_eq!(table.column_range(position("d")), Some((number(0), number(299))));
+    assert_eq!(table.column_range(position("t")), Some((number(0), number(299_000))));
+    assert_eq!(table.column_range(position("t3")), Some((Value::Int64(-5), Value::Int64(299 * 1001 - 5))));
+    assert_eq!(table.column_range(position("e")), Some((Value::Int64(-1), Value::Int64(2))));
+    assert_eq!(table.column_range(position("a")), None);
+    assert_eq!(count(&databases, "default", "t"), 300);
+    let mut limited = request(&*table, &["id"], None);
+    limited.limit = Some(7);
+    assert_eq!(read_all(&*table, &limited).unwrap().len(), 7);
+}
+
+#[test]
+fn ddl_survives_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = &[("a", "UInt8"), ("b", "String")];
+    {
+        let databases = open(directory.path());
+        databases.create_database("d", false, "of d").unwrap();
+        for name in ["t1", "t2", "t3", "t4"] {
+            databases.create_table("d", name, definition("MergeTree", of, &["a"]), false).unwrap();
+            let table = databases.table("d", name).unwrap();
+            let rows = name[1..].parse::<u64>().unwrap();
+            insert(&*table, [block(&*table, (0..rows).map(|at| vec![number(at), Value::from(name)]))]).unwrap();
+        }
+        databases.create_table("d", "m", definition("Memory", of, &[]), false).unwrap();
+        databases.rename_table(&TableName::new("d", "t1"), &TableName::new("default", "r")).unwrap();
+        databases.exchange_tables(&TableName::new("d", "t2"), &TableName::new("default", "r")).unwrap();
+        databases.drop_table("d", "t3", false).unwrap();
+        databases.truncate_table("d", "t4", false).unwrap();
+        assert_eq!(count(&databases, "d", "t4"), 0);
+        wait_for(|| files(directory.path()).len() == 2);
+        let error = Databases::open(directory.path(), &StorageOptions::default()).err().unwrap();
+        assert!(error.message.contains("another server"), "{error}");
+    }
+    let databases = open(directory.path());
+    assert_eq!((count(&databases, "d", "t2"), count(&databases, "default", "r")), (1, 2));
+    assert_eq!((count(&databases, "d", "t4"), count(&databases, "d", "m")), (0, 0));
+    assert!(!databases.has_table("d", "t3") && !databases.has_table("d", "t1"));
+    assert_eq!(databases.databases().iter().find(|database| &*database.name == "d").unwrap().comment.as_ref(), "of d");
+    let described = databases.describe("d", "t2").unwrap();
+    let settings = &described.definition.unwrap().settings;
+    assert_eq!(settings[0].0.as_ref(), "index_granularity");
+    let table = databases.table("d", "t4").unwrap();
+    insert(&*table, [block(&*table, [vec![number(1), Value::from("x")]])]).unwrap();
+    databases.drop_database("d", false).unwrap();
+    drop((table, described.table));
+    wait_for(|| files(directory.path()).len() == 1);
+    drop(databases);
+    let databases = open(directory.path());
+    assert!(!databases.has_database("d"));
+    assert_eq!(count(&databases, "default", "r"), 2);
+}
+
+#[test]
+fn definitions_that_do_not_suit_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    let refuse = |change: &dyn Fn(&mut squall_planner::TableDefinition)| {
+        let of = &[("a", "UInt8"), ("n", "Nullable(UInt8)"), ("f", "Float32")];
+        let mut definition = definition("MergeTree", of, &["a"]);
+        change(&mut definition);
+        databases.create_table("default", "t", definition, false).unwrap_err()
+    };
+    let columns = common::columns(&[("a", "UInt8"), ("n", "Nullable(UInt8)"), ("f", "Float32")]);
+    let set = |name: &'static str, value: &'static str| {
+        move |d: &mut squall_planner::TableDefinition| d.settings.push((name.into(), value.into()))
+    };
+    assert_eq!(refuse(&set("foo", "1")).message, "Unknown setting 'foo': for storage MergeTree");
+    assert_eq!(refuse(&set("index_granularity", "0")).message, "index_granularity: value 0 makes no sense");
+    assert_eq!(refuse(&set("index_granularity", "x")).code, ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED);
+    assert_eq!(refuse(&|d| d.sorting_key = vec![key(&columns, "n")]).code, ErrorCode::ILLEGAL_COLUMN);
+    assert_eq!(refuse(&|d| d.partition_key = vec![key(&columns, "f")]).code, ErrorCode::BAD_ARGUMENTS);
+    assert_eq!(
+        refuse(&|d| d.primary_key = Some(vec![key(&columns, "f")])).message,
+        "Primary key must be a prefix of the sorting key, but the column in the position 0 is a, not f"
+    );
+    let one = squall_planner::Expression::Constant { value: number(1), data_type: DataType::UInt8 };
+    assert_eq!(
+        refuse(&|d| d.sorting_key = vec![KeyExpression { sql: "1".into(), expression: one.clone() }]).message,
+        "Sorting key cannot contain constants"
+    );
+    assert!(files(directory.path()).is_empty());
+}
+
+#[test]
+fn partitions_split_inserts() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    let mut definition = definition("MergeTree", &[("d", "Date"), ("p", "UInt16"), ("s", "String")], &["s"]);
+    definition.partition_key = vec![key(&definition.columns, "d"), key(&definition.columns, "p")];
+    databases.create_table("default", "t", definition, false).unwrap();
+    let table = databases.table("default", "t").unwrap();
+    let rows = |partitions: u64| {
+        (0..300).map(move |at| vec![number(19_000), number(at % partitions), Value::from(format!("{at}").as_str())])
+    };
+    insert(&*table, [block(&*table, rows(3))]).unwrap();
+    let found = databases.table("default", "t").unwrap();
+    let mut ids: Vec<String> = found.parts().iter().map(|part| part.partition_id.to_string()).collect();
+    ids.sort();
+    assert_eq!(ids, ["20220108-0", "20220108-1", "20220108-2"]);
+    let error = insert(&*table, [block(&*table, rows(101))]).unwrap_err();
+    assert_eq!(error.code, ErrorCode::TOO_MANY_PARTS);
+    wait_for(|| files(directory.path()).len() == 3);
+    assert_eq!(count(&databases, "default", "t"), 300);
+}
+
+#[test]
+fn too_many_parts_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    let mut definition = definition("MergeTree", &[("a", "UInt8")], &["a"]);
+    definition.settings.push(("parts_to_throw_insert".into(), "3".into()));
+    databases.create_table("default", "t", definition, false).unwrap();
+    let insert_one = || {
+        let table = databases.table("default", "t").unwrap();
+        insert(&*table, [block(&*table, [vec![number(1)]])])
+    };
+    (0..3).for_each(|_| insert_one().unwrap());
+    assert_eq!(insert_one().unwrap_err().code, ErrorCode::TOO_MANY_PARTS);
+}
+
+#[test]
+fn an_insert_without_commit_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    databases.create_table("default", "t", definition("MergeTree", &[("a", "UInt64")], &["a"]), false).unwrap();
+    let table = databases.table("default", "t").unwrap();
+    {
+        let limits = InsertLimits { min_insert_block_size_rows: 10, ..InsertLimits::default() };
+        let insertion = table.insert_within(limits).unwrap();
+        let mut writer = insertion.writer().unwrap();
+        for _ in 0..5 {
+            writer.write(block(&*table, (0..10).map(|at| vec![number(at)]))).unwrap();
+        }
+        assert_eq!(files(directory.path()).len(), 5);
+    }
+    wait_for(|| files(directory.path()).is_empty());
+    assert_eq!(count(&databases, "default", "t"), 0);
+    assert_eq!(databases.column_cache().chunks, 0);
+}
+
+#[test]
+fn damage_is_told_by_name_and_stays_where_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    {
+        let databases = open(directory.path());
+        for name in ["good", "flipped", "cut", "gone"] {
+            databases
+                .create_table(
+                    "default",
+                    name,
+                    definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]),
+                    false,
+                )
+                .unwrap();
+            let table = databases.table("default", name).unwrap();
+            insert(&*table, [block(&*table, (0..1000).map(|at| vec![number(at), Value::from(name)]))]).unwrap();
+        }
+        let path = |name: &str| databases.table("default", name).unwrap().parts()[0].path.clone();
+        let mut bytes = std::fs::read(path("flipped")).unwrap();
+        bytes[100] ^= 1;
+        std::fs::write(path("flipped"), bytes).unwrap();
+        std::fs::File::options().write(true).open(path("cut")).unwrap().set_len(500).unwrap();
+        std::fs::remove_file(path("gone")).unwrap();
+    }
+    let databases = open(directory.path());
+    let read = |name: &str| {
+        let table = databases.table("default", name).unwrap();
+        read_all(&*table, &request(&*table, &["a", "s"], None)).map(|rows| rows.len())
+    };
+    assert_eq!(read("good"), Ok(1000));
+    for (name, code) in [
+        ("flipped", ErrorCode::CHECKSUM_DOESNT_MATCH),
+        ("cut", ErrorCode::CORRUPTED_DATA),
+        ("gone", ErrorCode::CORRUPTED_DATA),
+    ] {
+        let error = read(name).unwrap_err();
+        assert_eq!(error.code, code, "{name}: {error}");
+        assert!(error.message.contains("all_1_1_0.parquet"), "{error}");
+        let table = databases.table("default", name).unwrap();
+        insert(&*table, [block(&*table, [vec![number(1), Value::from("x")]])]).unwrap();
+    }
+}
+
+#[test]
+fn every_flipped_byte_is_noticed_or_harmless() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = {
+        let databases = open(directory.path());
+        databases
+            .create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false)
+            .unwrap();
+        let table = databases.table("default", "t").unwrap();
+        insert(&*table, [block(&*table, (0..100).map(|at| vec![number(at), Value::from(format!("{at}").as_str())]))])
+            .unwrap();
+        databases.table("default", "t").unwrap().parts()[0].path.clone()
+    };
+    let whole = std::fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x40;
+        std::fs::write(&path, bytes).unwrap();
+        let databases = open(directory.path());
+        let table = databases.table("default", "t").unwrap();
+        match read_all(&*table, &request(&*table, &["a", "s"], None)) {
+            Ok(rows) => {
+                assert!(rows.len() == 100 && rows[42] == [number(42), Value::from("42")] && at < 4, "byte {at}")
+            }
+            Err(error) => assert_eq!(error.code, ErrorCode::CHECKSUM_DOESNT_MATCH, "byte {at}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn a_scan_outlives_the_table() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    databases.create_table("default", "t", definition("MergeTree", &[("a", "UInt64")], &["a"]), false).unwrap();
+    let table = databases.table("default", "t").unwrap();
+    insert(&*table, [block(&*table, (0..1000).map(|at| vec![number(at)]))]).unwrap();
+    let found = databases.table("default", "t").unwrap();
+    let insertion = table.insert().unwrap();
+    let mut writer = insertion.writer().unwrap();
+    writer.write(block(&*table, [vec![number(1)]])).unwrap();
+    writer.finish().unwrap();
+    databases.clear_column_cache();
+    databases.drop_table("default", "t", false).unwrap();
+    assert_eq!(insertion.commit().unwrap_err().code, ErrorCode::TABLE_IS_DROPPED);
+    assert_eq!(read_all(&*found, &request(&*found, &["a"], None)).unwrap().len(), 1000);
+    drop((found, table, insertion));
+    wait_for(|| files(directory.path()).is_empty());
+}
+
+#[test]
+fn a_small_cache_still_reads_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = Databases::open(directory.path(), &StorageOptions { column_cache_bytes: Some(100_000) }).unwrap();
+    databases
+        .create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false)
+        .unwrap();
+    for from in 0..20 {
+        let table = databases.table("default", "t").unwrap();
+        insert(&*table, [block(&*table, (0..5000).map(|at| vec![number(from * 5000 + at), Value::from("s")]))])
+            .unwrap();
+    }
+    let table = databases.table("default", "t").unwrap();
+    for _ in 0..3 {
+        let mut rows = read_all(&*table, &request(&*table, &["a"], None)).unwrap();
+        rows.sort_by(|left, right| left[0].compare(&right[0]));
+        assert!(rows.iter().enumerate().all(|(at, row)| row[0] == number(at as u64)) && rows.len() == 100_000);
+    }
+    let cache = databases.column_cache();
+    assert!(cache.bytes <= 100_000 && cache.evictions > 0 && cache.misses > 0, "{cache:?}");
+}
