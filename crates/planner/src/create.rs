@@ -305,7 +305,7 @@ impl Keys<'_> {
 }
 
 /// An expression over columns by position.
-fn expression_over(
+pub(crate) fn expression_over(
     columns: &[ColumnDescription],
     expression: &ast::Expression,
     context: &PlannerContext<'_>,

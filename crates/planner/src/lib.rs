@@ -1,6 +1,7 @@
 //! From the syntax tree to a typed logical plan: names, types, rewriting. Knows nothing of execution.
 
 pub mod analyzer;
+pub mod bind;
 pub mod catalog;
 pub mod context;
 pub mod create;
@@ -13,6 +14,7 @@ pub mod plan;
 pub mod rules;
 
 pub use analyzer::analyze_query;
+pub use bind::bind_expression;
 pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, TableMetadata};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::plan_table_definition;

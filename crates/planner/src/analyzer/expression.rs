@@ -246,19 +246,33 @@ impl<'q> Scope<'q> {
         if data_type == DataType::String {
             return Ok((Value::string(text), data_type));
         }
+        let functions = &self.analyzer.context.functions;
         if data_type.is_nullable() && text == "\\N" {
             return Ok((Value::Null, data_type));
         }
         match conversion::convert(&Value::string(text), &DataType::String, &data_type, &self.analyzer.context.functions)
         {
             Ok(value) => Ok((value, data_type)),
-            Err(error) => Err(Error::new(
-                ErrorCode::BAD_QUERY_PARAMETER,
-                format!(
-                    "Value {text} cannot be parsed as {data_type} for query parameter '{}': {}",
-                    parameter.name, error.message
-                ),
-            )),
+            Err(_) => {
+                let reads = |length: &usize| {
+                    let start = text.get(..*length).filter(|start| !start.is_empty());
+                    start.is_some_and(|start| {
+                        conversion::convert(&Value::string(start), &DataType::String, &data_type, functions).is_ok()
+                    })
+                };
+                // Only where the text is short is it worth telling how much of it was good.
+                let parsed = (0..text.len().min(100)).rev().find(reads).unwrap_or(0);
+                Err(Error::new(
+                    ErrorCode::BAD_QUERY_PARAMETER,
+                    format!(
+                        "Value {text} cannot be parsed as {data_type} for query parameter '{}' because it isn't parsed \
+                         completely: only {parsed} of {} bytes was parsed: {}",
+                        parameter.name,
+                        text.len(),
+                        &text[..parsed]
+                    ),
+                ))
+            }
         }
     }
 
@@ -271,21 +285,14 @@ impl<'q> Scope<'q> {
         let mut message = if is_of_table(1) || is_of_table(2) {
             let qualifiers = if is_of_table(1) { 1 } else { 2 };
             let prefix = parts[..qualifiers].iter().map(text).collect::<Vec<_>>().join(".");
-            let known: Vec<String> = columns().map(|column| format!("{prefix}.{column}")).collect();
             let table = match (&self.source.database, &self.source.table) {
                 (Some(database), Some(table)) => format!("table with name {database}.{table}"),
                 _ => format!("subquery with name {prefix}"),
             };
-            let hint = maybe_you_meant(&name, known.iter().map(String::as_str));
+            let hint = self.compound_hint(&name, parts.len(), Some(&prefix));
             format!("Identifier '{name}' cannot be resolved from {table}{hint}")
         } else if parts.len() > 1 {
-            let mut known: Vec<String> = Vec::new();
-            let tables = [&self.source.alias, &self.source.table].into_iter().flatten();
-            for table in tables {
-                known.extend(columns().map(|column| format!("{table}.{column}")));
-            }
-            known.extend((0..self.source.len()).map(|column| self.source.full_name(column)));
-            let hint = maybe_you_meant(&name, known.iter().map(String::as_str));
+            let hint = self.compound_hint(&name, parts.len(), None);
             format!("Unknown {what} identifier `{name}`{hint}")
         } else {
             let hint = maybe_you_meant(&name, columns().chain(self.alias_names()));
@@ -299,5 +306,33 @@ impl<'q> Scope<'q> {
             }
         }
         Error::new(ErrorCode::UNKNOWN_IDENTIFIER, message)
+    }
+
+    /// What a name of several parts may have meant: names of as many parts, the table's before its columns, and elements of
+    /// tuples.
+    fn compound_hint(&self, name: &str, parts: usize, prefix: Option<&str>) -> String {
+        let source = &self.source;
+        let mut prefixes: Vec<String> = prefix.map(str::to_owned).into_iter().collect();
+        if prefix.is_none() {
+            prefixes.extend([&source.alias, &source.table].into_iter().flatten().map(|table| table.to_string()));
+            if let (Some(database), Some(table)) = (&source.database, &source.table) {
+                prefixes.push(format!("{database}.{table}"));
+            }
+            prefixes.push(String::new());
+        }
+        let mut known = Vec::new();
+        for column in 0..source.len() {
+            let mut names = vec![source.name(column).to_owned()];
+            if let DataType::Tuple(elements) = source.data_type(column) {
+                let elements = elements.iter().filter_map(|element| element.name.as_deref());
+                names.extend(elements.map(|element| format!("{}.{element}", source.name(column))));
+            }
+            for prefix in &prefixes {
+                let separator = if prefix.is_empty() { "" } else { "." };
+                known.extend(names.iter().map(|name| format!("{prefix}{separator}{name}")));
+            }
+        }
+        let same_parts = known.iter().map(String::as_str).filter(|known| known.split('.').count() == parts);
+        maybe_you_meant(name, same_parts)
     }
 }

@@ -131,7 +131,9 @@ impl Scope<'_> {
                 let names =
                     columns.iter().map(|column| self.analyzer.identifier(column)).collect::<Result<Vec<_>>>()?;
                 if *strict {
-                    self.check_strict("EXCEPT", &names, matched)?;
+                    let list = names.join(", ");
+                    let text = if names.len() == 1 { format!("EXCEPT {list}") } else { format!("EXCEPT ({list})") };
+                    self.check_strict("EXCEPT", &text, &names, matched)?;
                 }
                 matched.retain(|matched| !names.contains(&matched.column.as_str()));
             }
@@ -148,7 +150,10 @@ impl Scope<'_> {
                 let names =
                     items.iter().map(|(_, column)| self.analyzer.identifier(column)).collect::<Result<Vec<_>>>()?;
                 if *strict {
-                    self.check_strict("REPLACE", &names, matched)?;
+                    let texts = items.iter().zip(&names);
+                    let texts = texts.map(|((item, _), name)| format!("{} AS {name}", super::text::expression(item)));
+                    let text = format!("REPLACE ({})", texts.collect::<Vec<_>>().join(", "));
+                    self.check_strict("REPLACE", &text, &names, matched)?;
                 }
                 for ((expression, _), name) in items.iter().zip(names) {
                     for matched in matched.iter_mut().filter(|matched| matched.column == name) {
@@ -160,7 +165,7 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn check_strict(&self, what: &str, names: &[&str], matched: &[Matched]) -> Result<()> {
+    fn check_strict(&self, what: &str, text: &str, names: &[&str], matched: &[Matched]) -> Result<()> {
         let missing: Vec<&str> =
             names.iter().copied().filter(|name| !matched.iter().any(|matched| matched.column == *name)).collect();
         if missing.is_empty() {
@@ -169,7 +174,7 @@ impl Scope<'_> {
         let list = missing.join(", ");
         Err(self.in_scope(Error::new(
             ErrorCode::BAD_ARGUMENTS,
-            format!("Strict {what} column transformer {what} expects following column(s) : {list}"),
+            format!("Strict {what} column transformer {text} expects following column(s) : {list}"),
         )))
     }
 

@@ -176,7 +176,7 @@ impl Scope<'_> {
 fn columns_differ(left: usize, right: usize) -> Error {
     Error::new(
         ErrorCode::NUMBER_OF_COLUMNS_DOESNT_MATCH,
-        format!("Number of columns in section IN doesn't match. {left} at left, {right} at right."),
+        format!("Number of columns in section IN doesn't match. {left} at left, {right} at right"),
     )
 }
 

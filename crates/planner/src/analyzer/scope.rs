@@ -207,7 +207,10 @@ impl<'q> Scope<'q> {
         match alias.state {
             AliasState::Resolved(node) => return Ok(Some(node)),
             AliasState::InProgress(depth) => {
-                self.alias_met = self.alias_met.min(depth);
+                // Its own name within an alias always means a column. Another's does only here.
+                if depth + 1 != self.alias_depth {
+                    self.alias_met = self.alias_met.min(depth);
+                }
                 return Ok(None);
             }
             AliasState::New => {}
@@ -219,19 +222,25 @@ impl<'q> Scope<'q> {
         self.alias_depth += 1;
         // An alias means the same wherever it is used, also within a lambda that binds one of its names.
         let locals = std::mem::take(&mut self.locals);
-        let result = self.resolve_kind(expression);
+        let result = match &expression.kind {
+            // An alias of a name that means nothing here leaves its own name to the columns.
+            ExpressionKind::Identifier(parts) => self.identifier(parts),
+            _ => self.resolve_kind(expression).map(Some),
+        };
         self.locals = locals;
         self.alias_depth = depth;
-        // What depends on an outer alias being unresolved must be resolved anew in another place.
-        let is_final = self.alias_met >= depth;
-        self.alias_met = if is_final { met_before } else { self.alias_met.min(met_before) };
+        // What aliases in a circle mean depends on where the circle is entered: such are resolved anew in every place.
+        let is_in_circle = self.alias_met <= depth;
+        let leads_out = self.alias_met < depth;
+        let is_final = !is_in_circle;
+        self.alias_met = if leads_out { self.alias_met.min(met_before) } else { met_before };
         if let Some(alias) = self.aliases.get_mut(name) {
             alias.state = match &result {
-                Ok(node) if is_final => AliasState::Resolved(*node),
+                Ok(Some(node)) if is_final => AliasState::Resolved(*node),
                 _ => AliasState::New,
             };
         }
-        result.map(Some)
+        result
     }
 
     /// Whether an alias of this name is there.

@@ -209,7 +209,12 @@ impl Scope<'_> {
             DataType::Nothing if self.graph.data_type(node).is_nullable() => {
                 Ok(self.graph.constant(Value::UInt64(0), DataType::UInt8))
             }
-            other if other.is_number() || other == DataType::Bool => {
+            DataType::UInt8 | DataType::Bool => {
+                let name = self.graph.data_type(node).remove_low_cardinality().to_string();
+                let name = self.graph.constant(Value::string(name), DataType::String);
+                self.scalar("CAST", vec![node, name])
+            }
+            other if other.is_number() => {
                 let zero = self.graph.constant(Value::UInt64(0), DataType::UInt8);
                 let condition = self.scalar("notEquals", vec![node, zero])?;
                 if matches!(self.graph.data_type(condition), DataType::LowCardinality(_)) {

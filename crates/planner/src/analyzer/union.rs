@@ -47,10 +47,16 @@ impl Analyzer<'_> {
                 "ALL" => false,
                 "DISTINCT" => true,
                 _ => {
+                    let body = QueryBody::SetOperation(Box::new(operation.clone()));
+                    let query = ast::Query { body, output: ast::Output::default(), span: operation.span };
                     return Err(Error::new(
                         ErrorCode::EXPECTED_ALL_OR_DISTINCT,
-                        "Expected ALL or DISTINCT after UNION. Write `UNION ALL` to keep duplicate rows or `UNION DISTINCT` \
-                         to remove them, or set `union_default_mode` to choose what a bare UNION means",
+                        format!(
+                            "Expected ALL or DISTINCT after UNION. Write `UNION ALL` to keep duplicate rows or `UNION \
+                             DISTINCT` to remove them, or set `union_default_mode` to choose what a bare UNION means: While \
+                             processing {}",
+                            super::text::query(query)
+                        ),
                     ));
                 }
             },

@@ -14,8 +14,9 @@ mod simplify;
 mod trivial_count;
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
-use squall_types::{Column, Result, Value};
+use squall_types::{Column, DataType, Result, Value};
 
+use crate::analyzer::cast;
 use crate::context::PlannerContext;
 use crate::expression::Expression;
 use crate::plan::Plan;
@@ -109,8 +110,35 @@ fn conjuncts(condition: Expression, into: &mut Vec<Expression>) {
 /// Where `and` does not take them.
 fn all_of(mut conditions: Vec<Expression>, functions: &FunctionContext) -> Result<Option<Expression>> {
     match conditions.len() {
-        0 | 1 => Ok(conditions.pop()),
+        0 => Ok(None),
+        1 => conditions.pop().map(|condition| as_condition(condition, functions)).transpose(),
         _ => call("and", conditions, functions).map(Some),
+    }
+}
+
+/// An operand of `and`, which may be any number, as a condition that the engine filters by.
+///
+/// # Errors
+/// Where there is no such function.
+fn as_condition(condition: Expression, functions: &FunctionContext) -> Result<Expression> {
+    let data_type = condition.data_type();
+    match (data_type, data_type.inner()) {
+        (DataType::LowCardinality(inner), DataType::UInt8 | DataType::Bool) => {
+            let inner = (**inner).clone();
+            cast(condition, &inner, functions)
+        }
+        (_, DataType::UInt8 | DataType::Bool) => Ok(condition),
+        _ => {
+            let zero = Expression::Constant { value: Value::UInt64(0), data_type: DataType::UInt8 };
+            let differs = call("notEquals", vec![condition, zero], functions)?;
+            if *differs.data_type().inner() == DataType::UInt8
+                && !matches!(differs.data_type(), DataType::LowCardinality(_))
+            {
+                return Ok(differs);
+            }
+            let plain = differs.data_type().remove_low_cardinality().clone();
+            cast(differs, &plain, functions)
+        }
     }
 }
 

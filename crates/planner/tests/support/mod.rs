@@ -255,8 +255,7 @@ pub fn rows(plan: &Plan) -> Result<Vec<Block>> {
         Plan::Aggregate(aggregate) => {
             let input = rows(&aggregate.input)?;
             if !aggregate.keys.is_empty() {
-                assert!(input.iter().all(Block::is_empty), "grouping rows is beyond this runner");
-                return Ok(Vec::new());
+                return group(aggregate, &input);
             }
             let mut columns = Vec::new();
             for call in &aggregate.aggregates {
@@ -293,10 +292,46 @@ pub fn rows(plan: &Plan) -> Result<Vec<Block>> {
             Ok(out)
         }
         Plan::ArrayJoin { input, .. } => {
-            assert!(rows(input)?.iter().all(Block::is_empty), "ARRAY JOIN is beyond this runner");
-            Ok(Vec::new())
+            let is_empty = rows(input)?.iter().all(Block::is_empty);
+            if is_empty { Ok(Vec::new()) } else { Err(Error::logical("ARRAY JOIN is beyond this runner")) }
         }
     }
+}
+
+/// Groups rows the slow way.
+fn group(aggregate: &squall_planner::Aggregate, input: &[Block]) -> Result<Vec<Block>> {
+    let mut groups: Vec<Vec<Value>> = Vec::new();
+    let mut accumulators: Vec<_> = aggregate.aggregates.iter().map(|call| call.function.accumulator()).collect();
+    for block in input {
+        let keys = aggregate.keys.iter().map(|key| evaluate(key, block)).collect::<Result<Vec<_>>>()?;
+        let ids: Vec<u32> = (0..block.rows())
+            .map(|row| {
+                let values: Vec<Value> = keys.iter().map(|key| key.value(row)).collect();
+                let known = groups.iter().position(|group| *group == values);
+                known.unwrap_or_else(|| {
+                    groups.push(values);
+                    groups.len() - 1
+                }) as u32
+            })
+            .collect();
+        for (call, accumulator) in aggregate.aggregates.iter().zip(&mut accumulators) {
+            let arguments =
+                call.arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?;
+            accumulator.update(GroupIds::Each(&ids), groups.len(), &arguments, block.rows())?;
+        }
+    }
+    let mut columns = Vec::new();
+    for (at, key) in aggregate.keys.iter().enumerate() {
+        let mut builder = squall_types::ColumnBuilder::new(key.data_type().clone());
+        for group in &groups {
+            builder.append(&group[at])?;
+        }
+        columns.push(builder.finish()?);
+    }
+    for accumulator in accumulators {
+        columns.push(accumulator.finish(groups.len())?);
+    }
+    Ok(vec![Block::new(aggregate.schema.clone(), columns, groups.len())])
 }
 
 fn numbers(scan: &squall_planner::Scan) -> Option<Block> {
