@@ -158,7 +158,7 @@ impl Graph {
     /// The node of a new call; [`find_function`](Self::find_function) must have found none.
     ///
     /// # Errors
-    /// `TOO_BIG_AST`, `TOO_DEEP_AST`.
+    /// `BAD_ARGUMENTS` for too big an expression, `TOO_DEEP_AST`.
     pub fn add_function(
         &mut self,
         name: Arc<str>,
@@ -177,7 +177,7 @@ impl Graph {
     /// The node of an aggregate.
     ///
     /// # Errors
-    /// `TOO_BIG_AST`, `TOO_DEEP_AST`.
+    /// `BAD_ARGUMENTS` for too big an expression, `TOO_DEEP_AST`.
     pub fn aggregate(&mut self, call: AggregateNode, arguments: Vec<NodeId>) -> Result<NodeId> {
         let hash = self.hash(&(3u8, &*call.identity, &arguments[..]));
         let same = |id: &NodeId| match &self.node(*id).kind {
@@ -199,7 +199,7 @@ impl Graph {
     /// The node of `arrayJoin(array)`, whose items have type `item`.
     ///
     /// # Errors
-    /// `TOO_BIG_AST`, `TOO_DEEP_AST`.
+    /// `BAD_ARGUMENTS` for too big an expression, `TOO_DEEP_AST`.
     pub fn array_join(&mut self, array: NodeId, item: DataType) -> Result<NodeId> {
         let hash = self.hash(&(4u8, array));
         let same = |id: &NodeId| matches!(self.node(*id).kind, NodeKind::ArrayJoin(known) if known == array);
@@ -259,12 +259,9 @@ impl Graph {
 /// Expressions deeper than this are refused whatever the settings say: they are walked recursively, here and by the engine.
 const DEPTH_MAX: u32 = 2000;
 
-/// `TOO_BIG_AST`, for expressions that grow beyond all measure when their aliases are expanded.
+/// The error for expressions that grow beyond all measure when their aliases are expanded.
 pub(crate) fn too_big(size_max: u64) -> Error {
-    Error::new(
-        ErrorCode::TOO_BIG_AST,
-        format!("AST is too big after expansion of aliases and asterisks. Maximum: {size_max}"),
-    )
+    Error::new(ErrorCode::BAD_ARGUMENTS, format!("Query tree is too big. Maximum: {size_max}"))
 }
 
 impl Node {

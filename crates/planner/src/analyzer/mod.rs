@@ -63,7 +63,7 @@ impl<'a> Analyzer<'a> {
     /// Counts one more expression resolved.
     ///
     /// # Errors
-    /// `TOO_BIG_AST`.
+    /// `BAD_ARGUMENTS`, as ClickHouse has it, at `max_expanded_ast_elements`.
     pub fn count_element(&self) -> Result<()> {
         let elements = self.elements.get() + 1;
         self.elements.set(elements);

@@ -291,6 +291,7 @@ impl Outer for Scope<'_> {
         let Some(found) = found else {
             return self.outer.map_or(Ok(None), |outer| outer.common_table(name));
         };
+        self.analyzer.next_subquery();
         found.is_in_progress.set(true);
         let plan = self.analyzer.plan_body(&found.query.body, Some(self));
         found.is_in_progress.set(false);

@@ -12,6 +12,9 @@ use super::stage::{Missing, Stage};
 use crate::expression::Expression;
 use crate::plan::{Plan, SortKey};
 
+/// What a SELECT counts for, besides its expressions, towards `max_expanded_ast_elements`.
+const SELECT_ELEMENTS: usize = 10;
+
 /// One selected expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
@@ -58,6 +61,10 @@ impl Analyzer<'_> {
     /// # Errors
     /// Everything that can be wrong with one.
     pub fn plan_select<'b>(&'b self, select: &'b ast::Select, outer: Option<&'b dyn Outer>) -> Result<Plan> {
+        // Even the least SELECT costs a step of the plan.
+        for _ in 0..SELECT_ELEMENTS {
+            self.count_element()?;
+        }
         let mut scope = Scope::new(self, outer, select)?;
         if let Some(from) = &select.from {
             scope.add_from(from)?;
