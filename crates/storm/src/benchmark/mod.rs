@@ -152,6 +152,7 @@ pub fn run(args: &Args) -> Result<()> {
         time_limit: seconds(args.timelimit),
         randomize: args.randomize,
         report_every: seconds(args.delay),
+        announce: true,
     };
     // One client needs one thread; hand-offs between threads would only be measured as the server's time.
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(load.concurrency);
@@ -218,6 +219,8 @@ pub struct Load {
     pub randomize: bool,
     /// How often to print what happened since the last report.
     pub report_every: Option<Duration>,
+    /// Whether to print why the run ended and which query failed, as `clickhouse-benchmark` does.
+    pub announce: bool,
 }
 
 /// What the clients of one run share.
@@ -288,7 +291,7 @@ impl Load {
             }
         }
         outcome?;
-        if run.until.is_some_and(|until| Instant::now() >= until) && report_every.is_some() {
+        if run.load.announce && run.until.is_some_and(|until| Instant::now() >= until) {
             println!("Stopping launch of queries. Requested time limit is exhausted.");
         }
         let mut reports = run.reports.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,7 +323,9 @@ impl Run {
             let summary = match connection.execute(&query).await {
                 Ok(summary) => summary,
                 Err(error) => {
-                    eprintln!("An error occurred while processing query:\n{text}");
+                    if load.announce {
+                        eprintln!("An error occurred while processing query:\n{text}");
+                    }
                     return Err(error);
                 }
             };

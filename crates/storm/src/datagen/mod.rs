@@ -16,9 +16,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use squall_formats::{FormatOptions, Statistics, output_format};
 use squall_types::{Error, ErrorCode, Result};
-
-use crate::native::encode_block;
 
 /// Rows of the table that the experiment loads: as many as the seed's `hits_v1` has.
 pub const HITS_V1_ROWS: u64 = 8_873_898;
@@ -44,6 +43,9 @@ struct HitsArgs {
     /// Which table of that many rows: another seed gives other people, pages and visits.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Format of the rows: Native, Parquet, TabSeparated (TSV), CSV, JSONEachRow, RowBinary, or any other that Squall writes.
+    #[arg(long, default_value = "Native")]
+    format: String,
     /// File to write; standard output without it.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -68,25 +70,107 @@ pub fn run(args: &Args) -> Result<()> {
         ),
         None => Box::new(io::stdout().lock()),
     };
-    let written = match &args.create_table {
-        Some(table) => writeln!(out, "{};", create_table_sql(table)),
-        None => write_hits(args, &mut out),
-    };
-    match written.and_then(|()| out.flush()) {
-        // Whoever read the output has enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Error::new(ErrorCode::CANNOT_WRITE_TO_OSTREAM, error.to_string())),
-        Ok(()) => Ok(()),
+    match &args.create_table {
+        Some(table) => write(&mut *out, format!("{};\n", create_table_sql(table)).as_bytes()),
+        None => write_hits(args, &mut *out),
+    }
+    .and_then(|()| out.flush().map_err(cannot_write))
+    .or_else(|error| match error {
+        Stop::OutputClosed => Ok(()),
+        Stop::Failed(error) => Err(error),
+    })
+}
+
+/// Why no more is written.
+enum Stop {
+    /// Whoever read the output has enough.
+    OutputClosed,
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Failed(error)
     }
 }
 
-fn write_hits(args: &HitsArgs, out: &mut dyn Write) -> io::Result<()> {
+fn cannot_write(error: io::Error) -> Stop {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Stop::OutputClosed,
+        _ => Stop::Failed(Error::new(ErrorCode::CANNOT_WRITE_TO_OSTREAM, error.to_string())),
+    }
+}
+
+fn write(out: &mut dyn Write, bytes: &[u8]) -> Result<(), Stop> {
+    out.write_all(bytes).map_err(cannot_write)
+}
+
+fn write_hits(args: &HitsArgs, out: &mut dyn Write) -> Result<(), Stop> {
     let hits = Hits::new(args.seed, args.rows);
     let schema = schema();
+    let options = FormatOptions::default();
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let make = |chunk| {
-        let mut bytes = Vec::new();
-        encode_block(&hits.chunk(chunk).into_block(schema.clone()), 0, &mut bytes).map(|()| bytes)
-    };
-    in_order(hits.chunks(), threads, make, |bytes| out.write_all(&bytes.map_err(io::Error::other)?))
+    let mut format = output_format(&args.format, &schema, &options)?;
+    let mut bytes = Vec::new();
+    format.begin(&mut bytes);
+    write(out, &bytes)?;
+    if blocks_stand_alone(&args.format) {
+        // The text of each chunk is made where the chunk is.
+        let make = |chunk| {
+            let mut bytes = Vec::new();
+            let mut format = output_format(&args.format, &schema, &options)?;
+            format.block(&hits.chunk(chunk).into_block(schema.clone()), &mut bytes)?;
+            Ok::<_, Error>(bytes)
+        };
+        in_order(hits.chunks(), threads, make, |bytes| write(out, &bytes?))?;
+    } else {
+        let make = |chunk| hits.chunk(chunk).into_block(schema.clone());
+        in_order(hits.chunks(), threads, make, |block| {
+            bytes.clear();
+            format.block(&block, &mut bytes)?;
+            write(out, &bytes)
+        })?;
+    }
+    bytes.clear();
+    format.end(&Statistics::default(), &mut bytes)?;
+    write(out, &bytes)
+}
+
+/// Whether a block is written the same whatever came before it: then blocks can be written on several threads.
+fn blocks_stand_alone(format: &str) -> bool {
+    let families = ["native", "tsv", "tabseparated", "tskv", "csv", "rowbinary", "jsoneachrow", "jsoncompacteachrow"];
+    let format = format.to_ascii_lowercase();
+    families.iter().any(|family| format.starts_with(family))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `squall datagen hits` writes with these arguments.
+    fn output(format: &str, rows: u64, threads: usize) -> Vec<u8> {
+        let args = HitsArgs {
+            rows,
+            seed: 5,
+            format: format.to_owned(),
+            output: None,
+            threads: Some(threads),
+            create_table: None,
+        };
+        let mut out = Vec::new();
+        assert!(write_hits(&args, &mut out).is_ok(), "{format}");
+        out
+    }
+
+    #[test]
+    fn bytes_do_not_depend_on_threads() {
+        let rows = CHUNK_ROWS + 7;
+        // One format whose blocks stand alone, and one that is written in one piece.
+        for format in ["TSVWithNames", "Values"] {
+            let one = output(format, rows, 1);
+            assert!(one == output(format, rows, 3), "{format}");
+        }
+        let text = output("TSVWithNames", rows, 2);
+        assert_eq!(text.iter().filter(|&&byte| byte == b'\n').count() as u64, rows + 1);
+    }
 }

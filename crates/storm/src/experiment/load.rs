@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::{Error, ErrorCode, Result, Value};
 use tokio::task::JoinSet;
 
 use super::server::Server;
@@ -39,8 +39,8 @@ pub async fn load(server: &Server, hits: Hits, progress: &ProgressBar) -> Result
     }
     let took = begun.elapsed();
 
-    let found = connection.ask(&format!("SELECT count() FROM {TABLE}")).await?.number();
-    if found != Some(rows) {
+    let found = connection.ask(&format!("SELECT count() FROM {TABLE}")).await?;
+    if found != Some(Value::UInt64(rows)) {
         let message = format!("{} has {found:?} rows in {TABLE} after {rows} were inserted", server.name());
         return Err(Error::new(ErrorCode::INCORRECT_DATA, message));
     }
@@ -78,7 +78,7 @@ pub async fn compare(left: &Server, right: &Server) -> Result<()> {
     let (mut at_left, mut at_right) = (left.connect().await?, right.connect().await?);
     for value in ["sum(ResolutionWidth)", "sum(UserID % 1000003)", "uniqExact(CounterID)", "sum(length(URL))"] {
         let query = format!("SELECT toString({value}) FROM {TABLE}");
-        let (of_left, of_right) = (at_left.ask(&query).await?.text(), at_right.ask(&query).await?.text());
+        let (of_left, of_right) = (at_left.ask(&query).await?, at_right.ask(&query).await?);
         if of_left != of_right {
             let message = format!("{value} is {of_left:?} in {} and {of_right:?} in {}", left.name(), right.name());
             return Err(Error::new(ErrorCode::INCORRECT_DATA, message));

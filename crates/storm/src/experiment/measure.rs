@@ -93,6 +93,7 @@ impl Tool {
                     time_limit: Some(Duration::from_secs_f64(seconds)),
                     randomize: false,
                     report_every: None,
+                    announce: false,
                 };
                 let report = load.run().await?;
                 Sample {

@@ -1,9 +1,8 @@
 //! The protocol's compressed frames: a 16-byte CityHash128 (1.0.2) of all that follows, one byte for the method, the two sizes, the data.
 //! LZ4 is written; LZ4 and uncompressed frames are read, which is what a server sends to a client that writes LZ4.
 
+use squall_formats::wire::{Cursor, Stop};
 use squall_types::{Error, ErrorCode};
-
-use super::wire::{Input, Stop};
 
 /// The method byte of LZ4 and of no compression.
 const LZ4: u8 = 0x82;
@@ -39,11 +38,12 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
 }
 
 /// Reads one frame and appends its plain bytes to `plain`.
-pub fn decompress_frame(input: &mut Input<'_>, plain: &mut Vec<u8>) -> Result<(), Stop> {
-    let expected = input.take(CHECKSUM_BYTES)?;
-    // The sizes are part of what is hashed, so look at them first and take everything after.
-    let mut header = Input::new(input.peek(HEADER_BYTES)?);
-    let (method, compressed_bytes, plain_bytes) = (header.u8()?, header.i32()? as u32, header.i32()? as u32);
+pub fn decompress_frame(input: &mut Cursor<'_>, plain: &mut Vec<u8>) -> Result<(), Stop> {
+    let expected = input.array::<CHECKSUM_BYTES>()?;
+    // The header is part of what is hashed, so it is looked at before all that follows the checksum is taken.
+    let mut header = Cursor::new(input.rest());
+    let (method, compressed_bytes) = (header.byte()?, u32::from_le_bytes(header.array()?));
+    let plain_bytes = u32::from_le_bytes(header.array()?);
     if compressed_bytes > FRAME_BYTES_MAX || plain_bytes > FRAME_BYTES_MAX || (compressed_bytes as usize) < HEADER_BYTES
     {
         return Err(Error::new(
@@ -88,16 +88,19 @@ mod tests {
         let plain: Vec<u8> = (0..3_000_000u32).map(|i| (i / 7) as u8).collect();
         let mut wire = Vec::new();
         compress(&plain, &mut wire);
-        let mut input = Input::new(&wire);
+        let mut input = Cursor::new(&wire);
         let mut back = Vec::new();
         while input.position() < wire.len() {
             decompress_frame(&mut input, &mut back).unwrap();
         }
         assert!(back == plain);
 
-        assert!(matches!(decompress_frame(&mut Input::new(&wire[..wire.len() / 4]), &mut back), Err(Stop::Incomplete)));
+        assert!(matches!(
+            decompress_frame(&mut Cursor::new(&wire[..wire.len() / 4]), &mut back),
+            Err(Stop::Incomplete)
+        ));
         wire[100] ^= 1;
-        let damaged = decompress_frame(&mut Input::new(&wire), &mut back);
+        let damaged = decompress_frame(&mut Cursor::new(&wire), &mut back);
         assert!(matches!(damaged, Err(Stop::Bad(error)) if error.code == ErrorCode::CHECKSUM_DOESNT_MATCH));
     }
 }

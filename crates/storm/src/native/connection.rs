@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use squall_types::{Block, Error, ErrorCode, Result, Schema};
+use squall_formats::native::{BlockReader, write_block};
+use squall_formats::wire::{Cursor, Stop, put_string, put_varint};
+use squall_types::{Block, Error, ErrorCode, Result, Schema, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::block::{Answer, encode_block, read_block};
 use super::compression::{compress, decompress_frame};
-use super::wire::{Input, Stop, put_string, put_varint};
 
 /// The newest revision of the protocol that this client speaks: the one that brought `elapsed` to progress packets.
 const REVISION: u64 = 54_460;
@@ -18,6 +18,8 @@ const REVISION_MIN: u64 = 54_401;
 /// Received bytes kept for one packet.
 const PACKET_BYTES_MAX: usize = 1 << 31;
 const READ_BYTES: usize = 1 << 16;
+/// The longest string in a packet: an exception with its stack trace.
+const STRING_BYTES_MAX: u64 = 1 << 26;
 
 /// From which revision on each thing is part of the protocol.
 mod since {
@@ -188,11 +190,11 @@ impl Connection {
         }
         let (name, version, revision) = connection
             .parse(|input, revision| {
-                let (name, major, minor) = (input.string()?, input.varint()?, input.varint()?);
+                let (name, major, minor) = (input.text(STRING_BYTES_MAX)?, input.varint()?, input.varint()?);
                 let revision = revision.min(input.varint()?);
                 // The time zone, the display name.
-                input.bytes()?;
-                input.bytes()?;
+                input.string(STRING_BYTES_MAX)?;
+                input.string(STRING_BYTES_MAX)?;
                 let patch = input.varint()?;
                 Ok((name, format!("{major}.{minor}.{patch}"), revision))
             })
@@ -230,13 +232,13 @@ impl Connection {
         self.follow(None).await
     }
 
-    /// Runs a query to its end and returns its first rows.
+    /// Runs a query to its end and returns the first value of its result, if that has rows.
     ///
     /// # Errors
     /// As [`Connection::execute`].
-    pub async fn ask(&mut self, text: &str) -> Result<Answer> {
+    pub async fn ask(&mut self, text: &str) -> Result<Option<Value>> {
         self.send_query(&Query { text, ..Query::default() }).await?;
-        let mut answer = Answer::default();
+        let mut answer = None;
         self.follow(Some(&mut answer)).await?;
         Ok(answer)
     }
@@ -251,7 +253,7 @@ impl Connection {
         loop {
             match self.parse(|input, _| input.varint()).await? {
                 from_server::DATA => {
-                    self.receive_block(true, None).await?;
+                    self.receive_block(true).await?;
                     return Ok(());
                 }
                 from_server::END_OF_STREAM => {
@@ -269,10 +271,11 @@ impl Connection {
     /// `revision` was agreed on.
     ///
     /// # Errors
-    /// As [`encode_block`].
+    /// As [`write_block`].
     pub fn encode(block: &Block, revision: u64) -> Result<Vec<u8>> {
-        let mut plain = Vec::new();
-        encode_block(block, revision, &mut plain)?;
+        // The block's info: not an overflow block, of no bucket.
+        let mut plain = vec![1, 0, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0];
+        write_block(block, revision, &mut plain)?;
         let mut packet = Vec::with_capacity(plain.len() / 2);
         put_varint(&mut packet, to_server::DATA);
         put_string(&mut packet, "");
@@ -346,11 +349,18 @@ impl Connection {
     }
 
     /// Reads packets until the query has ended.
-    async fn follow(&mut self, mut answer: Option<&mut Answer>) -> Result<Summary> {
+    async fn follow(&mut self, mut answer: Option<&mut Option<Value>>) -> Result<Summary> {
         let mut summary = Summary::default();
         loop {
             match self.parse(|input, _| input.varint()).await? {
-                from_server::DATA => self.receive_block(true, answer.as_deref_mut()).await?,
+                from_server::DATA => {
+                    let block = self.receive_block(true).await?;
+                    if let (Some(answer), Some(column), false) =
+                        (answer.as_deref_mut(), block.columns().first(), block.is_empty())
+                    {
+                        answer.get_or_insert_with(|| column.value(0));
+                    }
+                }
                 from_server::END_OF_STREAM => return Ok(summary),
                 packet => self.receive_side_packet(packet, &mut summary).await?,
             }
@@ -369,47 +379,51 @@ impl Connection {
             from_server::PROFILE_INFO => {
                 (summary.result_rows, summary.result_bytes) = self.parse(|input, _| profile_info(input)).await?;
             }
-            from_server::TOTALS | from_server::EXTREMES => self.receive_block(true, None).await?,
-            from_server::LOG | from_server::PROFILE_EVENTS => self.receive_block(false, None).await?,
-            from_server::TABLE_COLUMNS => {
-                self.parse(|input, _| input.bytes().and_then(|_| input.bytes()).map(drop)).await?
-            }
+            from_server::TOTALS | from_server::EXTREMES => drop(self.receive_block(true).await?),
+            from_server::LOG | from_server::PROFILE_EVENTS => drop(self.receive_block(false).await?),
+            from_server::TABLE_COLUMNS => self.parse(|input, _| skip_strings(input, 2)).await?,
             from_server::PONG => {}
             other => return Err(unexpected(other)),
         }
         Ok(())
     }
 
-    async fn receive_block(&mut self, compressed: bool, mut answer: Option<&mut Answer>) -> Result<()> {
+    async fn receive_block(&mut self, compressed: bool) -> Result<Block> {
         // The name of an external table: none.
-        self.parse(|input, _| input.bytes().map(drop)).await?;
-        if !compressed {
-            return self
-                .parse(move |input, revision| read_block(input, revision, answer.as_deref_mut()).map(drop))
-                .await;
-        }
+        self.parse(|input, _| skip_strings(input, 1)).await?;
+        let mut reader = BlockReader::new(self.revision);
+        let mut info_read = false;
         loop {
-            let mut input = Input::new(&self.plain[self.plain_start..]);
-            match read_block(&mut input, self.revision, answer.as_deref_mut()) {
-                Ok(_) => {
-                    self.plain_start += input.position();
-                    break;
+            let (bytes, start) =
+                if compressed { (&self.plain, &mut self.plain_start) } else { (&self.received, &mut self.start) };
+            let mut input = Cursor::new(bytes.get(*start..).unwrap_or_default());
+            let outcome = if info_read { Ok(()) } else { skip_block_info(&mut input) };
+            info_read = outcome.is_ok();
+            let outcome = outcome.and_then(|()| reader.read(&mut input));
+            // Also where more must come: what is before this position need not be shown again.
+            *start += input.position();
+            match outcome {
+                Ok(block) => {
+                    if self.plain_start == self.plain.len() {
+                        self.plain.clear();
+                        self.plain_start = 0;
+                    }
+                    return Ok(block);
                 }
                 Err(Stop::Bad(error)) => return Err(error),
-                Err(Stop::Incomplete) if self.plain.len() > PACKET_BYTES_MAX => return Err(packet_too_large()),
+                Err(Stop::Incomplete) if !compressed => self.receive().await?,
+                Err(Stop::Incomplete) if self.plain.len() - self.plain_start > PACKET_BYTES_MAX => {
+                    return Err(packet_too_large());
+                }
                 Err(Stop::Incomplete) => {
                     let mut plain = std::mem::take(&mut self.plain);
+                    plain.drain(..std::mem::take(&mut self.plain_start));
                     let outcome = self.parse(|input, _| decompress_frame(input, &mut plain)).await;
                     self.plain = plain;
                     outcome?;
                 }
             }
         }
-        if self.plain_start == self.plain.len() {
-            self.plain.clear();
-            self.plain_start = 0;
-        }
-        Ok(())
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<()> {
@@ -417,9 +431,9 @@ impl Connection {
     }
 
     /// Applies `parser` to what was received, receiving more until it is enough. It begins anew each time.
-    async fn parse<T>(&mut self, mut parser: impl FnMut(&mut Input<'_>, u64) -> Result<T, Stop>) -> Result<T> {
+    async fn parse<T>(&mut self, mut parser: impl FnMut(&mut Cursor<'_>, u64) -> Result<T, Stop>) -> Result<T> {
         loop {
-            let mut input = Input::new(&self.received[self.start..]);
+            let mut input = Cursor::new(&self.received[self.start..]);
             match parser(&mut input, self.revision) {
                 Ok(parsed) => {
                     self.start += input.position();
@@ -485,18 +499,44 @@ fn client_info(revision: u64, out: &mut Vec<u8>) {
     }
 }
 
-fn exception(input: &mut Input<'_>) -> Result<Error, Stop> {
-    let (code, name, message) = (input.i32()?, input.string()?, input.string()?);
+/// Moves past a block's info, numbered fields up to number 0, or not at all.
+fn skip_block_info(input: &mut Cursor<'_>) -> Result<(), Stop> {
+    let start = input.position();
+    let mut skip = || loop {
+        match input.varint()? {
+            0 => return Ok(()),
+            1 => drop(input.take(1)?),
+            2 => drop(input.take(4)?),
+            other => {
+                let message = format!("Unknown field {other} of a block's info from the server");
+                return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
+            }
+        }
+    };
+    let outcome = skip();
+    if outcome.is_err() {
+        input.seek(start);
+    }
+    outcome
+}
+
+fn skip_strings(input: &mut Cursor<'_>, count: usize) -> Result<(), Stop> {
+    (0..count).try_for_each(|_| input.string(STRING_BYTES_MAX).map(drop))
+}
+
+fn exception(input: &mut Cursor<'_>) -> Result<Error, Stop> {
+    let (code, name, message) =
+        (i32::from_le_bytes(input.array()?), input.text(STRING_BYTES_MAX)?, input.text(STRING_BYTES_MAX)?);
     // The stack trace.
-    input.bytes()?;
+    input.string(STRING_BYTES_MAX)?;
     let message = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message).to_owned();
-    if input.u8()? != 0 {
+    if input.byte()? != 0 {
         exception(input)?;
     }
     Ok(Error { code: ErrorCode(code), message })
 }
 
-fn progress(input: &mut Input<'_>, revision: u64) -> Result<(u64, u64), Stop> {
+fn progress(input: &mut Cursor<'_>, revision: u64) -> Result<(u64, u64), Stop> {
     let (rows, bytes) = (input.varint()?, input.varint()?);
     // The rows to read in all.
     input.varint()?;
@@ -510,12 +550,12 @@ fn progress(input: &mut Input<'_>, revision: u64) -> Result<(u64, u64), Stop> {
     Ok((rows, bytes))
 }
 
-fn profile_info(input: &mut Input<'_>) -> Result<(u64, u64), Stop> {
+fn profile_info(input: &mut Cursor<'_>) -> Result<(u64, u64), Stop> {
     let (rows, _blocks, bytes) = (input.varint()?, input.varint()?, input.varint()?);
     // Whether LIMIT was applied, the rows before it, whether those were counted.
-    input.u8()?;
+    input.byte()?;
     input.varint()?;
-    input.u8()?;
+    input.byte()?;
     Ok((rows, bytes))
 }
 
