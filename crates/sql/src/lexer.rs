@@ -78,13 +78,9 @@ impl LexicalError {
             Self::SingleQuoteNotClosed => "Single quoted string is not closed",
             Self::DoubleQuoteNotClosed => "Double quoted string is not closed",
             Self::BackQuoteNotClosed => "Back quoted string is not closed",
-            Self::SingleExclamationMark => {
-                "Exclamation mark can only occur in !=, !~ and !~* operators"
-            }
+            Self::SingleExclamationMark => "Exclamation mark can only occur in !=, !~ and !~* operators",
             Self::WrongNumber => "Wrong number",
-            Self::QueryTooLong => {
-                "Max query size exceeded (can be increased with the `max_query_size` setting)"
-            }
+            Self::QueryTooLong => "Max query size exceeded (can be increased with the `max_query_size` setting)",
         }
     }
 }
@@ -248,7 +244,8 @@ impl<'a> Lexer<'a> {
             },
             0xe2 => return (self.scan_unicode(), Keyword::NONE),
             _ => {
-                let length = self.rest().iter().skip(1).position(|&b| b & 0xc0 != 0x80).map_or(self.rest().len(), |n| n + 1);
+                let length =
+                    self.rest().iter().skip(1).position(|&b| b & 0xc0 != 0x80).map_or(self.rest().len(), |n| n + 1);
                 (T::Error(LexicalError::Unrecognized), length)
             }
         };
@@ -288,7 +285,10 @@ impl<'a> Lexer<'a> {
             self.scan_digits(false);
         } else {
             let mut hex = false;
-            if self.byte(0) == b'0' && matches!(self.byte(1), b'x' | b'X' | b'b' | b'B') && self.byte(2).is_ascii_hexdigit() {
+            if self.byte(0) == b'0'
+                && matches!(self.byte(1), b'x' | b'X' | b'b' | b'B')
+                && self.byte(2).is_ascii_hexdigit()
+            {
                 hex = matches!(self.byte(1), b'x' | b'X');
                 self.position += 2;
             }
@@ -370,9 +370,7 @@ impl<'a> Lexer<'a> {
         let second = self.byte(1);
         let third = self.byte(2);
         match (second, third) {
-            (0x80, 0x98) => {
-                quoted(self, b"\xe2\x80\x99", TokenKind::String, LexicalError::SingleQuoteNotClosed)
-            }
+            (0x80, 0x98) => quoted(self, b"\xe2\x80\x99", TokenKind::String, LexicalError::SingleQuoteNotClosed),
             (0x80, 0x9c) => {
                 quoted(self, b"\xe2\x80\x9d", TokenKind::QuotedIdentifier, LexicalError::DoubleQuoteNotClosed)
             }

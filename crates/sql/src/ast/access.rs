@@ -263,7 +263,7 @@ pub enum QuotaLimitKind {
 pub struct RowPolicyDefinition {
     /// `AS RESTRICTIVE` or `PERMISSIVE`.
     pub restrictive: Option<bool>,
-    /// `FOR SELECT`.
+    /// `FOR SELECT`, the only statement that a policy can be for; also when `USING` is written alone.
     pub for_select: bool,
     /// `USING expression`; the inner none is `NONE`.
     pub using: Option<Option<Expression>>,

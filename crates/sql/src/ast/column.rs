@@ -25,7 +25,7 @@ pub struct ColumnDeclaration {
     pub collation: Option<String>,
     /// `SETTINGS (…)`.
     pub settings: Vec<Setting>,
-    /// `PRIMARY KEY` after the column.
+    /// `PRIMARY KEY` after the column, in ALTER; CREATE TABLE moves it to the storage.
     pub primary_key: bool,
     /// Where it stands.
     pub span: Span,
@@ -64,8 +64,8 @@ pub struct IndexDeclaration {
     pub expression: Expression,
     /// `TYPE minmax`; none is an error in CREATE TABLE.
     pub index_type: Option<Function>,
-    /// `GRANULARITY`, in granules.
-    pub granularity: Option<u64>,
+    /// `GRANULARITY`, in granules; 1 when not written.
+    pub granularity: u64,
     /// Where it stands.
     pub span: Span,
 }
@@ -136,6 +136,6 @@ pub struct TableElements {
     pub constraints: Vec<ConstraintDeclaration>,
     /// `PROJECTION`.
     pub projections: Vec<ProjectionDeclaration>,
-    /// `PRIMARY KEY` among the elements.
+    /// `PRIMARY KEY` among the elements, in table overrides; CREATE TABLE moves it to the storage.
     pub primary_key: Option<Expression>,
 }

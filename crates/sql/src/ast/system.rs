@@ -28,7 +28,7 @@ pub enum SystemArgument {
 
 macro_rules! system_commands {
     ($( $variant:ident = $text:literal, $target:ident; )*) => {
-        /// The commands of SYSTEM.
+        /// The commands of SYSTEM. `DROP … CACHE` is the older name of `CLEAR … CACHE` and is read as it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SystemCommand {
             $(
@@ -74,50 +74,34 @@ system_commands! {
     Kill = "KILL", None;
     Suspend = "SUSPEND FOR", Arguments;
     ClearDnsCache = "CLEAR DNS CACHE", None;
-    DropDnsCache = "DROP DNS CACHE", None;
-    DropConnectionsCache = "DROP CONNECTIONS CACHE", None;
-    DropMarkCache = "DROP MARK CACHE", None;
-    DropPrimaryIndexCache = "DROP PRIMARY INDEX CACHE", None;
-    DropIndexMarkCache = "DROP INDEX MARK CACHE", None;
-    DropIndexUncompressedCache = "DROP INDEX UNCOMPRESSED CACHE", None;
-    DropUncompressedCache = "DROP UNCOMPRESSED CACHE", None;
-    DropVectorSimilarityIndexCache = "DROP VECTOR SIMILARITY INDEX CACHE", None;
-    DropTextIndexDictionaryCache = "DROP TEXT INDEX DICTIONARY CACHE", None;
-    DropTextIndexTokensCache = "DROP TEXT INDEX TOKENS CACHE", None;
-    DropTextIndexHeaderCache = "DROP TEXT INDEX HEADER CACHE", None;
-    DropTextIndexPostingsCache = "DROP TEXT INDEX POSTINGS CACHE", None;
-    DropTextIndexCaches = "DROP TEXT INDEX CACHES", None;
-    DropMmapCache = "DROP MMAP CACHE", None;
-    DropQueryConditionCache = "DROP QUERY CONDITION CACHE", None;
-    DropQueryCache = "DROP QUERY CACHE", Arguments;
-    DropCompiledExpressionCache = "DROP COMPILED EXPRESSION CACHE", None;
-    DropIcebergMetadataCache = "DROP ICEBERG METADATA CACHE", None;
-    DropParquetMetadataCache = "DROP PARQUET METADATA CACHE", None;
-    DropFilesystemCache = "DROP FILESYSTEM CACHE", Arguments;
-    DropDistributedCache = "DROP DISTRIBUTED CACHE", Arguments;
-    DropDiskMetadataCache = "DROP DISK METADATA CACHE", Arguments;
-    DropPageCache = "DROP PAGE CACHE", None;
-    DropSchemaCache = "DROP SCHEMA CACHE", Arguments;
-    DropFormatSchemaCache = "DROP FORMAT SCHEMA CACHE", Arguments;
-    DropS3ClientCache = "DROP S3 CLIENT CACHE", None;
-    DropCatalogCache = "DROP CATALOG CACHE", None;
-    DropReplica = "DROP REPLICA", Arguments;
-    DropDatabaseReplica = "DROP DATABASE REPLICA", Arguments;
+    ClearConnectionsCache = "CLEAR CONNECTIONS CACHE", None;
     ClearMarkCache = "CLEAR MARK CACHE", None;
     ClearPrimaryIndexCache = "CLEAR PRIMARY INDEX CACHE", None;
     ClearIndexMarkCache = "CLEAR INDEX MARK CACHE", None;
     ClearIndexUncompressedCache = "CLEAR INDEX UNCOMPRESSED CACHE", None;
     ClearUncompressedCache = "CLEAR UNCOMPRESSED CACHE", None;
-    ClearConnectionsCache = "CLEAR CONNECTIONS CACHE", None;
+    ClearVectorSimilarityIndexCache = "CLEAR VECTOR SIMILARITY INDEX CACHE", None;
+    ClearTextIndexDictionaryCache = "CLEAR TEXT INDEX DICTIONARY CACHE", None;
+    ClearTextIndexTokensCache = "CLEAR TEXT INDEX TOKENS CACHE", None;
+    ClearTextIndexHeaderCache = "CLEAR TEXT INDEX HEADER CACHE", None;
+    ClearTextIndexPostingsCache = "CLEAR TEXT INDEX POSTINGS CACHE", None;
+    ClearTextIndexCaches = "CLEAR TEXT INDEX CACHES", None;
     ClearMmapCache = "CLEAR MMAP CACHE", None;
     ClearQueryConditionCache = "CLEAR QUERY CONDITION CACHE", None;
     ClearQueryCache = "CLEAR QUERY CACHE", Arguments;
     ClearCompiledExpressionCache = "CLEAR COMPILED EXPRESSION CACHE", None;
+    ClearIcebergMetadataCache = "CLEAR ICEBERG METADATA CACHE", None;
+    ClearParquetMetadataCache = "CLEAR PARQUET METADATA CACHE", None;
     ClearFilesystemCache = "CLEAR FILESYSTEM CACHE", Arguments;
+    ClearDistributedCache = "CLEAR DISTRIBUTED CACHE", Arguments;
+    ClearDiskMetadataCache = "CLEAR DISK METADATA CACHE", Arguments;
     ClearPageCache = "CLEAR PAGE CACHE", None;
     ClearSchemaCache = "CLEAR SCHEMA CACHE", Arguments;
     ClearFormatSchemaCache = "CLEAR FORMAT SCHEMA CACHE", Arguments;
     ClearS3ClientCache = "CLEAR S3 CLIENT CACHE", None;
+    ClearCatalogCache = "CLEAR CATALOG CACHE", None;
+    DropReplica = "DROP REPLICA", Arguments;
+    DropDatabaseReplica = "DROP DATABASE REPLICA", Arguments;
     SyncFilesystemCache = "SYNC FILESYSTEM CACHE", Arguments;
     SyncFileCache = "SYNC FILE CACHE", None;
     SyncTransactionLog = "SYNC TRANSACTION LOG", None;

@@ -4,8 +4,8 @@ use super::Writer;
 use crate::ast::{
     AccessAction, AccessDefinition, AccessEntity, AccessEntityName, AccessSetting, AccessSettings, AllowedHost,
     AuthenticationMethod, CreateMode, DropAccessEntity, Grant, Granted, MaskingPolicyDefinition, MoveAccessEntity,
-    PrivilegeGrant, PrivilegeTarget, QuotaDefinition, QuotaLimitKind, RoleSet, RowPolicyDefinition, TableName, UserDefinition,
-    Writability,
+    PrivilegeGrant, PrivilegeTarget, QuotaDefinition, QuotaLimitKind, RoleSet, RowPolicyDefinition, TableName,
+    UserDefinition, Writability,
 };
 
 impl Writer {
@@ -27,12 +27,20 @@ impl Writer {
                 }
             }
             AccessAction::Create(mode) => {
-                self.text(if mode == CreateMode::CreateOrReplace { "CREATE OR REPLACE " } else { "CREATE " });
+                self.text("CREATE ");
                 self.text(kind);
-                self.text(if mode == CreateMode::IfNotExists { " IF NOT EXISTS " } else { " " });
+                self.text(match mode {
+                    CreateMode::IfNotExists => " IF NOT EXISTS ",
+                    CreateMode::CreateOrReplace | CreateMode::Replace => " OR REPLACE ",
+                    CreateMode::Create => " ",
+                });
             }
         }
-        self.access_names(&entity.names);
+        if matches!(entity.definition, AccessDefinition::SettingsProfile(_)) {
+            self.joined(&entity.names, ", ", |w, name| w.quoted(&name.name.value));
+        } else {
+            self.access_names(&entity.names);
+        }
         if let Some(storage) = &entity.storage {
             self.text(" IN ");
             self.identifier(storage);
@@ -40,22 +48,35 @@ impl Writer {
         self.on_cluster(&entity.cluster);
         if let Some(name) = &entity.new_name {
             self.text(" RENAME TO ");
-            self.name(name);
+            self.string(name);
         }
         match &entity.definition {
             AccessDefinition::User(user) => self.user(user),
-            AccessDefinition::Role(settings) => self.access_settings(settings),
+            AccessDefinition::Role(settings) => self.access_settings(settings, "PROFILE"),
             AccessDefinition::Quota(quota) => self.quota(quota),
             AccessDefinition::RowPolicy(policy) => self.row_policy(policy),
             AccessDefinition::MaskingPolicy(policy) => self.masking_policy(policy),
             AccessDefinition::SettingsProfile(profile) => {
-                self.access_settings(&profile.settings);
+                self.access_settings(&profile.settings, "INHERIT");
                 self.to(&profile.to);
             }
         }
     }
 
     pub(super) fn access_names(&mut self, names: &[AccessEntityName]) {
+        // One policy on several tables.
+        if let [first, _, ..] = names
+            && first.table.is_some()
+            && names.iter().all(|name| name.name == first.name && name.table.is_some())
+        {
+            self.identifier(&first.name);
+            self.text(" ON ");
+            return self.joined(names, ", ", |w, name| {
+                if let Some(table) = &name.table {
+                    w.policy_table(table);
+                }
+            });
+        }
         self.joined(names, ", ", |w, name| {
             w.identifier(&name.name);
             if let Some(host) = &name.host {
@@ -85,6 +106,10 @@ impl Writer {
         } else {
             self.role_names(&set.names, set.current_user);
         }
+        self.except(set);
+    }
+
+    fn except(&mut self, set: &RoleSet) {
         if !set.except.is_empty() || set.except_current_user {
             self.text(" EXCEPT ");
             self.role_names(&set.except, set.except_current_user);
@@ -92,10 +117,10 @@ impl Writer {
     }
 
     pub(super) fn role_names(&mut self, names: &[AccessEntityName], current_user: bool) {
-        if current_user {
-            self.text(if names.is_empty() { "CURRENT_USER" } else { "CURRENT_USER, " });
-        }
         self.access_names(names);
+        if current_user {
+            self.text(if names.is_empty() { "CURRENT_USER" } else { ", CURRENT_USER" });
+        }
     }
 
     fn to(&mut self, to: &Option<RoleSet>) {
@@ -113,24 +138,21 @@ impl Writer {
             if user.add_authentication {
                 self.text(" ADD");
             }
-            let none = matches!(user.authentication.as_slice(), [only] if only.method.as_deref() == Some("no_password") && only.arguments.is_empty() && only.valid_until.is_none());
-            if none {
-                self.text(" NOT IDENTIFIED");
-            } else {
-                self.text(" IDENTIFIED");
-                for (index, method) in user.authentication.iter().enumerate() {
-                    if index > 0 {
-                        self.text(",");
-                    }
-                    self.authentication(method, index == 0);
+            self.text(" IDENTIFIED");
+            for (index, method) in user.authentication.iter().enumerate() {
+                if index > 0 {
+                    self.text(",");
                 }
+                self.authentication(method, index == 0);
             }
         }
         if let Some(until) = &user.valid_until {
             self.text(" VALID UNTIL ");
             self.expression(until, false);
         }
-        for (keyword, hosts) in [(" HOST ", &user.hosts), (" ADD HOST ", &user.add_hosts), (" DROP HOST ", &user.drop_hosts)] {
+        for (keyword, hosts) in
+            [(" HOST ", &user.hosts), (" ADD HOST ", &user.add_hosts), (" DROP HOST ", &user.drop_hosts)]
+        {
             if let Some(hosts) = hosts {
                 self.text(keyword);
                 self.hosts(hosts);
@@ -148,10 +170,15 @@ impl Writer {
             Some(None) => self.text(" DEFAULT DATABASE NONE"),
             None => {}
         }
-        self.access_settings(&user.settings);
+        self.access_settings(&user.settings, "PROFILE");
         if let Some(grantees) = &user.grantees {
             self.text(" GRANTEES ");
-            self.role_set(grantees);
+            if grantees.all {
+                self.text("ANY");
+                self.except(grantees);
+            } else {
+                self.role_set(grantees);
+            }
         }
     }
 
@@ -176,7 +203,11 @@ impl Writer {
             }
             keyword = &argument.keyword;
             match argument.value.as_str() {
-                Some(parameter) if parameter.starts_with('{') && parameter.ends_with('}') && parameter.contains(':') => self.text(parameter),
+                Some(parameter)
+                    if parameter.starts_with('{') && parameter.ends_with('}') && parameter.contains(':') =>
+                {
+                    self.text(parameter)
+                }
                 _ => self.literal(&argument.value),
             }
         }
@@ -202,20 +233,26 @@ impl Writer {
         });
     }
 
-    fn access_settings(&mut self, settings: &Option<AccessSettings>) {
+    /// `profile`: what a profile is called among the settings: profiles inherit from each other.
+    fn access_settings(&mut self, settings: &Option<AccessSettings>, profile: &str) {
         let Some(settings) = settings else { return };
         if let Some(replace) = &settings.replace {
             self.text(" SETTINGS ");
             if replace.is_empty() {
                 self.text("NONE");
             }
-            self.joined(replace, ", ", |w, setting| w.access_setting(setting));
+            self.joined(replace, ", ", |w, setting| w.access_setting(setting, profile));
         }
+        let mut separator = " ";
+        let mut begin = |w: &mut Self, clause: &str| {
+            w.text(std::mem::replace(&mut separator, ", "));
+            w.text(clause);
+        };
         if settings.drop_all_settings {
-            self.text(" DROP ALL SETTINGS");
+            begin(self, "DROP ALL SETTINGS");
         }
         if settings.drop_all_profiles {
-            self.text(" DROP ALL PROFILES");
+            begin(self, "DROP ALL PROFILES");
         }
         let clauses = [("ADD", &settings.add), ("MODIFY", &settings.modify), ("DROP", &settings.drop)];
         for (verb, list) in clauses {
@@ -225,19 +262,21 @@ impl Writer {
                 if list.is_empty() {
                     continue;
                 }
-                self.text(&format!(" {verb} {} ", if profiles { "PROFILES" } else { "SETTINGS" }));
+                let plural = if list.len() > 1 { "S" } else { "" };
+                begin(self, &format!("{verb} {}{plural} ", if profiles { "PROFILE" } else { "SETTING" }));
                 self.joined(&list, ", ", |w, setting| match setting {
-                    AccessSetting::Profile(name) => w.name(name),
-                    other => w.access_setting(other),
+                    AccessSetting::Profile(name) => w.quoted(name),
+                    other => w.access_setting(other, profile),
                 });
             }
         }
     }
 
-    fn access_setting(&mut self, setting: &AccessSetting) {
+    fn access_setting(&mut self, setting: &AccessSetting, profile: &str) {
         match setting {
             AccessSetting::Profile(name) => {
-                self.text("INHERIT ");
+                self.text(profile);
+                self.text(" ");
                 self.quoted(name);
             }
             AccessSetting::Setting { name, value, min, max, disallowed, writability } => {
@@ -309,8 +348,8 @@ impl Writer {
 
     fn row_policy(&mut self, policy: &RowPolicyDefinition) {
         match policy.restrictive {
-            Some(true) => self.text(" AS restrictive"),
-            Some(false) => self.text(" AS permissive"),
+            Some(true) => self.text(" AS RESTRICTIVE"),
+            Some(false) => self.text(" AS PERMISSIVE"),
             None => {}
         }
         if policy.for_select {

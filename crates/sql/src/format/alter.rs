@@ -22,7 +22,11 @@ impl Writer {
         self.text("ALTER DATABASE ");
         self.identifier(&alter.database);
         self.on_cluster(&alter.cluster);
-        self.lines(&alter.commands, |w, command| w.alter_command(command));
+        self.lines(&alter.commands, |w, command| {
+            w.text("(");
+            w.alter_command(command);
+            w.text(")");
+        });
     }
 
     pub(super) fn alter_named_collection(&mut self, alter: &AlterNamedCollection) {
@@ -63,7 +67,8 @@ impl Writer {
     fn placement(&mut self, placement: &Placement) {
         match placement {
             Placement::Last => {}
-            Placement::First => self.text(" FIRST"),
+            // The space at the end is ClickHouse's.
+            Placement::First => self.text(" FIRST "),
             Placement::After(column) => {
                 self.text(" AFTER ");
                 self.nested(column);
@@ -97,15 +102,18 @@ impl Writer {
     }
 
     fn statistics(&mut self, columns: &[Identifier], kinds: &[Function]) {
+        self.list_space();
         self.joined(columns, ", ", |w, column| w.nested(column));
         if !kinds.is_empty() {
             self.text(" TYPE ");
+            self.list_space();
             self.functions(kinds);
         }
     }
 
     fn statistics_or_all(&mut self, columns: &[Identifier]) {
         if columns.is_empty() {
+            self.list_space();
             return self.text("ALL");
         }
         self.statistics(columns, &[]);
@@ -117,6 +125,19 @@ impl Writer {
         self.exists(if_exists);
         self.nested(name);
         self.in_partition(partition);
+    }
+
+    fn modified_column(&mut self, if_exists: bool, column: &Identifier) {
+        self.text("MODIFY COLUMN ");
+        self.exists(if_exists);
+        self.quoted(&column.value);
+    }
+
+    /// On one line ClickHouse writes two spaces before some lists.
+    fn list_space(&mut self) {
+        if self.one_line {
+            self.text(" ");
+        }
     }
 
     fn freeze(&mut self, verb: &str, partition: &Option<PartitionSelector>, name: &Option<String>) {
@@ -141,7 +162,9 @@ impl Writer {
                 self.placement(placement);
             }
             C::DropColumn { if_exists, column } => self.named("DROP COLUMN ", *if_exists, column, &None),
-            C::ClearColumn { if_exists, column, partition } => self.named("CLEAR COLUMN ", *if_exists, column, partition),
+            C::ClearColumn { if_exists, column, partition } => {
+                self.named("CLEAR COLUMN ", *if_exists, column, partition)
+            }
             C::MaterializeColumn { column, partition } => self.named("MATERIALIZE COLUMN ", false, column, partition),
             C::ModifyColumn { if_exists, column, placement } => {
                 self.text("MODIFY COLUMN ");
@@ -152,7 +175,7 @@ impl Writer {
                 }
             }
             C::RemoveColumnProperty { if_exists, column, property } => {
-                self.named("MODIFY COLUMN ", *if_exists, column, &None);
+                self.modified_column(*if_exists, column);
                 self.text(match property {
                     ColumnProperty::Default => " REMOVE DEFAULT",
                     ColumnProperty::Materialized => " REMOVE MATERIALIZED",
@@ -165,13 +188,14 @@ impl Writer {
                 });
             }
             C::ModifyColumnSetting { if_exists, column, settings } => {
-                self.named("MODIFY COLUMN ", *if_exists, column, &None);
+                self.modified_column(*if_exists, column);
                 self.text(" MODIFY SETTING ");
                 self.settings(settings);
             }
             C::ResetColumnSetting { if_exists, column, settings } => {
-                self.named("MODIFY COLUMN ", *if_exists, column, &None);
+                self.modified_column(*if_exists, column);
                 self.text(" RESET SETTING ");
+                self.list_space();
                 self.joined(settings, ", ", |w, name| w.dotted(name));
             }
             C::RenameColumn { if_exists, column, to } => {
@@ -216,6 +240,7 @@ impl Writer {
             }
             C::ResetSetting(names) => {
                 self.text("RESET SETTING ");
+                self.list_space();
                 self.joined(names, ", ", |w, name| w.dotted(name));
             }
             C::ModifyQuery(query) => {
@@ -272,7 +297,9 @@ impl Writer {
                 self.projection(projection);
                 self.placement(placement);
             }
-            C::DropProjection { if_exists, projection } => self.named("DROP PROJECTION ", *if_exists, projection, &None),
+            C::DropProjection { if_exists, projection } => {
+                self.named("DROP PROJECTION ", *if_exists, projection, &None)
+            }
             C::ClearProjection { if_exists, projection, partition } => {
                 self.named("CLEAR PROJECTION ", *if_exists, projection, partition);
             }
@@ -284,7 +311,9 @@ impl Writer {
                 self.not_exists(*if_not_exists);
                 self.constraint(constraint);
             }
-            C::DropConstraint { if_exists, constraint } => self.named("DROP CONSTRAINT ", *if_exists, constraint, &None),
+            C::DropConstraint { if_exists, constraint } => {
+                self.named("DROP CONSTRAINT ", *if_exists, constraint, &None)
+            }
             C::DropPartition { detach, partition } => {
                 self.text(if *detach { "DETACH " } else { "DROP " });
                 self.partition(partition);
@@ -339,6 +368,7 @@ impl Writer {
             }
             C::Update { assignments, partition, filter } => {
                 self.text("UPDATE ");
+                self.list_space();
                 self.joined(assignments, ", ", |w, assignment| w.assignment(assignment));
                 self.in_partition(partition);
                 self.text(" WHERE ");

@@ -3,10 +3,11 @@
 use super::Writer;
 use crate::ast::{
     ColumnDeclaration, ColumnDefaultKind, ConstraintDeclaration, CreateDatabase, CreateDictionary, CreateFunction,
-    CreateIndex, CreateMode, CreateNamedCollection, CreateResource, CreateSource, CreateTable, CreateView, CreateWorkload,
-    Definer, DictionaryDefinition, FunctionBody, Function, IndexDeclaration, KeyValue, KeyValueFunction, KeyValueValue, MoveDestination,
-    NamedCollectionEntry, ProjectionBody, ProjectionDeclaration, RefreshStrategy, ResourceOperation, SortingKey, SqlSecurity,
-    Storage, TableElements, TableOverride, TimeUnitAmount, TtlAction, TtlElement, ViewKind, Watermark,
+    CreateIndex, CreateMode, CreateNamedCollection, CreateResource, CreateSource, CreateTable, CreateView,
+    CreateWorkload, Definer, DictionaryDefinition, Function, FunctionBody, IndexDeclaration, KeyValue,
+    KeyValueFunction, KeyValueValue, MoveDestination, NamedCollectionEntry, ProjectionBody, ProjectionDeclaration,
+    RefreshStrategy, ResourceOperation, SortingKey, SqlSecurity, Storage, TableElements, TableOverride, TimeUnitAmount,
+    TtlAction, TtlElement, ViewKind, Watermark,
 };
 
 impl Writer {
@@ -155,7 +156,11 @@ impl Writer {
 
     /// One column as in CREATE TABLE.
     pub(super) fn column(&mut self, column: &ColumnDeclaration) {
-        if column.name.parameter { self.identifier(&column.name) } else { self.quoted(&column.name.value) }
+        if column.name.parameter {
+            self.identifier(&column.name)
+        } else {
+            self.quoted(&column.name.value)
+        }
         if let Some(data_type) = &column.data_type {
             self.text(" ");
             self.data_type(data_type);
@@ -226,9 +231,7 @@ impl Writer {
             self.text(" TYPE ");
             self.function(index_type, false);
         }
-        if let Some(granularity) = index.granularity {
-            self.text(&format!(" GRANULARITY {granularity}"));
-        }
+        self.text(&format!(" GRANULARITY {}", index.granularity));
     }
 
     pub(super) fn constraint(&mut self, constraint: &ConstraintDeclaration) {
@@ -286,7 +289,7 @@ impl Writer {
         if let Some(engine) = &storage.engine {
             self.line();
             self.text("ENGINE = ");
-            self.function(engine, false);
+            self.engine(engine);
         }
         if let Some(key) = &storage.partition_by {
             self.line();
@@ -314,6 +317,15 @@ impl Writer {
             self.clause_list(&storage.ttl, |w, element| w.ttl_element(element));
         }
         self.settings_clause(&storage.settings);
+    }
+
+    /// An engine without arguments is written without parentheses.
+    pub(super) fn engine(&mut self, engine: &Function) {
+        if engine.arguments.is_empty() && engine.settings.is_empty() {
+            self.dotted(&engine.name);
+        } else {
+            self.function(engine, false);
+        }
     }
 
     pub(super) fn sorting_key(&mut self, key: &SortingKey) {
@@ -611,7 +623,11 @@ impl Writer {
     /// Keys are written in upper case when that reads back the same.
     fn key(&mut self, key: &str) {
         let upper = key.to_ascii_uppercase();
-        self.name(&upper);
+        if upper.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !upper.is_empty() {
+            self.text(&upper);
+        } else {
+            self.name(&upper);
+        }
     }
 
     fn key_values(&mut self, pairs: &[KeyValue]) {
@@ -659,7 +675,11 @@ impl Writer {
                 }
                 for (name, value) in options {
                     self.text(" ");
-                    if name == "::" { self.text("::") } else { self.name(name) }
+                    if name == "::" {
+                        self.text("::")
+                    } else {
+                        self.name(name)
+                    }
                     self.text(" ");
                     self.literal(value);
                 }

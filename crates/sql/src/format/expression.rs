@@ -2,8 +2,8 @@
 
 use super::Writer;
 use crate::ast::{
-    CallSyntax, ColumnTransformer, Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Lambda, Literal,
-    MatchedColumns, Matcher, NullsAction, Over, WindowDefinition,
+    CallSyntax, ColumnTransformer, Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Lambda,
+    Literal, MatchedColumns, Matcher, NullsAction, Over, WindowDefinition,
 };
 
 /// Operators with two sides, as ClickHouse writes them.
@@ -38,15 +38,15 @@ impl Writer {
     /// An expression with its alias. `nested`: it is the operand of an operator.
     pub(super) fn expression(&mut self, expression: &Expression, nested: bool) {
         let Some(alias) = &expression.alias else { return self.unaliased(expression, nested) };
-        // `@@name` is its own alias.
-        let wrap = nested;
-        if wrap {
+        if nested {
             self.text("(");
+            self.kind(expression, false);
+        } else {
+            self.unaliased(expression, false);
         }
-        self.unaliased(expression, false);
         self.text(" AS ");
         self.identifier(alias);
-        if wrap {
+        if nested {
             self.text(")");
         }
     }
@@ -55,10 +55,10 @@ impl Writer {
         let own = expression.parenthesized.0 && !matches!(expression.kind, ExpressionKind::Subquery(_));
         if own {
             self.text("(");
-        }
-        self.kind(expression, nested && !own);
-        if own {
+            self.kind(expression, false);
             self.text(")");
+        } else {
+            self.kind(expression, nested);
         }
     }
 
@@ -68,11 +68,12 @@ impl Writer {
             ExpressionKind::Identifier(parts) => self.compound(parts),
             ExpressionKind::Function(function) => self.function(function, nested),
             ExpressionKind::Lambda(lambda) => {
-                if nested {
+                let wrap = (nested || self.wrap_lambdas) && !expression.parenthesized.0;
+                if wrap {
                     self.text("(");
                 }
                 self.lambda(lambda);
-                if nested {
+                if wrap {
                     self.text(")");
                 }
             }
@@ -108,7 +109,9 @@ impl Writer {
     }
 
     pub(super) fn expressions(&mut self, items: &[Expression]) {
+        let wrap_lambdas = std::mem::take(&mut self.wrap_lambdas);
         self.joined(items, ", ", |w, item| w.expression(item, false));
+        self.wrap_lambdas = wrap_lambdas;
     }
 
     fn lambda(&mut self, lambda: &Lambda) {
@@ -126,7 +129,10 @@ impl Writer {
 
     /// A call, as an operator when it was written as one.
     pub(super) fn function(&mut self, function: &Function, nested: bool) {
-        if matches!(function.syntax.0, CallSyntax::Bare) && function.arguments.is_empty() && function.parameters.is_none() {
+        if matches!(function.syntax.0, CallSyntax::Bare)
+            && function.arguments.is_empty()
+            && function.parameters.is_none()
+        {
             return self.dotted(&function.name);
         }
         let plain = function.over.is_none() && function.nulls.is_none() && function.parameters.is_none();
@@ -154,7 +160,9 @@ impl Writer {
                 open(self);
                 self.text("-");
                 // `--` would begin a comment, and `-1` would be a literal.
-                let bare = matches!(operand.kind, ExpressionKind::Literal(_)) && !operand.parenthesized.0 && operand.alias.is_none();
+                let bare = matches!(operand.kind, ExpressionKind::Literal(_))
+                    && !operand.parenthesized.0
+                    && operand.alias.is_none();
                 if bare {
                     self.text("(");
                 }
@@ -218,7 +226,8 @@ impl Writer {
                 open(self);
                 let is_tuple = matches!(&tuple.kind, ExpressionKind::Function(f)
                     if f.name == "tuple" && f.arguments.len() > 1 && matches!(f.syntax.0, CallSyntax::Operator));
-                let is_call = matches!(tuple.kind, ExpressionKind::Function(_) | ExpressionKind::Lambda(_)) && !is_tuple;
+                let is_call =
+                    matches!(tuple.kind, ExpressionKind::Function(_) | ExpressionKind::Lambda(_)) && !is_tuple;
                 let wrap = is_call && !tuple.parenthesized.0 && tuple.alias.is_none();
                 if wrap {
                     self.text("(");
@@ -235,14 +244,21 @@ impl Writer {
                 self.expression(left, true);
                 self.text(binary(name).unwrap_or(" IN "));
                 let wrapped = match &right.kind {
-                    ExpressionKind::Literal(Literal::Tuple(_) | Literal::Array(_)) | ExpressionKind::Subquery(_) => true,
-                    ExpressionKind::Function(f) => matches!(f.name.as_str(), "tuple" | "array"),
+                    ExpressionKind::Literal(Literal::Tuple(_) | Literal::Array(_)) | ExpressionKind::Subquery(_) => {
+                        true
+                    }
+                    ExpressionKind::Function(f) => {
+                        matches!(f.name.as_str(), "tuple" | "array")
+                            || right.parenthesized.0
+                            || !matches!(f.syntax.0, CallSyntax::Operator)
+                    }
                     _ => right.parenthesized.0,
-                } && right.alias.is_none();
+                } || right.alias.is_some();
                 if !wrapped {
                     self.text("(");
                 }
-                self.expression(right, false);
+                // An alias belongs into the parentheses.
+                self.expression(right, right.alias.is_some());
                 if !wrapped {
                     self.text(")");
                 }
@@ -395,7 +411,7 @@ impl Writer {
             }
             ColumnTransformer::ApplyLambda { lambda, prefix } => {
                 self.text(if prefix.is_some() { "APPLY(" } else { "APPLY " });
-                let wrap = prefix.is_none() && self.one_line;
+                let wrap = prefix.is_none() && self.wrap_lambdas;
                 if wrap {
                     self.text("(");
                 }

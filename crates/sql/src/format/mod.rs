@@ -8,7 +8,9 @@ mod expression;
 mod select;
 mod statement;
 
-use crate::ast::{DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, Setting, SettingValue, Statement, TableName};
+use crate::ast::{
+    DataType, DataTypeArgument, Expression, Identifier, Literal, OnCluster, Setting, SettingValue, Statement, TableName,
+};
 
 /// A statement over several lines, as ClickHouse's `formatQuery` lays it out.
 pub fn format(statement: &Statement) -> String {
@@ -57,11 +59,13 @@ struct Writer {
     out: String,
     one_line: bool,
     indent: usize,
+    /// Lambdas stand in parentheses: ClickHouse writes them so in lists behind the first item.
+    wrap_lambdas: bool,
 }
 
 impl Writer {
     fn new(one_line: bool) -> Self {
-        Self { out: String::new(), one_line, indent: 0 }
+        Self { out: String::new(), one_line, indent: 0, wrap_lambdas: false }
     }
 
     fn text(&mut self, text: &str) {
@@ -107,7 +111,7 @@ impl Writer {
     fn clause_list<T>(&mut self, items: &[T], item: impl FnMut(&mut Self, &T)) {
         if let [_] = items {
             self.text(" ");
-            self.joined(items, ", ", item);
+            self.indented(|w| w.joined(items, ", ", item));
         } else {
             self.lines(items, item);
         }
@@ -121,8 +125,10 @@ impl Writer {
                     w.text(",");
                 }
                 w.line();
+                w.wrap_lambdas = index > 0;
                 item(w, each);
             }
+            w.wrap_lambdas = false;
         });
     }
 
@@ -174,6 +180,15 @@ impl Writer {
             self.text(":Identifier}");
         } else {
             self.name(&identifier.value);
+        }
+    }
+
+    /// The name of a format: `Values` and `Null` are no words to quote here.
+    fn format_name(&mut self, format: &Identifier) {
+        if QUOTED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(&format.value)) {
+            self.text(&format.value);
+        } else {
+            self.identifier(format);
         }
     }
 
@@ -270,7 +285,11 @@ impl Writer {
     }
 
     fn data_type(&mut self, data_type: &DataType) {
-        if data_type.name.contains(' ') { self.text(&data_type.name) } else { self.name(&data_type.name) }
+        if data_type.name.contains(' ') {
+            self.text(&data_type.name)
+        } else {
+            self.name(&data_type.name)
+        }
         let Some(arguments) = &data_type.arguments else { return };
         self.text("(");
         // ClickHouse writes the elements of a named tuple on lines of their own.
@@ -289,7 +308,7 @@ impl Writer {
         match argument {
             DataTypeArgument::Type(data_type) => self.data_type(data_type),
             DataTypeArgument::Named { name, data_type } => {
-                self.dotted(name);
+                self.name(name);
                 self.text(" ");
                 self.data_type(data_type);
             }

@@ -2,25 +2,28 @@
 
 use super::Writer;
 use crate::ast::{
-    Expression, From, FromStep, GroupBy, Join, JoinConstraint, JoinKind, JoinLocality, JoinStrictness, OrderBy, OrderByItem,
-    OutfileMode, Output, Query, QueryBody, Ratio, Select, SetOperation, SetOperator, SetQuantifier, TableExpression,
-    TableSource, WithItem,
+    Expression, From, FromStep, GroupBy, Join, JoinConstraint, JoinKind, JoinLocality, JoinStrictness, OrderBy,
+    OrderByItem, OutfileMode, Output, Query, QueryBody, Ratio, Select, SetOperation, SetOperator, SetQuantifier,
+    TableExpression, TableSource, WithItem,
 };
 
 impl Writer {
     pub(super) fn query(&mut self, query: &Query) {
-        self.query_body(&query.body);
+        self.query_body(&query.body, false, false);
         self.output(&query.output);
     }
 
-    fn query_body(&mut self, body: &QueryBody) {
+    /// `wrap_first`, `wrap_last`: a SELECT at that end stands in parentheses, because EXCEPT is next to it, which could be taken for
+    /// the transformer of `*`.
+    fn query_body(&mut self, body: &QueryBody, wrap_first: bool, wrap_last: bool) {
         match body {
+            QueryBody::Select(select) if wrap_first || wrap_last => self.block(|w| w.select(select)),
             QueryBody::Select(select) => self.select(select),
-            QueryBody::SetOperation(operation) => self.set_operation(operation),
+            QueryBody::SetOperation(operation) => self.set_operation(operation, wrap_first, wrap_last),
         }
     }
 
-    fn set_operation(&mut self, operation: &SetOperation) {
+    fn set_operation(&mut self, operation: &SetOperation, wrap_first: bool, wrap_last: bool) {
         let operator = match operation.operator {
             SetOperator::Union => "UNION",
             SetOperator::Except => "EXCEPT",
@@ -31,6 +34,8 @@ impl Writer {
             SetQuantifier::All => " ALL",
             SetQuantifier::Distinct => " DISTINCT",
         };
+        let except = operation.operator == SetOperator::Except;
+        let last = operation.operands.len().saturating_sub(1);
         for (index, operand) in operation.operands.iter().enumerate() {
             if index > 0 {
                 self.line();
@@ -39,9 +44,11 @@ impl Writer {
                 self.line();
             }
             if needs_parentheses(operation, operand, index) {
-                self.block(|w| w.query_body(operand));
+                self.block(|w| w.query_body(operand, false, false));
             } else {
-                self.query_body(operand);
+                let before = if index == 0 { wrap_first } else { except };
+                let after = if index == last { wrap_last } else { except };
+                self.query_body(operand, before, after);
             }
         }
     }
@@ -85,13 +92,7 @@ impl Writer {
         }
         if select.with_totals {
             self.indented(|w| {
-                if select.group_by.is_none() {
-                    w.indent -= 1;
-                    w.line();
-                    w.indent += 1;
-                } else {
-                    w.line();
-                }
+                w.line();
                 w.text("WITH TOTALS");
             });
         }
@@ -284,7 +285,7 @@ impl Writer {
         if let Some(format) = &output.format {
             self.line();
             self.text("FORMAT ");
-            self.identifier(format);
+            self.format_name(format);
         }
         self.settings_clause(&output.settings);
     }
@@ -381,10 +382,12 @@ impl Writer {
             self.text(")");
         }
         if table.with_final {
-            self.text(" FINAL");
+            self.line();
+            self.text("FINAL");
         }
         if let Some(sample) = &table.sample {
-            self.text(" SAMPLE ");
+            self.line();
+            self.text("SAMPLE ");
             self.ratio(&sample.size);
             if let Some(offset) = &sample.offset {
                 self.text(" OFFSET ");
@@ -406,8 +409,7 @@ fn needs_parentheses(operation: &SetOperation, operand: &QueryBody, index: usize
     let QueryBody::SetOperation(inner) = operand else { return false };
     if inner.operator == SetOperator::Intersect {
         // INTERSECT binds tighter than the others, but chains of it go from left to right.
-        return operation.operator == SetOperator::Intersect
-            && (index > 0 || inner.quantifier == operation.quantifier);
+        return operation.operator == SetOperator::Intersect && (index > 0 || inner.quantifier == operation.quantifier);
     }
     let same = inner.operator == operation.operator && inner.quantifier == operation.quantifier;
     operation.operator == SetOperator::Intersect || index > 0 || same

@@ -3,9 +3,9 @@
 use super::Writer;
 use crate::ast::{
     Backup, BackupElementKind, Check, CheckTarget, Delete, Describe, DescribeTarget, DescribedObject, Drop, DropAction,
-    DropObject, DropTarget, Exists, Explain, Insert, InsertSource, InsertTarget, Kill, KillKind, KillMode, LikeFilter, Limit,
-    ObjectKind, Optimize, Rename, RenameKind, Set, SetRole, Show, ShowFilter, ShowKind, Statement, System, SystemArgument,
-    TableName, Transaction, Update, Watch,
+    DropObject, DropTarget, Exists, Explain, Insert, InsertSource, InsertTarget, Kill, KillKind, KillMode, LikeFilter,
+    Limit, ObjectKind, Optimize, Rename, RenameKind, Set, SetRole, Show, ShowFilter, ShowKind, Statement, System,
+    SystemArgument, TableName, Transaction, Update, Watch,
 };
 
 impl Writer {
@@ -111,7 +111,7 @@ impl Writer {
             }
             InsertSource::Data { format, .. } => {
                 self.text(" FORMAT ");
-                self.identifier(format);
+                self.format_name(format);
             }
             InsertSource::Infile { path, compression, format } => {
                 self.text(" FROM INFILE ");
@@ -122,7 +122,7 @@ impl Writer {
                 }
                 if let Some(format) = format {
                     self.text(" FORMAT ");
-                    self.identifier(format);
+                    self.format_name(format);
                 }
             }
             InsertSource::Watch(watch) => {
@@ -354,12 +354,10 @@ impl Writer {
             }
             ShowKind::CreateAccess { kind, names, all } => {
                 self.text("CREATE ");
-                self.text(if *all { plural(*kind) } else { kind.keywords() });
+                self.text(if *all || names.len() > 1 { plural(*kind) } else { kind.keywords() });
                 if !names.is_empty() {
                     self.text(" ");
                     self.access_names(names);
-                } else if !all && *kind == crate::ast::AccessEntityKind::User {
-                    self.text(" CURRENT_USER");
                 }
             }
             ShowKind::Access => self.text("ACCESS"),
@@ -444,7 +442,7 @@ impl Writer {
             self.settings(&explain.settings);
         }
         if let Some((function, table_override)) = &explain.table_override {
-            self.text(" ");
+            self.line();
             self.function(function, false);
             if let Some(table_override) = table_override {
                 if table_override.elements.is_some() {

@@ -3,10 +3,10 @@
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
     AccessAction, AccessDefinition, AccessEntity, AccessEntityKind, AccessEntityName, AccessSetting, AccessSettings,
-    AllowedHost, AuthenticationArgument, AuthenticationMethod, CreateMode, DropAccessEntity, Grant, Granted, Identifier,
-    Literal, MaskingPolicyDefinition, MoveAccessEntity, Privilege, PrivilegeGrant, PrivilegeTarget, QuotaDefinition,
-    QuotaLimitKind, QuotaLimits, RoleSet, RowPolicyDefinition, SettingsProfileDefinition, ShowKind, Statement, TableName,
-    UserDefinition, Writability,
+    AllowedHost, AuthenticationArgument, AuthenticationMethod, CreateMode, DropAccessEntity, Grant, Granted,
+    Identifier, Literal, MaskingPolicyDefinition, MoveAccessEntity, Privilege, PrivilegeGrant, PrivilegeTarget,
+    QuotaDefinition, QuotaLimitKind, QuotaLimits, RoleSet, RowPolicyDefinition, SettingsProfileDefinition, ShowKind,
+    Statement, TableName, UserDefinition, Writability,
 };
 
 impl AccessEntityKind {
@@ -45,7 +45,13 @@ impl Parser<'_> {
     /// CREATE or ATTACH of an access entity, the verb read already.
     pub(super) fn create_access_entity(&mut self, attach: bool, mode: CreateMode) -> Parsed<Option<Statement>> {
         let Some(kind) = self.access_kind() else { return Ok(None) };
-        let mode = if self.if_not_exists() { CreateMode::IfNotExists } else { mode };
+        let mode = if self.if_not_exists() {
+            CreateMode::IfNotExists
+        } else if self.keywords(&[K::OR, K::REPLACE], "OR REPLACE") {
+            CreateMode::CreateOrReplace
+        } else {
+            mode
+        };
         let action = if attach { AccessAction::Attach } else { AccessAction::Create(mode) };
         self.access_entity(kind, action).map(Some)
     }
@@ -219,7 +225,8 @@ impl Parser<'_> {
         let mut user = UserDefinition::default();
         loop {
             let start = self.position;
-            if alter && self.keywords(&[K::RESET, K::AUTHENTICATION, K::METHODS], "RESET AUTHENTICATION METHODS TO NEW") {
+            if alter && self.keywords(&[K::RESET, K::AUTHENTICATION, K::METHODS], "RESET AUTHENTICATION METHODS TO NEW")
+            {
                 self.need_keyword(K::TO)?;
                 self.need_keyword(K::NEW)?;
                 user.reset_authentication = true;
@@ -315,7 +322,8 @@ impl Parser<'_> {
             };
             self.advance();
             loop {
-                let value = if self.at(T::OpenCurly) { self.parameter_text()? } else { Literal::String(self.string()?) };
+                let value =
+                    if self.at(T::OpenCurly) { self.parameter_text()? } else { Literal::String(self.string()?) };
                 method.arguments.push(AuthenticationArgument { keyword: keyword.to_string(), value });
                 let same = self.at(T::Comma) && matches!(self.ahead(1).kind, T::String | T::HereDoc);
                 if !same {
@@ -342,33 +350,45 @@ impl Parser<'_> {
         Ok(Literal::string(self.span_bytes(parameter.span)))
     }
 
+    /// Hosts in ClickHouse's order: by kind, then as written.
     fn hosts(&mut self) -> Parsed<Vec<AllowedHost>> {
-        self.list(|p| {
-            if p.keyword(K::ANY) {
-                return Ok(AllowedHost::Any);
+        let mut hosts = self.list(|p| p.host())?;
+        hosts.sort_by_key(|host| match host {
+            AllowedHost::Any | AllowedHost::None => 0,
+            AllowedHost::Local => 1,
+            AllowedHost::Ip(_) => 2,
+            AllowedHost::Name(_) => 3,
+            AllowedHost::Regexp(_) => 4,
+            AllowedHost::Like(_) => 5,
+        });
+        Ok(hosts)
+    }
+
+    fn host(&mut self) -> Parsed<AllowedHost> {
+        if self.keyword(K::ANY) {
+            return Ok(AllowedHost::Any);
+        }
+        if self.keyword(K::LOCAL) {
+            return Ok(AllowedHost::Local);
+        }
+        if self.word_ahead(0, "NONE") {
+            self.advance();
+            return Ok(AllowedHost::None);
+        }
+        if self.keyword(K::NAME) {
+            if self.keyword(K::REGEXP) {
+                return Ok(AllowedHost::Regexp(self.string_text()?));
             }
-            if p.keyword(K::LOCAL) {
-                return Ok(AllowedHost::Local);
-            }
-            if p.word_ahead(0, "NONE") {
-                p.advance();
-                return Ok(AllowedHost::None);
-            }
-            if p.keyword(K::NAME) {
-                if p.keyword(K::REGEXP) {
-                    return Ok(AllowedHost::Regexp(p.string_text()?));
-                }
-                return Ok(AllowedHost::Name(p.string_text()?));
-            }
-            if p.keyword(K::REGEXP) {
-                return Ok(AllowedHost::Regexp(p.string_text()?));
-            }
-            if p.keyword(K::IP) {
-                return Ok(AllowedHost::Ip(p.string_text()?));
-            }
-            p.need_keyword(K::LIKE)?;
-            Ok(AllowedHost::Like(p.string_text()?))
-        })
+            return Ok(AllowedHost::Name(self.string_text()?));
+        }
+        if self.keyword(K::REGEXP) {
+            return Ok(AllowedHost::Regexp(self.string_text()?));
+        }
+        if self.keyword(K::IP) {
+            return Ok(AllowedHost::Ip(self.string_text()?));
+        }
+        self.need_keyword(K::LIKE)?;
+        Ok(AllowedHost::Like(self.string_text()?))
     }
 
     /// `SETTINGS …`, and for ALTER its `ADD`, `MODIFY` and `DROP`; none when nothing of it is there.
@@ -400,23 +420,36 @@ impl Parser<'_> {
                     }
                 }
                 verb @ (K::ADD | K::MODIFY | K::DROP) if alter && target => {
-                    self.advance();
+                    self.skip(2);
                     let profiles = matches!(next, K::PROFILE | K::PROFILES);
-                    self.advance();
-                    let list = self.list(|p| {
-                        if profiles {
-                            let _ = p.keyword(K::PROFILE);
-                            return Ok(AccessSetting::Profile(p.identifier_or_string()?.value));
+                    let mut list = Vec::new();
+                    loop {
+                        list.push(if profiles {
+                            AccessSetting::Profile(self.identifier_or_string()?.value)
+                        } else {
+                            self.access_setting()?
+                        });
+                        let clause = matches!(self.ahead(1).keyword, K::ADD | K::MODIFY | K::DROP);
+                        if !self.at(T::Comma) || (clause && self.ahead(2).kind == T::Word) {
+                            break;
                         }
-                        p.access_setting()
-                    })?;
+                        self.advance();
+                    }
                     match verb {
                         K::ADD => settings.add.extend(list),
                         K::MODIFY => settings.modify.extend(list),
                         _ => settings.drop.extend(list),
                     }
                 }
-                _ => return Ok(any.then_some(settings)),
+                _ => {
+                    // ALTER replaces all by taking away what there is.
+                    if alter && let Some(replace) = settings.replace.take() {
+                        settings.drop_all_settings = true;
+                        settings.drop_all_profiles = true;
+                        settings.add.splice(0..0, replace);
+                    }
+                    return Ok(any.then_some(settings));
+                }
             }
             any = true;
             if alter && self.at(T::Comma) && matches!(self.ahead(1).keyword, K::ADD | K::MODIFY | K::DROP) {
@@ -535,7 +568,8 @@ impl Parser<'_> {
                 if none {
                     self.advance();
                 }
-                policy.using = Some(if none { None } else { Some(self.expression()?) });
+                policy.for_select = true;
+                policy.using = Some(if none { None } else { Some(self.expression_without_alias()?) });
             } else if policy.to.is_none() && self.keyword(K::TO) {
                 policy.to = Some(self.role_set()?);
             } else {
@@ -610,7 +644,10 @@ impl Parser<'_> {
             } else if self.at_keyword(K::ON) {
                 self.advance();
                 let target = self.privilege_target()?;
-                vec![PrivilegeGrant { privileges: Vec::new(), target }]
+                vec![PrivilegeGrant {
+                    privileges: vec![Privilege { name: "ALL".to_string(), columns: Vec::new() }],
+                    target,
+                }]
             } else {
                 Vec::new()
             };
@@ -676,7 +713,11 @@ impl Parser<'_> {
             return self.fail("privilege");
         }
         let columns = if self.at(T::OpenRound) { self.round_list(|p| p.nested_identifier())? } else { Vec::new() };
-        Ok(Privilege { name: words.join(" "), columns })
+        let mut name = words.join(" ");
+        if name == "ALL PRIVILEGES" {
+            name = "ALL".to_string();
+        }
+        Ok(Privilege { name, columns })
     }
 
     fn privilege_target(&mut self) -> Parsed<PrivilegeTarget> {
@@ -703,7 +744,11 @@ impl Parser<'_> {
     /// `SHOW CREATE USER …` and its like, the words `SHOW CREATE` read already.
     pub(super) fn show_create_access(&mut self) -> Parsed<Option<ShowKind>> {
         if let Some(kind) = self.access_plural() {
-            return Ok(Some(ShowKind::CreateAccess { kind, names: Vec::new(), all: true }));
+            let named = matches!(self.peek().kind, T::Word | T::QuotedIdentifier | T::String)
+                && !matches!(self.peek().keyword, K::FORMAT | K::SETTINGS | K::INTO);
+            let names = if named { self.access_names(kind)? } else { Vec::new() };
+            let all = names.is_empty();
+            return Ok(Some(ShowKind::CreateAccess { kind, names, all }));
         }
         let Some(kind) = self.access_kind() else { return Ok(None) };
         let mut names = Vec::new();
@@ -726,7 +771,8 @@ impl Parser<'_> {
             return Ok(Some(ShowKind::Grants { grantees, with_implicit, with_final }));
         }
         let (mut current, mut enabled) = (false, false);
-        let plain = |kind, current, enabled| ShowKind::AccessEntities { kind, current, enabled, table: None, short_name: None };
+        let plain =
+            |kind, current, enabled| ShowKind::AccessEntities { kind, current, enabled, table: None, short_name: None };
         if self.at_keyword(K::CURRENT) && matches!(self.ahead(1).keyword, K::ROLES | K::QUOTA) {
             self.advance();
             current = true;

@@ -2,8 +2,8 @@
 
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    AlterCommand, AlterDatabase, AlterNamedCollection, AlterTable, ColumnProperty, Expression, ExpressionKind, Function,
-    Identifier, Literal, MoveDestination, PartitionSelector, Placement, Statement,
+    AlterCommand, AlterDatabase, AlterNamedCollection, AlterTable, ColumnProperty, Definer, Expression, ExpressionKind,
+    Function, Identifier, Literal, MoveDestination, PartitionSelector, Placement, SqlSecurity, Statement,
 };
 
 impl Parser<'_> {
@@ -16,7 +16,7 @@ impl Parser<'_> {
         if self.keyword(K::DATABASE) {
             let database = self.identifier()?;
             let cluster = self.on_cluster()?;
-            let commands = self.list(|p| p.alter_command())?;
+            let commands = self.alter_commands()?;
             return Ok(Statement::AlterDatabase(Box::new(AlterDatabase { database, cluster, commands })));
         }
         if self.keywords(&[K::NAMED, K::COLLECTION], "NAMED COLLECTION") {
@@ -26,16 +26,20 @@ impl Parser<'_> {
         self.need_keyword(K::TABLE)?;
         let table = self.table_name()?;
         let cluster = self.on_cluster()?;
-        let commands = self.list(|p| {
-            // A command may stand in parentheses, as ClickHouse itself writes it.
+        let commands = self.alter_commands()?;
+        Ok(Statement::AlterTable(Box::new(AlterTable { temporary, table, cluster, commands })))
+    }
+
+    /// Commands, each perhaps in parentheses, as ClickHouse itself writes them.
+    fn alter_commands(&mut self) -> Parsed<Vec<AlterCommand>> {
+        self.list(|p| {
             if p.accept(T::OpenRound) {
                 let command = p.alter_command()?;
                 p.need(T::CloseRound)?;
                 return Ok(command);
             }
             p.alter_command()
-        })?;
-        Ok(Statement::AlterTable(Box::new(AlterTable { temporary, table, cluster, commands })))
+        })
     }
 
     fn alter_named_collection(&mut self) -> Parsed<Statement> {
@@ -165,7 +169,8 @@ impl Parser<'_> {
             K::FREEZE | K::UNFREEZE => {
                 self.advance();
                 let partition = if self.at_keyword(K::PARTITION) { Some(self.partition_selector()?) } else { None };
-                let name = if self.keywords(&[K::WITH, K::NAME], "WITH NAME") { Some(self.string_text()?) } else { None };
+                let name =
+                    if self.keywords(&[K::WITH, K::NAME], "WITH NAME") { Some(self.string_text()?) } else { None };
                 Ok(match verb {
                     K::FREEZE => AlterCommand::Freeze { partition, name },
                     _ => AlterCommand::Unfreeze { partition, name },
@@ -193,7 +198,26 @@ impl Parser<'_> {
                 Ok(AlterCommand::ApplyPatches { partition: self.in_partition()? })
             }
             _ => {
-                for what in ["ADD COLUMN", "DROP COLUMN", "MODIFY COLUMN", "RENAME COLUMN", "CLEAR COLUMN", "COMMENT COLUMN", "MODIFY ORDER BY", "MODIFY TTL", "MODIFY SETTING", "ADD INDEX", "ADD PROJECTION", "ADD CONSTRAINT", "DROP PARTITION", "ATTACH PARTITION", "DETACH PARTITION", "FREEZE", "DELETE", "UPDATE"] {
+                for what in [
+                    "ADD COLUMN",
+                    "DROP COLUMN",
+                    "MODIFY COLUMN",
+                    "RENAME COLUMN",
+                    "CLEAR COLUMN",
+                    "COMMENT COLUMN",
+                    "MODIFY ORDER BY",
+                    "MODIFY TTL",
+                    "MODIFY SETTING",
+                    "ADD INDEX",
+                    "ADD PROJECTION",
+                    "ADD CONSTRAINT",
+                    "DROP PARTITION",
+                    "ATTACH PARTITION",
+                    "DETACH PARTITION",
+                    "FREEZE",
+                    "DELETE",
+                    "UPDATE",
+                ] {
                     self.missed(what);
                 }
                 self.fail("ALTER command")
@@ -325,7 +349,7 @@ impl Parser<'_> {
             let (columns, kinds) = self.statistics_declaration()?;
             return Ok(AlterCommand::ModifyStatistics { columns, kinds });
         }
-        let definer = if self.at_keyword(K::DEFINER) && self.ahead(1).kind == T::Equals {
+        let mut definer = if self.at_keyword(K::DEFINER) && self.ahead(1).kind == T::Equals {
             self.skip(2);
             Some(self.definer()?)
         } else {
@@ -333,6 +357,9 @@ impl Parser<'_> {
         };
         let security =
             if self.keywords(&[K::SQL, K::SECURITY], "SQL SECURITY") { Some(self.sql_security()?) } else { None };
+        if definer.is_none() && security == Some(SqlSecurity::Definer) {
+            definer = Some(Definer::CurrentUser);
+        }
         if definer.is_some() || security.is_some() {
             return Ok(AlterCommand::ModifySqlSecurity { definer, security });
         }
@@ -365,7 +392,11 @@ impl Parser<'_> {
             return Ok(AlterCommand::ModifyColumnSetting { if_exists, column, settings: self.settings()? });
         }
         if self.keywords(&[K::RESET, K::SETTING], "RESET SETTING") {
-            return Ok(AlterCommand::ResetColumnSetting { if_exists, column, settings: self.list(|p| p.dotted_name())? });
+            return Ok(AlterCommand::ResetColumnSetting {
+                if_exists,
+                column,
+                settings: self.list(|p| p.dotted_name())?,
+            });
         }
         if typed {
             self.advance();

@@ -2,10 +2,11 @@
 
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    ColumnDeclaration, CreateDatabase, CreateDictionary, CreateFunction, CreateIndex, CreateMode, CreateNamedCollection,
-    CreateResource, CreateSource, CreateTable, CreateView, CreateWorkload, DataType, Definer, FunctionBody, Identifier,
-    IndexDeclaration, NamedCollectionEntry, RefreshStrategy, ResourceOperation, SqlSecurity, Statement,
-    TableElements, TableOverride, TimeUnitAmount, ViewKind, Watermark,
+    ColumnDeclaration, CreateDatabase, CreateDictionary, CreateFunction, CreateIndex, CreateMode,
+    CreateNamedCollection, CreateResource, CreateSource, CreateTable, CreateView, CreateWorkload, DataType, Definer,
+    Expression, ExpressionKind, FunctionBody, Identifier, IndexDeclaration, NamedCollectionEntry, RefreshStrategy,
+    ResourceOperation, SqlSecurity, Statement, Storage, TableElements, TableOverride, TimeUnitAmount, ViewKind,
+    Watermark,
 };
 
 impl Parser<'_> {
@@ -38,7 +39,30 @@ impl Parser<'_> {
             K::WORKLOAD => self.create_workload(mode),
             K::RESOURCE => self.create_resource(mode),
             _ => {
-                for what in ["DATABASE", "TABLE", "TEMPORARY", "VIEW", "MATERIALIZED", "LIVE", "WINDOW", "DICTIONARY", "FUNCTION", "INDEX", "UNIQUE", "USER", "ROLE", "ROW POLICY", "POLICY", "SETTINGS PROFILE", "PROFILE", "QUOTA", "MASKING POLICY", "NAMED COLLECTION", "WORKLOAD", "RESOURCE"] {
+                for what in [
+                    "DATABASE",
+                    "TABLE",
+                    "TEMPORARY",
+                    "VIEW",
+                    "MATERIALIZED",
+                    "LIVE",
+                    "WINDOW",
+                    "DICTIONARY",
+                    "FUNCTION",
+                    "INDEX",
+                    "UNIQUE",
+                    "USER",
+                    "ROLE",
+                    "ROW POLICY",
+                    "POLICY",
+                    "SETTINGS PROFILE",
+                    "PROFILE",
+                    "QUOTA",
+                    "MASKING POLICY",
+                    "NAMED COLLECTION",
+                    "WORKLOAD",
+                    "RESOURCE",
+                ] {
                     self.missed(what);
                 }
                 self.fail("CREATE query")
@@ -88,7 +112,7 @@ impl Parser<'_> {
     }
 
     /// `[COLUMNS (…)] storage`.
-    pub(super) fn override_body(&mut self) -> Parsed<(Option<TableElements>, Option<crate::ast::Storage>)> {
+    pub(super) fn override_body(&mut self) -> Parsed<(Option<TableElements>, Option<Storage>)> {
         let elements = if self.keyword(K::COLUMNS) { Some(self.table_elements()?) } else { None };
         Ok((elements, self.storage()?))
     }
@@ -148,6 +172,7 @@ impl Parser<'_> {
         if table.comment.is_none() {
             table.comment = self.comment()?;
         }
+        move_primary_key(table.elements.as_mut(), &mut table.storage);
         Ok(Statement::CreateTable(Box::new(table)))
     }
 
@@ -223,11 +248,11 @@ impl Parser<'_> {
                 } else if self.keyword(K::STRICTLY_ASCENDING) {
                     Watermark::StrictlyAscending
                 } else {
-                    Watermark::Bounded(self.expression()?)
+                    Watermark::Bounded(self.expression_without_alias()?)
                 });
             } else if kind == ViewKind::Window && self.keyword(K::ALLOWED_LATENESS) {
                 let _ = self.accept(T::Equals);
-                view.allowed_lateness = Some(self.expression()?);
+                view.allowed_lateness = Some(self.expression_without_alias()?);
             } else if self.keyword(K::POPULATE) {
                 view.populate = true;
             } else if self.keyword(K::EMPTY) {
@@ -256,6 +281,10 @@ impl Parser<'_> {
         if view.comment.is_none() {
             view.comment = self.comment()?;
         }
+        if view.definer.is_none() && view.security == Some(SqlSecurity::Definer) {
+            view.definer = Some(Definer::CurrentUser);
+        }
+        move_primary_key(view.elements.as_mut(), &mut view.storage);
         Ok(Statement::CreateView(Box::new(view)))
     }
 
@@ -422,9 +451,10 @@ impl Parser<'_> {
         self.need_keyword(K::ON)?;
         let table = self.table_name()?;
         let cluster = self.on_cluster()?;
-        let expression = self.expression()?;
+        let mut expression = self.expression()?;
+        expression.parenthesized.0 = false;
         let index_type = if self.keyword(K::TYPE) { Some(self.bare_or_call()?) } else { None };
-        let granularity = if self.keyword(K::GRANULARITY) { Some(self.unsigned()?) } else { None };
+        let granularity = if self.keyword(K::GRANULARITY) { self.unsigned()? } else { 1 };
         let index = IndexDeclaration { name, expression, index_type, granularity, span: self.span_from(start) };
         Ok(Statement::CreateIndex(Box::new(CreateIndex { if_not_exists, unique, table, cluster, index })))
     }
@@ -501,5 +531,23 @@ impl Parser<'_> {
             Some(self.identifier()?)
         };
         Ok(if write { ResourceOperation::WriteDisk(disk) } else { ResourceOperation::ReadDisk(disk) })
+    }
+}
+
+/// A primary key among the elements, or behind columns, is the storage's.
+fn move_primary_key(elements: Option<&mut TableElements>, storage: &mut Option<Storage>) {
+    let Some(elements) = elements else { return };
+    let mut columns = Vec::new();
+    for column in &mut elements.columns {
+        if std::mem::take(&mut column.primary_key) {
+            columns.push(Expression::new(ExpressionKind::Identifier(vec![column.name.clone()]), column.name.span));
+        }
+    }
+    let mut key = elements.primary_key.take();
+    if !columns.is_empty() {
+        key = Some(Expression::function("tuple", columns));
+    }
+    if key.is_some() {
+        storage.get_or_insert_default().primary_key = key;
     }
 }

@@ -134,5 +134,7 @@ impl Parser<'_> {
 }
 
 fn is_integer(name: &str) -> bool {
-    ["tinyint", "smallint", "mediumint", "int", "integer", "bigint", "int1"].iter().any(|n| name.eq_ignore_ascii_case(n))
+    ["tinyint", "smallint", "mediumint", "int", "integer", "bigint", "int1"]
+        .iter()
+        .any(|n| name.eq_ignore_ascii_case(n))
 }

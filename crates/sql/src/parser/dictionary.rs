@@ -2,8 +2,8 @@
 
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    DictionaryAttribute, DictionaryDefinition, DictionaryLifetime, Expression, ExpressionKind, KeyValue, KeyValueFunction,
-    KeyValueValue,
+    DictionaryAttribute, DictionaryDefinition, DictionaryLifetime, Expression, ExpressionKind, KeyValue,
+    KeyValueFunction, KeyValueValue,
 };
 
 impl Parser<'_> {

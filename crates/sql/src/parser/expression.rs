@@ -2,11 +2,11 @@
 
 use super::literal::{number, string_value, word_literal};
 use super::{K, Parsed, Parser, T};
-use crate::error::TOO_BIG_AST;
 use crate::ast::{
     CallSyntax, ColumnTransformer, Expression, ExpressionKind, Function, Identifier, IntervalUnit, Lambda, Literal,
     MatchedColumns, Matcher, QueryParameter, Span, Written,
 };
+use crate::error::TOO_BIG_AST;
 use crate::format::format_data_type;
 
 // How tightly operators bind. The right side of a left-associative operator binds one tighter.
@@ -126,19 +126,8 @@ impl Parser<'_> {
         let lone_from = self.at_keyword(K::FROM) && self.at(T::Word);
         let mut expression = self.operators(LAMBDA)?;
         let bare = lone_from && matches!(&expression.kind, ExpressionKind::Identifier(parts) if parts.len() == 1);
-        loop {
-            if self.keyword(K::AS) {
-                expression.alias = Some(Box::new(self.identifier()?));
-            } else if implicit && !bare && expression.alias.is_none() && self.at_implicit_alias() {
-                expression.alias = Some(Box::new(self.identifier()?));
-            } else {
-                break;
-            }
-            // ClickHouse goes on after an alias: `1 AS x + 1`.
-            expression = self.operators_after(expression, LAMBDA)?;
-            if expression.alias.is_some() {
-                break;
-            }
+        if self.keyword(K::AS) || (implicit && !bare && self.at_implicit_alias()) {
+            expression.alias = Some(Box::new(self.identifier()?));
         }
         self.grown(before, 0)?;
         Ok(expression)
@@ -163,6 +152,7 @@ impl Parser<'_> {
         match self.peek().keyword {
             K::FETCH => matches!(next, K::FIRST | K::NEXT),
             K::PARALLEL => next == K::WITH,
+            K::COMMENT => self.ahead(1).kind == T::String,
             _ => false,
         }
     }
@@ -232,7 +222,8 @@ impl Parser<'_> {
                     let high = self.operators(BETWEEN + 1)?;
                     let span = self.span_from(start);
                     self.copy(&left)?;
-                    let names = if negated { ["or", "less", "greater"] } else { ["and", "greaterOrEquals", "lessOrEquals"] };
+                    let names =
+                        if negated { ["or", "less", "greater"] } else { ["and", "greaterOrEquals", "lessOrEquals"] };
                     let [both, lower, upper] = names;
                     let lower = operator(lower, vec![left.clone(), low], span);
                     operator(both, vec![lower, operator(upper, vec![left, high], span)], span)
@@ -315,7 +306,8 @@ impl Parser<'_> {
         }
     }
 
-    fn expression_without_alias(&mut self) -> Parsed<Expression> {
+    /// An expression after which `AS` belongs to something else.
+    pub(super) fn expression_without_alias(&mut self) -> Parsed<Expression> {
         let before = self.grow();
         let expression = self.operators(LAMBDA)?;
         self.grown(before, 0)?;
@@ -494,7 +486,8 @@ impl Parser<'_> {
         }
         let data_type = self.data_type()?;
         let span = self.span_from(start);
-        let text = Expression::new(ExpressionKind::Literal(Literal::string(format_data_type(&data_type))), data_type.span);
+        let text =
+            Expression::new(ExpressionKind::Literal(Literal::string(format_data_type(&data_type))), data_type.span);
         Ok(call("CAST", vec![left, text], span))
     }
 
@@ -712,7 +705,7 @@ impl Parser<'_> {
             if item.alias.is_none() {
                 item.span = span;
             }
-            item.parenthesized = Written(true);
+            item.parenthesized = Written(!matches!(item.kind, ExpressionKind::Literal(Literal::Tuple(_))));
             return Ok(item);
         }
         if items.len() > 1 && items.iter().all(is_plain_literal) {
@@ -792,7 +785,9 @@ impl Parser<'_> {
             let next = self.ahead(1);
             match next.kind {
                 T::Word | T::QuotedIdentifier => {
-                    if next.keyword == K::COLUMNS && next.kind == T::Word && self.ahead(2).kind == T::OpenRound
+                    if next.keyword == K::COLUMNS
+                        && next.kind == T::Word
+                        && self.ahead(2).kind == T::OpenRound
                         && self.bytes(next) == b"COLUMNS"
                     {
                         self.skip(2);
@@ -1018,9 +1013,10 @@ impl Parser<'_> {
         let mut words = text.split_ascii_whitespace();
         let mut intervals = Vec::new();
         while let Some(amount) = words.next() {
-            let (Ok(amount), Some(unit)) =
-                (amount.parse::<i64>(), words.next().and_then(|w| interval_unit(crate::keyword::keyword(w.as_bytes()))))
-            else {
+            let (Ok(amount), Some(unit)) = (
+                amount.parse::<i64>(),
+                words.next().and_then(|w| interval_unit(crate::keyword::keyword(w.as_bytes()))),
+            ) else {
                 return Ok(None);
             };
             let literal = if amount < 0 { Literal::Int64(amount) } else { Literal::UInt64(amount as u64) };
@@ -1045,7 +1041,19 @@ impl Parser<'_> {
         match unit {
             Some(_) => self.advance(),
             None => {
-                for name in ["NANOSECOND", "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"] {
+                for name in [
+                    "NANOSECOND",
+                    "MICROSECOND",
+                    "MILLISECOND",
+                    "SECOND",
+                    "MINUTE",
+                    "HOUR",
+                    "DAY",
+                    "WEEK",
+                    "MONTH",
+                    "QUARTER",
+                    "YEAR",
+                ] {
                     self.missed(name);
                 }
             }

@@ -3,8 +3,8 @@
 use super::expression::call;
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Literal, MatchedColumns, NullsAction, Over,
-    WindowDefinition, WindowFrame,
+    Expression, ExpressionKind, FrameBound, FrameUnit, Function, Identifier, Literal, MatchedColumns, NullsAction,
+    Over, WindowDefinition, WindowFrame,
 };
 use crate::format::format_data_type;
 
@@ -27,7 +27,10 @@ impl Parser<'_> {
                 function.nulls = Some(NullsAction::Respect);
             } else if function.nulls.is_none() && self.keywords(&[K::IGNORE, K::NULLS], "IGNORE NULLS") {
                 function.nulls = Some(NullsAction::Ignore);
-            } else if self.at_keyword(K::FILTER) && self.ahead(1).kind == T::OpenRound && self.keyword_ahead(2, K::WHERE) {
+            } else if self.at_keyword(K::FILTER)
+                && self.ahead(1).kind == T::OpenRound
+                && self.keyword_ahead(2, K::WHERE)
+            {
                 self.advance();
                 self.advance();
                 self.advance();
@@ -41,7 +44,9 @@ impl Parser<'_> {
                 }
                 function.name.push_str("If");
                 function.arguments.push(condition);
-            } else if self.at_keyword(K::OVER) && matches!(self.ahead(1).kind, T::OpenRound | T::Word | T::QuotedIdentifier) {
+            } else if self.at_keyword(K::OVER)
+                && matches!(self.ahead(1).kind, T::OpenRound | T::Word | T::QuotedIdentifier)
+            {
                 self.advance();
                 function.over = Some(Box::new(self.over()?));
                 break;
@@ -66,7 +71,9 @@ impl Parser<'_> {
         if distinct {
             self.advance();
             function.name.push_str("Distinct");
-        } else if self.at_keyword(K::ALL) && !matches!(next, T::Comma | T::CloseRound | T::Dot | T::Equals | T::OpenRound) {
+        } else if self.at_keyword(K::ALL)
+            && !matches!(next, T::Comma | T::CloseRound | T::Dot | T::Equals | T::OpenRound)
+        {
             self.advance();
         }
         let takes_query = ["view", "viewIfPermitted"].iter().any(|n| function.name.eq_ignore_ascii_case(n));
@@ -120,7 +127,11 @@ impl Parser<'_> {
 
     /// `OVER name` or `OVER (…)`, the word read already.
     fn over(&mut self) -> Parsed<Over> {
-        if self.at(T::OpenRound) { self.window_definition().map(Over::Definition) } else { self.identifier().map(Over::Name) }
+        if self.at(T::OpenRound) {
+            self.window_definition().map(Over::Definition)
+        } else {
+            self.identifier().map(Over::Name)
+        }
     }
 
     /// `([parent] [PARTITION BY …] [ORDER BY …] [frame])`.
@@ -201,8 +212,12 @@ impl Parser<'_> {
                 self.advance();
                 self.columns_matcher(Vec::new(), start).map(Some)
             }
-            K::DATE_ADD | K::DATEADD | K::TIMESTAMP_ADD | K::TIMESTAMPADD => self.special(|p| p.date_arithmetic("plus")),
-            K::DATE_SUB | K::DATESUB | K::TIMESTAMP_SUB | K::TIMESTAMPSUB => self.special(|p| p.date_arithmetic("minus")),
+            K::DATE_ADD | K::DATEADD | K::TIMESTAMP_ADD | K::TIMESTAMPADD => {
+                self.special(|p| p.date_arithmetic("plus"))
+            }
+            K::DATE_SUB | K::DATESUB | K::TIMESTAMP_SUB | K::TIMESTAMPSUB => {
+                self.special(|p| p.date_arithmetic("minus"))
+            }
             K::DATE_DIFF | K::DATEDIFF | K::TIMESTAMP_DIFF | K::TIMESTAMPDIFF => self.special(|p| p.date_diff()),
             _ => Ok(None),
         }
@@ -396,10 +411,14 @@ impl Parser<'_> {
     /// `DATE_ADD(unit, amount, x)`, `DATE_ADD(x, INTERVAL …)`.
     fn date_arithmetic(&mut self, name: &'static str) -> Parsed<Expression> {
         let start = self.special_start();
-        let unit = if self.ahead(1).kind == T::Comma { self.attempt(|p| match p.interval_unit() {
-            Some(unit) => Ok(unit),
-            None => p.fail("interval unit"),
-        })? } else { None };
+        let unit = if self.ahead(1).kind == T::Comma {
+            self.attempt(|p| match p.interval_unit() {
+                Some(unit) => Ok(unit),
+                None => p.fail("interval unit"),
+            })?
+        } else {
+            None
+        };
         if let Some(unit) = unit {
             self.need(T::Comma)?;
             let amount = self.expression()?;
@@ -439,5 +458,4 @@ impl Parser<'_> {
         }
         Ok(call("dateDiff", arguments, self.span_from(start)))
     }
-
 }

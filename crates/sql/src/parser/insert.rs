@@ -2,8 +2,8 @@
 
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    Delete, ExpressionKind, Identifier, Insert, InsertSource, InsertTarget, QueryBody, Statement,
-    TableName, Update, WithItem, Written,
+    Delete, ExpressionKind, Identifier, Insert, InsertSource, InsertTarget, QueryBody, Statement, TableName, Update,
+    WithItem, Written,
 };
 use crate::error::SYNTAX_ERROR;
 
@@ -116,7 +116,11 @@ impl Parser<'_> {
         if self.at_keyword(K::VALUES) {
             let token = self.peek();
             self.position += 1;
-            let format = Identifier { value: "Values".into(), parameter: false, span: crate::ast::Span::new(token.start, token.end) };
+            let format = Identifier {
+                value: "Values".into(),
+                parameter: false,
+                span: crate::ast::Span::new(token.start, token.end),
+            };
             let offset = Written(self.inline_data(token.end as usize, false)?);
             return Ok(InsertSource::Data { format, offset });
         }

@@ -121,7 +121,8 @@ impl Parser<'_> {
     pub(super) fn setting(&mut self) -> Parsed<Setting> {
         let start = self.start();
         let name = self.dotted_name()?;
-        let value = if self.accept(T::Equals) { self.setting_value()? } else { SettingValue::Literal(Literal::UInt64(1)) };
+        let value =
+            if self.accept(T::Equals) { self.setting_value()? } else { SettingValue::Literal(Literal::UInt64(1)) };
         Ok(Setting { name, value, span: self.span_from(start) })
     }
 
@@ -149,9 +150,7 @@ impl Parser<'_> {
             T::OpenCurly if self.ahead(1).kind == T::Word && self.ahead(2).kind == T::Colon => {
                 Ok(SettingValue::Expression(Box::new(self.query_parameter()?)))
             }
-            _ => {
-                Ok(SettingValue::Literal(self.compound_literal()?))
-            }
+            _ => Ok(SettingValue::Literal(self.compound_literal()?)),
         }
     }
 }

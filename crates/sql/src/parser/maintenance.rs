@@ -56,10 +56,45 @@ impl Parser<'_> {
             K::EXECUTE => self.execute_as(),
             _ => {
                 for what in [
-                    "Query", "Query with output", "EXPLAIN", "SELECT", "WITH", "FROM", "SHOW", "EXISTS", "DESCRIBE", "DESC",
-                    "CHECK", "KILL", "OPTIMIZE", "WATCH", "BACKUP", "RESTORE", "INSERT INTO", "USE", "SET", "SYSTEM", "CREATE",
-                    "ATTACH", "REPLACE", "ALTER", "RENAME", "EXCHANGE", "DROP", "DETACH", "TRUNCATE", "UNDROP", "DELETE",
-                    "UPDATE", "GRANT", "REVOKE", "MOVE", "BEGIN TRANSACTION", "START TRANSACTION", "COMMIT", "ROLLBACK",
+                    "Query",
+                    "Query with output",
+                    "EXPLAIN",
+                    "SELECT",
+                    "WITH",
+                    "FROM",
+                    "SHOW",
+                    "EXISTS",
+                    "DESCRIBE",
+                    "DESC",
+                    "CHECK",
+                    "KILL",
+                    "OPTIMIZE",
+                    "WATCH",
+                    "BACKUP",
+                    "RESTORE",
+                    "INSERT INTO",
+                    "USE",
+                    "SET",
+                    "SYSTEM",
+                    "CREATE",
+                    "ATTACH",
+                    "REPLACE",
+                    "ALTER",
+                    "RENAME",
+                    "EXCHANGE",
+                    "DROP",
+                    "DETACH",
+                    "TRUNCATE",
+                    "UNDROP",
+                    "DELETE",
+                    "UPDATE",
+                    "GRANT",
+                    "REVOKE",
+                    "MOVE",
+                    "BEGIN TRANSACTION",
+                    "START TRANSACTION",
+                    "COMMIT",
+                    "ROLLBACK",
                     "EXECUTE AS",
                 ] {
                     self.missed(what);
@@ -135,7 +170,16 @@ impl Parser<'_> {
         let cluster = self.on_cluster()?;
         let permanently = self.keyword(K::PERMANENTLY);
         let sync = self.keywords(&[K::NO, K::DELAY], "NO DELAY") || self.keyword(K::SYNC);
-        Ok(Statement::Drop(Box::new(Drop { action, target, if_exists, if_empty, temporary, cluster, permanently, sync })))
+        Ok(Statement::Drop(Box::new(Drop {
+            action,
+            target,
+            if_exists,
+            if_empty,
+            temporary,
+            cluster,
+            permanently,
+            sync,
+        })))
     }
 
     fn named_table(&mut self) -> Parsed<TableName> {

@@ -769,7 +769,11 @@ impl<'a> Parser<'a> {
                     let last = open.last()?.start as usize;
                     let all: Vec<String> = open.iter().map(|t| describe(self, *t)).collect();
                     let verb = if all.len() == 1 { "is" } else { "are" };
-                    return Some((token, last, format!("Unmatched parentheses: {} {verb} never closed", all.join(", "))));
+                    return Some((
+                        token,
+                        last,
+                        format!("Unmatched parentheses: {} {verb} never closed", all.join(", ")),
+                    ));
                 }
                 _ => continue,
             };

@@ -4,9 +4,9 @@ use super::expression::{call, is_restricted_alias};
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
     ArrayJoin, Expression, ExpressionKind, From, FromStep, GroupBy, Identifier, InterpolateItem, IntoOutfile, Join,
-    JoinConstraint, JoinKind, JoinLocality, JoinStrictness, Limit, LimitBy, Literal, MatchedColumns, Matcher, NamedWindow,
-    OrderBy, OrderByItem, OutfileMode, Output, Query, QueryBody, Ratio, Sample, Select, SetOperation, SetOperator,
-    SetQuantifier, Span, TableExpression, TableName, TableSource, WithFill, WithItem,
+    JoinConstraint, JoinKind, JoinLocality, JoinStrictness, Limit, LimitBy, Literal, MatchedColumns, Matcher,
+    NamedWindow, OrderBy, OrderByItem, OutfileMode, Output, Query, QueryBody, Ratio, Sample, Select, SetOperation,
+    SetOperator, SetQuantifier, Span, TableExpression, TableName, TableSource, WithFill, WithItem,
 };
 use crate::error::{OFFSET_FETCH_WITHOUT_ORDER_BY, SYNTAX_ERROR, TOP_AND_LIMIT_TOGETHER, WITH_TIES_WITHOUT_ORDER_BY};
 use crate::format::format_settings;
@@ -458,14 +458,12 @@ impl Parser<'_> {
             let limit = limit.get_or_insert(Limit { count: None, offset: None, with_ties: false });
             limit.offset = Some(offset);
             if rows && self.at_keyword(K::FETCH) && select.order_by.is_none() {
-                return self
-                    .fatal(OFFSET_FETCH_WITHOUT_ORDER_BY, "Can not use OFFSET FETCH clause without ORDER BY");
+                return self.fatal(OFFSET_FETCH_WITHOUT_ORDER_BY, "Can not use OFFSET FETCH clause without ORDER BY");
             }
         }
         if limit.as_ref().is_none_or(|l| l.count.is_none()) && self.keyword(K::FETCH) {
             if select.order_by.is_none() {
-                return self
-                    .fatal(OFFSET_FETCH_WITHOUT_ORDER_BY, "Can not use OFFSET FETCH clause without ORDER BY");
+                return self.fatal(OFFSET_FETCH_WITHOUT_ORDER_BY, "Can not use OFFSET FETCH clause without ORDER BY");
             }
             if !self.keyword(K::FIRST) {
                 self.need_keyword(K::NEXT)?;
@@ -777,7 +775,9 @@ impl Parser<'_> {
         let span = self.span_from(start);
         match from {
             // `((SELECT 1))`, `(t)`.
-            From { table: Some(table), steps } if steps.is_empty() && table.alias.is_none() && table.sample.is_none() => {
+            From { table: Some(table), steps }
+                if steps.is_empty() && table.alias.is_none() && table.sample.is_none() =>
+            {
                 match table.source {
                     TableSource::Subquery(query) => Ok(TableSource::Subquery(query)),
                     source => {
@@ -846,6 +846,6 @@ fn select_all(from: From, span: Span) -> Query {
 
 /// Words that go on after a table and so cannot be its alias without `AS`.
 fn is_restricted_table_alias(keyword: K) -> bool {
-    keyword == K::UUID
+    matches!(keyword, K::UUID | K::SELECT)
         || (is_restricted_alias(keyword) && !matches!(keyword, K::IS | K::MOD | K::DIV | K::AND | K::OR | K::IN))
 }

@@ -2,9 +2,9 @@
 
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    AccessEntityKind, Describe, DescribeTarget, DescribedObject, Exists, Explain, ExplainKind, Identifier, Kill, KillKind,
-    KillMode, LikeFilter, Limit, Output, RoleSet, Set, SetRole, Setting, Show, ShowCreate, ShowFilter, ShowKind, Statement,
-    TableName, TableSource, Transaction, Use, Watch,
+    AccessEntityKind, Describe, DescribeTarget, DescribedObject, Exists, Explain, ExplainKind, Identifier, Kill,
+    KillKind, KillMode, LikeFilter, Limit, Output, RoleSet, Set, SetRole, Setting, Show, ShowCreate, ShowFilter,
+    ShowKind, Statement, TableName, TableSource, Transaction, Use, Watch,
 };
 
 impl ExplainKind {

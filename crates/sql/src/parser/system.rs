@@ -61,7 +61,10 @@ impl Parser<'_> {
             if found.is_some_and(|(_, longest)| longest >= length) {
                 continue;
             }
-            if words.split(' ').enumerate().all(|(ahead, word)| self.word_ahead(ahead, word)) {
+            let matches = words.split(' ').enumerate().all(|(ahead, word)| {
+                self.word_ahead(ahead, word) || (ahead == 0 && word == "CLEAR" && self.word_ahead(0, "DROP"))
+            });
+            if matches {
                 found = Some((*command, length));
             }
         }

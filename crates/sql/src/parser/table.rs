@@ -2,9 +2,9 @@
 
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    Assignment, ColumnDeclaration, ColumnDefault, ColumnDefaultKind, ConstraintDeclaration,
-    ExpressionKind, Function, Identifier, IndexDeclaration, MoveDestination, ProjectionBody,
-    ProjectionDeclaration, ProjectionSelect, SortingKey, SortingKeyItem, Storage, TableElements, TtlAction, TtlElement,
+    Assignment, ColumnDeclaration, ColumnDefault, ColumnDefaultKind, ConstraintDeclaration, ExpressionKind, Function,
+    Identifier, IndexDeclaration, MoveDestination, ProjectionBody, ProjectionDeclaration, ProjectionSelect, SortingKey,
+    SortingKeyItem, Storage, TableElements, TtlAction, TtlElement,
 };
 
 impl Parser<'_> {
@@ -37,7 +37,9 @@ impl Parser<'_> {
                     None => elements.columns.push(self.column_declaration(true)?),
                 }
             }
-            K::CONSTRAINT if named && matches!(self.ahead(2).keyword, K::CHECK | K::ASSUME | K::PRIMARY | K::FOREIGN) => {
+            K::CONSTRAINT
+                if named && matches!(self.ahead(2).keyword, K::CHECK | K::ASSUME | K::PRIMARY | K::FOREIGN) =>
+            {
                 self.advance();
                 if matches!(self.ahead(1).keyword, K::PRIMARY | K::FOREIGN) {
                     let _ = self.identifier()?;
@@ -113,7 +115,12 @@ impl Parser<'_> {
     }
 
     /// What follows the name of a column.
-    pub(super) fn column_after_name(&mut self, name: Identifier, start: u32, require_type: bool) -> Parsed<ColumnDeclaration> {
+    pub(super) fn column_after_name(
+        &mut self,
+        name: Identifier,
+        start: u32,
+        require_type: bool,
+    ) -> Parsed<ColumnDeclaration> {
         let mut column = ColumnDeclaration {
             name,
             data_type: None,
@@ -145,7 +152,9 @@ impl Parser<'_> {
                     self.advance();
                     column.nullable = Some(true);
                 }
-                K::DEFAULT | K::MATERIALIZED | K::ALIAS | K::EPHEMERAL | K::AUTO_INCREMENT if column.default.is_none() => {
+                K::DEFAULT | K::MATERIALIZED | K::ALIAS | K::EPHEMERAL | K::AUTO_INCREMENT
+                    if column.default.is_none() =>
+                {
                     column.default = Some(self.column_default()?);
                 }
                 K::COMMENT => {
@@ -179,7 +188,21 @@ impl Parser<'_> {
                 _ => break,
             }
         }
-        for clause in ["DEFAULT", "MATERIALIZED", "ALIAS", "EPHEMERAL", "COMMENT", "CODEC", "STATISTICS", "TTL", "COLLATE", "PRIMARY KEY", "SETTINGS", "NOT", "NULL"] {
+        for clause in [
+            "DEFAULT",
+            "MATERIALIZED",
+            "ALIAS",
+            "EPHEMERAL",
+            "COMMENT",
+            "CODEC",
+            "STATISTICS",
+            "TTL",
+            "COLLATE",
+            "PRIMARY KEY",
+            "SETTINGS",
+            "NOT",
+            "NULL",
+        ] {
             self.missed(clause);
         }
         column.span = self.span_from(start);
@@ -190,7 +213,14 @@ impl Parser<'_> {
     fn at_column_clause(&mut self) -> bool {
         let next = self.ahead(1);
         match self.peek().keyword {
-            K::DEFAULT | K::MATERIALIZED | K::ALIAS | K::EPHEMERAL | K::AUTO_INCREMENT | K::COMMENT | K::TTL | K::COLLATE => true,
+            K::DEFAULT
+            | K::MATERIALIZED
+            | K::ALIAS
+            | K::EPHEMERAL
+            | K::AUTO_INCREMENT
+            | K::COMMENT
+            | K::TTL
+            | K::COLLATE => true,
             K::CODEC | K::STATISTICS | K::SETTINGS => next.kind == T::OpenRound,
             K::PRIMARY => next.keyword == K::KEY,
             K::NOT => next.keyword == K::NULL,
@@ -226,7 +256,7 @@ impl Parser<'_> {
         let expression = self.expression()?;
         self.need_keyword(K::TYPE)?;
         let index_type = Some(self.bare_or_call()?);
-        let granularity = if self.keyword(K::GRANULARITY) { Some(self.unsigned()?) } else { None };
+        let granularity = if self.keyword(K::GRANULARITY) { self.unsigned()? } else { 1 };
         Ok(IndexDeclaration { name, expression, index_type, granularity, span: self.span_from(start) })
     }
 
@@ -292,13 +322,13 @@ impl Parser<'_> {
                 let _ = self.accept(T::Equals);
                 storage.engine = Some(self.engine()?);
             } else if storage.partition_by.is_none() && self.keywords(&[K::PARTITION, K::BY], "PARTITION BY") {
-                storage.partition_by = Some(self.expression()?);
+                storage.partition_by = Some(self.expression_without_alias()?);
             } else if storage.primary_key.is_none() && self.keywords(&[K::PRIMARY, K::KEY], "PRIMARY KEY") {
-                storage.primary_key = Some(self.expression()?);
+                storage.primary_key = Some(self.expression_without_alias()?);
             } else if storage.order_by.is_none() && self.keywords(&[K::ORDER, K::BY], "ORDER BY") {
                 storage.order_by = Some(self.sorting_key()?);
             } else if storage.sample_by.is_none() && self.keywords(&[K::SAMPLE, K::BY], "SAMPLE BY") {
-                storage.sample_by = Some(self.expression()?);
+                storage.sample_by = Some(self.expression_without_alias()?);
             } else if storage.ttl.is_empty() && self.keyword(K::TTL) {
                 storage.ttl = self.ttl_elements()?;
             } else if storage.settings.is_empty() && self.at_keyword(K::SETTINGS) {
@@ -331,7 +361,10 @@ impl Parser<'_> {
                     }
                 }
                 // `(a) + 1` is an expression.
-                if matches!(p.peek().kind, T::Plus | T::Minus | T::Asterisk | T::Slash | T::Percent | T::Dot | T::DoubleColon) {
+                if matches!(
+                    p.peek().kind,
+                    T::Plus | T::Minus | T::Asterisk | T::Slash | T::Percent | T::Dot | T::DoubleColon
+                ) {
                     return p.fail("ORDER BY");
                 }
                 Ok(items)
@@ -341,7 +374,8 @@ impl Parser<'_> {
             }
         }
         let item = self.sorting_key_item()?;
-        let is_tuple = matches!(&item.expression.kind, ExpressionKind::Function(f) if f.name == "tuple" && f.parameters.is_none());
+        let is_tuple =
+            matches!(&item.expression.kind, ExpressionKind::Function(f) if f.name == "tuple" && f.parameters.is_none());
         if is_tuple && let ExpressionKind::Function(function) = item.expression.kind {
             let items = function
                 .arguments
@@ -354,7 +388,7 @@ impl Parser<'_> {
     }
 
     fn sorting_key_item(&mut self) -> Parsed<SortingKeyItem> {
-        let expression = self.expression()?;
+        let expression = self.expression_without_alias()?;
         let descending = self.keyword(K::DESC) || self.keyword(K::DESCENDING);
         if !descending && !self.keyword(K::ASC) {
             let _ = self.keyword(K::ASCENDING);
@@ -368,7 +402,7 @@ impl Parser<'_> {
     }
 
     fn ttl_element(&mut self) -> Parsed<TtlElement> {
-        let expression = self.expression()?;
+        let expression = self.expression_without_alias()?;
         let mut filter = None;
         let action = if self.keyword(K::TO) {
             let if_exists = self.if_exists();
@@ -394,7 +428,7 @@ impl Parser<'_> {
             TtlAction::Delete
         };
         if self.keyword(K::WHERE) {
-            filter = Some(self.expression()?);
+            filter = Some(self.expression_without_alias()?);
         }
         Ok(TtlElement { expression, action, filter })
     }
