@@ -1,0 +1,133 @@
+//! The SQL tests of `tests/slt`: each file runs over HTTP against a real server of its own.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
+
+/// A server in a folder of its own, ended with the value.
+struct Server {
+    process: Child,
+    http_port: u16,
+    _folder: tempfile::TempDir,
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port()
+}
+
+impl Server {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (http_port, tcp_port) = (free_port(), free_port());
+        let process = Command::new(env!("CARGO_BIN_EXE_squall"))
+            .arg("server")
+            .arg("--")
+            .arg(format!("--http_port={http_port}"))
+            .arg(format!("--tcp_port={tcp_port}"))
+            .arg(format!("--path={}", folder.path().display()))
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { process, http_port, _folder: folder };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while server.request("/ping", b"").is_err() {
+            assert!(Instant::now() < deadline, "the server does not answer");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        server
+    }
+
+    /// Posts a body; gives the status and the answer. HTTP/1.0, so that the answer ends with the connection.
+    fn request(&self, path: &str, body: &[u8]) -> std::io::Result<(u16, Vec<u8>)> {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.http_port))?;
+        write!(socket, "POST {path} HTTP/1.0\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len())?;
+        socket.write_all(body)?;
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer)?;
+        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let status = String::from_utf8_lossy(&answer[..end]);
+        let status = status.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+        Ok((status, answer.split_off(end + 4)))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[derive(Debug)]
+struct Refused(String);
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+struct Client<'a>(&'a Server);
+
+impl DB for Client<'_> {
+    type Error = Refused;
+    type ColumnType = DefaultColumnType;
+
+    fn run(&mut self, sql: &str) -> Result<DBOutput<Self::ColumnType>, Refused> {
+        let (status, answer) = self.0.request("/?wait_end_of_query=1", sql.as_bytes())?;
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        if status != 200 {
+            return Err(Refused(answer));
+        }
+        let cell = |text: &str| if text.trim().is_empty() { "(empty)".to_owned() } else { text.to_owned() };
+        let rows: Vec<Vec<String>> =
+            answer.split_terminator('\n').map(|row| row.split('\t').map(cell).collect()).collect();
+        let types = vec![DefaultColumnType::Text; rows.first().map_or(1, Vec::len)];
+        Ok(DBOutput::Rows { types, rows })
+    }
+
+    fn engine_name(&self) -> &str {
+        "squall"
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/slt")
+}
+
+#[test]
+fn sql_gives_what_clickhouse_gives() {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "slt"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let mut failures = Vec::new();
+    for file in &files {
+        let server = Server::start();
+        // Every record is run, so that one report names all that fail.
+        for record in sqllogictest::parse_file::<DefaultColumnType>(file).unwrap() {
+            let mut runner = Runner::new(|| async { Ok::<_, Refused>(Client(&server)) });
+            if let Err(error) = runner.run(record) {
+                failures.push(error.to_string());
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} records fail:\n\n{}", failures.len(), failures.join("\n\n"));
+}
