@@ -13,7 +13,7 @@ use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 
 /// Resolves `function` for these arguments with the default handling that it asks for.
 pub(crate) fn bind(
-    function: &'static dyn ScalarFunction,
+    function: &dyn ScalarFunction,
     arguments: &[Argument],
     context: &FunctionContext,
 ) -> Result<Arc<dyn BoundFunction>> {
@@ -199,7 +199,8 @@ impl WithDefaults {
         }
         let plain = arguments.iter().map(Column::without_nulls).collect::<Result<Vec<_>>>()?;
         let Some(nulls) = nulls else {
-            return self.inner.execute(&plain, rows)?.to_nullable(None);
+            let result = self.inner.execute(&plain, rows)?;
+            return result.to_nullable(result.array().nulls().cloned());
         };
         // What lies under a NULL may be anything. A function that refuses it runs again over the other rows alone.
         let result = match self.inner.execute(&plain, rows) {

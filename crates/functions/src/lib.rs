@@ -15,3 +15,4 @@ pub use registry::{
     FunctionDescription, aggregate_exists, all_functions, canonical_name, resolve_aggregate, resolve_scalar, scalar_exists,
     unknown_function,
 };
+pub use scalar::set::in_set;

@@ -41,6 +41,12 @@ impl Function {
         self
     }
 
+    /// The function sees `LowCardinality` itself.
+    pub const fn with_dictionaries(mut self) -> Self {
+        self.defaults.low_cardinality = false;
+        self
+    }
+
     /// The result is never `LowCardinality`.
     pub const fn without_dictionary(mut self) -> Self {
         self.keeps_low_cardinality = false;

@@ -1,0 +1,250 @@
+//! Division and remainder. Integer operands are brought to one of four widths; zeros and the one overflow of signed division are
+//! looked for before the loop, so that the loop has no branch.
+
+use std::sync::Arc;
+
+use arrow_array::ArrowPrimitiveType;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+use super::number::as_result;
+use super::{Shape, illegal_pair};
+use crate::function::BoundFunction;
+use crate::scalar::kernel::{as_type, binary, map2};
+use crate::scalar::simple::{Call, Numbers};
+
+type Bound = Result<Arc<dyn BoundFunction>>;
+
+pub(super) fn divide(call: &Call<'_>) -> Bound {
+    Shape::pair(call)?;
+    call.bind(DataType::Float64, |arguments, rows| {
+        let arguments = as_type(arguments, &DataType::Float64)?;
+        binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, |left, right| left / right)
+    })
+}
+
+/// What a division by zero makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ByZero {
+    Error,
+    Zero,
+}
+
+pub(super) fn int_div(call: &Call<'_>) -> Bound {
+    quotient(call, ByZero::Error)
+}
+
+pub(super) fn int_div_or_zero(call: &Call<'_>) -> Bound {
+    quotient(call, ByZero::Zero)
+}
+
+fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
+    let (left, right) = Shape::pair(call)?;
+    let is_signed = left.is_signed || right.is_signed;
+    if left.is_float || right.is_float {
+        // The quotient of floats, cut to an integer of the left side's width.
+        let result = Shape { is_signed, is_float: false, bytes: left.bytes }.data_type();
+        return call.bind(result.clone(), move |arguments, rows| {
+            let arguments = as_type(arguments, &DataType::Float64)?;
+            if by_zero == ByZero::Error {
+                refuse_zero(&Numbers::<Float64Type>::of(&arguments, 1)?, 0.0)?;
+            }
+            let divide = |left: f64, right: f64| if right == 0.0 { 0.0 } else { (left / right).trunc() };
+            let column = binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, divide)?;
+            squall_types::cast(&column, &result, &squall_types::CastOptions::default())
+        });
+    }
+    let result = Shape { is_signed, is_float: false, bytes: left.bytes }.data_type();
+    bind_integers(call, result, operand_type(left, right), by_zero, Operation::Quotient)
+}
+
+pub(super) fn modulo(call: &Call<'_>) -> Bound {
+    remainder(call, ByZero::Error, false)
+}
+
+pub(super) fn modulo_or_zero(call: &Call<'_>) -> Bound {
+    remainder(call, ByZero::Zero, false)
+}
+
+pub(super) fn positive_modulo(call: &Call<'_>) -> Bound {
+    remainder(call, ByZero::Error, true)
+}
+
+fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
+    // A date counts as its days, a time as its seconds.
+    let number = |at: usize| match call.type_of(at) {
+        DataType::Date => Shape::of(&DataType::UInt16),
+        DataType::DateTime(_) => Shape::of(&DataType::UInt32),
+        other => Shape::of(other),
+    };
+    call.arguments(2..=2)?;
+    let (Some(left), Some(right)) = (number(0), number(1)) else { return Err(illegal_pair(call)) };
+    if left.is_float || right.is_float {
+        return call.bind(DataType::Float64, move |arguments, rows| {
+            let arguments = as_type(arguments, &DataType::Float64)?;
+            let remainder = |left: f64, right: f64| {
+                let remainder = left % right;
+                if is_positive && remainder < 0.0 { remainder + right.abs() } else { remainder }
+            };
+            binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, remainder)
+        });
+    }
+    let bytes = if left.is_signed { right.next().bytes } else { right.bytes };
+    let is_signed = (left.is_signed || right.is_signed) && !is_positive;
+    let result = Shape { is_signed, is_float: false, bytes }.data_type();
+    let operation = if is_positive { Operation::PositiveRemainder } else { Operation::Remainder };
+    bind_integers(call, result, operand_type(left, right), by_zero, operation)
+}
+
+/// The narrowest of the four operand types that holds both sides; `UInt64` beside signed numbers is taken as `Int64`.
+fn operand_type(left: Shape, right: Shape) -> DataType {
+    let fits_signed32 = |shape: Shape| shape.bytes < 4 || shape.bytes == 4 && shape.is_signed;
+    match left.is_signed || right.is_signed {
+        true if fits_signed32(left) && fits_signed32(right) => DataType::Int32,
+        true => DataType::Int64,
+        false if left.bytes.max(right.bytes) <= 4 => DataType::UInt32,
+        false => DataType::UInt64,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Quotient,
+    Remainder,
+    PositiveRemainder,
+}
+
+fn bind_integers(call: &Call<'_>, result: DataType, operand: DataType, by_zero: ByZero, operation: Operation) -> Bound {
+    call.bind(result.clone(), move |arguments, rows| {
+        let arguments = as_type(arguments, &operand)?;
+        let column = match operand {
+            DataType::Int32 => integers::<Int32Type>(&operand, &arguments, rows, by_zero, operation),
+            DataType::Int64 => integers::<Int64Type>(&operand, &arguments, rows, by_zero, operation),
+            DataType::UInt32 => integers::<UInt32Type>(&operand, &arguments, rows, by_zero, operation),
+            _ => integers64(&operand, &arguments, rows, by_zero, operation),
+        }?;
+        as_result(&column, &result)
+    })
+}
+
+/// Integers that are divided.
+trait Divide: Copy + PartialEq {
+    const ZERO: Self;
+    /// The only divisor that can overflow, and the dividend with which it does.
+    const OVERFLOW: Option<(Self, Self)>;
+    /// The quotient; 0 for a zero divisor.
+    fn quotient(self, divisor: Self) -> Self;
+    /// The remainder with the dividend's sign; 0 for a zero divisor.
+    fn remainder(self, divisor: Self) -> Self;
+    /// The remainder from 0 up.
+    fn positive_remainder(self, divisor: Self) -> Self;
+}
+
+macro_rules! divide {
+    ($($t:ty, $overflow:expr);*) => {
+        $(impl Divide for $t {
+            const ZERO: Self = 0;
+            const OVERFLOW: Option<(Self, Self)> = $overflow;
+
+            #[inline(always)]
+            fn quotient(self, divisor: Self) -> Self {
+                if divisor == 0 { 0 } else { self.wrapping_div(divisor) }
+            }
+
+            #[inline(always)]
+            fn remainder(self, divisor: Self) -> Self {
+                if divisor == 0 { 0 } else { self.wrapping_rem(divisor) }
+            }
+
+            #[inline(always)]
+            fn positive_remainder(self, divisor: Self) -> Self {
+                if divisor == 0 { 0 } else { self.wrapping_rem_euclid(divisor) }
+            }
+        })*
+    };
+}
+
+divide!(u32, None; u64, None; i32, Some((-1, i32::MIN)); i64, Some((-1, i64::MIN)));
+
+fn refuse_zero<T: ArrowPrimitiveType>(divisors: &Numbers<'_, T>, zero: T::Native) -> Result<()> {
+    let has_zero = match divisors {
+        Numbers::Varying(values) => values.contains(&zero),
+        Numbers::Constant(value) => *value == zero,
+    };
+    if has_zero { Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division by zero")) } else { Ok(()) }
+}
+
+fn integers<T: ArrowPrimitiveType<Native: Divide>>(
+    data_type: &DataType,
+    arguments: &[Column],
+    rows: usize,
+    by_zero: ByZero,
+    operation: Operation,
+) -> Result<Column> {
+    let (dividends, divisors) = (Numbers::<T>::of(arguments, 0)?, Numbers::<T>::of(arguments, 1)?);
+    if by_zero == ByZero::Error {
+        refuse_zero(&divisors, T::Native::ZERO)?;
+    }
+    if let Some((divisor, dividend)) = T::Native::OVERFLOW
+        && operation == Operation::Quotient
+        && by_zero == ByZero::Error
+        && (0..rows).any(|row| dividends.get(row) == dividend && divisors.get(row) == divisor)
+    {
+        return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division of minimal signed number by minus one"));
+    }
+    let values = match operation {
+        Operation::Quotient => map2(dividends, divisors, rows, T::Native::quotient),
+        Operation::Remainder => map2(dividends, divisors, rows, T::Native::remainder),
+        Operation::PositiveRemainder => map2(dividends, divisors, rows, T::Native::positive_remainder),
+    };
+    Ok(Column::from_primitive::<T>(data_type.clone(), values))
+}
+
+/// `UInt64` by a constant is the usual case (`number % 10`), and 64-bit division is slow: where all dividends fit in 32 bits, a
+/// multiplication by the divisor's reciprocal does (Lemire, Kaser, Kurz, *Faster Remainder by Direct Computation*, 2019).
+fn integers64(
+    data_type: &DataType,
+    arguments: &[Column],
+    rows: usize,
+    by_zero: ByZero,
+    operation: Operation,
+) -> Result<Column> {
+    let (dividends, divisors) = (Numbers::<UInt64Type>::of(arguments, 0)?, Numbers::<UInt64Type>::of(arguments, 1)?);
+    let narrow = |value: u64| u32::try_from(value).is_ok();
+    if let (Numbers::Varying(dividends), Numbers::Constant(divisor)) = (dividends, divisors)
+        && divisor > 1
+        && narrow(divisor)
+        && narrow(dividends.iter().fold(0, |all, value| all | value))
+    {
+        let reciprocal = u64::MAX / divisor + 1;
+        let values: Vec<u64> = if operation == Operation::Quotient {
+            dividends.iter().map(|value| high(reciprocal, *value)).collect()
+        } else {
+            dividends.iter().map(|value| high(reciprocal.wrapping_mul(*value), divisor)).collect()
+        };
+        return Ok(Column::from_primitive::<UInt64Type>(data_type.clone(), values));
+    }
+    integers::<UInt64Type>(data_type, arguments, rows, by_zero, operation)
+}
+
+/// The upper half of a product.
+#[inline(always)]
+fn high(left: u64, right: u64) -> u64 {
+    ((u128::from(left) * u128::from(right)) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::high;
+
+    #[test]
+    fn reciprocals_divide_32_bit_numbers() {
+        for divisor in [2u64, 3, 7, 10, 1000, 65_537, u64::from(u32::MAX)] {
+            let reciprocal = u64::MAX / divisor + 1;
+            for value in [0u64, 1, 2, 9, 10, 999, 1000, 1 << 31, u64::from(u32::MAX) - 1, u64::from(u32::MAX)] {
+                assert_eq!(high(reciprocal, value), value / divisor, "{value} / {divisor}");
+                assert_eq!(high(reciprocal.wrapping_mul(value), divisor), value % divisor, "{value} % {divisor}");
+            }
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! Conversion functions: `toX` with its `OrZero`, `OrNull` and `OrDefault`, `CAST` and its accurate relatives, and
+//! `reinterpretAsX`. What converts to what, and how, is `squall_types::cast`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, PrimitiveArray};
+use squall_types::calendar::TimeZone;
+use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value, default_value};
+
+use super::conditional::select;
+use super::simple::{Call, Function, argument};
+use crate::function::{BoundFunction, ScalarFunction};
+
+type Bound = Result<Arc<dyn BoundFunction>>;
+
+macro_rules! conversions {
+    ($($name:literal => $data_type:expr),* $(,)?) => {
+        &[
+            $(&Function::new(concat!("to", $name), |call| convert(call, $data_type)),
+            &Function::new(concat!("to", $name, "OrZero"), |call| parse(call, $data_type, Failed::Zero)),
+            &Function::new(concat!("to", $name, "OrNull"), |call| parse(call, $data_type, Failed::Null)),
+            &Function::new(concat!("to", $name, "OrDefault"), |call| or_default(call, $data_type)),)*
+        ]
+    };
+}
+
+/// `toX`, `toXOrZero`, `toXOrNull` and `toXOrDefault` of types without arguments of their own.
+pub(crate) const CONVERSIONS: &[&dyn ScalarFunction] = conversions!(
+    "UInt8" => DataType::UInt8,
+    "UInt16" => DataType::UInt16,
+    "UInt32" => DataType::UInt32,
+    "UInt64" => DataType::UInt64,
+    "Int8" => DataType::Int8,
+    "Int16" => DataType::Int16,
+    "Int32" => DataType::Int32,
+    "Int64" => DataType::Int64,
+    "Float32" => DataType::Float32,
+    "Float64" => DataType::Float64,
+    "UUID" => DataType::UUID,
+    "IPv4" => DataType::IPv4,
+    "IPv6" => DataType::IPv6,
+    "Date" => DataType::Date,
+    "Date32" => DataType::Date32,
+);
+
+macro_rules! intervals {
+    ($($kind:ident),*) => {
+        &[$(&Function::new(concat!("toInterval", stringify!($kind)), |call| convert(call, DataType::Interval(IntervalKind::$kind)))),*]
+    };
+}
+
+/// `toIntervalX`.
+pub(crate) const INTERVALS: &[&dyn ScalarFunction] =
+    intervals!(Nanosecond, Microsecond, Millisecond, Second, Minute, Hour, Day, Week, Month, Quarter, Year);
+
+macro_rules! reinterpretations {
+    ($($name:literal => $data_type:expr),* $(,)?) => {
+        &[$(&Function::new(concat!("reinterpretAs", $name), |call| reinterpret_as(call, $data_type))),*]
+    };
+}
+
+/// `reinterpretAsX`.
+pub(crate) const REINTERPRETATIONS: &[&dyn ScalarFunction] = reinterpretations!(
+    "UInt8" => DataType::UInt8,
+    "UInt16" => DataType::UInt16,
+    "UInt32" => DataType::UInt32,
+    "UInt64" => DataType::UInt64,
+    "Int8" => DataType::Int8,
+    "Int16" => DataType::Int16,
+    "Int32" => DataType::Int32,
+    "Int64" => DataType::Int64,
+    "Float32" => DataType::Float32,
+    "Float64" => DataType::Float64,
+    "UUID" => DataType::UUID,
+    "Date" => DataType::Date,
+    "DateTime" => DataType::DateTime(None),
+    "String" => DataType::String,
+);
+
+/// The rest of this family.
+pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("toDateTime", to_date_time),
+    &Function::new("toDateTime32", to_date_time),
+    &Function::new("toDateTimeOrZero", |call| parse(call, zoned(call, 1)?, Failed::Zero)),
+    &Function::new("toDateTimeOrNull", |call| parse(call, zoned(call, 1)?, Failed::Null)),
+    &Function::new("toDateTimeOrDefault", |call| or_default(call, zoned(call, 1)?)),
+    &Function::new("toDateTime64", |call| convert_to(call, scaled(call)?)),
+    &Function::new("toDateTime64OrZero", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Zero)),
+    &Function::new("toDateTime64OrNull", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Null)),
+    &Function::new("toDateTime64OrDefault", |call| or_default(call, scaled_or_milliseconds(call)?)),
+    &Function::new("toBool", |call| convert(call, DataType::Bool)),
+    &Function::new("toString", to_string),
+    &Function::new("toFixedString", to_fixed_string),
+    &Function::new("CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries(),
+    &Function::new("_CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries(),
+    &Function::new("accurateCast", |call| cast_as(call, CastMode::Accurate)).with_nulls().with_dictionaries(),
+    &Function::new("accurateCastOrNull", |call| cast_as(call, CastMode::OrNull)).with_nulls().with_dictionaries(),
+    &Function::new("accurateCastOrDefault", accurate_cast_or_default).with_nulls().with_dictionaries(),
+    &Function::new("reinterpret", reinterpret_to),
+    &Function::new("reinterpretAsFixedString", reinterpret_as_fixed_string),
+    &Function::new("toLowCardinality", to_low_cardinality).with_nulls().with_dictionaries(),
+    &Function::new("toTypeName", to_type_name).with_nulls().with_dictionaries(),
+    &Function::new("materialize", materialize).with_nulls().with_dictionaries().with_constants(),
+    &Function::new("identity", identity).with_nulls().with_dictionaries(),
+    &Function::new("ignore", ignore).with_nulls().with_dictionaries(),
+    &Function::new("defaultValueOfArgumentType", default_of_argument).with_nulls().with_dictionaries(),
+    &Function::new("defaultValueOfTypeName", default_of_type_name),
+];
+
+fn options(call: &Call<'_>, mode: CastMode) -> Result<CastOptions> {
+    Ok(CastOptions::new(mode, call.session_zone()?))
+}
+
+/// `toX(value)` or, for dates, `toX(value, zone)`.
+fn convert(call: &Call<'_>, to: DataType) -> Bound {
+    call.arguments(1..=2)?;
+    if call.arguments.len() == 2 {
+        if !matches!(to, DataType::Date | DataType::Date32) {
+            call.arguments(1..=1)?;
+        }
+        return convert_in_zone(call, to);
+    }
+    convert_to(call, to)
+}
+
+fn convert_to(call: &Call<'_>, to: DataType) -> Bound {
+    check_conversion(call, &to)?;
+    let options = options(call, CastMode::Plain)?;
+    call.bind(to.clone(), move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
+}
+
+/// Pairs of types without a conversion are refused before any row comes.
+fn check_conversion(call: &Call<'_>, to: &DataType) -> Result<()> {
+    cast(&Column::empty(call.type_of(0).clone()), to, &CastOptions::default()).map(|_| ())
+}
+
+/// The time zone that an argument names.
+fn zone(call: &Call<'_>, at: usize) -> Result<Option<Arc<str>>> {
+    if at >= call.arguments.len() {
+        return Ok(None);
+    }
+    let name = String::from_utf8_lossy(call.constant_bytes(at)?);
+    TimeZone::named(&name).map(|zone| Some(zone.name().clone()))
+}
+
+/// `toDate(value, zone)`: the date in that zone.
+fn convert_in_zone(call: &Call<'_>, to: DataType) -> Bound {
+    let name = zone(call, 1)?;
+    let from = match call.type_of(0) {
+        DataType::DateTime(_) => DataType::DateTime(name.clone()),
+        DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, name.clone()),
+        other => other.clone(),
+    };
+    check_conversion(call, &to)?;
+    let mut options = options(call, CastMode::Plain)?;
+    if let Some(name) = name {
+        options.text.time_zone = TimeZone::named(&name)?;
+    }
+    call.bind(to.clone(), move |arguments, _| {
+        cast(&argument(arguments, 0)?.clone().with_type(from.clone()), &to, &options)
+    })
+}
+
+/// `DateTime`, with the zone of an argument.
+fn zoned(call: &Call<'_>, at: usize) -> Result<DataType> {
+    Ok(DataType::DateTime(zone(call, at)?))
+}
+
+fn to_date_time(call: &Call<'_>) -> Bound {
+    call.arguments(1..=2)?;
+    // A time keeps its zone.
+    let to = match (call.type_of(0), zone(call, 1)?) {
+        (DataType::DateTime(name) | DataType::DateTime64(_, name), None) => DataType::DateTime(name.clone()),
+        (_, name) => DataType::DateTime(name),
+    };
+    convert_to(call, to)
+}
+
+/// `DateTime64(argument 1[, argument 2])`.
+fn scaled(call: &Call<'_>) -> Result<DataType> {
+    call.arguments(2..=3)?;
+    let digits = call.constant(1).and_then(Value::as_u64).ok_or_else(|| call.illegal(1))?;
+    let digits = u8::try_from(digits).ok().filter(|digits| *digits <= 9).ok_or_else(|| {
+        Error::new(
+            ErrorCode::ARGUMENT_OUT_OF_BOUND,
+            format!("Scale {digits} is too large for DateTime64. Maximum is up to nanoseconds (9)"),
+        )
+    })?;
+    let own_zone = match call.type_of(0) {
+        DataType::DateTime(name) | DataType::DateTime64(_, name) => name.clone(),
+        _ => None,
+    };
+    Ok(DataType::DateTime64(digits, zone(call, 2)?.or(own_zone)))
+}
+
+fn scaled_or_milliseconds(call: &Call<'_>) -> Result<DataType> {
+    if call.arguments.len() == 1 { Ok(DataType::DateTime64(3, None)) } else { scaled(call) }
+}
+
+/// What a text becomes that cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Failed {
+    Zero,
+    Null,
+}
+
+/// `toXOrZero(text)`, `toXOrNull(text)`.
+fn parse(call: &Call<'_>, to: DataType, failed: Failed) -> Bound {
+    call.arguments(1..=3)?;
+    if !call.type_of(0).is_string_or_fixed_string() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!(
+                "Illegal type {} of first argument of function {}. Conversion functions with postfix 'OrZero' or 'OrNull' should take String argument",
+                call.type_of(0),
+                call.name
+            ),
+        ));
+    }
+    let options = options(call, CastMode::OrNull)?;
+    let result = if failed == Failed::Null { to.to_nullable() } else { to.clone() };
+    call.bind(result, move |arguments, rows| {
+        let read = cast(argument(arguments, 0)?, &to, &options)?;
+        match failed {
+            Failed::Null => Ok(read),
+            Failed::Zero => or_value(&read, &zero(&to), rows),
+        }
+    })
+}
+
+/// What `OrZero` gives: the type's default, but the first day of the old range for `Date32`.
+fn zero(to: &DataType) -> Value {
+    const DATE32_OLD_MIN: i64 = -25_567;
+    if *to == DataType::Date32 { Value::Int64(DATE32_OLD_MIN) } else { default_value(to) }
+}
+
+/// A nullable column with a value in place of its NULLs.
+fn or_value(column: &Column, value: &Value, rows: usize) -> Result<Column> {
+    let plain = column.without_nulls()?;
+    let Some(nulls) = column.nulls() else { return Ok(plain) };
+    let fallback = Column::constant(plain.data_type().clone(), value, rows)?;
+    if column.is_constant() {
+        return Ok(fallback);
+    }
+    let is_there: Vec<u8> = nulls.iter().map(u8::from).collect();
+    select(&is_there, &plain, &fallback)
+}
+
+/// `toXOrDefault(value[, default])`.
+fn or_default(call: &Call<'_>, to: DataType) -> Bound {
+    call.arguments(1..=4)?;
+    let options = options(call, CastMode::OrNull)?;
+    let default_at = Some(call.arguments.len() - 1).filter(|at| *at > 0 && call.type_of(*at) == &to);
+    if call.arguments.len() == 2 && default_at.is_none() && !matches!(to, DataType::DateTime(_)) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Default value type should be same as cast type. Expected {to}. Actual {}", call.type_of(1)),
+        ));
+    }
+    call.bind(to.clone(), move |arguments, rows| {
+        let read = cast(argument(arguments, 0)?, &to, &options)?;
+        match default_at {
+            Some(at) => or_column(&read, argument(arguments, at)?, rows),
+            None => or_value(&read, &zero(&to), rows),
+        }
+    })
+}
+
+fn or_column(column: &Column, fallback: &Column, rows: usize) -> Result<Column> {
+    let plain = column.without_nulls()?;
+    let Some(nulls) = column.nulls() else { return Ok(plain) };
+    let is_there: Vec<u8> = if column.is_constant() { vec![0; rows] } else { nulls.iter().map(u8::from).collect() };
+    select(&is_there, &plain, fallback)
+}
+
+fn to_string(call: &Call<'_>) -> Bound {
+    call.arguments(1..=2)?;
+    let name = zone(call, 1)?;
+    let from = match (call.type_of(0), &name) {
+        (DataType::DateTime(_), Some(_)) => DataType::DateTime(name.clone()),
+        (DataType::DateTime64(digits, _), Some(_)) => DataType::DateTime64(*digits, name.clone()),
+        (other, _) => other.clone(),
+    };
+    let options = options(call, CastMode::Plain)?;
+    call.bind(DataType::String, move |arguments, _| {
+        cast(&argument(arguments, 0)?.clone().with_type(from.clone()), &DataType::String, &options)
+    })
+}
+
+/// The number of bytes that a constant argument asks for.
+fn width(call: &Call<'_>, at: usize) -> Result<DataType> {
+    let width = call.constant(at).and_then(Value::as_u64).ok_or_else(|| call.illegal(at))?;
+    match usize::try_from(width) {
+        Ok(width @ 1..=0xFF_FFFF) => Ok(DataType::FixedString(width)),
+        _ => Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, format!("FixedString size must be from 1 to 16777215, not {width}"))),
+    }
+}
+
+fn to_fixed_string(call: &Call<'_>) -> Bound {
+    call.arguments(2..=2)?;
+    if !call.type_of(0).is_string_or_fixed_string() {
+        return Err(Error::new(
+            ErrorCode::NOT_IMPLEMENTED,
+            format!("{} is only implemented for types String and FixedString", call.name),
+        ));
+    }
+    convert_to(call, width(call, 1)?)
+}
+
+/// The type that a constant argument names.
+fn named_type(call: &Call<'_>, at: usize) -> Result<DataType> {
+    let name = call.constant(at).and_then(Value::as_str).ok_or_else(|| {
+        Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Second argument to {} must be a constant string describing type", call.name),
+        )
+    })?;
+    DataType::parse(name)
+}
+
+fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
+    call.arguments(2..=2)?;
+    let mut to = named_type(call, 1)?;
+    let from = call.type_of(0);
+    if call.context.cast_keep_nullable && call.name == "CAST" && from.is_nullable() {
+        to = to.to_nullable();
+    }
+    let options = options(call, mode)?;
+    let result = if mode == CastMode::OrNull {
+        if !to.is_nullable() && !to.remove_low_cardinality().can_be_inside_nullable() {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!("Nested type {to} cannot be inside Nullable type"),
+            ));
+        }
+        to.to_nullable()
+    } else {
+        to.clone()
+    };
+    check_conversion(call, &to)?;
+    call.bind(result, move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
+}
+
+fn accurate_cast_or_default(call: &Call<'_>) -> Bound {
+    call.arguments(2..=3)?;
+    let to = named_type(call, 1)?;
+    let options = options(call, CastMode::OrNull)?;
+    check_conversion(call, &to)?;
+    let has_default = call.arguments.len() == 3;
+    if has_default && call.type_of(2) != &to {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Default value type should be same as cast type. Expected {to}. Actual {}", call.type_of(2)),
+        ));
+    }
+    call.bind(to.clone(), move |arguments, rows| {
+        let read = cast(argument(arguments, 0)?, &to, &options)?;
+        if has_default { or_column(&read, argument(arguments, 2)?, rows) } else { or_value(&read, &default_value(&to), rows) }
+    })
+}
+
+fn to_low_cardinality(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    let from = call.type_of(0);
+    if matches!(from, DataType::LowCardinality(_)) {
+        return identity(call);
+    }
+    if !from.inner().is_string_or_fixed_string() && !crate::defaults::can_be_inside_low_cardinality(from) {
+        return Err(call.illegal(0));
+    }
+    let result = DataType::LowCardinality(Arc::new(from.clone()));
+    call.bind(result, |arguments, _| argument(arguments, 0)?.clone().into_low_cardinality())
+}
+
+fn to_type_name(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    let name = Value::string(call.type_of(0).to_string());
+    call.bind(DataType::String, move |_, rows| Column::constant(DataType::String, &name, rows))
+}
+
+fn materialize(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    call.bind(call.type_of(0).clone(), |arguments, _| argument(arguments, 0)?.materialize())
+}
+
+fn identity(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    call.bind(call.type_of(0).clone(), |arguments, _| Ok(argument(arguments, 0)?.clone()))
+}
+
+fn ignore(call: &Call<'_>) -> Bound {
+    call.bind(DataType::UInt8, |_, rows| Column::constant(DataType::UInt8, &Value::UInt64(0), rows))
+}
+
+fn default_of_argument(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    let data_type = call.type_of(0).clone();
+    call.bind(data_type.clone(), move |_, rows| Column::default_values(data_type.clone(), rows))
+}
+
+fn default_of_type_name(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    let data_type = named_type(call, 0)?;
+    call.bind(data_type.clone(), move |_, rows| Column::default_values(data_type.clone(), rows))
+}
+
+fn reinterpret_as(call: &Call<'_>, to: DataType) -> Bound {
+    call.arguments(1..=1)?;
+    bind_reinterpret(call, to)
+}
+
+fn reinterpret_to(call: &Call<'_>) -> Bound {
+    call.arguments(2..=2)?;
+    bind_reinterpret(call, named_type(call, 1)?)
+}
+
+fn reinterpret_as_fixed_string(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    match call.type_of(0).fixed_width_bytes() {
+        Some(width) => bind_reinterpret(call, DataType::FixedString(width)),
+        None => Err(call.illegal(0)),
+    }
+}
+
+fn bind_reinterpret(call: &Call<'_>, to: DataType) -> Bound {
+    let from = call.type_of(0);
+    let has_bytes = |data_type: &DataType| data_type.fixed_width_bytes().is_some() || *data_type == DataType::String;
+    if !has_bytes(from) || !has_bytes(&to) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Cannot reinterpret {from} as {to} because it is not contiguous in memory"),
+        ));
+    }
+    call.bind(to.clone(), move |arguments, _| reinterpret(argument(arguments, 0)?, &to))
+}
+
+/// The bytes of each value as values of another type: little endian, cut or filled up with zeros; a `String` made of a number has no
+/// zeros at its end.
+pub(super) fn reinterpret(column: &Column, to: &DataType) -> Result<Column> {
+    let array = column.array();
+    let rows = array.len();
+    // The values' bytes one after the other, where they are of one width.
+    let flat: Option<(Vec<u8>, usize)> = squall_types::match_primitive!(array.data_type(), T => {
+        let values = array.as_primitive::<T>().values();
+        let width = size_of::<<T as ArrowPrimitiveType>::Native>();
+        Some((values.iter().flat_map(|value| value.to_le_bytes()).collect(), width))
+    }, _ => array.as_fixed_size_binary_opt().map(|values| {
+        let width = values.value_length() as usize;
+        ((0..rows).flat_map(|row| values.value(row).iter().copied()).collect(), width)
+    }));
+    let value = |row: usize| -> &[u8] {
+        match (&flat, array.as_binary_opt::<i32>()) {
+            (Some((bytes, width)), _) => bytes.get(row * width..(row + 1) * width).unwrap_or_default(),
+            (None, Some(strings)) => strings.value(row),
+            (None, None) => &[],
+        }
+    };
+    let is_number = !column.data_type().is_string_or_fixed_string();
+    let result: ArrayRef = match (to, to.fixed_width_bytes()) {
+        (DataType::String, _) => {
+            let trimmed = |bytes: &[u8]| -> usize {
+                if is_number { bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1) } else { bytes.len() }
+            };
+            Arc::new(BinaryArray::from_iter_values((0..rows).map(|row| {
+                let bytes = value(row);
+                bytes.get(..trimmed(bytes)).unwrap_or_default()
+            })))
+        }
+        (_, Some(width)) => {
+            let mut bytes = Vec::with_capacity(rows * width);
+            for row in 0..rows {
+                let value = value(row);
+                bytes.extend_from_slice(value.get(..width).unwrap_or(value));
+                bytes.resize((row + 1) * width, 0);
+            }
+            fixed_width_array(to, width, bytes)?
+        }
+        _ => return Err(Error::logical(format!("{to} has no bytes"))),
+    };
+    let result = Column::new(to.clone(), result);
+    Ok(if column.is_constant() { Column::repeat(&result, column.rows()) } else { result })
+}
+
+fn fixed_width_array(to: &DataType, width: usize, bytes: Vec<u8>) -> Result<ArrayRef> {
+    macro_rules! numbers {
+        ($t:ty) => {{
+            const WIDTH: usize = size_of::<<$t as ArrowPrimitiveType>::Native>();
+            let (chunks, _) = bytes.as_chunks::<WIDTH>();
+            let values: Vec<_> = chunks.iter().map(|chunk| <$t as ArrowPrimitiveType>::Native::from_le_bytes(*chunk)).collect();
+            Arc::new(PrimitiveArray::<$t>::new(values.into(), None))
+        }};
+    }
+    Ok(match to.arrow_type() {
+        arrow_schema::DataType::UInt8 => numbers!(UInt8Type),
+        arrow_schema::DataType::UInt16 => numbers!(UInt16Type),
+        arrow_schema::DataType::UInt32 => numbers!(UInt32Type),
+        arrow_schema::DataType::UInt64 => numbers!(UInt64Type),
+        arrow_schema::DataType::Int8 => numbers!(Int8Type),
+        arrow_schema::DataType::Int16 => numbers!(Int16Type),
+        arrow_schema::DataType::Int32 => numbers!(Int32Type),
+        arrow_schema::DataType::Int64 => numbers!(Int64Type),
+        arrow_schema::DataType::Float32 => numbers!(Float32Type),
+        arrow_schema::DataType::Float64 => numbers!(Float64Type),
+        _ => Arc::new(FixedSizeBinaryArray::try_new(i32::try_from(width).unwrap_or(i32::MAX), bytes.into(), None)?),
+    })
+}

@@ -1,0 +1,126 @@
+//! The order of values of any type, row by row: for arrays, tuples and maps, which no tight loop compares.
+
+use std::cmp::Ordering;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_schema::DataType as ArrowType;
+use squall_types::{Error, Result};
+
+/// Compares a row of one array with a row of another.
+pub(crate) type RowOrder = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
+
+/// The order of the rows of two arrays of one Arrow type: numbers by value with NaN last, strings by bytes, lists and structs item
+/// by item, NULL last and equal to NULL.
+///
+/// # Errors
+/// `LOGICAL_ERROR` where the arrays differ in type.
+pub(crate) fn row_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
+    let by_value = value_order(left, right)?;
+    let (left_nulls, right_nulls) = (left.nulls().cloned(), right.nulls().cloned());
+    if left_nulls.is_none() && right_nulls.is_none() {
+        return Ok(by_value);
+    }
+    Ok(Box::new(move |l, r| {
+        let left_is_null = left_nulls.as_ref().is_some_and(|nulls| nulls.is_null(l));
+        let right_is_null = right_nulls.as_ref().is_some_and(|nulls| nulls.is_null(r));
+        match (left_is_null, right_is_null) {
+            (false, false) => by_value(l, r),
+            (left, right) => left.cmp(&right),
+        }
+    }))
+}
+
+/// Numbers in an order that is total.
+pub(crate) trait TotalOrder: Copy {
+    /// The order by value; NaN after every number and equal to NaN.
+    fn order(self, other: Self) -> Ordering;
+}
+
+macro_rules! total_order {
+    ($($t:ty),*) => {
+        $(impl TotalOrder for $t {
+            #[inline(always)]
+            fn order(self, other: Self) -> Ordering {
+                self.cmp(&other)
+            }
+        })*
+    };
+}
+
+total_order!(u8, u16, u32, u64, i8, i16, i32, i64);
+
+macro_rules! total_order_float {
+    ($($t:ty),*) => {
+        $(impl TotalOrder for $t {
+            #[inline(always)]
+            fn order(self, other: Self) -> Ordering {
+                self.partial_cmp(&other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+            }
+        })*
+    };
+}
+
+total_order_float!(f32, f64);
+
+fn value_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
+    squall_types::match_primitive!(left.data_type(), T => {
+        let (Some(left), Some(right)) = (left.as_primitive_opt::<T>(), right.as_primitive_opt::<T>()) else {
+            return Err(differ());
+        };
+        Ok(primitive::<T>(left.values().clone(), right.values().clone()))
+    }, _ => other_order(left, right))
+}
+
+fn primitive<T: ArrowPrimitiveType<Native: TotalOrder>>(
+    left: arrow_buffer::ScalarBuffer<T::Native>,
+    right: arrow_buffer::ScalarBuffer<T::Native>,
+) -> RowOrder {
+    Box::new(move |l, r| left[l].order(right[r]))
+}
+
+fn differ() -> Error {
+    Error::logical("arrays of different types are compared")
+}
+
+fn other_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
+    match (left.data_type(), right.data_type()) {
+        (ArrowType::Null, _) | (_, ArrowType::Null) => Ok(Box::new(|_, _| Ordering::Equal)),
+        (ArrowType::Binary, ArrowType::Binary) => {
+            let (left, right) = (left.as_binary::<i32>().clone(), right.as_binary::<i32>().clone());
+            Ok(Box::new(move |l, r| left.value(l).cmp(right.value(r))))
+        }
+        (ArrowType::FixedSizeBinary(_), ArrowType::FixedSizeBinary(_)) => {
+            let (left, right) = (left.as_fixed_size_binary().clone(), right.as_fixed_size_binary().clone());
+            Ok(Box::new(move |l, r| left.value(l).cmp(right.value(r))))
+        }
+        (ArrowType::Dictionary(..), ArrowType::Dictionary(..)) => {
+            let (left, right) = (left.as_dictionary::<UInt32Type>(), right.as_dictionary::<UInt32Type>());
+            let entries = row_order(left.values(), right.values())?;
+            let (left, right) = (left.keys().values().clone(), right.keys().values().clone());
+            Ok(Box::new(move |l, r| entries(left[l] as usize, right[r] as usize)))
+        }
+        (ArrowType::List(_), ArrowType::List(_)) => {
+            let (left, right) = (left.as_list::<i32>(), right.as_list::<i32>());
+            let items = row_order(left.values(), right.values())?;
+            let (left, right) = (left.offsets().clone(), right.offsets().clone());
+            Ok(Box::new(move |l, r| {
+                let (left, right) = (left[l] as usize..left[l + 1] as usize, right[r] as usize..right[r + 1] as usize);
+                let lengths = left.len().cmp(&right.len());
+                left.zip(right).map(|(l, r)| items(l, r)).find(|order| order.is_ne()).unwrap_or(lengths)
+            }))
+        }
+        (ArrowType::Struct(_), ArrowType::Struct(_)) => {
+            let (left, right) = (left.as_struct(), right.as_struct());
+            if left.num_columns() != right.num_columns() {
+                return Err(differ());
+            }
+            let columns = left.columns().iter().zip(right.columns()).map(|(l, r)| row_order(l, r)).collect::<Result<Vec<_>>>()?;
+            Ok(Box::new(move |l, r| {
+                columns.iter().map(|column| column(l, r)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+            }))
+        }
+        _ => Err(differ()),
+    }
+}

@@ -1,0 +1,309 @@
+//! `IN` and `NOT IN`: a set of values built once, asked for every row. The set comes from constants (`x IN (1, 2)`) or from the
+//! column of a subquery ([`in_set`]).
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use hashbrown::HashSet;
+use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::text::{TextOptions, TextStyle, ValueWriter};
+use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, convert_value};
+
+use super::kernel::bytes_column;
+use super::simple::{Call, Function, Strings, argument};
+use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
+
+type Bound = Result<Arc<dyn BoundFunction>>;
+
+/// This family's functions.
+pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("in", |call| of_constant(call, false)),
+    &Function::new("notIn", |call| of_constant(call, true)),
+    &Function::new("globalIn", |call| of_constant(call, false)),
+    &Function::new("globalNotIn", |call| of_constant(call, true)),
+];
+
+/// `argument IN values` (`NOT IN` where negated) as a function of one argument of `argument_type`. `values` is any column that
+/// can be brought to that type: values that it does not have are in no row, and neither is NULL. For several columns on the left
+/// both are tuples.
+///
+/// # Errors
+/// `TYPE_MISMATCH` where the types have nothing in common.
+pub fn in_set(
+    argument_type: &DataType,
+    values: &Column,
+    is_negated: bool,
+    context: &FunctionContext,
+) -> Result<Arc<dyn BoundFunction>> {
+    struct InSet {
+        values: Column,
+        is_negated: bool,
+    }
+
+    impl ScalarFunction for InSet {
+        fn name(&self) -> &'static str {
+            if self.is_negated { "notIn" } else { "in" }
+        }
+
+        fn resolve(&self, arguments: &[Argument], context: &FunctionContext) -> Bound {
+            let call = Call { name: self.name(), arguments, context };
+            call.arguments(1..=1)?;
+            bind(&call, &self.values, self.is_negated)
+        }
+    }
+
+    let function = InSet { values: values.clone(), is_negated };
+    crate::defaults::bind(&function, &[Argument::of(argument_type.clone())], context)
+}
+
+/// `x IN (…)` with the list as a constant.
+fn of_constant(call: &Call<'_>, is_negated: bool) -> Bound {
+    call.arguments(2..=2)?;
+    let Some(list) = call.constant(1) else {
+        return Err(Error::new(
+            ErrorCode::UNSUPPORTED_METHOD,
+            format!("Function '{}' is supported only if second argument is constant or table expression", call.name),
+        ));
+    };
+    let item_type = call.type_of(0);
+    // A tuple is the list of its elements, unless it is itself what is looked for.
+    let items: Vec<Value> = match (list, item_type) {
+        (Value::Tuple(items), DataType::Tuple(elements)) => {
+            let is_list = items.iter().all(|item| matches!(item, Value::Tuple(inner) if inner.len() == elements.len()));
+            if is_list { items.to_vec() } else { vec![list.clone()] }
+        }
+        (Value::Tuple(items), _) => items.to_vec(),
+        (Value::Array(items), DataType::Array(_)) if !matches!(items.first(), Some(Value::Array(_))) => vec![list.clone()],
+        (Value::Array(items), _) => items.to_vec(),
+        _ => vec![list.clone()],
+    };
+    let mut builder = ColumnBuilder::new(item_type.clone());
+    for item in &items {
+        if item.is_null() {
+            continue;
+        }
+        match convert_value(item, item_type) {
+            Ok(value) => builder.append(&value)?,
+            // A number that the type does not have is in no row.
+            Err(error) if error.code == ErrorCode::CANNOT_CONVERT_TYPE && item.as_bytes().is_none() => {}
+            Err(_) if item.as_bytes().is_some() => {
+                return Err(Error::new(
+                    ErrorCode::TYPE_MISMATCH,
+                    format!("Cannot convert string {item} to type {item_type}"),
+                ));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    bind(call, &builder.finish()?, is_negated)
+}
+
+fn bind(call: &Call<'_>, values: &Column, is_negated: bool) -> Bound {
+    let item_type = call.type_of(0).clone();
+    let options = CastOptions::new(CastMode::OrNull, call.session_zone()?);
+    let values = if *values.data_type() == item_type {
+        values.clone()
+    } else if item_type.can_be_inside_nullable() {
+        cast(values, &item_type, &options)?
+    } else {
+        cast(values, &item_type, &CastOptions { mode: CastMode::Plain, ..options.clone() })?
+    };
+    let set = Set::new(&values.materialize()?, &options.text)?;
+    let wanted = u8::from(!is_negated);
+    call.bind(DataType::UInt8, move |arguments, rows| {
+        let column = argument(arguments, 0)?;
+        let mut found = set.contains(column, rows, wanted)?;
+        if column.is_constant() {
+            found.resize(rows, found.first().copied().unwrap_or(0));
+        }
+        Ok(bytes_column(found))
+    })
+}
+
+/// The values of a set, in the form in which a column of their type is asked.
+#[derive(Debug)]
+enum Set {
+    Empty,
+    /// Numbers of up to 16 bits: a bit for each.
+    Bits(Box<[u64; 1024]>),
+    /// A few numbers, as the bits that they are stored as.
+    Few(Vec<u64>),
+    /// Many numbers.
+    Numbers(HashSet<u64>),
+    /// Strings of any kind.
+    Strings(HashSet<Box<[u8]>>),
+    /// Anything else, as its text.
+    Texts(HashSet<Box<[u8]>>, TextOptions),
+}
+
+impl Set {
+    fn new(values: &Column, options: &TextOptions) -> Result<Self> {
+        let array = values.array();
+        let rows = array.len() - array.null_count();
+        if rows == 0 {
+            return Ok(Self::Empty);
+        }
+        if let Some(numbers) = number_bits(array) {
+            let numbers: Vec<u64> = numbers.into_iter().enumerate().filter(|(row, _)| array.is_valid(*row)).map(|(_, bits)| bits).collect();
+            const FEW: usize = 8;
+            if numbers.len() <= FEW {
+                return Ok(Self::Few(numbers));
+            }
+            if array.data_type().primitive_width().is_some_and(|width| width <= 2) {
+                let mut bits = Box::new([0u64; 1024]);
+                for number in numbers {
+                    if let Some(word) = bits.get_mut((number / 64) as usize) {
+                        *word |= 1 << (number % 64);
+                    }
+                }
+                return Ok(Self::Bits(bits));
+            }
+            return Ok(Self::Numbers(numbers.into_iter().collect()));
+        }
+        if is_string(array) {
+            let columns = [Column::new(values.data_type().clone(), array.clone())];
+            let strings = Strings::of(&columns, 0)?;
+            return Ok(Self::Strings((0..array.len()).filter(|row| array.is_valid(*row)).map(|row| strings.get(row).into()).collect()));
+        }
+        let mut texts = HashSet::new();
+        let mut writer = ValueWriter::new(values, TextStyle::Quoted, options)?;
+        let mut text = Vec::new();
+        for row in (0..array.len()).filter(|row| array.is_valid(*row)) {
+            text.clear();
+            writer.write(&mut text, row);
+            texts.insert(text.as_slice().into());
+        }
+        Ok(Self::Texts(texts, options.clone()))
+    }
+
+    /// For each row `wanted` where it is in the set, the other of 0 and 1 where it is not; one row for a constant.
+    fn contains(&self, column: &Column, rows: usize, wanted: u8) -> Result<Vec<u8>> {
+        let array = column.array();
+        let other = wanted ^ 1;
+        match self {
+            Self::Empty => Ok(vec![other; rows]),
+            Self::Few(numbers) => squall_types::match_primitive!(array.data_type(), T => {
+                let values = array.as_primitive::<T>().values();
+                let mut found = vec![0u8; values.len()];
+                for number in numbers {
+                    found.iter_mut().zip(values.iter()).for_each(|(found, value)| *found |= u8::from(value.bits() == *number));
+                }
+                found.iter_mut().for_each(|found| *found ^= other);
+                Ok(found)
+            }, _ => Err(differ())),
+            Self::Bits(bits) => {
+                ask_numbers(array, |number| bits.get((number / 64) as usize).is_some_and(|word| word >> (number % 64) & 1 == 1), other)
+            }
+            Self::Numbers(numbers) => ask_numbers(array, |number| numbers.contains(&number), other),
+            Self::Strings(strings) => {
+                let columns = [Column::new(column.data_type().clone(), array.clone())];
+                let values = Strings::of(&columns, 0)?;
+                Ok((0..array.len()).map(|row| u8::from(strings.contains(values.get(row))) ^ other).collect())
+            }
+            Self::Texts(texts, options) => {
+                let column = Column::new(column.data_type().clone(), array.clone());
+                let mut writer = ValueWriter::new(&column, TextStyle::Quoted, options)?;
+                let mut text = Vec::new();
+                Ok((0..array.len())
+                    .map(|row| {
+                        text.clear();
+                        writer.write(&mut text, row);
+                        u8::from(texts.contains(text.as_slice())) ^ other
+                    })
+                    .collect())
+            }
+        }
+    }
+}
+
+fn differ() -> Error {
+    Error::logical("a set of another type is asked")
+}
+
+fn is_string(array: &ArrayRef) -> bool {
+    matches!(array.data_type(), arrow_schema::DataType::Binary | arrow_schema::DataType::FixedSizeBinary(_))
+}
+
+/// Numbers by their bits, so that equal values have equal bits.
+pub(super) trait Bits: Copy {
+    fn bits(self) -> u64;
+}
+
+macro_rules! bits {
+    ($($t:ty as $through:ty),*) => {
+        $(impl Bits for $t {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self as $through)
+            }
+        })*
+    };
+}
+
+bits!(u8 as u8, u16 as u16, u32 as u32, u64 as u64, i8 as u8, i16 as u16, i32 as u32, i64 as u64);
+
+impl Bits for f32 {
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        // Adding zero turns -0 into 0.
+        u64::from((self + 0.0).to_bits())
+    }
+}
+
+impl Bits for f64 {
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        (self + 0.0).to_bits()
+    }
+}
+
+/// The bits of every row of a primitive array.
+pub(super) fn number_bits(array: &ArrayRef) -> Option<Vec<u64>> {
+    fn collect<T: ArrowPrimitiveType<Native: Bits>>(array: &ArrayRef) -> Vec<u64> {
+        array.as_primitive::<T>().values().iter().map(|value| value.bits()).collect()
+    }
+    squall_types::match_primitive!(array.data_type(), T => Some(collect::<T>(array)), _ => None)
+}
+
+fn ask_numbers(array: &ArrayRef, contains: impl Fn(u64) -> bool, other: u8) -> Result<Vec<u8>> {
+    squall_types::match_primitive!(array.data_type(), T => {
+        Ok(array.as_primitive::<T>().values().iter().map(|value| u8::from(contains(value.bits())) ^ other).collect())
+    }, _ => Err(differ()))
+}
+
+/// Numbers that stand for items: equal items have equal numbers, from 0 by first appearance; NULL is an item of its own. Gives the
+/// number of each row and how many there are.
+pub(super) fn item_numbers(items: &Column, options: &TextOptions) -> Result<(Vec<u32>, usize)> {
+    let array = items.array();
+    if let Some(bits) = number_bits(array) {
+        return Ok(number_items(bits.into_iter().enumerate().map(|(row, bits)| array.is_valid(row).then_some(bits))));
+    }
+    if is_string(array) {
+        let columns = [Column::new(items.data_type().clone(), array.clone())];
+        let strings = Strings::of(&columns, 0)?;
+        return Ok(number_items((0..array.len()).map(|row| array.is_valid(row).then(|| strings.get(row)))));
+    }
+    let column = Column::new(items.data_type().clone(), array.clone());
+    let mut writer = ValueWriter::new(&column, TextStyle::Quoted, options)?;
+    let texts: Vec<Vec<u8>> = (0..array.len())
+        .map(|row| {
+            let mut text = Vec::new();
+            writer.write(&mut text, row);
+            text
+        })
+        .collect();
+    Ok(number_items(texts.iter().map(Some)))
+}
+
+fn number_items<K: Hash + Eq>(items: impl Iterator<Item = Option<K>>) -> (Vec<u32>, usize) {
+    let mut numbers: hashbrown::HashMap<Option<K>, u32> = hashbrown::HashMap::new();
+    let of_rows = items
+        .map(|item| {
+            let next = numbers.len() as u32;
+            *numbers.entry(item).or_insert(next)
+        })
+        .collect();
+    (of_rows, numbers.len())
+}

@@ -1,0 +1,138 @@
+//! Tuples: making them and taking them apart.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, StructArray};
+use arrow_buffer::NullBuffer;
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+
+use super::simple::{Call, Function, argument};
+use crate::function::{BoundFunction, ScalarFunction};
+
+type Bound = Result<Arc<dyn BoundFunction>>;
+
+/// This family's functions.
+pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("tuple", tuple).with_nulls().with_dictionaries(),
+    &Function::new("tupleElement", tuple_element).with_nulls().with_dictionaries(),
+    &Function::new("tupleNames", tuple_names).with_nulls().with_dictionaries(),
+];
+
+/// The elements of a tuple column as columns; of a constant as constants.
+pub(super) fn elements(tuple: &Column) -> Result<Vec<Column>> {
+    let DataType::Tuple(types) = tuple.data_type() else {
+        return Err(Error::logical(format!("{} is no tuple", tuple.data_type())));
+    };
+    let array = tuple.array().as_struct();
+    Ok(types
+        .iter()
+        .zip(array.columns())
+        .map(|(element, column)| {
+            let column = Column::new(element.data_type.clone(), column.clone());
+            if tuple.is_constant() { Column::repeat(&column, tuple.rows()) } else { column }
+        })
+        .collect())
+}
+
+/// A tuple column of these columns, all of which have `rows` rows.
+pub(super) fn from_elements(data_type: &DataType, columns: &[Column], rows: usize) -> Result<Column> {
+    let arrays = columns.iter().map(Column::to_array).collect::<Result<Vec<_>>>()?;
+    let fields = data_type
+        .arrow_fields()
+        .iter()
+        .zip(&arrays)
+        .map(|(field, array)| arrow_schema::Field::new(field.name(), array.data_type().clone(), true))
+        .collect();
+    Ok(Column::new(data_type.clone(), Arc::new(StructArray::try_new_with_length(fields, arrays, None::<NullBuffer>, rows)?)))
+}
+
+fn tuple(call: &Call<'_>) -> Bound {
+    let result = DataType::tuple(call.arguments.iter().map(|argument| argument.data_type.clone()));
+    call.bind(result.clone(), move |arguments, rows| from_elements(&result, arguments, rows))
+}
+
+fn tuple_element(call: &Call<'_>) -> Bound {
+    call.arguments(2..=3)?;
+    let (depth, tuple_type) = match call.type_of(0) {
+        DataType::Array(item) => (true, &**item),
+        other => (false, other),
+    };
+    let DataType::Tuple(types) = tuple_type else {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!(
+                "First argument for function {} must be tuple, array of tuples or map. Actual {}",
+                call.name,
+                call.type_of(0)
+            ),
+        ));
+    };
+    let at = match call.constant(1) {
+        Some(Value::String(name)) => {
+            let found = types.iter().position(|element| element.name.as_deref().map(str::as_bytes) == Some(name));
+            found.or_else(|| {
+                // Elements without names are called 1, 2, 3, ….
+                let number: usize = std::str::from_utf8(name).ok()?.parse().ok()?;
+                types.get(number.checked_sub(1)?).filter(|element| element.name.is_none()).map(|_| number - 1)
+            })
+        }
+        Some(value) => match value.as_i64() {
+            Some(number @ 1..) => usize::try_from(number - 1).ok().filter(|at| *at < types.len()),
+            // From the end.
+            Some(number @ ..=-1) => types.len().checked_sub(number.unsigned_abs() as usize),
+            Some(0) => {
+                return Err(Error::new(
+                    ErrorCode::ZERO_ARRAY_OR_TUPLE_INDEX,
+                    format!("Indices in tuples are 1-based, in function {}", call.name),
+                ));
+            }
+            None => return Err(call.illegal(1)),
+        },
+        None => {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!("Second argument to {} must be a constant UInt or String", call.name),
+            ));
+        }
+    };
+    let Some((at, element)) = at.and_then(|at| Some((at, types.get(at)?))) else {
+        if call.arguments.len() == 3 {
+            let result = call.type_of(2).clone();
+            return call.bind(result, |arguments, _| Ok(argument(arguments, 2)?.clone()));
+        }
+        let wanted = call.constant(1).map(ToString::to_string).unwrap_or_default();
+        return Err(Error::new(
+            ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK,
+            format!("Tuple doesn't have element with name or index {wanted}"),
+        ));
+    };
+    let element_type = element.data_type.clone();
+    let result = if depth { DataType::array(element_type.clone()) } else { element_type };
+    call.bind(result.clone(), move |arguments, _| {
+        let column = argument(arguments, 0)?;
+        if depth {
+            let list = column.array().as_list::<i32>();
+            let items = list.values().as_struct().column(at).clone();
+            let field = Arc::new(arrow_schema::Field::new("item", items.data_type().clone(), true));
+            let array = arrow_array::ListArray::try_new(field, list.offsets().clone(), items, None)?;
+            let picked = Column::new(result.clone(), Arc::new(array));
+            return Ok(if column.is_constant() { Column::repeat(&picked, column.rows()) } else { picked });
+        }
+        let picked = Column::new(result.clone(), column.array().as_struct().column(at).clone());
+        Ok(if column.is_constant() { Column::repeat(&picked, column.rows()) } else { picked })
+    })
+}
+
+fn tuple_names(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    let DataType::Tuple(types) = call.type_of(0) else { return Err(call.illegal(0)) };
+    let names: Vec<Value> = types
+        .iter()
+        .enumerate()
+        .map(|(at, element)| Value::string(element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned)))
+        .collect();
+    let names = Value::Array(names.into());
+    let result = DataType::array(DataType::String);
+    call.bind(result.clone(), move |_, rows| Column::constant(result.clone(), &names, rows))
+}

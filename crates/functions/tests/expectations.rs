@@ -1,0 +1,184 @@
+//! Scalar functions against ClickHouse's own answers in `data/expectations.txt`, which `data/generate_expectations.py` writes and
+//! explains.
+
+use std::fmt::Write;
+
+use squall_functions::{Argument, FunctionContext, canonical_name, resolve_scalar};
+use squall_types::text::{TextOptions, TextStyle, ValueReader, ValueWriter};
+use squall_types::{Column, DataType, Result, Value};
+
+fn context() -> FunctionContext {
+    FunctionContext {
+        time_zone: "UTC".into(),
+        query_start_ns: 1_600_000_000_000_000_000,
+        current_database: "default".into(),
+        current_user: "default".into(),
+        query_id: "".into(),
+        host_name: "localhost".into(),
+        server_version: "26.9".into(),
+        uptime_seconds: 1,
+        cast_keep_nullable: false,
+    }
+}
+
+/// The columns of a block, and what is known of each as an argument.
+struct Block {
+    title: String,
+    arguments: Vec<Argument>,
+    columns: Vec<Column>,
+    rows: usize,
+}
+
+fn read_column(data_type: &DataType, fields: &[&str]) -> Result<Column> {
+    let mut reader = ValueReader::new(data_type, &TextOptions::default())?;
+    fields.iter().try_for_each(|field| reader.read_escaped(field.as_bytes()))?;
+    reader.finish()
+}
+
+fn block(title: &str, rows: &[Vec<&str>]) -> Result<Block> {
+    let mut arguments = Vec::new();
+    let mut columns = Vec::new();
+    let mut field = 0;
+    for name in title.split(" | ") {
+        if let Some(constant) = name.strip_prefix("const ") {
+            let (name, text) = constant.rsplit_once(" = ").unwrap();
+            let data_type = DataType::parse(name)?;
+            let column = Column::repeat(&read_column(&data_type, &[text])?, rows.len());
+            arguments.push(Argument { data_type, constant: column.constant_value() });
+            columns.push(column);
+        } else {
+            let data_type = DataType::parse(name)?;
+            let fields: Vec<&str> = rows.iter().map(|row| row[field]).collect();
+            field += 1;
+            columns.push(read_column(&data_type, &fields)?);
+            arguments.push(Argument::of(data_type));
+        }
+    }
+    Ok(Block { title: title.into(), arguments, columns, rows: rows.len() })
+}
+
+fn print(column: &Column, rows: usize) -> String {
+    let mut writer = ValueWriter::new(column, TextStyle::Escaped, &TextOptions::default()).unwrap();
+    let mut out = Vec::new();
+    for row in 0..rows {
+        if row > 0 {
+            out.push(b'\t');
+        }
+        writer.write(&mut out, row);
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// `type : values` or `ERR code`, as the file has it.
+fn answer(function: &str, block: &Block) -> Option<String> {
+    let (name, target) = function.split_once(':').map_or((function, None), |(name, target)| (name, Some(target)));
+    canonical_name(name)?;
+    let mut arguments = block.arguments.clone();
+    let mut columns = block.columns.clone();
+    if let Some(target) = target {
+        let value = Value::from(target);
+        columns.push(Column::constant(DataType::String, &value, block.rows).unwrap());
+        arguments.push(Argument { data_type: DataType::String, constant: Some(value) });
+    }
+    let run = || -> Result<String> {
+        let function = resolve_scalar(name, &arguments, &context())?;
+        let result = function.execute(&columns, block.rows)?;
+        assert_eq!(result.data_type(), function.return_type(), "{name} over {}", block.title);
+        assert_eq!(result.rows(), block.rows, "{name} over {}", block.title);
+        if let Some(wrong) = over_constants(name, &arguments, &columns, block.rows, &result) {
+            return Ok(wrong);
+        }
+        Ok(format!("{} : {}", result.data_type(), print(&result, block.rows)))
+    };
+    Some(run().unwrap_or_else(|error| format!("ERR {}", error.code.0)))
+}
+
+/// Row by row as constants a function gives the same values as over columns (the type may differ by dictionaries); otherwise what
+/// it gives.
+fn over_constants(name: &str, arguments: &[Argument], columns: &[Column], rows: usize, expected: &Column) -> Option<String> {
+    if matches!(name, "toTypeName" | "toLowCardinality") {
+        return None;
+    }
+    for row in 0..rows {
+        let constants: Vec<Column> =
+            columns.iter().map(|column| Column::repeat(&column.slice(row, 1).materialize().unwrap(), 2)).collect();
+        let arguments: Vec<Argument> = arguments
+            .iter()
+            .zip(&constants)
+            .map(|(argument, column)| Argument { data_type: argument.data_type.clone(), constant: column.constant_value() })
+            .collect();
+        // Some functions settle their result by a constant and refuse it where another row would have been right.
+        let Ok(function) = resolve_scalar(name, &arguments, &context()) else { continue };
+        let wanted = print(&expected.slice(row, 1), 1);
+        let found = match function.execute(&constants, 2) {
+            Ok(result) if result.rows() == 2 => print(&result, 2),
+            Ok(result) => format!("{} rows", result.rows()),
+            Err(error) => error.to_string(),
+        };
+        if found != format!("{wanted}\t{wanted}") {
+            return Some(format!("row {row} as constants: {found}"));
+        }
+    }
+    None
+}
+
+/// Answers that are ours on purpose, or not worth having.
+fn is_exempt(function: &str, title: &str) -> bool {
+    let _ = (function, title);
+    false
+}
+
+/// Whether two answers agree: floats up to the last digits, in which libraries differ.
+fn agrees(found: &str, wanted: &str) -> bool {
+    if found == wanted {
+        return true;
+    }
+    let (Some((found_type, found)), Some((wanted_type, wanted))) = (found.split_once(" : "), wanted.split_once(" : ")) else {
+        return false;
+    };
+    let close = |(found, wanted): (&str, &str)| {
+        found == wanted
+            || matches!((found.parse::<f64>(), wanted.parse::<f64>()), (Ok(found), Ok(wanted))
+                if (found - wanted).abs() <= wanted.abs() * 1e-12)
+    };
+    found_type == wanted_type
+        && wanted_type.contains("Float")
+        && found.split('\t').count() == wanted.split('\t').count()
+        && found.split('\t').zip(wanted.split('\t')).all(close)
+}
+
+#[test]
+fn functions_answer_as_clickhouse_does() {
+    let text = include_str!("data/expectations.txt");
+    let mut title = "";
+    let mut rows: Vec<Vec<&str>> = Vec::new();
+    let mut current: Option<Block> = None;
+    let (mut checked, mut wrong) = (0, String::new());
+    let mut wrong_count = 0;
+    for line in text.lines() {
+        if let Some(new_title) = line.strip_prefix("@ ") {
+            (title, current) = (new_title, None);
+            rows.clear();
+        } else if let Some(fields) = line.strip_prefix("> ") {
+            rows.push(fields.split('\t').collect());
+        } else if let Some((functions, wanted)) = line.split_once(" = ") {
+            let block = match &mut current {
+                Some(block) => block,
+                None => current.insert(block(title, &rows).unwrap()),
+            };
+            for function in functions.split(", ").filter(|function| !is_exempt(function, title)) {
+                let Some(found) = answer(function, block) else { continue };
+                checked += 1;
+                if !agrees(&found, wanted) {
+                    wrong_count += 1;
+                    writeln!(wrong, "{function} over {title}: {found}\n    wanted {wanted}").unwrap();
+                }
+            }
+        }
+    }
+    if let Ok(path) = std::env::var("SQUALL_EXPECTATIONS_REPORT") {
+        std::fs::write(path, &wrong).unwrap();
+    }
+    assert!(checked > 1000, "only {checked} answers were checked");
+    assert_eq!(wrong_count, 0, "of {checked} answers differ:\n{}", wrong.chars().take(4000).collect::<String>());
+}
