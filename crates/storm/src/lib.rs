@@ -4,5 +4,6 @@
 pub mod benchmark;
 pub mod datagen;
 mod experiment;
+mod http;
 pub mod native;
 pub mod storm;

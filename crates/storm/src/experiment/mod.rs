@@ -15,8 +15,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::datagen::{HITS_V1_ROWS, Hits};
+use crate::http::HttpLoad;
 use measure::Tool;
-use results::{Point, Results};
+use results::{Point, Results, SmallRequest};
 use scratch::Scratch;
 use server::{Kind, Policy, Server};
 
@@ -106,6 +107,11 @@ struct Experiment<'a> {
     results: Results,
 }
 
+/// Small requests over HTTP, on connections that stay open: what they are called, and what is asked for.
+const REQUESTS: [(&str, &str); 2] = [("/ping", "/ping"), ("SELECT 1", "/?query=SELECT%201")];
+/// The connections they are sent on.
+const HTTP_CONNECTIONS: usize = 64;
+
 /// What is measured in one place: a server and a column of a results' table.
 struct Series<'a> {
     server: &'a Server,
@@ -194,6 +200,11 @@ impl<'a> Experiment<'a> {
         }
         self.sweep(&points, &mut series).await?;
         (self.results.stride, self.results.clickhouse) = (c, peer);
+
+        // Requests that need no work, on the same servers.
+        let mut servers = vec![&server];
+        servers.extend(&clickhouse);
+        self.small_requests(&servers).await?;
         server.stop()?;
         if let Some(clickhouse) = clickhouse {
             clickhouse.stop()?;
@@ -267,6 +278,34 @@ impl<'a> Experiment<'a> {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Measures how many requests a second each server answers that cost it next to nothing.
+    async fn small_requests(&mut self, servers: &[&Server]) -> Result<()> {
+        self.heading(
+            &format!("small requests over HTTP, {HTTP_CONNECTIONS} connections"),
+            REQUESTS.len() * servers.len() * ROUNDS as usize,
+        );
+        let duration = Duration::from_secs_f64(self.args.seconds / f64::from(ROUNDS));
+        let mut measured = REQUESTS.map(|(name, _)| SmallRequest { name, rates: vec![(0, 0.0); servers.len()] });
+        for _ in 0..ROUNDS {
+            for (request, (name, target)) in measured.iter_mut().zip(REQUESTS) {
+                for (server, rate) in servers.iter().zip(&mut request.rates) {
+                    self.progress.set_message(format!("{name}, {}", server.name()));
+                    let load = HttpLoad {
+                        port: server.http_port(),
+                        target: target.to_owned(),
+                        connections: HTTP_CONNECTIONS,
+                        duration,
+                    };
+                    let (responses, seconds) = load.run().await?;
+                    *rate = (rate.0 + responses, rate.1 + seconds);
+                    self.progress.inc(1);
+                }
+            }
+        }
+        self.results.small_requests = measured.into();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use squall_types::{Error, ErrorCode, Result};
 use super::chart::{Chart, Line};
 use super::measure::Sample;
 use super::server::Memory;
-use super::{CLIENTS, QUERY};
+use super::{CLIENTS, HTTP_CONNECTIONS, QUERY};
 
 /// The seed sends so many queries at each point; times are given for as many.
 const QUERIES: f64 = 1000.0;
@@ -65,6 +65,21 @@ impl Point {
     }
 }
 
+/// A request over HTTP that costs next to nothing, measured on Squall and, where it is there, on the peer.
+#[derive(Debug, Clone)]
+pub struct SmallRequest {
+    pub name: &'static str,
+    /// Responses and the seconds they took, by server.
+    pub rates: Vec<(u64, f64)>,
+}
+
+impl SmallRequest {
+    /// Responses a second of the server at `position`, if it was measured.
+    fn rate(&self, position: usize) -> Option<f64> {
+        self.rates.get(position).map(|&(responses, seconds)| responses as f64 / seconds.max(1e-9))
+    }
+}
+
 /// All that was measured.
 #[derive(Debug, Clone)]
 pub struct Results {
@@ -86,6 +101,8 @@ pub struct Results {
     pub stride: Vec<Point>,
     /// The peer.
     pub clickhouse: Vec<Point>,
+    /// Requests a second.
+    pub small_requests: Vec<SmallRequest>,
 }
 
 impl Results {
@@ -102,6 +119,7 @@ impl Results {
             total_max_threads: Vec::new(),
             stride: Vec::new(),
             clickhouse: Vec::new(),
+            small_requests: Vec::new(),
         }
     }
 
@@ -114,6 +132,7 @@ impl Results {
             ("a_fixed_at_start.csv", csv(&self.fixed_at_start)),
             ("b_total_max_threads.csv", self.total_max_threads_csv()),
             ("c_stride.csv", csv(&self.stride)),
+            ("small_requests.csv", self.small_requests_csv()),
             ("chart.svg", self.chart()),
             ("summary.txt", self.to_string()),
         ];
@@ -135,6 +154,13 @@ impl Results {
             let _ = writeln!(out, "{total},{}", csv_row(point));
         }
         out
+    }
+
+    fn small_requests_csv(&self) -> String {
+        self.small_requests.iter().fold("request,Squall,peer\n".to_owned(), |out, request| {
+            let rate = |position| request.rate(position).map_or_else(String::new, |rate| format!("{rate:.0}"));
+            format!("{out}{},{},{}\n", request.name, rate(0), rate(1))
+        })
     }
 
     fn chart(&self) -> String {
@@ -195,6 +221,15 @@ impl Results {
                 ),
                 ratio >= 10.0,
             );
+        }
+        for (request, target) in self.small_requests.iter().zip([2.0, 4.0]) {
+            if let (Some(ours), Some(theirs), Some(peer)) = (request.rate(0), request.rate(1), &self.peer) {
+                let ratio = ours / theirs.max(1e-9);
+                verdict(
+                    format!("{}: {ratio:.1} times {peer} (target: at least {target})", request.name),
+                    ratio >= target,
+                );
+            }
         }
         verdicts
     }
@@ -262,6 +297,14 @@ impl fmt::Display for Results {
         sweep(f, &c.0, c.1)?;
         if !peer.1.is_empty() {
             sweep(f, &peer.0, peer.1)?;
+        }
+        writeln!(f, "\nRequests a second over HTTP, on {HTTP_CONNECTIONS} connections that stay open\n")?;
+        for request in &self.small_requests {
+            write!(f, "{:<10}  {:>8.0}", request.name, request.rate(0).unwrap_or(0.0))?;
+            match (request.rate(1), &self.peer) {
+                (Some(rate), Some(peer)) => writeln!(f, "  {peer} {rate:>8.0}")?,
+                _ => writeln!(f)?,
+            }
         }
         writeln!(f, "\nTargets\n")?;
         for (text, holds) in self.verdicts() {

@@ -72,6 +72,7 @@ pub struct Server {
     process: Child,
     /// The port of the native protocol.
     port: u16,
+    http_port: u16,
     name: String,
     started_in: Duration,
     memory: Memory,
@@ -114,6 +115,7 @@ impl Server {
         let mut server = Server {
             process,
             port: native,
+            http_port: http,
             name: match kind {
                 Kind::Squall { .. } => "Squall".to_owned(),
                 Kind::ClickHouse { .. } => String::new(),
@@ -169,6 +171,11 @@ impl Server {
     /// The port of the native protocol.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// The port of the HTTP interface.
+    pub fn http_port(&self) -> u16 {
+        self.http_port
     }
 
     /// What to call the server: Squall, or what the peer calls itself, with its version.
@@ -303,6 +310,7 @@ fn config_xml(kind: &Kind, folder: &Path, http: u16, native: u16, interserver: u
     <tcp_port>{native}</tcp_port>
     <listen_host>127.0.0.1</listen_host>
     <max_connections>4096</max_connections>
+    <keep_alive_timeout>60</keep_alive_timeout>
     <max_concurrent_queries>1000</max_concurrent_queries>
     <path>{folder}/data/</path>
     <tmp_path>{folder}/tmp/</tmp_path>
