@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, StoredTable};
 use crate::column_cache::{ColumnCache, ColumnCacheStatistics};
 use crate::generated;
 use crate::identity::{TableIdentity, TableName};
-use crate::key_binding::bind_key;
+use crate::key_binding::KeyBinding;
 use crate::memory::{MemoryRows, MemoryTable};
 use crate::merge_tree::{self, MergeTree, remove_file, write_error};
 use crate::null::NullTable;
@@ -40,15 +40,24 @@ struct Disk {
     catalog: Arc<Catalog>,
     cache: Arc<ColumnCache>,
     data: PathBuf,
+    binding: KeyBinding,
     /// Locked as long as the server lives: two servers over one directory would remove each other's files.
     _lock: File,
 }
 
 /// How databases are kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StorageOptions {
     /// The bound of the column cache in bytes; `None` is half of the memory that this process may use.
     pub column_cache_bytes: Option<usize>,
+    /// The server's time zone, which dates of times in tables' keys depend on.
+    pub time_zone: Arc<str>,
+}
+
+impl Default for StorageOptions {
+    fn default() -> Self {
+        Self { column_cache_bytes: None, time_zone: "UTC".into() }
+    }
 }
 
 type State = HashMap<Arc<str>, Arc<Database>>;
@@ -172,7 +181,8 @@ impl Databases {
             names.insert(database.id, name.clone());
             state.insert(name, Arc::new(Database::new(Some(database.id), database.uuid, &database.comment)));
         }
-        let disk = Disk { catalog, cache, data, _lock: lock };
+        let binding = KeyBinding::new(&options.time_zone);
+        let disk = Disk { catalog, cache, data, binding, _lock: lock };
         for table in stored_tables {
             let Some(database) = names.get(&table.database_id) else { continue };
             let name = Arc::new(TableName { database: database.clone(), table: table.name.as_str().into() });
@@ -507,7 +517,7 @@ impl Disk {
     }
 
     fn open_table(&self, table: StoredTable) -> Result<Engine> {
-        let definition = table.definition(bind_key)?;
+        let definition = table.definition(|sql, columns| self.binding.bind(sql, columns))?;
         let identity = Arc::new(TableIdentity::new(table.uuid, Arc::new(definition))?);
         self.engine(table.id, identity, table.parts)
     }

@@ -11,7 +11,7 @@ use squall_storage::{Databases, InsertLimits, StorageOptions, TableName};
 use squall_types::{DataType, ErrorCode, Value};
 
 fn open(path: &Path) -> Arc<Databases> {
-    Databases::open(path, &StorageOptions { column_cache_bytes: Some(64 << 20) }).unwrap()
+    Databases::open(path, &StorageOptions { column_cache_bytes: Some(64 << 20), ..StorageOptions::default() }).unwrap()
 }
 
 fn number(value: u64) -> Value {
@@ -385,7 +385,7 @@ fn a_scan_outlives_the_table() {
 #[test]
 fn a_small_cache_still_reads_everything() {
     let directory = tempfile::tempdir().unwrap();
-    let databases = Databases::open(directory.path(), &StorageOptions { column_cache_bytes: Some(100_000) }).unwrap();
+    let databases = Databases::open(directory.path(), &StorageOptions { column_cache_bytes: Some(100_000), ..StorageOptions::default() }).unwrap();
     databases
         .create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false)
         .unwrap();

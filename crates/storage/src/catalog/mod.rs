@@ -169,6 +169,13 @@ impl Catalog {
     /// Where the catalog cannot be written.
     pub(crate) fn forget_deleted_files(&self) -> Result<()> {
         let mut state = self.state.lock();
+        let scheduled: i64 = state
+            .connection
+            .query_row("SELECT count(*) FROM ducklake_files_scheduled_for_deletion", [], |row| row.get(0))
+            .map_err(|error| catalog_error(&error))?;
+        if scheduled == 0 {
+            return Ok(());
+        }
         let transaction = state.connection.transaction().map_err(|error| catalog_error(&error))?;
         let forget = || {
             for table in

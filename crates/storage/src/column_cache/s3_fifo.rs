@@ -158,7 +158,7 @@ mod tests {
     fn a_scan_does_not_push_out_what_is_used() {
         let mut policy = S3Fifo::new(1000);
         let mut used: HashMap<Key, u8> = HashMap::new();
-        let mut uses = |used: &mut HashMap<Key, u8>, key: Key, take: Take| {
+        let uses = |used: &mut HashMap<Key, u8>, key: Key, take: Take| {
             let count = used.entry(key).or_default();
             let before = *count;
             *count = if take == Take::All { 0 } else { before.saturating_sub(1) };

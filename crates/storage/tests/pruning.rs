@@ -1,0 +1,271 @@
+//! Pruning never loses a row: over random tables and predicates, a scan with the predicate holds every row that matches; and
+//! predicates over the key make scans small.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{block, insert, request};
+use proptest::prelude::*;
+use squall_functions::FunctionContext;
+use squall_planner::{Expression, Plan, PlannerContext, SubqueryRunner, TableDefinition, bind_expression, plan_query};
+use squall_sql::ast::Statement;
+use squall_storage::{Databases, InsertLimits, SessionCatalog, StorageOptions, Table};
+use squall_types::{Block, Column, Error, Result, Settings, Value};
+
+const COLUMNS: &[(&str, &str)] = &[
+    ("u", "UInt32"),
+    ("i", "Int16"),
+    ("f", "Float64"),
+    ("s", "String"),
+    ("lc", "LowCardinality(String)"),
+    ("fs", "FixedString(2)"),
+    ("n", "Nullable(Int32)"),
+    ("d", "Date"),
+    ("t", "DateTime('Asia/Tokyo')"),
+    ("e", "Enum8('a' = -1, 'b' = 0, 'c' = 1)"),
+];
+
+fn functions() -> FunctionContext {
+    FunctionContext {
+        time_zone: "Europe/Berlin".into(),
+        query_start_ns: 0,
+        current_database: "default".into(),
+        current_user: "default".into(),
+        query_id: "".into(),
+        host_name: "".into(),
+        server_version: "".into(),
+        uptime_seconds: 0,
+        cast_keep_nullable: false,
+    }
+}
+
+fn definition(sorting: &[&str], partition: &[&str]) -> TableDefinition {
+    let mut definition = common::definition("MergeTree", COLUMNS, &[]);
+    let key = |sql: &&str| squall_planner::KeyExpression {
+        sql: (*sql).into(),
+        expression: bind_expression(sql, &common::columns(COLUMNS), &functions()).unwrap(),
+    };
+    definition.sorting_key = sorting.iter().map(key).collect();
+    definition.partition_key = partition.iter().map(key).collect();
+    definition.settings.push(("index_granularity".into(), "8".into()));
+    definition
+}
+
+struct NoSubqueries;
+
+impl SubqueryRunner for NoSubqueries {
+    fn run(&self, _: Plan) -> Result<Vec<Block>> {
+        Err(Error::logical("no subqueries here"))
+    }
+}
+
+/// The predicate over the table's columns, as the planner makes it.
+fn predicate(databases: &Arc<Databases>, condition: &str) -> Expression {
+    let sql = format!("SELECT u, i, f, s, lc, fs, n, d, t, e FROM t WHERE {condition}");
+    let statement = squall_sql::parse(&sql, &squall_sql::ParserLimits::default()).unwrap();
+    let Statement::Query(query) = statement else { panic!("{sql}") };
+    let catalog = SessionCatalog::new(databases.clone(), "default");
+    let context = PlannerContext {
+        catalog: &catalog,
+        settings: &Settings::default(),
+        functions: functions(),
+        parameters: &HashMap::new(),
+        subqueries: &NoSubqueries,
+    };
+    fn find(plan: &Plan) -> Option<Expression> {
+        match plan {
+            Plan::Scan(scan) => {
+                let predicate = scan.predicate.as_ref()?;
+                Some(predicate.map_columns(&|column| scan.columns[column]))
+            }
+            Plan::Filter { input, .. } | Plan::Project { input, .. } => find(input),
+            _ => None,
+        }
+    }
+    let plan = plan_query(&query, &context).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    // A condition that is known while planning needs no scan.
+    find(&plan).unwrap_or(Expression::Constant { value: Value::UInt64(1), data_type: squall_types::DataType::UInt8 })
+}
+
+fn evaluate(expression: &Expression, block: &Block) -> Column {
+    match expression {
+        Expression::Column { position, .. } => block.column(*position).clone(),
+        Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()).unwrap(),
+        Expression::Function { function, arguments, name } => {
+            let arguments: Vec<Column> = arguments.iter().map(|argument| evaluate(argument, block)).collect();
+            function.execute(&arguments, block.rows()).unwrap_or_else(|error| panic!("{name}: {error}"))
+        }
+    }
+}
+
+/// The rows of a scan that match, as text, in order; and how many rows the scan held.
+fn matching(table: &dyn Table, condition: &Expression, pruned: bool) -> (Vec<String>, usize) {
+    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+    let (mut found, mut scanned) = (Vec::new(), 0);
+    common::read(table, &request(table, &names, pruned.then(|| condition.clone())), |block| {
+        scanned += block.rows();
+        let mask = evaluate(condition, &block);
+        for row in 0..block.rows() {
+            let value = mask.value(row);
+            if value == Value::Bool(true) || value.as_u64().is_some_and(|value| value != 0) {
+                let values: Vec<String> = block.columns().iter().map(|column| column.value(row).to_string()).collect();
+                found.push(values.join(" "));
+            }
+        }
+    })
+    .unwrap();
+    found.sort();
+    (found, scanned)
+}
+
+fn open(path: &Path) -> Arc<Databases> {
+    Databases::open(path, &StorageOptions { column_cache_bytes: Some(64 << 20), time_zone: "Europe/Berlin".into() }).unwrap()
+}
+
+type Row = (u32, i16, f64, String, u8, Option<i32>, u16);
+
+fn values(row: &Row) -> Vec<Value> {
+    let (u, i, f, s, lc, n, d) = row;
+    vec![
+        Value::UInt64(u64::from(u % 40)),
+        Value::Int64(i64::from(i % 20)),
+        Value::Float64(if *f > 900.0 { f64::NAN } else { (f / 100.0).round() }),
+        Value::from(s.as_str()),
+        Value::from(["", "aa", "ab", "b"][*lc as usize % 4]),
+        Value::from(["a", "ab", "b"][*lc as usize % 3]),
+        n.map_or(Value::Null, |n| Value::Int64(i64::from(n % 10))),
+        Value::UInt64(u64::from(d % 100) + 15_900),
+        Value::UInt64((u64::from(d % 100) + 15_900) * 86_400 + u64::from(*u % 86_400)),
+        Value::Int64(i64::from(lc % 3) - 1),
+    ]
+}
+
+fn rows() -> impl Strategy<Value = Vec<Vec<Row>>> {
+    let row = (any::<u32>(), any::<i16>(), -1000.0..1000.0_f64, "[ab]{0,3}", any::<u8>(), any::<Option<i32>>(), any::<u16>());
+    prop::collection::vec(prop::collection::vec(row, 1..120), 1..4)
+}
+
+fn comparison() -> impl Strategy<Value = String> {
+    let operator = || prop::sample::select(vec!["<", "<=", ">", ">=", "=", "!="]);
+    prop_oneof![
+        (operator(), 0..45_u32).prop_map(|(o, c)| format!("u {o} {c}")),
+        (operator(), 0..45_u32).prop_map(|(o, c)| format!("{c} {o} u")),
+        (operator(), -5..45_i32).prop_map(|(o, c)| format!("u {o} {c}.5")),
+        (operator(), -25..25_i32).prop_map(|(o, c)| format!("i {o} {c}")),
+        (operator(), -12..12_i32).prop_map(|(o, c)| format!("f {o} {c}")),
+        (operator(), "[ab]{0,3}").prop_map(|(o, c)| format!("s {o} '{c}'")),
+        (operator(), "[ab]{0,3}").prop_map(|(o, c)| format!("lc {o} '{c}'")),
+        (operator(), "[ab]{0,2}").prop_map(|(o, c)| format!("fs {o} '{c}'")),
+        (operator(), -12..12_i32).prop_map(|(o, c)| format!("n {o} {c}")),
+        (operator(), 1..29_u32, 7..11_u32).prop_map(|(o, c, m)| format!("d {o} '2013-{m:02}-{c:02}'")),
+        (operator(), 1..29_u32, 7..11_u32).prop_map(|(o, c, m)| format!("d {o} toDate('2013-{m:02}-{c:02}')")),
+        (operator(), 1..29_u32, 7..11_u32, 0..24_u32).prop_map(|(o, c, m, h)| format!("t {o} '2013-{m:02}-{c:02} {h:02}:30:00'")),
+        (operator(), 1..29_u32, 7..11_u32).prop_map(|(o, c, m)| format!("toDate(t) {o} '2013-{m:02}-{c:02}'")),
+        (operator(), 7..11_u32).prop_map(|(o, m)| format!("toYYYYMM(d) {o} 2013{m:02}")),
+        (operator(), 7..11_u32).prop_map(|(o, m)| format!("toStartOfMonth(t) {o} '2013-{m:02}-01'")),
+        (operator(), prop::sample::select(vec!["a", "b", "c"])).prop_map(|(o, c)| format!("e {o} '{c}'")),
+        (0..45_u32, 0..45_u32).prop_map(|(a, b)| format!("u BETWEEN {a} AND {b}")),
+        prop::collection::vec(0..45_u32, 1..6).prop_map(|c| format!("u IN ({})", c.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
+        prop::collection::vec(-25..25_i32, 1..6).prop_map(|c| format!("i NOT IN ({})", c.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))),
+        prop::collection::vec("[ab]{0,3}", 1..4).prop_map(|c| format!("s IN ({})", c.iter().map(|s| format!("'{s}'")).collect::<Vec<_>>().join(", "))),
+        prop::collection::vec(-12..12_i32, 1..4).prop_map(|c| format!("n IN ({})", c.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))),
+        "[ab]{1,3}".prop_map(|c| format!("startsWith(s, '{c}')")),
+        "[ab]{1,2}".prop_map(|c| format!("s LIKE '{c}%'")),
+        "[ab]{1,2}".prop_map(|c| format!("s NOT LIKE '{c}_%'")),
+        (0..45_u32).prop_map(|c| format!("intHash32(u) = intHash32({c})")),
+        Just("isNull(n)".to_owned()),
+        Just("i % 3 = 1".to_owned()),
+    ]
+}
+
+fn condition() -> impl Strategy<Value = String> {
+    comparison().prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} AND {b})")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} OR {b})")),
+            inner.prop_map(|a| format!("NOT ({a})")),
+        ]
+    })
+}
+
+fn keys() -> impl Strategy<Value = (Vec<&'static str>, Vec<&'static str>)> {
+    let sorting = prop::sample::select(vec![
+        vec!["u", "i"],
+        vec!["i"],
+        vec!["s", "u"],
+        vec!["lc", "s"],
+        vec!["f", "u"],
+        vec!["fs", "d"],
+        vec!["d", "t"],
+        vec!["e", "t"],
+        vec!["intHash32(u)", "s"],
+        vec!["toDate(t)", "u"],
+        vec![],
+    ]);
+    let partition = prop::sample::select(vec![vec![], vec!["toYYYYMM(d)"], vec!["e", "lc"]]);
+    (sorting, partition)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn a_pruned_scan_holds_every_match(inserts in rows(), (sorting, partition) in keys(), conditions in prop::collection::vec(condition(), 12)) {
+        let directory = tempfile::tempdir().unwrap();
+        let databases = open(directory.path());
+        databases.create_table("default", "t", definition(&sorting, &partition), false).unwrap();
+        for rows in &inserts {
+            let table = databases.table("default", "t").unwrap();
+            insert(&*table, [block(&*table, rows.iter().map(values))]).unwrap();
+        }
+        let table = databases.table("default", "t").unwrap();
+        for sql in conditions {
+            let condition = predicate(&databases, &sql);
+            let (whole, _) = matching(&*table, &condition, false);
+            let (pruned, _) = matching(&*table, &condition, true);
+            prop_assert_eq!(whole, pruned, "{}", sql);
+        }
+    }
+}
+
+#[test]
+fn predicates_over_keys_make_scans_small() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    databases.create_table("default", "t", definition(&["u", "i"], &["toYYYYMM(d)"]), false).unwrap();
+    let table = databases.table("default", "t").unwrap();
+    let row = |at: u32| (at, (at % 7) as i16, 0.0, format!("{at}"), at as u8, None, (at % 100) as u16);
+    let rows = (0..10_000).map(|at| {
+        let mut values = values(&row(at));
+        values[0] = Value::UInt64(u64::from(at));
+        values
+    });
+    let insertion = table.insert_within(InsertLimits::default()).unwrap();
+    let mut writer = insertion.writer().unwrap();
+    writer.write(block(&*table, rows)).unwrap();
+    writer.finish().unwrap();
+    insertion.commit().unwrap();
+    let table = databases.table("default", "t").unwrap();
+    let scanned = |sql: &str| matching(&*table, &predicate(&databases, sql), true);
+    let at_most = |sql: &str, rows: usize| {
+        let (_, scanned) = scanned(sql);
+        assert!(scanned <= rows, "{sql}: {scanned} rows");
+    };
+    // Four partitions, granules of 8 rows.
+    at_most("u = 5000", 4 * 16);
+    at_most("u IN (1, 5000, 9999)", 3 * 4 * 16);
+    at_most("u BETWEEN 100 AND 150", 4 * 32 + 64);
+    at_most("u > 1000000", 0);
+    at_most("u < 0", 0);
+    at_most("s = 'zzz'", 0);
+    at_most("d = '2013-08-01'", 5000);
+    at_most("d = '2020-08-01'", 0);
+    at_most("toYYYYMM(d) = 201308", 5000);
+    at_most("t < '2012-01-01 00:00:00'", 0);
+    at_most("NOT (u < 9990)", 4 * 16);
+    at_most("u = 5000 OR u = 6000", 2 * 4 * 16);
+    at_most("u = 5000 AND i = 100", 0);
+    at_most("f > 1 OR u = 3", 4 * 16);
+}
