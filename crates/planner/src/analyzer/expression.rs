@@ -44,6 +44,17 @@ impl<'q> Scope<'q> {
     /// As [`resolve`](Self::resolve).
     pub fn resolve_kind(&mut self, expression: &ast::Expression) -> Result<NodeId> {
         self.analyzer.count_element()?;
+        // Aliases make expressions deeper than the parser saw them.
+        if self.depth >= self.graph.depth_max() {
+            return Err(self.graph.too_deep());
+        }
+        self.depth += 1;
+        let result = self.resolve_shallow(expression);
+        self.depth -= 1;
+        result
+    }
+
+    fn resolve_shallow(&mut self, expression: &ast::Expression) -> Result<NodeId> {
         match &expression.kind {
             ExpressionKind::Literal(value) => {
                 let (value, data_type) = literal::typed_literal(value)?;
@@ -191,6 +202,19 @@ impl<'q> Scope<'q> {
         }
         let name = self.graph.constant(Value::string(data_type.to_string()), DataType::String);
         self.scalar("CAST", vec![node, name])
+    }
+
+    /// Whether a name of several parts is an alias and what is within it.
+    ///
+    /// # Errors
+    /// Those of the alias' expression.
+    pub fn is_alias_path(&mut self, parts: &[ast::Identifier]) -> Result<bool> {
+        let Some(first) = parts.first() else { return Ok(false) };
+        let name = self.analyzer.identifier(first)?;
+        match self.alias(name)? {
+            Some(node) => Ok(self.subcolumns(node, &parts[1..])?.is_some()),
+            None => Ok(false),
+        }
     }
 
     /// What a path of names means within a value: elements of tuples, sizes of arrays, null maps, keys and values of maps.

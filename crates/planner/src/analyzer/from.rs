@@ -50,7 +50,7 @@ impl Scope<'_> {
             TableSource::Function(function) => self.table_function(function)?,
             TableSource::Subquery(query) => {
                 self.analyzer.next_subquery();
-                Source::plan(self.plan_subquery(query)?)
+                Source::plan(self.plan_table(query)?)
             }
         };
         if table.with_final {
@@ -77,6 +77,11 @@ impl Scope<'_> {
             source.alias = Some(self.analyzer.identifier(alias)?.into());
         }
         Ok(source)
+    }
+
+    /// The plan of a subquery that is a table.
+    fn plan_table(&self, query: &ast::Query) -> Result<Plan> {
+        self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(self)))
     }
 
     fn table(&self, name: &ast::TableName) -> Result<Source> {
@@ -140,7 +145,7 @@ impl Scope<'_> {
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
             "view" => {
                 if let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &function.arguments[..] {
-                    return Ok(Source::plan(self.plan_subquery(query)?));
+                    return Ok(Source::plan(self.plan_table(query)?));
                 }
             }
             _ => {}

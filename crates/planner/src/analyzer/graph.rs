@@ -234,12 +234,19 @@ impl Graph {
             return Err(too_big(self.size_max));
         }
         if node.depth > self.depth_max {
-            return Err(Error::new(
-                ErrorCode::TOO_DEEP_AST,
-                format!("Expression is too deep after aliases are expanded. Maximum: {}", self.depth_max),
-            ));
+            return Err(self.too_deep());
         }
         Ok(node)
+    }
+
+    /// How deep expressions may be.
+    pub fn depth_max(&self) -> u64 {
+        self.depth_max.into()
+    }
+
+    /// The error for expressions that are deeper.
+    pub fn too_deep(&self) -> Error {
+        Error::new(ErrorCode::TOO_DEEP_AST, format!("AST is too deep. Maximum: {}", self.depth_max))
     }
 
     fn add(&mut self, hash: u64, node: Node) -> NodeId {
@@ -257,7 +264,7 @@ impl Graph {
 }
 
 /// Expressions deeper than this are refused whatever the settings say: they are walked recursively, here and by the engine.
-const DEPTH_MAX: u32 = 2000;
+const DEPTH_MAX: u32 = 1000;
 
 /// The error for expressions that grow beyond all measure when their aliases are expanded.
 pub(crate) fn too_big(size_max: u64) -> Error {

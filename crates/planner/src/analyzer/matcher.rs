@@ -110,6 +110,8 @@ impl Scope<'_> {
             ColumnTransformer::ApplyFunction { name, parameters, .. } => {
                 for matched in matched {
                     (matched.node, matched.shown) = self.apply(name, parameters, matched)?;
+                    // It is no column any more, for what follows.
+                    matched.column.clone_from(&matched.shown);
                 }
             }
             ColumnTransformer::ApplyLambda { lambda, .. } => {
@@ -125,6 +127,7 @@ impl Scope<'_> {
                     let result = self.resolve(&lambda.body).and_then(|node| Ok((node, self.name(&lambda.body)?)));
                     self.locals.pop();
                     (matched.node, matched.shown) = result?;
+                    matched.column.clone_from(&matched.shown);
                 }
             }
             ColumnTransformer::Except { columns, strict } => {

@@ -133,8 +133,14 @@ impl Scope<'_> {
         }
         let skipped = match parts.len() {
             1 => 0,
-            _ if self.has_alias(first) || !self.source.joined.is_empty() => 0,
-            _ => self.qualified_column(parts)?.map_or(0, |(_, qualifiers)| qualifiers),
+            _ if self.is_alias_path(parts)? => 0,
+            _ => {
+                let qualifiers = self.qualified_column(parts)?.map_or(0, |(_, qualifiers)| qualifiers);
+                // Where the bare name means something else, the table stays.
+                let bare = self.analyzer.identifier(&parts[qualifiers])?;
+                let is_taken = self.has_alias(bare) || self.source.joined.iter().any(|joined| &*joined.name == bare);
+                if is_taken { 0 } else { qualifiers }
+            }
         };
         for (at, part) in parts[skipped..].iter().enumerate() {
             if at > 0 {

@@ -20,6 +20,28 @@ pub(crate) trait Outer {
 
     /// The value of an alias, where it is a constant.
     fn constant(&self, name: &str) -> Result<Option<(Value, DataType)>>;
+
+    /// Whether the subquery stands in an expression: messages then show it in parentheses.
+    fn is_expression(&self) -> bool {
+        false
+    }
+}
+
+/// A scope as a subquery in an expression sees it.
+pub(crate) struct InExpression<'q>(pub &'q Scope<'q>);
+
+impl Outer for InExpression<'_> {
+    fn common_table(&self, name: &str) -> Result<Option<Plan>> {
+        self.0.common_table(name)
+    }
+
+    fn constant(&self, name: &str) -> Result<Option<(Value, DataType)>> {
+        self.0.constant(name)
+    }
+
+    fn is_expression(&self) -> bool {
+        true
+    }
 }
 
 /// The names of one SELECT and the expressions that they were resolved to.
@@ -34,6 +56,8 @@ pub(crate) struct Scope<'q> {
     common_tables: Vec<CommonTable<'q>>,
     /// The arguments of lambdas that are being expanded, innermost last.
     pub locals: Vec<Local>,
+    /// How many expressions are being resolved right now, one within the other.
+    pub depth: u64,
     /// How many aliases are being resolved right now, one within the other.
     alias_depth: usize,
     /// The outermost alias under resolution whose name was met meanwhile, so that it meant a column.
@@ -128,6 +152,7 @@ impl<'q> Scope<'q> {
             aliases: HashMap::new(),
             common_tables: Vec::new(),
             locals: Vec::new(),
+            depth: 0,
             alias_depth: 0,
             alias_met: usize::MAX,
             subqueries: HashMap::new(),
@@ -255,15 +280,17 @@ impl<'q> Scope<'q> {
 
     /// The alias whose expression is this node, for messages.
     pub fn alias_of(&self, node: NodeId) -> Option<&str> {
-        self.aliases.iter().find_map(|(name, alias)| match alias.state {
-            AliasState::Resolved(known) if known == node => Some(*name),
+        self.aliases.iter().find_map(|(name, alias)| match (alias.state, &alias.expression.kind) {
+            // Not the alias of an alias.
+            (AliasState::Resolved(known), ExpressionKind::Function(_)) if known == node => Some(*name),
             _ => None,
         })
     }
 
     /// The SELECT in one line, for messages.
     pub fn text(&self) -> String {
-        self.select.map_or_else(String::new, |select| super::text::select(select.clone()))
+        let text = self.select.map_or_else(String::new, |select| super::text::select(select.clone()));
+        if self.outer.is_some_and(Outer::is_expression) { format!("({text})") } else { text }
     }
 
     /// The error with `. In scope SELECT …` after its message.

@@ -6,7 +6,7 @@ use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, TupleElement, Value};
 
 use super::graph::NodeId;
-use super::scope::{Scope, Subquery};
+use super::scope::{InExpression, Scope, Subquery};
 use crate::expression::Expression;
 use crate::plan::Plan;
 use crate::rules::optimize;
@@ -95,12 +95,12 @@ impl Scope<'_> {
         }
     }
 
-    /// The plan of a subquery, which sees this scope's names.
+    /// The plan of a subquery in an expression, which sees this scope's names.
     ///
     /// # Errors
     /// The subquery's own.
     pub fn plan_subquery(&self, query: &ast::Query) -> Result<Plan> {
-        self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(self)))
+        self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(&InExpression(self))))
     }
 
     /// The rows of a plan.

@@ -10,9 +10,21 @@ use crate::expression::Expression;
 use crate::plan::{Aggregate, Plan};
 
 pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
+    merge(plan, true, functions)
+}
+
+/// `names_matter`: whether the names of the plan's columns are those of the whole plan's.
+fn merge(plan: &mut Plan, names_matter: bool, functions: &FunctionContext) -> Result<()> {
+    let passes_names_on = matches!(
+        plan,
+        Plan::Filter { .. } | Plan::Sort { .. } | Plan::Limit { .. } | Plan::LimitBy { .. } | Plan::Distinct { .. }
+    );
+    let names_matter_below = names_matter && passes_names_on;
     plan.try_for_each_input(|input| {
-        apply(input, functions)?;
-        drop_identity(input);
+        merge(input, names_matter_below, functions)?;
+        if !names_matter_below {
+            drop_identity(input);
+        }
         Ok(())
     })?;
     match plan {
@@ -39,8 +51,7 @@ pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> 
     Ok(())
 }
 
-/// Removes a projection that passes all columns of its input on as they are. Only names change by that, and only the names of
-/// the whole plan matter.
+/// Removes a projection that passes all columns of its input on as they are. Only names change by that.
 fn drop_identity(plan: &mut Plan) {
     let Plan::Project { input, expressions, .. } = plan else { return };
     let passes_on = |(at, expression): (usize, &Expression)| matches!(expression, Expression::Column { position, .. } if *position == at);

@@ -116,10 +116,7 @@ impl Catalog for Tables {
         let found = self.tables.iter().find(|known| known.database == database && known.name == table);
         match found {
             Some(table) => Ok(table.clone()),
-            None => Err(Error::new(
-                ErrorCode::UNKNOWN_TABLE,
-                format!("Table {database}.{table} does not exist. Maybe you meant system.one?"),
-            )),
+            None => Err(Error::new(ErrorCode::UNKNOWN_TABLE, format!("Table {database}.{table} does not exist"))),
         }
     }
 
