@@ -50,7 +50,8 @@ impl Server {
         socket.write_all(body)?;
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer)?;
-        let end = answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or(std::io::ErrorKind::UnexpectedEof)?;
+        let end =
+            answer.windows(4).position(|window| window == b"\r\n\r\n").ok_or(std::io::ErrorKind::UnexpectedEof)?;
         let status = String::from_utf8_lossy(&answer[..end]);
         let status = status.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         Ok((status, answer.split_off(end + 4)))

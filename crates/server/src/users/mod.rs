@@ -38,8 +38,20 @@ pub struct User {
     pub allow_databases: Option<Vec<String>>,
     /// The settings that its sessions begin with.
     pub settings: Arc<Settings>,
+    /// The same, read-only: what its HTTP GET requests begin with.
+    pub readonly_settings: Arc<Settings>,
     /// What it may set settings to.
     pub constraints: Arc<Constraints>,
+}
+
+/// Settings under which nothing but reading is allowed, and changing settings.
+fn readonly(settings: &Arc<Settings>) -> Arc<Settings> {
+    if settings.readonly != 0 {
+        return settings.clone();
+    }
+    let mut readonly = (**settings).clone();
+    readonly.readonly = 2;
+    Arc::new(readonly)
 }
 
 impl User {
@@ -173,6 +185,7 @@ fn children<'a>(root: &'a Element, name: &str) -> impl Iterator<Item = &'a Eleme
 fn local_default(profile: Option<&Profile>) -> User {
     let mut networks = Networks::default();
     networks.add_host("localhost");
+    let settings = profile.map(|profile| profile.settings.clone()).unwrap_or_default();
     User {
         name: "default".into(),
         authentication: Authentication::NoPassword,
@@ -181,7 +194,8 @@ fn local_default(profile: Option<&Profile>) -> User {
         quota: "default".to_owned(),
         default_database: None,
         allow_databases: None,
-        settings: profile.map(|profile| profile.settings.clone()).unwrap_or_default(),
+        readonly_settings: readonly(&settings),
+        settings,
         constraints: profile.map(|profile| profile.constraints.clone()).unwrap_or_default(),
     }
 }
@@ -268,6 +282,7 @@ fn read_user(element: &Element, profiles: &HashMap<String, Profile>, warnings: &
         quota,
         default_database,
         allow_databases,
+        readonly_settings: readonly(&settings),
         settings,
         constraints: resolved.constraints.clone(),
     })

@@ -1,0 +1,160 @@
+//! Connections of the HTTP interface: accepting them, their limits and timeouts, and their end when the server stops.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use squall_runtime::CurrentMetric;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::Sleep;
+
+use super::handler::Connection;
+use super::ping;
+use super::response::Headers;
+use crate::server::Server;
+
+/// The most bytes of a request's line and headers, the URL among them: a query may stand there.
+const HEADERS_BYTES_MAX: usize = 1 << 20;
+/// The most headers of a request.
+const HEADERS_MAX: usize = 1000;
+/// How long a client may take nothing of what it is sent, before the connection is closed.
+const SEND_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long to wait before accepting again when the process has no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Accepts connections until the server stops; then waits for those that are in the middle of a request.
+pub async fn serve(server: Arc<Server>, listener: TcpListener, connections: Arc<Semaphore>) {
+    let headers = Arc::new(Headers::new(&server));
+    let idle = Duration::from_secs(server.config.load().server.keep_alive_timeout.max(1));
+    loop {
+        // Clients beyond `max_connections` wait in the backlog.
+        let permit = tokio::select! {
+            permit = connections.clone().acquire_owned() => permit,
+            () = server.stopping() => return,
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = server.stopping() => return,
+        };
+        let (stream, address) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(target: "HTTPHandler", "Cannot accept a connection: {error}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let (server, headers) = (server.clone(), headers.clone());
+        tokio::spawn(async move {
+            let _permit = permit;
+            let _metric = CurrentMetric::HTTPConnection.hold(1);
+            // A client that goes away is no news.
+            if let Err(error) = serve_connection(server, headers, stream, address, idle).await {
+                tracing::trace!(target: "HTTPHandler", "The connection from {address} ended: {error}");
+            }
+        });
+    }
+}
+
+async fn serve_connection(
+    server: Arc<Server>,
+    headers: Arc<Headers>,
+    mut stream: TcpStream,
+    address: SocketAddr,
+    idle: Duration,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    stream.set_nodelay(true)?;
+    let Some(read) = ping::serve(&mut stream, headers.ping(), idle).await? else { return Ok(()) };
+    let connection = Arc::new(Connection::new(server.clone(), headers, address));
+    let io = TokioIo::new(Wire { read, stream, stuck: None });
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(idle)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEADERS_BYTES_MAX)
+        .pipeline_flush(true);
+    let serving = builder.serve_connection(
+        io,
+        service_fn(move |request| {
+            let connection = connection.clone();
+            async move { Ok::<_, std::convert::Infallible>(connection.handle(request).await) }
+        }),
+    );
+    tokio::pin!(serving);
+    tokio::select! {
+        result = serving.as_mut() => return Ok(result?),
+        () = server.stopping() => serving.as_mut().graceful_shutdown(),
+    }
+    Ok(serving.await?)
+}
+
+/// A socket with the bytes that were read from it already, and an end for clients that do not take what they are sent.
+struct Wire {
+    read: Vec<u8>,
+    stream: TcpStream,
+    /// Runs while the client takes nothing.
+    stuck: Option<Pin<Box<Sleep>>>,
+}
+
+impl Wire {
+    fn watch<T>(&mut self, task: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(SEND_TIMEOUT)));
+        match stuck.as_mut().poll(task) {
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing"))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(mut self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.read.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(task, buffer);
+        }
+        let taken = self.read.len().min(buffer.remaining());
+        buffer.put_slice(self.read.get(..taken).unwrap_or_default());
+        self.read.drain(..taken);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(task, bytes);
+        self.watch(task, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(task)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(task)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(task, bytes);
+        self.watch(task, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

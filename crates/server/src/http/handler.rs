@@ -1,0 +1,399 @@
+//! What a request gets: a page, or a query run for it and the response made of its result.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, REFERER, USER_AGENT};
+use hyper::{Method, Request, Response};
+use parking_lot::Mutex;
+use squall_formats::{FormatOptions, output_format};
+use squall_types::{Error, ErrorCode, Result, Settings};
+
+use super::body::{Body, Compression, ResultWriter, Stream};
+use super::content_encoding::{ContentEncoding, Encoder};
+use super::input::Input;
+use super::request::{QueryRequest as HttpQuery, SessionRequest};
+use super::response::{Headers, QueryHeaders};
+use crate::compression::Codec;
+use crate::query::{Query, QueryRequest};
+use crate::server::Server;
+use crate::session::{ClientInfo, HttpMethod, Interface, Session, SessionLease};
+use crate::users::User;
+
+/// A result of up to this many bytes is made before the response begins, so that its errors have a status of their own.
+const BUFFER_BYTES: usize = 1 << 20;
+/// What `wait_end_of_query` may hold back.
+const WAIT_END_BYTES_MAX: usize = 1 << 30;
+/// The format of results that name none.
+const DEFAULT_FORMAT: &str = "TabSeparated";
+
+static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// One connection of a client.
+pub struct Connection {
+    server: Arc<Server>,
+    headers: Arc<Headers>,
+    address: SocketAddr,
+    /// What the client said of itself last; it says the same in every request.
+    client: Mutex<Option<Arc<ClientInfo>>>,
+}
+
+impl Connection {
+    /// A connection from an address.
+    pub fn new(server: Arc<Server>, headers: Arc<Headers>, address: SocketAddr) -> Self {
+        Self { server, headers, address, client: Mutex::default() }
+    }
+
+    /// Answers a request.
+    pub async fn handle(&self, request: Request<Incoming>) -> Response<Body> {
+        let (path, url_query) = (request.uri().path(), request.uri().query());
+        match (request.method(), path) {
+            (&Method::OPTIONS, _) => self.headers.options(),
+            (&Method::GET | &Method::HEAD, "/ping" | "/replicas_status") => self.headers.ok(),
+            (&Method::GET | &Method::HEAD, "/") if url_query.is_none_or(str::is_empty) => self.headers.default_page(),
+            (&Method::GET | &Method::HEAD | &Method::POST | &Method::PUT, "/" | "/query") => self.query(request).await,
+            (_, path) => self.headers.not_found(path),
+        }
+    }
+
+    async fn query(&self, request: Request<Incoming>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let http = match HttpQuery::read(parts.uri.query().unwrap_or_default(), &parts.headers) {
+            Ok(http) => http,
+            Err(error) => return self.headers.error(&error, None, None),
+        };
+        let query_id: Arc<str> = match &http.query_id {
+            Some(query_id) => query_id.as_str().into(),
+            None => new_query_id(),
+        };
+        match self.run(&parts.method, &parts.headers, body, http, &query_id).await {
+            Ok(response) => response,
+            Err(error) => self.headers.error(&error, Some(&query_id), None),
+        }
+    }
+
+    async fn run(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        body: Incoming,
+        mut http: HttpQuery,
+        query_id: &Arc<str>,
+    ) -> Result<Response<Body>> {
+        let user_name = http.credentials.user.take();
+        let user_name = user_name.as_deref().unwrap_or("default");
+        let user = self.server.users.load().authenticate(user_name, &http.credentials.password, self.address.ip())?;
+        let client = self.client_info(method, headers, &http.quota_key);
+        let mut lease = None;
+        let mut own = None;
+        let session = match http.session.take() {
+            Some(named) => lease.insert(self.lease(&user, &client, &named)?).session(),
+            None => Some(own.insert(Session::new(self.server.clone(), user, client.clone()))),
+        };
+        let Some(session) = session else { return Err(Error::logical("a session in use by nobody")) };
+        session.client = client;
+        // Of this request alone, so in a copy where the session goes on.
+        let mut scope = if lease_needs_copy(&http, method) { Some(session.clone()) } else { None };
+        let running = scope.as_mut().unwrap_or(session);
+        if let Some(database) = &http.database {
+            running.use_database(database)?;
+        }
+        for (name, value) in http.parameters.drain() {
+            running.set_parameter(&name, &value)?;
+        }
+        if matches!(*method, Method::GET | Method::HEAD) {
+            running.forbid_writing();
+        }
+        let result = self.run_in(running, headers, body, &http, query_id).await;
+        // What SET and USE did in the copy is the session's too.
+        if let Some(scope) = scope
+            && let Some(lease) = &mut lease
+            && let Some(kept) = lease.session()
+        {
+            keep_changes(kept, scope, &http);
+        }
+        result
+    }
+
+    async fn run_in(
+        &self,
+        session: &mut Session,
+        headers: &HeaderMap,
+        body: Incoming,
+        http: &HttpQuery,
+        query_id: &Arc<str>,
+    ) -> Result<Response<Body>> {
+        let settings = session.settings.clone();
+        if headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"multipart/form-data")) {
+            return Err(Error::not_implemented("External data in multipart/form-data"));
+        }
+        let mut input = None;
+        let mut text;
+        let whole: &[u8] = if body.is_end_stream() {
+            http.query.as_bytes()
+        } else {
+            let encoding = match headers.get(CONTENT_ENCODING) {
+                Some(value) => ContentEncoding::parse(&String::from_utf8_lossy(value.as_bytes()))?,
+                None => None,
+            };
+            let input = input.insert(Input::new(body, encoding, http.decompress, settings.receive_timeout)?);
+            text = http.query.clone().into_bytes();
+            if !text.is_empty() {
+                text.push(b'\n');
+            }
+            // As much as the longest statement can have; the rest is read as its data.
+            let bytes_max =
+                text.len() + usize::try_from(settings.max_query_size).unwrap_or(usize::MAX).saturating_add(1);
+            while text.len() < bytes_max
+                && let Some(piece) = input.next().await?
+            {
+                text.extend_from_slice(&piece);
+            }
+            &text
+        };
+        if whole.iter().all(u8::is_ascii_whitespace) {
+            return Err(Error::new(ErrorCode::SYNTAX_ERROR, "Empty query"));
+        }
+        let request = QueryRequest { text: whole, query_id: query_id.clone(), settings: &http.settings };
+        let mut query = Query::start(session, request).await?;
+        if let Some((format, inline)) = query.insert_format() {
+            let format = format.clone();
+            let inline = inline.and_then(|start| whole.get(start..)).unwrap_or_default();
+            let inserted = insert(&mut query, &format, inline, input.as_mut()).await;
+            if let Err(error) = inserted {
+                query.fail(&error);
+                return Ok(self.headers.error(&error, Some(query_id), Some(query.context())));
+            }
+        } else if let Some(input) = &mut input
+            && input.next().await?.is_some()
+        {
+            let message = format!("Max query size exceeded: {} bytes (max_query_size)", settings.max_query_size);
+            let error = Error::new(ErrorCode::SYNTAX_ERROR, message);
+            query.fail(&error);
+            return Err(error);
+        }
+        self.respond(query, headers, http, query_id).await
+    }
+
+    /// Makes the response of a query's result.
+    async fn respond(
+        &self,
+        mut query: Query,
+        headers: &HeaderMap,
+        http: &HttpQuery,
+        query_id: &Arc<str>,
+    ) -> Result<Response<Body>> {
+        let Some(schema) = query.schema().cloned() else {
+            let context = query.context().clone();
+            let time_zone = query.time_zone().clone();
+            query.finish();
+            let described = QueryHeaders {
+                query_id,
+                format: None,
+                content_type: None,
+                content_encoding: None,
+                exception_tag: None,
+                time_zone: time_zone.as_bytes(),
+                context: &context,
+            };
+            return Ok(self.headers.query(&described, Body::full("")));
+        };
+        let settings = query.settings().clone();
+        let in_text = query.format().cloned();
+        let format_name = in_text.as_deref().or(http.default_format.as_deref()).unwrap_or(DEFAULT_FORMAT);
+        let format_name = canonical_format(format_name);
+        let prepared = FormatOptions::new(settings.clone(), &self.server.zone).and_then(|mut options| {
+            options.client_protocol_version = http.client_protocol_version;
+            Ok((output_format(&format_name, &schema, &options)?, compression(&settings, headers, http)?))
+        });
+        let (format, (compression, content_encoding)) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                query.fail(&error);
+                return Err(error);
+            }
+        };
+        let content_type = format.content_type();
+        let context = query.context().clone();
+        let time_zone = query.time_zone().clone();
+        let mut writer = ResultWriter::new(query, format, compression);
+        let bytes = if settings.wait_end_of_query {
+            WAIT_END_BYTES_MAX
+        } else {
+            BUFFER_BYTES.max(usize::try_from(settings.buffer_size).unwrap_or(usize::MAX).min(WAIT_END_BYTES_MAX))
+        };
+        let filled = writer.fill(bytes).await.and_then(|is_all| {
+            if !is_all && settings.wait_end_of_query {
+                let message = format!("The result is larger than {WAIT_END_BYTES_MAX} bytes, which is the most that wait_end_of_query holds back");
+                return Err(Error::new(ErrorCode::LIMIT_EXCEEDED, message));
+            }
+            Ok((is_all, writer.take()?))
+        });
+        let (is_all, first) = match filled {
+            Ok(filled) => filled,
+            Err(error) => {
+                let mut query = writer.into_query();
+                query.fail(&error);
+                return Ok(self.headers.error(&error, Some(query_id), Some(&context)));
+            }
+        };
+        let tag = if is_all { None } else { Some(writer.announce_exceptions()) };
+        let described = QueryHeaders {
+            query_id,
+            format: Some(&format_name),
+            content_type: Some(content_type),
+            content_encoding,
+            exception_tag: tag.as_deref(),
+            time_zone: time_zone.as_bytes(),
+            context: &context,
+        };
+        if is_all {
+            writer.into_query().finish();
+            return Ok(self.headers.query(&described, Body::Full(first)));
+        }
+        Ok(self.headers.query(&described, Body::Stream(Stream::new(first, Box::new(writer)))))
+    }
+
+    fn lease(&self, user: &Arc<User>, client: &Arc<ClientInfo>, named: &SessionRequest) -> Result<SessionLease> {
+        let config = self.server.config.load();
+        let (default, max) = (config.server.default_session_timeout, config.server.max_session_timeout);
+        let timeout = match &named.timeout {
+            None => default,
+            Some(text) => text.trim().parse().map_err(|_| {
+                Error::new(ErrorCode::INVALID_SESSION_TIMEOUT, format!("Invalid session timeout: '{text}'"))
+            })?,
+        };
+        if timeout > max {
+            return Err(Error::new(
+                ErrorCode::INVALID_SESSION_TIMEOUT,
+                format!(
+                    "Session timeout '{timeout}' is larger than max_session_timeout: {max}. Maximum session timeout could be modified in configuration file."
+                ),
+            ));
+        }
+        let new = || Session::new(self.server.clone(), user.clone(), client.clone());
+        self.server.sessions.take(&user.name, &named.id, Duration::from_secs(timeout), named.check, new)
+    }
+
+    /// What the client says of itself, made anew only where it says something else than before.
+    fn client_info(&self, method: &Method, headers: &HeaderMap, quota_key: &str) -> Arc<ClientInfo> {
+        let text = |name: &HeaderName| headers.get(name).map(|value| value.as_bytes()).unwrap_or_default();
+        let http_method = match *method {
+            Method::GET => HttpMethod::Get,
+            Method::POST => HttpMethod::Post,
+            Method::PUT => HttpMethod::Put,
+            Method::HEAD => HttpMethod::Head,
+            _ => HttpMethod::Unknown,
+        };
+        let mut last = self.client.lock();
+        if let Some(client) = &*last
+            && client.http_method == http_method
+            && client.http_user_agent.as_bytes() == text(&USER_AGENT)
+            && client.http_referer.as_bytes() == text(&REFERER)
+            && client.forwarded_for.as_bytes() == text(&FORWARDED_FOR)
+            && *client.quota_key == *quota_key
+        {
+            return client.clone();
+        }
+        let text = |name: &HeaderName| String::from_utf8_lossy(text(name)).into();
+        let client = Arc::new(ClientInfo {
+            http_method,
+            http_user_agent: text(&USER_AGENT),
+            http_referer: text(&REFERER),
+            forwarded_for: text(&FORWARDED_FOR),
+            quota_key: quota_key.into(),
+            ..ClientInfo::new(Interface::Http, self.address)
+        });
+        *last = Some(client.clone());
+        client
+    }
+}
+
+/// A random id, as every query without one of its own gets.
+pub fn new_query_id() -> Arc<str> {
+    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+    let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
+    (&*id.hyphenated().encode_lower(&mut text)).into()
+}
+
+/// Whether a request changes its session in ways that are meant for the request alone.
+fn lease_needs_copy(http: &HttpQuery, method: &Method) -> bool {
+    http.database.is_some() || !http.parameters.is_empty() || matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// Takes over into the kept session what statements changed in its copy, and not what the request's parameters did.
+fn keep_changes(kept: &mut Session, scope: Session, http: &HttpQuery) {
+    if http.database.is_none() {
+        kept.database = scope.database;
+    }
+    let readonly = kept.settings.readonly;
+    if !Arc::ptr_eq(&kept.settings, &scope.settings) {
+        kept.settings = scope.settings;
+        if kept.settings.readonly != readonly {
+            Arc::make_mut(&mut kept.settings).readonly = readonly;
+        }
+    }
+    if http.parameters.is_empty() {
+        kept.parameters = scope.parameters;
+    }
+}
+
+/// Feeds an INSERT with the data in the statement's text and what is left of the body.
+async fn insert(query: &mut Query, format: &str, inline: &[u8], input: Option<&mut Input>) -> Result<()> {
+    let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink")) };
+    let mut reader = sink.reader(format)?;
+    let mut blocks = Vec::new();
+    reader.feed(inline, &mut blocks)?;
+    for block in blocks.drain(..) {
+        sink.send_input(block).await?;
+    }
+    if let Some(input) = input {
+        while let Some(piece) = input.next().await? {
+            reader.feed(&piece, &mut blocks)?;
+            for block in blocks.drain(..) {
+                sink.send_input(block).await?;
+            }
+        }
+    }
+    reader.finish(&mut blocks)?;
+    for block in blocks.drain(..) {
+        sink.send_input(block).await?;
+    }
+    query.finish_insert().await
+}
+
+/// How a response is compressed, and what `Content-Encoding` says of it.
+fn compression(
+    settings: &Settings,
+    headers: &HeaderMap,
+    http: &HttpQuery,
+) -> Result<(Compression, Option<&'static str>)> {
+    if http.compress {
+        let codec = Codec::of_settings(&settings.network_compression_method, settings.network_zstd_compression_level)?;
+        return Ok((Compression::Frames(codec), None));
+    }
+    let accepted = match headers.get(ACCEPT_ENCODING) {
+        Some(value) if settings.enable_http_compression => {
+            ContentEncoding::accepted(&String::from_utf8_lossy(value.as_bytes()))
+        }
+        _ => None,
+    };
+    match accepted {
+        Some(encoding) => {
+            let encoder = Encoder::new(encoding, settings.http_zlib_compression_level)?;
+            Ok((Compression::Content(Some(encoder)), Some(encoding.name())))
+        }
+        None => Ok((Compression::None, None)),
+    }
+}
+
+/// The name of a format as ClickHouse spells it.
+fn canonical_format(name: &str) -> std::borrow::Cow<'_, str> {
+    if name == DEFAULT_FORMAT {
+        return DEFAULT_FORMAT.into();
+    }
+    let known = squall_formats::formats().map(|(known, ..)| known).find(|known| known.eq_ignore_ascii_case(name));
+    known.map_or(name.into(), Into::into)
+}

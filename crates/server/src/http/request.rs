@@ -1,0 +1,283 @@
+//! What an HTTP request asks for: the parameters of its URL and headers, sorted into credentials, session, settings and query.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use squall_types::{Error, ErrorCode, Result};
+
+/// Parameters of one URL.
+const PARAMETERS_MAX: usize = 10_000;
+
+/// The parameters and headers of a request to run a query.
+#[derive(Debug, Default)]
+pub struct QueryRequest {
+    /// `query`.
+    pub query: String,
+    /// Who asks.
+    pub credentials: Credentials,
+    /// `database`, or `X-ClickHouse-Database`.
+    pub database: Option<String>,
+    /// `query_id`.
+    pub query_id: Option<String>,
+    /// `session_id` with what goes with it.
+    pub session: Option<SessionRequest>,
+    /// `default_format`, or `X-ClickHouse-Format`.
+    pub default_format: Option<String>,
+    /// `compress`: the response in ClickHouse's frames.
+    pub compress: bool,
+    /// `decompress`: the request in ClickHouse's frames.
+    pub decompress: bool,
+    /// `quota_key`.
+    pub quota_key: String,
+    /// `client_protocol_version`, for the Native format.
+    pub client_protocol_version: u64,
+    /// `param_x`, by `x`.
+    pub parameters: HashMap<String, String>,
+    /// Everything else: settings.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Who asks.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user, where one is named.
+    pub user: Option<String>,
+    /// The password, where one is given.
+    pub password: Vec<u8>,
+}
+
+/// `session_id` with what goes with it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SessionRequest {
+    /// `session_id`.
+    pub id: String,
+    /// `session_timeout` as text.
+    pub timeout: Option<String>,
+    /// `session_check`: the session must be there.
+    pub check: bool,
+}
+
+impl QueryRequest {
+    /// Reads the part of the URL after `?`, and the headers.
+    ///
+    /// # Errors
+    /// `AUTHENTICATION_FAILED` where credentials come in two ways, `BAD_ARGUMENTS` for a URL that cannot be read.
+    pub fn read(url_query: &str, headers: &HeaderMap) -> Result<Self> {
+        let mut request = Self::default();
+        let mut in_url = Credentials::default();
+        let mut url_has_password = false;
+        let mut session_timeout = None;
+        let mut session_check = false;
+        for (number, (name, value)) in parameters(url_query).enumerate() {
+            if number == PARAMETERS_MAX {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!("More than {PARAMETERS_MAX} parameters in the URL"),
+                ));
+            }
+            let (name, value) = (name?, value?);
+            match &*name {
+                "query" => request.query.push_str(&value),
+                "database" => request.database = Some(value.into_owned()).filter(|name| !name.is_empty()),
+                "user" => in_url.user = Some(value.into_owned()),
+                "password" => {
+                    in_url.password = value.into_owned().into_bytes();
+                    url_has_password = true;
+                }
+                "query_id" => request.query_id = Some(value.into_owned()).filter(|id| !id.is_empty()),
+                "session_id" if !value.is_empty() => {
+                    request.session = Some(SessionRequest { id: value.into_owned(), timeout: None, check: false });
+                }
+                "session_id" => {}
+                "session_timeout" => session_timeout = Some(value.into_owned()),
+                "session_check" => session_check = value == "1",
+                "default_format" => request.default_format = Some(value.into_owned()).filter(|name| !name.is_empty()),
+                "compress" => request.compress = is_true(&value),
+                "decompress" => request.decompress = is_true(&value),
+                "quota_key" => request.quota_key = value.into_owned(),
+                "client_protocol_version" => {
+                    request.client_protocol_version = value.trim().parse().map_err(|_| {
+                        Error::new(
+                            ErrorCode::CANNOT_PARSE_TEXT,
+                            format!("Cannot parse client_protocol_version '{value}'"),
+                        )
+                    })?;
+                }
+                // Accepted without effect: there are no roles, and stacks are not sent to clients.
+                "role" | "stacktrace" | "http_method" => {}
+                name if name.starts_with("param_") => {
+                    request.parameters.insert(name["param_".len()..].to_owned(), value.into_owned());
+                }
+                _ => request.settings.push((name.into_owned(), value.into_owned())),
+            }
+        }
+        if let Some(session) = &mut request.session {
+            session.timeout = session_timeout;
+            session.check = session_check;
+        }
+        let header =
+            |name: &HeaderName| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        if request.database.is_none() {
+            request.database = header(&X_DATABASE);
+        }
+        if request.default_format.is_none() {
+            request.default_format = header(&X_FORMAT);
+        }
+        if request.quota_key.is_empty() {
+            request.quota_key = header(&X_QUOTA).unwrap_or_default();
+        }
+        request.credentials = credentials(in_url, url_has_password, headers)?;
+        Ok(request)
+    }
+}
+
+static X_USER: HeaderName = HeaderName::from_static("x-clickhouse-user");
+static X_KEY: HeaderName = HeaderName::from_static("x-clickhouse-key");
+static X_DATABASE: HeaderName = HeaderName::from_static("x-clickhouse-database");
+static X_FORMAT: HeaderName = HeaderName::from_static("x-clickhouse-format");
+static X_QUOTA: HeaderName = HeaderName::from_static("x-clickhouse-quota");
+
+/// The credentials of the one place that gives them.
+fn credentials(in_url: Credentials, url_has_password: bool, headers: &HeaderMap) -> Result<Credentials> {
+    let url_has_any = in_url.user.is_some() || url_has_password;
+    let (x_user, x_key) = (headers.get(&X_USER), headers.get(&X_KEY));
+    let basic = headers.get(AUTHORIZATION);
+    let twice = |first: &str, second: &str| {
+        let message = format!("Invalid authentication: it is not allowed to use {first} and {second} simultaneously");
+        Err(Error::new(ErrorCode::AUTHENTICATION_FAILED, message))
+    };
+    if x_user.is_some() || x_key.is_some() {
+        if basic.is_some() {
+            return twice("X-ClickHouse HTTP headers", "Authorization HTTP header");
+        }
+        if url_has_any {
+            return twice("X-ClickHouse HTTP headers", "authentication via parameters");
+        }
+        return Ok(Credentials {
+            user: x_user.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
+            password: x_key.map(|value| value.as_bytes().to_vec()).unwrap_or_default(),
+        });
+    }
+    let Some(basic) = basic else { return Ok(in_url) };
+    if url_has_any {
+        return twice("Authorization HTTP header", "authentication via parameters");
+    }
+    let refuse = |why: &str| Error::new(ErrorCode::AUTHENTICATION_FAILED, format!("Invalid authentication: {why}"));
+    let text = basic.to_str().map_err(|_| refuse("the Authorization HTTP header is not text"))?;
+    let Some((scheme, encoded)) = text.trim().split_once(' ') else {
+        return Err(refuse("the Authorization HTTP header is empty"));
+    };
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(refuse(&format!("'{scheme}' HTTP Authorization scheme is not supported")));
+    }
+    let decoded = base64::engine::general_purpose::STANDARD
+        .decode(encoded.trim())
+        .map_err(|_| refuse("the Authorization HTTP header is not base64"))?;
+    let colon = decoded.iter().position(|byte| *byte == b':').unwrap_or(decoded.len());
+    let (user, password) = decoded.split_at(colon);
+    Ok(Credentials {
+        user: Some(String::from_utf8_lossy(user).into_owned()),
+        password: password.get(1..).unwrap_or_default().to_vec(),
+    })
+}
+
+fn is_true(value: &str) -> bool {
+    !matches!(value.trim(), "" | "0" | "false")
+}
+
+/// The names and values of the part of a URL after `?`, decoded.
+fn parameters(query: &str) -> impl Iterator<Item = (Result<Cow<'_, str>>, Result<Cow<'_, str>>)> {
+    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decode(name), decode(value))
+    })
+}
+
+/// Decodes `%41` and `+`.
+fn decode(text: &str) -> Result<Cow<'_, str>> {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'+' => decoded.push(b' '),
+            b'%' => {
+                let mut digit = || bytes.next().and_then(|byte| char::from(byte).to_digit(16));
+                match (digit(), digit()) {
+                    (Some(high), Some(low)) => decoded.push((high * 16 + low) as u8),
+                    _ => {
+                        let message = format!("URI encoding: bad escape in '{}'", shortened(text));
+                        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+                    }
+                }
+            }
+            other => decoded.push(other),
+        }
+    }
+    String::from_utf8(decoded)
+        .map(Cow::Owned)
+        .map_err(|_| Error::new(ErrorCode::BAD_ARGUMENTS, format!("URI encoding: '{}' is not UTF-8", shortened(text))))
+}
+
+fn shortened(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(100)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn parameters_are_sorted() {
+        let url = "query=SELECT+1%3B&database=d&max_threads=4&param_x=a%26b&session_id=s&session_timeout=5&compress=1&empty=&default_format=CSV";
+        let request = QueryRequest::read(url, &HeaderMap::new()).unwrap();
+        assert_eq!(request.query, "SELECT 1;");
+        assert_eq!(request.database.as_deref(), Some("d"));
+        assert_eq!(request.settings, [("max_threads".to_owned(), "4".to_owned()), ("empty".to_owned(), String::new())]);
+        assert_eq!(request.parameters["x"], "a&b");
+        assert_eq!(request.session, Some(SessionRequest { id: "s".into(), timeout: Some("5".into()), check: false }));
+        assert!(request.compress && !request.decompress);
+        assert_eq!(request.default_format.as_deref(), Some("CSV"));
+    }
+
+    #[test]
+    fn credentials_come_from_one_place() {
+        let read = |url: &str, pairs: &[(&'static str, &str)]| {
+            QueryRequest::read(url, &headers(pairs)).map(|request| request.credentials)
+        };
+        let expected = Credentials { user: Some("u".into()), password: b"p:q".to_vec() };
+        assert_eq!(read("user=u&password=p:q", &[]).unwrap(), expected);
+        assert_eq!(read("", &[("x-clickhouse-user", "u"), ("x-clickhouse-key", "p:q")]).unwrap(), expected);
+        assert_eq!(read("", &[("authorization", "Basic dTpwOnE=")]).unwrap(), expected);
+        assert_eq!(read("", &[]).unwrap(), Credentials::default());
+        for (url, pairs) in [
+            ("user=u", &[("x-clickhouse-user", "u")][..]),
+            ("user=u", &[("authorization", "Basic dTpwOnE=")]),
+            ("", &[("authorization", "Basic dTpwOnE="), ("x-clickhouse-user", "u")]),
+            ("", &[("authorization", "Bearer x")]),
+            ("", &[("authorization", "Basic !!!")]),
+        ] {
+            assert_eq!(read(url, pairs).unwrap_err().code, ErrorCode::AUTHENTICATION_FAILED);
+        }
+    }
+
+    #[test]
+    fn broken_escapes_are_errors() {
+        for url in ["query=%", "query=%4", "query=%zz", "query=%ff"] {
+            assert_eq!(QueryRequest::read(url, &HeaderMap::new()).unwrap_err().code, ErrorCode::BAD_ARGUMENTS, "{url}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Parsed statements and plans of texts that come again and again. A storm repeats its texts: the second time nothing is parsed,
+//! and, where the answer cannot depend on data that changes, nothing is planned either.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use squall_planner::Plan;
+use squall_sql::ast::Statement;
+use squall_types::Settings;
+
+use crate::process::QueryKind;
+
+/// Longer texts are not kept.
+const TEXT_BYTES_MAX: usize = 4096;
+const SHARDS: usize = 16;
+/// Texts of one shard; when there are more, some go.
+const SHARD_TEXTS_MAX: usize = 256;
+
+/// A statement and what is known of it without any session.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The text, cut where it is long, and without the inline data of an INSERT.
+    pub text: Arc<str>,
+    /// The tree.
+    pub statement: Arc<Statement>,
+    /// What kind of statement it is.
+    pub kind: QueryKind,
+    /// The hash of the text with literals replaced.
+    pub normalized_query_hash: u64,
+    /// `FORMAT` of the statement.
+    pub format: Option<Arc<str>>,
+    /// Whether the text holds nothing whose value depends on when, where or by whom it is run.
+    pub is_timeless: bool,
+    /// The last plan, with what it depends on.
+    pub plan: ArcSwapOption<CachedPlan>,
+}
+
+/// A plan that reads no data that can change.
+#[derive(Debug)]
+pub struct CachedPlan {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// The settings that it was made under.
+    pub settings: Arc<Settings>,
+    /// The database in which its names were found.
+    pub database: Arc<str>,
+}
+
+/// Statements by their exact text.
+#[derive(Debug)]
+pub struct StatementCache {
+    shards: [Mutex<HashMap<Arc<str>, Arc<Parsed>, foldhash::fast::RandomState>>; SHARDS],
+    hasher: foldhash::fast::RandomState,
+}
+
+impl Default for StatementCache {
+    fn default() -> Self {
+        Self { shards: std::array::from_fn(|_| Mutex::default()), hasher: foldhash::fast::RandomState::default() }
+    }
+}
+
+impl StatementCache {
+    /// The statement of a text.
+    pub fn get(&self, text: &str) -> Option<Arc<Parsed>> {
+        if text.len() > TEXT_BYTES_MAX {
+            return None;
+        }
+        self.shard(text).lock().get(text).cloned()
+    }
+
+    /// Keeps a statement under its whole text.
+    pub fn put(&self, text: &str, parsed: &Arc<Parsed>) {
+        if text.len() > TEXT_BYTES_MAX {
+            return;
+        }
+        let mut shard = self.shard(text).lock();
+        if shard.len() >= SHARD_TEXTS_MAX {
+            // Whichever the map has first: as good as random, and it costs nothing to keep track of.
+            let mut number = 0;
+            shard.retain(|_, _| {
+                number += 1;
+                number % 2 == 0
+            });
+        }
+        shard.insert(text.into(), parsed.clone());
+    }
+
+    /// Forgets everything: SYSTEM DROP QUERY CACHE, and a change of what names mean.
+    pub fn clear(&self) {
+        for shard in &self.shards {
+            shard.lock().clear();
+        }
+    }
+
+    fn shard(&self, text: &str) -> &Mutex<HashMap<Arc<str>, Arc<Parsed>, foldhash::fast::RandomState>> {
+        &self.shards[self.hasher.hash_one(text) as usize % SHARDS]
+    }
+}
+
+/// Words of functions whose value depends on the moment, the session or chance: a plan may hold what they were when it was made.
+const TIMELY: &[&str] = &[
+    "now",
+    "today",
+    "yesterday",
+    "time",
+    "date",
+    "rand",
+    "uuid",
+    "user",
+    "current",
+    "query",
+    "host",
+    "fqdn",
+    "connection",
+    "uptime",
+    "server",
+    "version",
+    "setting",
+    "macro",
+    "session",
+    "fuzz",
+    "generate",
+    "file",
+    "sleep",
+    "snowflake",
+    "ulid",
+    "isinitial",
+    "tcpport",
+];
+
+/// Whether a text names nothing whose value depends on when, where or by whom it is run. In doubt it does.
+pub fn is_timeless(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    !TIMELY.iter().any(|word| lower.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubtful_texts_are_not_timeless() {
+        assert!(is_timeless("SELECT 1"));
+        assert!(is_timeless("select max(x) from (select number x from system.numbers limit 10)"));
+        for text in [
+            "SELECT now()",
+            "SELECT Today()",
+            "select rand()",
+            "SELECT currentDatabase()",
+            "SELECT user()",
+            "select version()",
+        ] {
+            assert!(!is_timeless(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! CREATE, DROP, DETACH, TRUNCATE, RENAME, EXCHANGE and OPTIMIZE of databases and tables. The catalog's commits wait for the disk, so they
+//! run on a thread for that.
+
+use std::sync::Arc;
+
+use squall_engine::QueryContext;
+use squall_planner::plan_table_definition;
+use squall_sql::ast::{self, CreateMode, CreateSource, DropAction, DropTarget, RenameKind};
+use squall_storage::TableName;
+use squall_types::{Error, ErrorCode, Result};
+
+use super::statement::{drop_verb, identifier, refuse_cluster, table_name};
+use super::system_command::run_blocking;
+use super::{Answer, insert, planning};
+use crate::session::Session;
+
+/// Runs CREATE DATABASE.
+pub(super) async fn database(session: &Session, statement: &ast::CreateDatabase) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    if let Some(engine) = statement.storage.as_ref().and_then(|storage| storage.engine.as_ref())
+        && !matches!(engine.name.as_str(), "Atomic" | "Ordinary" | "Memory")
+    {
+        return Err(Error::new(
+            ErrorCode::UNKNOWN_DATABASE_ENGINE,
+            format!("Unknown database engine: {}", engine.name),
+        ));
+    }
+    let name = identifier(session, &statement.name)?;
+    session.user.check_database(&name)?;
+    let (databases, if_not_exists) = (session.server.databases.clone(), statement.if_not_exists);
+    let comment = statement.comment.clone().unwrap_or_default();
+    run_blocking(move || databases.create_database(&name, if_not_exists, &comment)).await?;
+    Ok(Answer::Done)
+}
+
+/// Runs CREATE TABLE, and the INSERT of its `AS SELECT`.
+pub(super) async fn table(
+    session: &Session,
+    statement: &ast::CreateTable,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    if statement.temporary {
+        return Err(Error::not_implemented("CREATE TEMPORARY TABLE"));
+    }
+    if statement.attach {
+        return Err(Error::not_implemented("ATTACH TABLE"));
+    }
+    let (database, table) = table_name(session, &statement.name)?;
+    let databases = session.server.databases.clone();
+    let if_not_exists = statement.mode == CreateMode::IfNotExists;
+    if if_not_exists && databases.has_table(&database, &table) {
+        return Ok(Answer::Done);
+    }
+    let query = match &statement.source {
+        Some(CreateSource::Query(query)) => Some(query),
+        _ => None,
+    };
+    let definition = planning::with_planner(session, context, statement, plan_table_definition).await?;
+    let replace = match statement.mode {
+        CreateMode::Create | CreateMode::IfNotExists => false,
+        CreateMode::CreateOrReplace => true,
+        CreateMode::Replace => {
+            databases.table(&database, &table)?;
+            true
+        }
+    };
+    let fill = query.filter(|_| !statement.empty);
+    if replace {
+        // The new table is made beside the old one, filled, and takes its place at once.
+        let beside = format!(".tmp_replace_{}", uuid::Uuid::new_v4().simple());
+        let (in_database, name) = (database.clone(), beside.clone());
+        let of = databases.clone();
+        run_blocking(move || of.create_table(&in_database, &name, definition, false)).await?;
+        let filled = match fill {
+            Some(query) => insert::select_into(session, &database, &beside, None, query, context).await,
+            None => Ok(()),
+        };
+        run_blocking(move || {
+            let (new, old) =
+                (TableName::new(database.as_str(), beside.as_str()), TableName::new(database.as_str(), table.as_str()));
+            if filled.is_ok() {
+                if databases.has_table(&database, &table) {
+                    databases.exchange_tables(&new, &old)?;
+                } else {
+                    return databases.rename_table(&new, &old);
+                }
+            }
+            databases.drop_table(&database, &beside, true)?;
+            filled
+        })
+        .await?;
+        return Ok(Answer::Done);
+    }
+    let (in_database, name, of) = (database.clone(), table.clone(), databases.clone());
+    run_blocking(move || of.create_table(&in_database, &name, definition, if_not_exists)).await?;
+    if let Some(query) = fill {
+        insert::select_into(session, &database, &table, None, query, context).await?;
+    }
+    Ok(Answer::Done)
+}
+
+/// Runs DROP, DETACH and TRUNCATE.
+pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    if statement.action == DropAction::Detach {
+        return Err(Error::not_implemented("DETACH"));
+    }
+    let databases = session.server.databases.clone();
+    let if_exists = statement.if_exists;
+    let truncates = statement.action == DropAction::Truncate;
+    let mut tables = Vec::new();
+    match &statement.target {
+        DropTarget::Database(name) => {
+            let name = identifier(session, name)?;
+            session.user.check_database(&name)?;
+            if truncates {
+                let names =
+                    databases.tables(&name)?.into_iter().map(|table| (name.clone(), table.table.name().to_owned()));
+                tables.extend(names);
+            } else {
+                if statement.if_empty && databases.tables(&name).is_ok_and(|tables| !tables.is_empty()) {
+                    return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
+                }
+                run_blocking(move || databases.drop_database(&name, if_exists)).await?;
+                return Ok(Answer::Done);
+            }
+        }
+        DropTarget::Tables(names) => {
+            for name in names {
+                tables.push(table_name(session, name)?);
+            }
+        }
+        DropTarget::AllTables { database, like: None } => {
+            let name = identifier(session, database)?;
+            session.user.check_database(&name)?;
+            let names = databases.tables(&name)?.into_iter().map(|table| (name.clone(), table.table.name().to_owned()));
+            tables.extend(names);
+        }
+        DropTarget::AllTables { like: Some(_), .. } => return Err(Error::not_implemented("TRUNCATE TABLES with LIKE")),
+        DropTarget::View(name) | DropTarget::Dictionary(name) if if_exists => {
+            table_name(session, name)?;
+            return Ok(Answer::Done);
+        }
+        DropTarget::View(_) => return Err(Error::not_implemented(format!("{} VIEW", drop_verb(statement.action)))),
+        DropTarget::Dictionary(_) => {
+            return Err(Error::not_implemented(format!("{} DICTIONARY", drop_verb(statement.action))));
+        }
+    }
+    let if_empty = statement.if_empty;
+    run_blocking(move || {
+        for (database, table) in tables {
+            if truncates {
+                databases.truncate_table(&database, &table, if_exists)?;
+                continue;
+            }
+            if if_empty && databases.table(&database, &table).is_ok_and(|table| table.rows() != Some(0)) {
+                let message = format!("Table {database}.{table} is not empty");
+                return Err(Error::new(ErrorCode::TABLE_NOT_EMPTY, message));
+            }
+            databases.drop_table(&database, &table, if_exists)?;
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Answer::Done)
+}
+
+/// Runs RENAME and EXCHANGE.
+pub(super) async fn rename(session: &Session, statement: &ast::Rename) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    if statement.kind != RenameKind::Table {
+        return Err(Error::not_implemented("RENAME of databases and dictionaries"));
+    }
+    let mut pairs = Vec::new();
+    for (from, to) in &statement.pairs {
+        pairs.push((table_name(session, from)?, table_name(session, to)?));
+    }
+    let databases = session.server.databases.clone();
+    let (exchange, if_exists) = (statement.exchange, statement.if_exists);
+    run_blocking(move || {
+        for ((from_database, from), (to_database, to)) in pairs {
+            if if_exists && !databases.has_table(&from_database, &from) {
+                continue;
+            }
+            let (from, to) = (TableName::new(from_database, from), TableName::new(to_database, to));
+            if exchange {
+                databases.exchange_tables(&from, &to)?;
+            } else {
+                databases.rename_table(&from, &to)?;
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    Ok(Answer::Done)
+}
+
+/// Runs OPTIMIZE: parts are not merged yet, so a table is as good as it gets.
+pub(super) fn optimize(session: &Session, statement: &ast::Optimize) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    let (database, table) = table_name(session, &statement.table)?;
+    session.server.databases.table(&database, &table)?;
+    if statement.deduplicate.is_some() {
+        return Err(Error::not_implemented("OPTIMIZE … DEDUPLICATE"));
+    }
+    Ok(Answer::Done)
+}

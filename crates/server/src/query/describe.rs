@@ -1,0 +1,78 @@
+//! DESCRIBE and EXISTS.
+
+use std::sync::Arc;
+
+use squall_engine::QueryContext;
+use squall_planner::{Catalog, ColumnDescription, describe_query, describe_table_function};
+use squall_sql::ast::{self, DescribeTarget, DescribedObject};
+use squall_types::{Block, Column, DataType, Error, Result, Schema, Value};
+
+use super::catalog::QueryCatalog;
+use super::statement::{identifier, table_name};
+use super::{Answer, planning};
+use crate::session::Session;
+use crate::system::{default_expression, default_kind};
+
+/// A result of one block.
+pub(super) fn answer<'a>(columns: impl IntoIterator<Item = (&'a str, Column)>) -> Result<Answer> {
+    let block = Block::from_columns(columns)?;
+    let schema = block.schema().clone();
+    Ok(Answer::Blocks(vec![block], schema))
+}
+
+/// Runs DESCRIBE.
+pub(super) async fn describe(
+    session: &Session,
+    statement: &ast::Describe,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
+    let columns = match &statement.target {
+        DescribeTarget::Table(name) => {
+            let (database, table) = table_name(session, name)?;
+            QueryCatalog::new(session).table(Some(&database), &table)?.columns().to_vec()
+        }
+        DescribeTarget::Query(query) => {
+            columns_of(&*planning::with_planner(session, context, &**query, describe_query).await?)
+        }
+        DescribeTarget::Function(function) => {
+            columns_of(&*planning::with_planner(session, context, function, describe_table_function).await?)
+        }
+        DescribeTarget::FilesystemCache(_) => return Err(Error::not_implemented("DESCRIBE FILESYSTEM CACHE")),
+    };
+    let strings = |of: &dyn Fn(&ColumnDescription) -> String| Column::from_strings(columns.iter().map(of));
+    let nothing = || Column::constant(DataType::String, &Value::string(""), columns.len());
+    answer([
+        ("name", strings(&|column| column.name.to_string())),
+        ("type", strings(&|column| column.data_type.to_string())),
+        ("default_type", strings(&|column| default_kind(column).to_owned())),
+        ("default_expression", strings(&|column| default_expression(column).to_owned())),
+        ("comment", strings(&|column| column.comment.to_string())),
+        ("codec_expression", nothing()?),
+        ("ttl_expression", nothing()?),
+    ])
+}
+
+fn columns_of(schema: &Schema) -> Vec<ColumnDescription> {
+    let described = schema.fields.iter().map(|(name, data_type)| ColumnDescription {
+        name: name.clone(),
+        data_type: data_type.clone(),
+        default: None,
+        comment: "".into(),
+    });
+    described.collect()
+}
+
+/// Runs EXISTS.
+pub(super) fn exists(session: &Session, statement: &ast::Exists) -> Result<Answer> {
+    let databases = &session.server.databases;
+    let exists = match statement.kind {
+        _ if statement.temporary => false,
+        DescribedObject::Database => databases.has_database(&identifier(session, &statement.name.table)?),
+        DescribedObject::Table => {
+            let (database, table) = table_name(session, &statement.name)?;
+            databases.has_table(&database, &table)
+        }
+        DescribedObject::View | DescribedObject::Dictionary => false,
+    };
+    answer([("result", Column::constant(DataType::UInt8, &Value::UInt64(exists.into()), 1)?)])
+}

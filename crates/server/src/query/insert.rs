@@ -1,0 +1,255 @@
+//! INSERT: which columns come, how they become the table's, and the sink that takes a client's data.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::BooleanArray;
+use squall_engine::evaluate::evaluate;
+use squall_engine::{InsertStream, QueryContext};
+use squall_formats::{Evaluate, FormatOptions, InputBlock, InputFormat, Omitted, input_format};
+use squall_planner::{DefaultKind, Expression, InsertPlan, Plan, insert_columns, plan_insert};
+use squall_sql::ast::{self, InsertSource, InsertTarget};
+use squall_storage::Table;
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
+
+use super::statement::table_name;
+use super::{Answer, planning, show};
+use crate::session::Session;
+
+/// Runs INSERT, up to where a client's data are wanted.
+pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Arc<QueryContext>) -> Result<Answer> {
+    let InsertTarget::Table(name) = &statement.target else {
+        return Err(Error::not_implemented("INSERT INTO FUNCTION"));
+    };
+    let (database, table) = table_name(session, name)?;
+    match &statement.source {
+        InsertSource::Query(query) => {
+            select_into(session, &database, &table, statement.columns.as_deref(), query, context).await?;
+            Ok(Answer::Done)
+        }
+        InsertSource::Data { format, offset } => {
+            let table = session.server.databases.table(&database, &table)?;
+            let sink = InsertSink::start(session, table, statement.columns.as_deref(), context)?;
+            Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
+        }
+        InsertSource::Infile { .. } => {
+            Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "FROM INFILE is carried out by clients, not by the server"))
+        }
+        InsertSource::Watch(_) => Err(Error::not_implemented("INSERT … WATCH")),
+    }
+}
+
+/// Inserts a query's rows.
+pub(super) async fn select_into(
+    session: &Session,
+    database: &str,
+    table: &str,
+    columns: Option<&[ast::Expression]>,
+    query: &ast::Query,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    let table = session.server.databases.table(database, table)?;
+    let plan = planning::plan(session, query, context).await?;
+    let handle = squall_storage::TableHandle(table.clone());
+    let inserted = planning::planner_now(session, context, |planner| {
+        let positions = insert_columns(&handle, columns, planner)?;
+        plan_insert(table.columns(), &positions, plan.schema(), planner)
+    })?;
+    let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
+    session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await
+}
+
+/// Takes the data of an INSERT. Dropping it before [`finish`](Self::finish) leaves nothing of it behind.
+pub struct InsertSink {
+    session: Session,
+    context: Arc<QueryContext>,
+    table: Arc<dyn Table>,
+    /// Positions of the table's columns that are sent, in order.
+    positions: Vec<usize>,
+    schema: Arc<Schema>,
+    stream: InsertStream,
+    /// What computes columns that were left out of some rows, by which were: formats leave out the same ones again and again.
+    defaults: HashMap<Vec<usize>, Arc<Defaults>>,
+}
+
+/// What computes columns that were left out of rows.
+struct Defaults {
+    /// Positions in the sent block of the columns that the expressions are over.
+    given: Vec<usize>,
+    /// For each column that was left out, its position in the sent block and its default.
+    expressions: Vec<(usize, Expression)>,
+}
+
+impl InsertSink {
+    fn start(
+        session: &Session,
+        table: Arc<dyn Table>,
+        columns: Option<&[ast::Expression]>,
+        context: &Arc<QueryContext>,
+    ) -> Result<Self> {
+        let handle = squall_storage::TableHandle(table.clone());
+        let (positions, schema, plan) = planning::planner_now(session, context, |planner| {
+            let positions = insert_columns(&handle, columns, planner)?;
+            let fields = positions.iter().filter_map(|at| table.columns().get(*at));
+            let schema = Schema::new(fields.map(|column| (column.name.clone(), column.data_type.clone())));
+            let plan = plan_insert(table.columns(), &positions, &schema, planner)?;
+            Ok((positions, Arc::new(schema), plan))
+        })?;
+        let project = if is_identity(&plan, &schema) { None } else { Some((plan.expressions, plan.schema)) };
+        let stream = session.server.engine.insert(&*table, project, context.clone())?;
+        Ok(Self {
+            session: session.clone(),
+            context: context.clone(),
+            table,
+            positions,
+            schema,
+            stream,
+            defaults: HashMap::new(),
+        })
+    }
+
+    /// Names and types of the columns that are to be sent.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// The table's name with its database, and descriptions of the columns that are to be sent.
+    pub fn table(&self) -> &Arc<dyn Table> {
+        &self.table
+    }
+
+    /// A reader of data in a format, for these columns; expressions in VALUES are evaluated.
+    ///
+    /// # Errors
+    /// `UNKNOWN_FORMAT`, `FORMAT_IS_NOT_SUITABLE_FOR_INPUT`.
+    pub fn reader(&self, format: &str) -> Result<Box<dyn InputFormat>> {
+        let mut options = FormatOptions::new(self.context.settings.clone(), &self.session.server.zone)?;
+        options.evaluate = Some(evaluator(&self.session, &self.context));
+        input_format(format, &self.schema, &options)
+    }
+
+    /// Sends what a format read; waits while the table is behind.
+    ///
+    /// # Errors
+    /// The INSERT's.
+    pub async fn send_input(&mut self, input: InputBlock) -> Result<()> {
+        let block = self.with_defaults(input)?;
+        self.send(block).await
+    }
+
+    /// Sends a block of [`schema`](Self::schema)'s columns; waits while the table is behind.
+    ///
+    /// # Errors
+    /// The INSERT's.
+    pub async fn send(&mut self, block: Block) -> Result<()> {
+        if block.is_empty() {
+            return Ok(());
+        }
+        self.context.check()?;
+        self.stream.send(block).await
+    }
+
+    /// Everything was sent: waits until it is durable.
+    ///
+    /// # Errors
+    /// The INSERT's; nothing of it remains then.
+    pub async fn finish(self) -> Result<()> {
+        self.stream.finish().await
+    }
+
+    /// Computes the DEFAULT of values that the input left out.
+    fn with_defaults(&mut self, input: InputBlock) -> Result<Block> {
+        let InputBlock { block, omitted } = input;
+        let columns = self.table.columns();
+        let has_default = |at: usize| {
+            let column = self.positions.get(at).and_then(|position| columns.get(*position));
+            column
+                .and_then(|column| column.default.as_ref())
+                .is_some_and(|default| default.kind == DefaultKind::Default)
+        };
+        let left_out: Vec<usize> = omitted
+            .iter()
+            .enumerate()
+            .filter(|(at, omitted)| **omitted != Omitted::None && has_default(*at))
+            .map(|(at, _)| at)
+            .collect();
+        if left_out.is_empty() || !self.context.settings.input_format_defaults_for_omitted_fields {
+            return Ok(block);
+        }
+        let defaults = match self.defaults.get(&left_out) {
+            Some(defaults) => defaults.clone(),
+            None => {
+                let defaults = Arc::new(self.plan_defaults(&left_out)?);
+                self.defaults.insert(left_out, defaults.clone());
+                defaults
+            }
+        };
+        let given_columns = defaults.given.iter().map(|at| block.column(*at).clone()).collect();
+        let given_fields = defaults.given.iter().filter_map(|at| self.schema.fields.get(*at).cloned());
+        let given = Block::new(Arc::new(Schema { fields: given_fields.collect() }), given_columns, block.rows());
+        let mut columns = block.columns().to_vec();
+        for (at, expression) in &defaults.expressions {
+            let (Some(column), Some(omitted)) = (columns.get_mut(*at), omitted.get(*at)) else { continue };
+            let default = evaluate(expression, &given)?.materialize()?;
+            *column = match omitted {
+                Omitted::None => continue,
+                Omitted::All => default,
+                Omitted::Rows(rows) => {
+                    let mask = BooleanArray::new(rows.clone(), None);
+                    let merged = arrow_select::zip::zip(&mask, default.array(), &column.to_array()?)?;
+                    Column::new(column.data_type().clone(), merged)
+                }
+            };
+        }
+        Ok(Block::new(self.schema.clone(), columns, block.rows()))
+    }
+
+    /// The defaults of some of the sent columns, over the others.
+    fn plan_defaults(&self, left_out: &[usize]) -> Result<Defaults> {
+        let given: Vec<usize> = (0..self.positions.len()).filter(|at| !left_out.contains(at)).collect();
+        let positions: Vec<usize> = given.iter().filter_map(|at| self.positions.get(*at).copied()).collect();
+        let source = Schema { fields: given.iter().filter_map(|at| self.schema.fields.get(*at).cloned()).collect() };
+        let InsertPlan { expressions, schema } = planning::planner_now(&self.session, &self.context, |planner| {
+            plan_insert(self.table.columns(), &positions, &source, planner)
+        })?;
+        let expressions = left_out
+            .iter()
+            .filter_map(|at| {
+                let (name, _) = self.schema.fields.get(*at)?;
+                Some((*at, expressions.get(schema.position(name)?)?.clone()))
+            })
+            .collect();
+        Ok(Defaults { given, expressions })
+    }
+}
+
+/// Whether the sent columns are the table's as they come.
+fn is_identity(plan: &InsertPlan, sent: &Schema) -> bool {
+    *plan.schema == *sent
+        && plan
+            .expressions
+            .iter()
+            .enumerate()
+            .all(|(at, expression)| matches!(expression, Expression::Column { position, .. } if *position == at))
+}
+
+/// Evaluates expressions of VALUES: each is a SELECT of one row, which runs where it is asked for.
+fn evaluator(session: &Session, context: &Arc<QueryContext>) -> Evaluate {
+    let (session, context) = (session.clone(), context.clone());
+    Arc::new(move |sql: &str, data_type: &DataType| -> Result<Value> {
+        let query = show::query(&format!("SELECT _CAST(({sql}), {})", show::literal(&data_type.to_string())))?;
+        let plan = planning::planner_now(&session, &context, |planner| squall_planner::plan_query(&query, planner))?;
+        let mut stream = session.server.engine.start(&plan, context.clone())?;
+        match stream.try_next() {
+            Some(Some(block)) => {
+                let block = block?;
+                let column = block.columns().first().filter(|column| column.rows() == 1);
+                let column = column.ok_or_else(|| Error::logical("an expression of VALUES has no value"))?;
+                Ok(column.value(0))
+            }
+            _ => {
+                Err(Error::new(ErrorCode::NOT_IMPLEMENTED, format!("The expression '{sql}' in VALUES is too complex")))
+            }
+        }
+    })
+}

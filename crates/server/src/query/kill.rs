@@ -1,0 +1,75 @@
+//! KILL QUERY: finds queries by a condition over `system.processes`, and asks them to end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use squall_engine::QueryContext;
+use squall_sql::ast::{self, KillKind, KillMode};
+use squall_types::{Block, Column, DataType, Error, Result};
+
+use super::statement::refuse_cluster;
+use super::{Answer, describe, planning, show};
+use crate::session::Session;
+
+/// How long `SYNC` waits for one query.
+const SYNC_WAIT: Duration = Duration::from_secs(60);
+
+/// Runs KILL.
+pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<QueryContext>) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    if statement.kind != KillKind::Query {
+        return Err(Error::not_implemented("KILL of anything but queries"));
+    }
+    let select = show::with_condition(
+        show::query("SELECT query_id, user, query FROM system.processes")?,
+        statement.filter.clone(),
+    )?;
+    let plan = planning::plan(session, &select, context).await?;
+    let mut found = session.server.engine.start(&plan, context.clone())?;
+    let (mut statuses, mut ids, mut users, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    while let Some(block) = found.next().await {
+        let block = block?;
+        for row in 0..block.rows() {
+            let text = |column: usize| value_text(&block, column, row);
+            let id = text(0);
+            // Not itself.
+            if *id == *context.query_id {
+                continue;
+            }
+            statuses.push(kill(session, &id, statement.mode).await);
+            ids.push(id);
+            users.push(text(1));
+            texts.push(text(2));
+        }
+    }
+    if ids.is_empty() {
+        return Ok(Answer::Done);
+    }
+    let strings = |strings: Vec<String>| Column::from_strings(strings);
+    debug_assert_eq!(DataType::String, *strings(Vec::new()).data_type());
+    describe::answer([
+        ("kill_status", strings(statuses.into_iter().map(str::to_owned).collect())),
+        ("query_id", strings(ids)),
+        ("user", strings(users)),
+        ("query", strings(texts)),
+    ])
+}
+
+async fn kill(session: &Session, id: &str, mode: KillMode) -> &'static str {
+    if mode == KillMode::Test {
+        return "unknown_status";
+    }
+    let Some(process) = session.server.processes.find(id) else { return "finished" };
+    process.cancel();
+    match mode {
+        KillMode::Sync => match tokio::time::timeout(SYNC_WAIT, process.wait_for_end()).await {
+            Ok(()) => "finished",
+            Err(_) => "waiting",
+        },
+        KillMode::Async | KillMode::Test => "waiting",
+    }
+}
+
+fn value_text(block: &Block, column: usize, row: usize) -> String {
+    block.column(column).value(row).as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,559 @@
+//! One query's life, for both protocols: text in; parsed, checked, admitted, planned, started; then a stream of blocks, or a sink for
+//! the data of an INSERT; at its end an entry in the query log.
+
+mod cache;
+mod catalog;
+mod create;
+mod describe;
+mod explain;
+mod extremes;
+mod insert;
+mod kill;
+mod planning;
+mod show;
+mod statement;
+mod system_command;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use squall_engine::{QueryContext, QueryStream};
+use squall_runtime::{ProfileEvent, profile_events};
+use squall_sql::ast::{self, Statement};
+use squall_sql::{ParserLimits, SyntaxError};
+use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
+
+pub use cache::{Parsed, StatementCache};
+use extremes::Extremes;
+pub use insert::InsertSink;
+
+use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
+use crate::query_log::QueryLogEntry;
+use crate::server::Server;
+use crate::session::{HttpMethod, Session};
+
+/// Bytes of a query's text that the process list and the query log show.
+const SHOWN_TEXT_BYTES_MAX: usize = 100_000;
+
+/// What a client wants run.
+pub struct QueryRequest<'a> {
+    /// The statement, perhaps with data of an INSERT after it.
+    pub text: &'a [u8],
+    /// The query's id; unique among those that run.
+    pub query_id: Arc<str>,
+    /// Settings for this query alone.
+    pub settings: &'a [(String, String)],
+}
+
+/// A query that runs. Dropping it before its end cancels it.
+pub struct Query {
+    server: Arc<Server>,
+    handle: ProcessHandle,
+    parsed: Arc<Parsed>,
+    body: Body,
+    exception: Option<Error>,
+    is_logged: bool,
+    /// The session's time zone, for formats.
+    time_zone: Arc<str>,
+    /// Collected while the result goes by, where the setting `extremes` wants it.
+    extremes: Option<Extremes>,
+}
+
+/// What a query gives or takes.
+enum Body {
+    /// A result that the engine computes.
+    Stream(QueryStream),
+    /// A result that is there already.
+    Blocks { schema: Arc<Schema>, blocks: VecDeque<Block> },
+    /// An INSERT that takes data; its text may hold some, from this offset on.
+    Insert { sink: Option<InsertSink>, format: Arc<str>, inline_data: Option<usize> },
+    /// Nothing: the statement is done.
+    Done,
+}
+
+/// A statement's result before it is a [`Query`].
+enum Answer {
+    Stream(QueryStream),
+    Blocks(Vec<Block>, Arc<Schema>),
+    Insert { sink: InsertSink, format: Arc<str>, inline_data: Option<usize> },
+    Done,
+}
+
+impl Query {
+    /// Starts a query of a session. `SET` and `USE` change the session.
+    ///
+    /// # Errors
+    /// Everything that can go wrong before the first row; it is in the query log already.
+    pub async fn start(session: &mut Session, request: QueryRequest<'_>) -> Result<Self> {
+        let server = session.server.clone();
+        let started_at = SystemTime::now();
+        let mut parsed = None;
+        let mut logged_settings = session.settings.clone();
+        let result = Self::try_start(session, &request, started_at, &mut parsed, &mut logged_settings).await;
+        match result {
+            Ok(query) => Ok(query),
+            Err(Failure::BeforeStart(error)) => {
+                let kind = parsed.as_ref().map_or(QueryKind::None, |parsed| parsed.kind);
+                count_failure(&profile_events::GLOBAL, kind);
+                server.errors.add(&error, &request.query_id);
+                tracing::error!(target: "executeQuery", query_id = &*request.query_id, "{error} (from {}) (in query: {})",
+                    session.client.address, shown_text(request.text));
+                if logged_settings.log_queries {
+                    let info = ProcessInfo {
+                        query: shown_text(request.text),
+                        normalized_query_hash: parsed.as_ref().map_or(0, |parsed| parsed.normalized_query_hash),
+                        kind,
+                        user: session.user.name.clone(),
+                        client: session.client.clone(),
+                        database: session.database.clone(),
+                        started_at,
+                    };
+                    server.query_log.add(QueryLogEntry::before_start(
+                        info,
+                        request.query_id.clone(),
+                        logged_settings,
+                        error.clone(),
+                    ));
+                }
+                Err(error)
+            }
+            Err(Failure::Logged(error)) => Err(error),
+        }
+    }
+
+    async fn try_start(
+        session: &mut Session,
+        request: &QueryRequest<'_>,
+        started_at: SystemTime,
+        parsed_out: &mut Option<Arc<Parsed>>,
+        logged_settings: &mut Arc<Settings>,
+    ) -> Result<Self, Failure> {
+        // Settings of this query alone live in a copy of the session; only SET and USE reach the session itself.
+        let mut scope = None;
+        if !request.settings.is_empty() {
+            let scope = scope.insert(session.clone());
+            for (name, value) in request.settings {
+                scope.set(name, value)?;
+            }
+            *logged_settings = scope.settings.clone();
+        }
+        let parsed = parse(scope.as_ref().unwrap_or(session), request.text)?;
+        *parsed_out = Some(parsed.clone());
+        let of_statement = statement_settings(&parsed.statement);
+        if !of_statement.is_empty() {
+            let scope = scope.get_or_insert_with(|| session.clone());
+            for setting in of_statement {
+                statement::apply_setting(scope, setting)?;
+            }
+            *logged_settings = scope.settings.clone();
+        }
+        let running = scope.as_ref().unwrap_or(session);
+        check_readonly(running, parsed.kind)?;
+        let server = running.server.clone();
+        let context = QueryContext::new(request.query_id.clone(), running.settings.clone());
+        let info = ProcessInfo {
+            query: parsed.text.clone(),
+            normalized_query_hash: parsed.normalized_query_hash,
+            kind: parsed.kind,
+            user: running.user.name.clone(),
+            client: running.client.clone(),
+            database: running.database.clone(),
+            started_at,
+        };
+        if server.is_shutting_down() {
+            return Err(Error::new(ErrorCode::ABORTED, "Server is shutting down").into());
+        }
+        let always = matches!(parsed.kind, QueryKind::KillQuery | QueryKind::Set | QueryKind::Use)
+            || looks_at_processes(&parsed.text);
+        let handle = server.processes.admit(info, context.clone(), always).await?;
+        count_start(&context, parsed.kind);
+        tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}, user: {}) {}",
+            running.client.address, running.user.name, parsed.text);
+        let mut query = Self {
+            time_zone: running.time_zone(),
+            extremes: running.settings.extremes.then(Extremes::default),
+            server,
+            handle,
+            parsed: parsed.clone(),
+            body: Body::Done,
+            exception: None,
+            is_logged: false,
+        };
+        let answer = match scope {
+            Some(mut scope) => {
+                let answer = statement::run(&mut scope, &parsed, &context).await;
+                // What a USE or SET did to the copy is meant for the session.
+                match &*parsed.statement {
+                    Statement::Use(_) if answer.is_ok() => session.database = scope.database,
+                    Statement::Set(set) if answer.is_ok() => statement::set(session, set)?,
+                    _ => {}
+                }
+                answer
+            }
+            None => statement::run(session, &parsed, &context).await,
+        };
+        match answer {
+            Ok(Answer::Stream(stream)) => query.body = Body::Stream(stream),
+            Ok(Answer::Blocks(blocks, schema)) => query.body = Body::Blocks { schema, blocks: blocks.into() },
+            Ok(Answer::Insert { sink, format, inline_data }) => {
+                query.body = Body::Insert { sink: Some(sink), format, inline_data };
+            }
+            Ok(Answer::Done) => {}
+            Err(error) => {
+                query.fail(&error);
+                return Err(Failure::Logged(error));
+            }
+        }
+        Ok(query)
+    }
+
+    /// The result's columns; none for statements without a result.
+    pub fn schema(&self) -> Option<&Arc<Schema>> {
+        match &self.body {
+            Body::Stream(stream) => Some(stream.schema()),
+            Body::Blocks { schema, .. } => Some(schema),
+            Body::Insert { .. } | Body::Done => None,
+        }
+    }
+
+    /// The next block of the result; `None` at its end.
+    ///
+    /// # Errors
+    /// The query's; after it there is nothing more.
+    pub async fn next_block(&mut self) -> Result<Option<Block>> {
+        let next = match &mut self.body {
+            Body::Stream(stream) => stream.next().await.transpose(),
+            Body::Blocks { blocks, .. } => Ok(blocks.pop_front()),
+            Body::Insert { .. } | Body::Done => Ok(None),
+        };
+        self.seen(&next);
+        next
+    }
+
+    /// The next block if it need not be waited for; the outer `None` says that it must.
+    ///
+    /// # Errors
+    /// As [`next_block`](Self::next_block).
+    pub fn try_next_block(&mut self) -> Option<Result<Option<Block>>> {
+        let next = match &mut self.body {
+            Body::Stream(stream) => stream.try_next()?.transpose(),
+            Body::Blocks { blocks, .. } => Ok(blocks.pop_front()),
+            Body::Insert { .. } | Body::Done => Ok(None),
+        };
+        self.seen(&next);
+        Some(next)
+    }
+
+    fn seen(&mut self, next: &Result<Option<Block>>) {
+        match next {
+            Ok(Some(block)) => {
+                if let Some(extremes) = &mut self.extremes {
+                    extremes.add(block);
+                }
+            }
+            Ok(None) => {}
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// The row of WITH TOTALS, once the result has ended.
+    pub fn take_totals(&mut self) -> Option<Block> {
+        match &mut self.body {
+            Body::Stream(stream) => stream.take_totals(),
+            _ => None,
+        }
+    }
+
+    /// Minima and maxima of the result's columns, once it has ended and where they are wanted.
+    ///
+    /// # Errors
+    /// Where a value cannot be put back into a column.
+    pub fn take_extremes(&mut self) -> Result<Option<Block>> {
+        match (self.extremes.take(), self.schema()) {
+            (Some(extremes), Some(schema)) => extremes.block(schema.clone()),
+            _ => Ok(None),
+        }
+    }
+
+    /// The sink of an INSERT that takes data.
+    pub fn insert_sink(&mut self) -> Option<&mut InsertSink> {
+        match &mut self.body {
+            Body::Insert { sink, .. } => sink.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// The format of an INSERT's data, and where in the text they begin if any are there.
+    pub fn insert_format(&self) -> Option<(&Arc<str>, Option<usize>)> {
+        match &self.body {
+            Body::Insert { format, inline_data, .. } => Some((format, *inline_data)),
+            _ => None,
+        }
+    }
+
+    /// All data of an INSERT were sent: waits until they are durable.
+    ///
+    /// # Errors
+    /// The INSERT's; nothing of it remains then.
+    pub async fn finish_insert(&mut self) -> Result<()> {
+        let sink = match &mut self.body {
+            Body::Insert { sink, .. } => sink.take(),
+            _ => None,
+        };
+        let result = match sink {
+            Some(sink) => sink.finish().await,
+            None => Ok(()),
+        };
+        if let Err(error) = &result {
+            self.fail(error);
+        }
+        result
+    }
+
+    /// Notes an error that ends the query from outside: the client's data were wrong, or it went away.
+    pub fn fail(&mut self, error: &Error) {
+        if self.exception.is_none() {
+            self.exception = Some(error.clone());
+        }
+        self.end();
+    }
+
+    /// The query came to its end, and its result was taken: writes the log.
+    pub fn finish(mut self) {
+        self.end();
+    }
+
+    /// `FORMAT` of the statement.
+    pub fn format(&self) -> Option<&Arc<str>> {
+        self.parsed.format.as_ref()
+    }
+
+    /// Progress, memory, counters, cancellation.
+    pub fn context(&self) -> &Arc<QueryContext> {
+        &self.handle.process().context
+    }
+
+    /// The settings that the query runs under.
+    pub fn settings(&self) -> &Arc<Settings> {
+        &self.context().settings
+    }
+
+    /// The time zone that formats use.
+    pub fn time_zone(&self) -> &Arc<str> {
+        &self.time_zone
+    }
+
+    /// What kind of statement it is.
+    pub fn kind(&self) -> QueryKind {
+        self.parsed.kind
+    }
+
+    /// Writes the log, once.
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.is_logged, true) {
+            return;
+        }
+        let process = self.handle.process();
+        let context = &process.context;
+        let elapsed = context.started.elapsed();
+        let counters = &context.counters;
+        let kind = self.parsed.kind;
+        counters.add(ProfileEvent::QueryTimeMicroseconds, elapsed.as_micros() as u64);
+        match kind {
+            QueryKind::Select => counters.add(ProfileEvent::SelectQueryTimeMicroseconds, elapsed.as_micros() as u64),
+            QueryKind::Insert => counters.add(ProfileEvent::InsertQueryTimeMicroseconds, elapsed.as_micros() as u64),
+            _ => {}
+        }
+        match &self.exception {
+            Some(error) => {
+                count_failure(counters, kind);
+                self.server.errors.add(error, &context.query_id);
+                tracing::error!(target: "executeQuery", query_id = &*context.query_id, "{error} (from {}) (in query: {})",
+                    process.info.client.address, process.info.query);
+            }
+            None => {
+                use std::sync::atomic::Ordering::Relaxed;
+                let progress = &context.progress;
+                tracing::debug!(target: "executeQuery", query_id = &*context.query_id,
+                    "Read {} rows, {} bytes in {:.6} sec.",
+                    progress.read_rows.load(Relaxed), progress.read_bytes.load(Relaxed), elapsed.as_secs_f64());
+            }
+        }
+        profile_events::GLOBAL.add_all(counters);
+        if context.settings.log_queries {
+            self.server.query_log.add(QueryLogEntry::of_process(process, self.exception.take()));
+        }
+    }
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        if !self.is_logged {
+            let error = Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled: its client went away");
+            self.fail(&error);
+        }
+    }
+}
+
+/// Where a failed start stands in the log.
+enum Failure {
+    BeforeStart(Error),
+    Logged(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::BeforeStart(error)
+    }
+}
+
+fn count_start(context: &QueryContext, kind: QueryKind) {
+    context.counters.add(ProfileEvent::Query, 1);
+    match kind {
+        QueryKind::Select => context.counters.add(ProfileEvent::SelectQuery, 1),
+        QueryKind::Insert => context.counters.add(ProfileEvent::InsertQuery, 1),
+        _ => {}
+    }
+}
+
+fn count_failure(counters: &profile_events::Counters, kind: QueryKind) {
+    counters.add(ProfileEvent::FailedQuery, 1);
+    match kind {
+        QueryKind::Select => counters.add(ProfileEvent::FailedSelectQuery, 1),
+        QueryKind::Insert => counters.add(ProfileEvent::FailedInsertQuery, 1),
+        _ => {}
+    }
+}
+
+/// A query that looks at the process list is let in whatever the limits: how else would one see what fills them?
+fn looks_at_processes(text: &str) -> bool {
+    text.contains("system.processes") || text.to_ascii_lowercase().contains("processlist")
+}
+
+fn shown_text(text: &[u8]) -> Arc<str> {
+    let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);
+    String::from_utf8_lossy(text).trim().into()
+}
+
+/// Parses a text, or finds it parsed.
+fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
+    let cache = &session.server.statements;
+    let as_text = std::str::from_utf8(text).ok();
+    if let Some(parsed) = as_text.and_then(|text| cache.get(text)) {
+        return Ok(parsed);
+    }
+    let settings = &session.settings;
+    let limits = ParserLimits {
+        max_query_size: usize::try_from(settings.max_query_size).unwrap_or(usize::MAX),
+        max_parser_depth: u32::try_from(settings.max_parser_depth).unwrap_or(u32::MAX),
+        max_parser_backtracks: u32::try_from(settings.max_parser_backtracks).unwrap_or(u32::MAX),
+        max_ast_depth: u32::try_from(settings.max_ast_depth).unwrap_or(u32::MAX),
+    };
+    let statement = squall_sql::parse(text, &limits).map_err(syntax_error)?;
+    let data = inline_data(&statement);
+    let shown = shown_text(data.and_then(|start| text.get(..start)).unwrap_or(text));
+    let parsed = Arc::new(Parsed {
+        kind: statement::kind(&statement),
+        normalized_query_hash: squall_sql::normalize(&shown).hash,
+        format: statement_format(&statement).map(Into::into),
+        is_timeless: cache::is_timeless(&shown),
+        text: shown,
+        statement: Arc::new(statement),
+        plan: Default::default(),
+    });
+    // The data of an INSERT differ each time.
+    if let Some(text) = as_text
+        && data.is_none()
+    {
+        cache.put(text, &parsed);
+    }
+    Ok(parsed)
+}
+
+/// A parser's error as everybody's.
+fn syntax_error(error: SyntaxError) -> Error {
+    Error::new(ErrorCode(i32::from(error.code)), error.message)
+}
+
+/// Where the data of an INSERT begin.
+fn inline_data(statement: &Statement) -> Option<usize> {
+    match statement {
+        Statement::Insert(insert) => match &insert.source {
+            ast::InsertSource::Data { offset, .. } => offset.0,
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The output clauses of a statement.
+fn output_of(statement: &Statement) -> Option<&ast::Output> {
+    match statement {
+        Statement::Query(query) => Some(&query.output),
+        Statement::Show(show) => Some(&show.output),
+        Statement::Exists(exists) => Some(&exists.output),
+        Statement::Describe(describe) => Some(&describe.output),
+        Statement::Kill(kill) => Some(&kill.output),
+        Statement::Optimize(optimize) => Some(&optimize.output),
+        Statement::Check(check) => Some(&check.output),
+        Statement::Explain(explain) => match &explain.statement {
+            _ if explain.output.format.is_some() => Some(&explain.output),
+            Some(statement) => output_of(statement),
+            None => Some(&explain.output),
+        },
+        _ => None,
+    }
+}
+
+fn statement_format(statement: &Statement) -> Option<&str> {
+    Some(output_of(statement)?.format.as_ref()?.value.as_str())
+}
+
+/// The settings that a statement names for itself.
+fn statement_settings(statement: &Statement) -> Vec<&ast::Setting> {
+    let mut settings: Vec<&ast::Setting> = Vec::new();
+    match statement {
+        Statement::Query(query) => {
+            if let ast::QueryBody::Select(select) = &query.body {
+                settings.extend(&select.settings);
+            }
+            settings.extend(&query.output.settings);
+        }
+        Statement::Insert(insert) => settings.extend(&insert.settings),
+        Statement::Explain(explain) => {
+            if let Some(Statement::Query(query)) = explain.statement.as_deref() {
+                if let ast::QueryBody::Select(select) = &query.body {
+                    settings.extend(&select.settings);
+                }
+                settings.extend(&query.output.settings);
+            }
+        }
+        other => settings.extend(output_of(other).into_iter().flat_map(|output| &output.settings)),
+    }
+    settings
+}
+
+fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
+    let reads = matches!(
+        kind,
+        QueryKind::Select
+            | QueryKind::Show
+            | QueryKind::Describe
+            | QueryKind::Exists
+            | QueryKind::Explain
+            | QueryKind::Set
+            | QueryKind::Use
+            | QueryKind::Check
+    );
+    if session.settings.readonly == 0 || reads {
+        return Ok(());
+    }
+    let why = if session.client.http_method == HttpMethod::Get {
+        " For queries over HTTP, method GET implies readonly. You should use method POST for modifying queries."
+    } else {
+        ""
+    };
+    let message = format!("{}: Cannot execute query in readonly mode.{why}", session.user.name);
+    Err(Error::new(ErrorCode::READONLY, message))
+}

@@ -1,0 +1,162 @@
+//! From a parsed statement to a plan: the planner with this session's catalog, settings and parameters, and the subqueries that it
+//! wants run meanwhile.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use squall_engine::{Engine, QueryContext};
+use squall_functions::FunctionContext;
+use squall_planner::{Plan, PlannerContext, SubqueryRunner, plan_query};
+use squall_runtime::ProfileEvent;
+use squall_sql::ast;
+use squall_types::{Block, Error, ErrorCode, Result};
+
+use super::cache::{CachedPlan, Parsed};
+use super::catalog::QueryCatalog;
+use crate::session::Session;
+
+/// Plans a query.
+///
+/// # Errors
+/// Everything that can be wrong with a query.
+pub(super) async fn plan(session: &Session, query: &ast::Query, context: &Arc<QueryContext>) -> Result<Plan> {
+    with_planner(session, context, query, plan_query).await
+}
+
+/// Does something with the planner that may want subqueries run. If it does, it is done anew on a thread that may wait for them.
+///
+/// # Errors
+/// Those of `work`.
+pub(super) async fn with_planner<S, T>(
+    session: &Session,
+    context: &Arc<QueryContext>,
+    statement: &S,
+    work: fn(&S, &PlannerContext<'_>) -> Result<T>,
+) -> Result<T>
+where
+    S: Clone + Send + 'static,
+    T: Send + 'static,
+{
+    let refuser = Refuser::default();
+    let done = planner(session, context, &refuser, |planner| work(statement, planner));
+    if !refuser.was_asked.get() {
+        return done;
+    }
+    let (session, statement, context) = (session.clone(), statement.clone(), context.clone());
+    let planning = tokio::task::spawn_blocking(move || {
+        let runner = Runner { engine: session.server.engine.clone(), context: context.clone() };
+        planner(&session, &context, &runner, |planner| work(&statement, planner))
+    });
+    planning.await.map_err(|error| Error::logical(format!("planning was interrupted: {error}")))?
+}
+
+/// Does something with the planner that wants no subqueries.
+///
+/// # Errors
+/// Those of `work`.
+pub(super) fn planner_now<T>(
+    session: &Session,
+    context: &QueryContext,
+    work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
+) -> Result<T> {
+    planner(session, context, &Refuser::default(), work)
+}
+
+fn planner<T>(
+    session: &Session,
+    context: &QueryContext,
+    subqueries: &dyn SubqueryRunner,
+    work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let catalog = QueryCatalog::new(session);
+    work(&PlannerContext {
+        catalog: &catalog,
+        settings: &context.settings,
+        functions: function_context(session, &context.query_id),
+        parameters: &session.parameters,
+        subqueries,
+    })
+}
+
+/// The plan of a parsed SELECT, from the cache where it holds.
+///
+/// # Errors
+/// As [`plan`].
+pub(super) async fn plan_cached(
+    session: &Session,
+    parsed: &Parsed,
+    query: &ast::Query,
+    context: &Arc<QueryContext>,
+) -> Result<Arc<Plan>> {
+    let may_be_kept = parsed.is_timeless && session.parameters.is_empty();
+    if may_be_kept
+        && let Some(cached) = &*parsed.plan.load()
+        && cached.database == session.database
+        && (Arc::ptr_eq(&cached.settings, &context.settings) || cached.settings == context.settings)
+    {
+        context.counters.add(ProfileEvent::PlanCacheHits, 1);
+        return Ok(cached.plan.clone());
+    }
+    context.counters.add(ProfileEvent::PlanCacheMisses, 1);
+    let plan = Arc::new(plan(session, query, context).await?);
+    if may_be_kept && reads_nothing_that_changes(&plan) {
+        parsed.plan.store(Some(Arc::new(CachedPlan {
+            plan: plan.clone(),
+            settings: context.settings.clone(),
+            database: session.database.clone(),
+        })));
+    }
+    Ok(plan)
+}
+
+/// What functions may know of a query that begins now.
+fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
+    let server = &session.server;
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    FunctionContext {
+        time_zone: session.time_zone(),
+        query_start_ns: i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX),
+        current_database: session.database.clone(),
+        current_user: session.user.name.clone(),
+        query_id: query_id.clone(),
+        host_name: server.host_name.clone(),
+        server_version: server.version.clone(),
+        uptime_seconds: server.started.elapsed().as_secs() as u32,
+        cast_keep_nullable: session.settings.cast_keep_nullable,
+    }
+}
+
+/// Whether a plan reads only numbers that are computed: then it holds for ever.
+fn reads_nothing_that_changes(plan: &Plan) -> bool {
+    let of_its_own = match plan {
+        Plan::Scan(scan) => matches!(scan.table.engine(), "SystemOne" | "SystemNumbers" | "SystemZeros"),
+        _ => true,
+    };
+    of_its_own && plan.inputs().all(reads_nothing_that_changes)
+}
+
+/// Says that it was asked, and no more.
+#[derive(Default)]
+struct Refuser {
+    was_asked: Cell<bool>,
+}
+
+impl SubqueryRunner for Refuser {
+    fn run(&self, _: Plan) -> Result<Vec<Block>> {
+        self.was_asked.set(true);
+        Err(Error::new(ErrorCode::LOGICAL_ERROR, "a subquery must be run first"))
+    }
+}
+
+/// Runs subqueries as part of the query, on a thread that may wait.
+struct Runner {
+    engine: Engine,
+    context: Arc<QueryContext>,
+}
+
+impl SubqueryRunner for Runner {
+    fn run(&self, plan: Plan) -> Result<Vec<Block>> {
+        self.engine.start(&plan, self.context.clone())?.collect_blocking()
+    }
+}

@@ -1,0 +1,205 @@
+//! SHOW: each is a SELECT over a table of `system`, as in ClickHouse, or a text that is made here.
+
+use std::sync::Arc;
+
+use squall_engine::QueryContext;
+use squall_sql::ast::{
+    self, AccessEntityKind, DescribedObject, LikeFilter, QueryBody, ShowFilter, ShowKind, Statement,
+};
+use squall_sql::{ParserLimits, parse};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
+
+use super::statement::{identifier, table_name};
+use super::{Answer, describe, planning, syntax_error};
+use crate::session::Session;
+use crate::system::{create_table_query, quote};
+
+/// Runs SHOW.
+pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<QueryContext>) -> Result<Answer> {
+    let current = |database: &Option<ast::Identifier>| match database {
+        Some(database) => identifier(session, database),
+        None => Ok(session.database.to_string()),
+    };
+    let select = match &statement.kind {
+        ShowKind::Databases { filter, limit } => {
+            filtered("SELECT name FROM system.databases ORDER BY name", filter.as_ref(), limit.as_ref(), "name")?
+        }
+        ShowKind::Tables { temporary: true, .. } => query("SELECT name FROM system.tables WHERE 0")?,
+        ShowKind::Tables { full, dictionaries, database, filter, limit, .. } => {
+            let database = current(database)?;
+            if !session.server.databases.has_database(&database) {
+                return Err(Error::new(ErrorCode::UNKNOWN_DATABASE, format!("Database {database} does not exist")));
+            }
+            let table = if *dictionaries { "dictionaries" } else { "tables" };
+            let columns = if *full { "name, engine" } else { "name" };
+            let inner = format!("SELECT * FROM system.{table} WHERE database = {}", literal(&database));
+            filtered(
+                &format!("SELECT {columns} FROM ({inner}) ORDER BY name"),
+                filter.as_ref(),
+                limit.as_ref(),
+                "name",
+            )?
+        }
+        ShowKind::Columns { full, table, database, filter, limit, .. } => {
+            let (database, table) = (current(database)?, identifier(session, table)?);
+            // The table must be there: no rows would say that it has no columns.
+            session.server.databases.table(&database, &table)?;
+            let more = if *full { ", NULL AS collation, comment, '' AS privileges" } else { "" };
+            let inner = format!(
+                "SELECT name AS field, type AS type, if(startsWith(type, 'Nullable'), 'YES', 'NO') AS null, \
+                 trimBoth(concat(if(is_in_primary_key, 'PRI', ''), if(is_in_sorting_key, ' SOR', ''))) AS key, \
+                 if(default_expression = '', NULL, default_expression) AS default, '' AS extra{more}, position AS position \
+                 FROM system.columns WHERE database = {} AND table = {}",
+                literal(&database),
+                literal(&table)
+            );
+            let columns = if *full {
+                "field, type, null, collation, key, default, extra, comment, privileges"
+            } else {
+                "field, type, null, key, default, extra"
+            };
+            filtered(
+                &format!("SELECT {columns} FROM ({inner}) ORDER BY position"),
+                filter.as_ref(),
+                limit.as_ref(),
+                "field",
+            )?
+        }
+        ShowKind::Clusters { filter, limit } => filtered(
+            "SELECT DISTINCT cluster FROM system.clusters ORDER BY cluster",
+            filter.as_ref(),
+            limit.as_ref(),
+            "cluster",
+        )?,
+        ShowKind::Cluster(name) => query(&format!("SELECT * FROM system.clusters WHERE cluster = {}", literal(name)))?,
+        ShowKind::Settings { changed, filter } => {
+            let inner = format!(
+                "SELECT name, type, value FROM system.settings{}",
+                if *changed { " WHERE changed" } else { "" }
+            );
+            like(&format!("SELECT name, type, value FROM ({inner})"), filter.as_ref(), "name")?
+        }
+        ShowKind::Setting(name) => {
+            if Settings::description(name).is_none() {
+                return Err(Error::new(ErrorCode::UNKNOWN_SETTING, format!("Unknown setting '{name}'")));
+            }
+            query(&format!("SELECT value FROM system.settings WHERE name = {}", literal(name)))?
+        }
+        ShowKind::Merges { filter, limit } => filtered(
+            "SELECT table, database, elapsed, progress, is_mutation, memory_usage FROM system.merges",
+            filter.as_ref(),
+            limit.as_ref(),
+            "table",
+        )?,
+        ShowKind::Engines => query("SELECT * FROM system.table_engines ORDER BY name")?,
+        ShowKind::Functions { filter } => like("SELECT * FROM system.functions", filter.as_ref(), "name")?,
+        ShowKind::Processlist => query("SELECT * FROM system.processes ORDER BY elapsed DESC")?,
+        ShowKind::Create(create) => return show_create(session, create),
+        ShowKind::Grants { .. } => {
+            let grant = format!("GRANT ALL ON *.* TO {} WITH GRANT OPTION", quote(&session.user.name));
+            return text("GRANTS", &grant);
+        }
+        ShowKind::AccessEntities { kind: AccessEntityKind::User, .. } => {
+            query("SELECT name FROM system.users ORDER BY name")?
+        }
+        ShowKind::AccessEntities { kind: AccessEntityKind::SettingsProfile, .. } => {
+            query("SELECT name FROM system.settings_profiles ORDER BY name")?
+        }
+        ShowKind::AccessEntities { kind: AccessEntityKind::Quota, .. } => {
+            query("SELECT name FROM system.quotas ORDER BY name")?
+        }
+        ShowKind::AccessEntities { kind: AccessEntityKind::Role, .. } => {
+            query("SELECT name FROM system.roles ORDER BY name")?
+        }
+        ShowKind::Indexes { .. } => return Err(Error::not_implemented("SHOW INDEX")),
+        ShowKind::FilesystemCaches => return Err(Error::not_implemented("SHOW FILESYSTEM CACHES")),
+        ShowKind::Privileges => return Err(Error::not_implemented("SHOW PRIVILEGES")),
+        ShowKind::CreateAccess { .. } => return Err(Error::not_implemented("SHOW CREATE of users and their kin")),
+        ShowKind::Access => return Err(Error::not_implemented("SHOW ACCESS")),
+        ShowKind::AccessEntities { .. } => return Err(Error::not_implemented("SHOW of this kind of access entity")),
+    };
+    run_select(session, &select, context).await
+}
+
+/// Runs a SELECT that was made here.
+pub(super) async fn run_select(session: &Session, select: &ast::Query, context: &Arc<QueryContext>) -> Result<Answer> {
+    let plan = planning::plan(session, select, context).await?;
+    Ok(Answer::Stream(session.server.engine.start(&plan, context.clone())?))
+}
+
+fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
+    match create.kind {
+        DescribedObject::Database => {
+            let name = identifier(session, &create.name.table)?;
+            let databases = session.server.databases.databases();
+            let database = databases
+                .iter()
+                .find(|database| *database.name == *name)
+                .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_DATABASE, format!("Database {name} does not exist")))?;
+            let mut statement = format!("CREATE DATABASE {}\nENGINE = {}", quote(&name), database.engine);
+            if !database.comment.is_empty() {
+                statement += &format!("\nCOMMENT {}", literal(&database.comment));
+            }
+            text("statement", &statement)
+        }
+        DescribedObject::Table => {
+            let (database, table) = table_name(session, &create.name)?;
+            let description = session.server.databases.describe(&database, &table)?;
+            text("statement", &create_table_query(&description, true))
+        }
+        DescribedObject::View => Err(Error::not_implemented("SHOW CREATE VIEW")),
+        DescribedObject::Dictionary => Err(Error::not_implemented("SHOW CREATE DICTIONARY")),
+    }
+}
+
+/// A result of one text.
+pub(super) fn text(name: &str, text: &str) -> Result<Answer> {
+    describe::answer([(name, Column::constant(DataType::String, &Value::string(text), 1)?)])
+}
+
+/// A text as a literal of SQL.
+pub(super) fn literal(text: &str) -> String {
+    Value::string(text).to_string()
+}
+
+/// Parses a SELECT that was made here.
+pub(super) fn query(sql: &str) -> Result<ast::Query> {
+    match parse(sql, &ParserLimits::default()).map_err(syntax_error)? {
+        Statement::Query(query) => Ok(*query),
+        _ => Err(Error::logical("a SELECT is none")),
+    }
+}
+
+/// A SELECT with a user's LIKE or WHERE, and LIMIT.
+fn filtered(sql: &str, filter: Option<&ShowFilter>, limit: Option<&ast::Limit>, column: &str) -> Result<ast::Query> {
+    let mut query = match filter {
+        Some(ShowFilter::Like(filter)) => like(sql, Some(filter), column)?,
+        Some(ShowFilter::Where(condition)) => with_condition(query(sql)?, condition.clone())?,
+        None => query(sql)?,
+    };
+    if let (Some(limit), QueryBody::Select(select)) = (limit, &mut query.body) {
+        select.limit = Some(limit.clone());
+    }
+    Ok(query)
+}
+
+fn like(sql: &str, filter: Option<&LikeFilter>, column: &str) -> Result<ast::Query> {
+    let query = query(sql)?;
+    let Some(filter) = filter else { return Ok(query) };
+    let not = if filter.negated { "NOT " } else { "" };
+    let operator = if filter.case_insensitive { "ILIKE" } else { "LIKE" };
+    let condition = format!("{column} {not}{operator} {}", literal(&filter.pattern));
+    let condition = squall_sql::parse_expression(&condition, &ParserLimits::default()).map_err(syntax_error)?;
+    with_condition(query, condition)
+}
+
+/// The SELECT, which has no WHERE of its own yet, with one.
+pub(super) fn with_condition(mut query: ast::Query, condition: ast::Expression) -> Result<ast::Query> {
+    match &mut query.body {
+        QueryBody::Select(select) => {
+            select.filter = Some(condition);
+            Ok(query)
+        }
+        _ => Err(Error::logical("a SELECT is none")),
+    }
+}

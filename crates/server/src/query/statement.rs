@@ -1,0 +1,186 @@
+//! Which statement is run by whom, and the statements that only touch the session.
+
+use std::sync::Arc;
+
+use squall_engine::QueryContext;
+use squall_sql::ast::{self, DropAction, Literal, SettingValue, Statement};
+use squall_types::{Error, ErrorCode, Result};
+
+use super::cache::Parsed;
+use super::{Answer, create, describe, explain, insert, kill, planning, show, system_command};
+use crate::process::QueryKind;
+use crate::session::Session;
+
+/// What kind of statement this is, in the query log's words.
+pub(super) fn kind(statement: &Statement) -> QueryKind {
+    match statement {
+        Statement::Query(_) => QueryKind::Select,
+        Statement::Insert(_) => QueryKind::Insert,
+        Statement::CreateDatabase(_)
+        | Statement::CreateTable(_)
+        | Statement::CreateView(_)
+        | Statement::CreateDictionary(_)
+        | Statement::CreateFunction(_)
+        | Statement::CreateIndex(_)
+        | Statement::CreateNamedCollection(_)
+        | Statement::CreateWorkload(_)
+        | Statement::CreateResource(_) => QueryKind::Create,
+        Statement::AlterTable(_) | Statement::AlterDatabase(_) | Statement::AlterNamedCollection(_) => QueryKind::Alter,
+        Statement::Drop(_) | Statement::DropObject(_) => QueryKind::Drop,
+        Statement::Rename(_) => QueryKind::Rename,
+        Statement::Set(_) | Statement::SetRole(_) => QueryKind::Set,
+        Statement::Use(_) => QueryKind::Use,
+        Statement::Show(_) => QueryKind::Show,
+        Statement::Exists(_) => QueryKind::Exists,
+        Statement::Describe(_) => QueryKind::Describe,
+        Statement::Explain(_) => QueryKind::Explain,
+        Statement::Kill(_) => QueryKind::KillQuery,
+        Statement::System(_) => QueryKind::System,
+        Statement::Optimize(_) => QueryKind::Optimize,
+        Statement::Check(_) => QueryKind::Check,
+        _ => QueryKind::Other,
+    }
+}
+
+/// Runs a statement up to its first row.
+///
+/// # Errors
+/// The statement's own; `NOT_IMPLEMENTED` for what is not there yet.
+pub(super) async fn run(session: &mut Session, parsed: &Parsed, context: &Arc<QueryContext>) -> Result<Answer> {
+    match &*parsed.statement {
+        Statement::Query(query) => select(session, parsed, query, context).await,
+        Statement::Insert(statement) => insert::run(session, statement, context).await,
+        Statement::Explain(statement) => explain::run(session, statement, context).await,
+        Statement::Show(statement) => show::run(session, statement, context).await,
+        Statement::Describe(statement) => describe::describe(session, statement, context).await,
+        Statement::Exists(statement) => describe::exists(session, statement),
+        Statement::Use(statement) => {
+            session.use_database(&identifier(session, &statement.database)?)?;
+            Ok(Answer::Done)
+        }
+        Statement::Set(statement) => {
+            set(session, statement)?;
+            Ok(Answer::Done)
+        }
+        // There are no roles: everybody has the default ones.
+        Statement::SetRole(_) => Ok(Answer::Done),
+        Statement::CreateDatabase(statement) => create::database(session, statement).await,
+        Statement::CreateTable(statement) => create::table(session, statement, context).await,
+        Statement::Drop(statement) => create::drop(session, statement).await,
+        Statement::Rename(statement) => create::rename(session, statement).await,
+        Statement::Kill(statement) => kill::run(session, statement, context).await,
+        Statement::System(statement) => system_command::run(session, statement).await,
+        Statement::Optimize(statement) => create::optimize(session, statement),
+        other => Err(Error::not_implemented(describe_kind(other))),
+    }
+}
+
+async fn select(session: &Session, parsed: &Parsed, query: &ast::Query, context: &Arc<QueryContext>) -> Result<Answer> {
+    if query.output.outfile.is_some() {
+        return Err(Error::new(
+            ErrorCode::NOT_IMPLEMENTED,
+            "INTO OUTFILE is carried out by clients, not by the server",
+        ));
+    }
+    let plan = planning::plan_cached(session, parsed, query, context).await?;
+    Ok(Answer::Stream(session.server.engine.start(&plan, context.clone())?))
+}
+
+/// Sets what `SET` names.
+pub(super) fn set(session: &mut Session, statement: &ast::Set) -> Result<()> {
+    statement.settings.iter().try_for_each(|setting| apply_setting(session, setting))
+}
+
+/// Applies one `name = value`.
+pub(super) fn apply_setting(session: &mut Session, setting: &ast::Setting) -> Result<()> {
+    match &setting.value {
+        SettingValue::Literal(literal) => session.set(&setting.name, &literal_text(literal)?),
+        SettingValue::Default => session.reset(&setting.name),
+        SettingValue::Expression(_) => Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("The value of setting '{}' must be a constant", setting.name),
+        )),
+    }
+}
+
+/// A constant as the text that settings are read from.
+fn literal_text(literal: &Literal) -> Result<String> {
+    Ok(match literal {
+        Literal::Null => String::new(),
+        Literal::Bool(value) => u8::from(*value).to_string(),
+        Literal::UInt64(value) => value.to_string(),
+        Literal::Int64(value) => value.to_string(),
+        Literal::Float64(value) => value.0.to_string(),
+        Literal::String(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        Literal::Array(_) | Literal::Tuple(_) | Literal::Map(_) => {
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "The value of a setting must be a number or a string"));
+        }
+    })
+}
+
+/// The text of an identifier, or of the query parameter that it stands for.
+pub(super) fn identifier(session: &Session, identifier: &ast::Identifier) -> Result<String> {
+    if !identifier.parameter {
+        return Ok(identifier.value.clone());
+    }
+    session.parameters.get(&identifier.value).cloned().ok_or_else(|| {
+        Error::new(ErrorCode::UNKNOWN_QUERY_PARAMETER, format!("Substitution `{}` is not set", identifier.value))
+    })
+}
+
+/// Database and table of a name, the current database where none is written. Checks that the user may use the database.
+pub(super) fn table_name(session: &Session, name: &ast::TableName) -> Result<(String, String)> {
+    let database = match &name.database {
+        Some(database) => identifier(session, database)?,
+        None => session.database.to_string(),
+    };
+    session.user.check_database(&database)?;
+    Ok((database, identifier(session, &name.table)?))
+}
+
+/// `NOT_IMPLEMENTED` for a statement that names another server.
+pub(super) fn refuse_cluster(cluster: &ast::OnCluster) -> Result<()> {
+    match cluster {
+        Some(_) => Err(Error::not_implemented("ON CLUSTER")),
+        None => Ok(()),
+    }
+}
+
+fn describe_kind(statement: &Statement) -> &'static str {
+    match statement {
+        Statement::Delete(_) => "DELETE",
+        Statement::Update(_) => "UPDATE",
+        Statement::CreateView(_) => "CREATE VIEW",
+        Statement::CreateDictionary(_) => "CREATE DICTIONARY",
+        Statement::CreateFunction(_) => "CREATE FUNCTION",
+        Statement::CreateIndex(_) => "CREATE INDEX",
+        Statement::CreateNamedCollection(_) => "CREATE NAMED COLLECTION",
+        Statement::CreateWorkload(_) => "CREATE WORKLOAD",
+        Statement::CreateResource(_) => "CREATE RESOURCE",
+        Statement::AlterTable(_) => "ALTER TABLE",
+        Statement::AlterDatabase(_) => "ALTER DATABASE",
+        Statement::AlterNamedCollection(_) => "ALTER NAMED COLLECTION",
+        Statement::DropObject(_) => "DROP of this kind of object",
+        Statement::Undrop(_) => "UNDROP",
+        Statement::AccessEntity(_)
+        | Statement::DropAccessEntity(_)
+        | Statement::MoveAccessEntity(_)
+        | Statement::Grant(_) => "SQL-driven access control (users and profiles are in users.xml)",
+        Statement::Transaction(_) => "Transactions",
+        Statement::Check(_) => "CHECK",
+        Statement::Backup(_) => "BACKUP and RESTORE",
+        Statement::Watch(_) => "WATCH",
+        Statement::ExecuteAs(_) => "EXECUTE AS",
+        Statement::Parallel(_) => "PARALLEL WITH",
+        _ => "This statement",
+    }
+}
+
+/// What DROP and its kin are called in errors.
+pub(super) fn drop_verb(action: DropAction) -> &'static str {
+    match action {
+        DropAction::Drop => "DROP",
+        DropAction::Detach => "DETACH",
+        DropAction::Truncate => "TRUNCATE",
+    }
+}

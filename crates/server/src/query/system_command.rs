@@ -1,0 +1,59 @@
+//! SYSTEM: what an operator tells the server itself.
+
+use squall_sql::ast::{self, SystemCommand};
+use squall_types::{Error, Result};
+
+use super::Answer;
+use super::statement::refuse_cluster;
+use crate::session::Session;
+
+/// Runs SYSTEM.
+pub(super) async fn run(session: &Session, statement: &ast::System) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    let server = &session.server;
+    match statement.command {
+        SystemCommand::FlushLogs => {
+            server.query_log.flush();
+            Ok(Answer::Done)
+        }
+        SystemCommand::ReloadConfig | SystemCommand::ReloadUsers => {
+            let server = server.clone();
+            run_blocking(move || server.reload()).await?;
+            Ok(Answer::Done)
+        }
+        SystemCommand::Shutdown | SystemCommand::Kill => {
+            server.shut_down();
+            Ok(Answer::Done)
+        }
+        SystemCommand::ClearQueryCache | SystemCommand::ClearCompiledExpressionCache => {
+            server.statements.clear();
+            Ok(Answer::Done)
+        }
+        SystemCommand::ClearUncompressedCache => {
+            server.databases.clear_column_cache();
+            Ok(Answer::Done)
+        }
+        // Measured when they are asked for, or not there: nothing is to be done.
+        SystemCommand::ReloadAsynchronousMetrics
+        | SystemCommand::ReloadDictionaries
+        | SystemCommand::ReloadEmbeddedDictionaries
+        | SystemCommand::ReloadFunctions
+        | SystemCommand::ReloadModels
+        | SystemCommand::FlushAsyncInsertQueue => Ok(Answer::Done),
+        command => {
+            let words = command.keywords();
+            // Caches that are not there are empty.
+            if (words.starts_with("DROP ") || words.starts_with("CLEAR ")) && words.contains("CACHE") {
+                return Ok(Answer::Done);
+            }
+            Err(Error::not_implemented(format!("SYSTEM {words}")))
+        }
+    }
+}
+
+/// Runs what may wait for a disk on a thread for that.
+pub(super) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::logical(format!("the work was interrupted: {error}")))?
+}

@@ -1,0 +1,216 @@
+//! `squall server`: the process around a [`Server`]: its log, its runtime, its sockets, its signals.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use squall_types::{Error, ErrorCode, Result};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+
+use crate::config::{Config, ConfigSource};
+use crate::http;
+use crate::logger::Logger;
+use crate::server::{Server, time_zone};
+use crate::version::{SQUALL_VERSION, VERSION};
+
+/// What the command line says.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The configuration's sources.
+    pub source: ConfigSource,
+    /// A file that gets the process's number.
+    pub pid_file: Option<PathBuf>,
+}
+
+/// Runs a server until it is told to stop.
+///
+/// # Errors
+/// Where it cannot be started.
+pub fn run(options: &Options) -> Result<()> {
+    let began = Instant::now();
+    let config = Config::load(&options.source)?;
+    let zone = Some(config.server.timezone.as_str()).filter(|zone| !zone.is_empty()).map(time_zone);
+    let logger = Logger::start(&config.logger, zone)?;
+    log_panics();
+    raise_open_files(config.server.max_open_files);
+    let result = run_configured(config, options, began);
+    if let Err(error) = &result {
+        tracing::error!(target: "Application", "{error}");
+    }
+    logger.flush();
+    result
+}
+
+fn run_configured(config: Config, options: &Options, began: Instant) -> Result<()> {
+    let cannot = |what: &str, error: std::io::Error| {
+        Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot {what}: {error}"))
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(squall_runtime::cpu::logical_cpus())
+        .thread_name("IO")
+        .enable_all()
+        .build()
+        .map_err(|error| cannot("start the I/O threads", error))?;
+    let server = Server::start(config, options.source.clone())?;
+    write_status(&server, options)?;
+    let result = runtime.block_on(serve(&server, began));
+    // Connections that did not end by themselves are cut off.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    if let Some(pid_file) = &options.pid_file {
+        let _ = std::fs::remove_file(pid_file);
+    }
+    let _ = std::fs::remove_file(server.config.load().path.join("status"));
+    tracing::info!(target: "Application", "Stopped");
+    result
+}
+
+async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
+    let cannot = |error: std::io::Error| {
+        Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot watch for signals: {error}"))
+    };
+    let mut terminate = signal(SignalKind::terminate()).map_err(cannot)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(cannot)?;
+    let mut hang_up = signal(SignalKind::hangup()).map_err(cannot)?;
+    let config = server.config.load_full();
+    let connections = Arc::new(Semaphore::new(
+        usize::try_from(config.server.max_connections).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS),
+    ));
+    let mut urls = Vec::new();
+    let mut listeners = Vec::new();
+    if let Ok(port) = u16::try_from(config.server.http_port)
+        && port > 0
+    {
+        for listener in listen(&config, port)? {
+            if let Ok(address) = listener.local_addr() {
+                urls.push(format!("http://{address}"));
+            }
+            listeners.push(tokio::spawn(http::serve(server.clone(), listener, connections.clone())));
+        }
+    }
+    if listeners.is_empty() {
+        return Err(Error::new(
+            ErrorCode::NO_ELEMENTS_IN_CONFIG,
+            "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",
+        ));
+    }
+    let housekeeping = tokio::spawn(server.clone().housekeeping());
+    tracing::info!(
+        target: "Application",
+        "Squall {SQUALL_VERSION} (ClickHouse {VERSION}) is ready for connections after {} ms, data in {}: {}",
+        began.elapsed().as_millis(),
+        config.path.display(),
+        urls.join(", "),
+    );
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => {
+                let reloading = server.clone();
+                if let Ok(Err(error)) = tokio::task::spawn_blocking(move || reloading.reload()).await {
+                    tracing::error!(target: "Config", "The configuration is not loaded again: {error}");
+                }
+            }
+            () = server.stopping() => break,
+        }
+    }
+    tracing::info!(target: "Application", "Stopping: waiting for {} running queries", server.processes.len());
+    server.shut_down();
+    tokio::select! {
+        () = server.drain() => {}
+        _ = terminate.recv() => tracing::warn!(target: "Application", "Told to stop a second time: stopping at once"),
+        _ = interrupt.recv() => tracing::warn!(target: "Application", "Told to stop a second time: stopping at once"),
+    }
+    housekeeping.abort();
+    for listener in listeners {
+        listener.abort();
+    }
+    Ok(())
+}
+
+/// Listens on a port of every configured host.
+fn listen(config: &Config, port: u16) -> Result<Vec<TcpListener>> {
+    let may_fail = config.server.listen_try || config.listen_hosts_are_default;
+    let mut listeners = Vec::new();
+    let mut first_error = None;
+    for host in &config.listen_hosts {
+        match listen_on(config, host, port) {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => {
+                let error = Error::new(ErrorCode::NETWORK_ERROR, format!("Cannot listen on [{host}]:{port}: {error}"));
+                if !may_fail {
+                    return Err(error);
+                }
+                tracing::warn!(target: "Application", "{}", error.message);
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    match first_error {
+        Some(error) if listeners.is_empty() => Err(error),
+        _ => Ok(listeners),
+    }
+}
+
+fn listen_on(config: &Config, host: &str, port: u16) -> std::io::Result<TcpListener> {
+    use std::net::ToSocketAddrs;
+    let address: SocketAddr = (host, port)
+        .to_socket_addrs()?
+        .next()
+        .ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, "the host has no address"))?;
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    if config.server.listen_reuse_port {
+        socket.set_reuse_port(true)?;
+    }
+    if address.is_ipv6() {
+        // `::` takes IPv4 too, as ClickHouse's does; `::1` beside 127.0.0.1 does not.
+        socket.set_only_v6(!address.ip().is_unspecified())?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(i32::try_from(config.server.listen_backlog).unwrap_or(i32::MAX))?;
+    TcpListener::from_std(socket.into())
+}
+
+/// Writes the process's number where operators look for it.
+fn write_status(server: &Server, options: &Options) -> Result<()> {
+    let pid = std::process::id();
+    let path = server.config.load().path.join("status");
+    let status = format!("PID: {pid}\nSquall {SQUALL_VERSION}, ClickHouse {VERSION}\n");
+    let cannot = |path: &std::path::Path, error: std::io::Error| {
+        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("Cannot write {}: {error}", path.display()))
+    };
+    std::fs::write(&path, status).map_err(|error| cannot(&path, error))?;
+    if let Some(pid_file) = &options.pid_file {
+        std::fs::write(pid_file, format!("{pid}\n")).map_err(|error| cannot(pid_file, error))?;
+    }
+    Ok(())
+}
+
+/// Raises the limit of open files: to the configured number, or as far as the system lets.
+fn raise_open_files(wanted: u64) {
+    // SAFETY: both calls only read or write the struct that they are given.
+    let raised = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
+            return;
+        }
+        limit.rlim_cur = if wanted == 0 { limit.rlim_max } else { wanted.min(limit.rlim_max) };
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) == 0
+    };
+    if !raised {
+        tracing::warn!(target: "Application", "Cannot raise the limit of open files: {}", std::io::Error::last_os_error());
+    }
+}
+
+/// A panic is a fault of Squall's: it ends one query or connection, and the log says where it was.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!(target: "Application", "A panic: {panic}\n{}", std::backtrace::Backtrace::force_capture());
+    }));
+}

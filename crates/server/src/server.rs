@@ -1,0 +1,280 @@
+//! The server as a whole: what every session shares, how it starts, reloads and stops. Listening is the protocols' own.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use squall_engine::Engine;
+use squall_runtime::cpu::logical_cpus;
+use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
+use squall_scheduler::{PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
+use squall_storage::{Databases, StorageOptions};
+use squall_types::calendar::TimeZone;
+use squall_types::{Error, ErrorCode, Result};
+use tokio::sync::watch;
+
+use crate::config::{Config, ConfigSource, ServerSettings};
+use crate::process::ProcessList;
+use crate::query::StatementCache;
+use crate::query_log::QueryLog;
+use crate::session::NamedSessions;
+use crate::system::{self, ErrorCounts};
+use crate::users::Users;
+use crate::version::VERSION;
+
+/// What all sessions of a server share.
+pub struct Server {
+    /// The configuration; a reload replaces it.
+    pub config: ArcSwap<Config>,
+    /// Where the configuration comes from, for reloads.
+    source: ConfigSource,
+    /// Users and profiles; a reload replaces them.
+    pub users: ArcSwap<Users>,
+    /// Databases and tables.
+    pub databases: Arc<Databases>,
+    /// What runs plans.
+    pub engine: Engine,
+    /// The queries that run now.
+    pub processes: Arc<ProcessList>,
+    /// The queries that were.
+    pub query_log: QueryLog,
+    /// Statements and plans of texts that come again.
+    pub statements: StatementCache,
+    /// Sessions of HTTP's `session_id`.
+    pub sessions: Arc<NamedSessions>,
+    /// The errors that happened.
+    pub errors: ErrorCounts,
+    /// The name of the server's time zone.
+    pub time_zone: Arc<str>,
+    /// The server's time zone, for dates.
+    pub time_zone_tz: chrono_tz::Tz,
+    /// The server's time zone, for formats.
+    pub zone: TimeZone,
+    /// The machine's name.
+    pub host_name: Arc<str>,
+    /// `version()`.
+    pub version: Arc<str>,
+    /// The database of sessions that name none.
+    pub default_database: Arc<str>,
+    /// No query parameters: one map for all sessions without any.
+    pub no_parameters: Arc<HashMap<String, String>>,
+    /// When the server began.
+    pub started: Instant,
+    stopping: watch::Sender<bool>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("started", &self.started).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Makes a server of a configuration: its threads, its databases, its system tables. It does not listen yet.
+    ///
+    /// # Errors
+    /// Where the configuration does not make sense, the data cannot be opened, or threads cannot be started.
+    pub fn start(config: Config, source: ConfigSource) -> Result<Arc<Self>> {
+        let mut warnings = Vec::new();
+        let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
+        for warning in config.warnings.iter().chain(&warnings) {
+            tracing::warn!(target: "Config", "{warning}");
+        }
+        let settings = &config.server;
+        let pool = ThreadPool::global(ThreadPoolLimits {
+            threads_max: limit(settings.max_thread_pool_size),
+            free_threads_max: limit(settings.max_thread_pool_free_size),
+            jobs_max: limit(settings.thread_pool_queue_size),
+        })
+        .clone();
+        let (policy, budget) = scheduling(settings)?;
+        let options = SchedulerOptions { workers: logical_cpus(), policy, budget };
+        let (scheduler, _workers) = Scheduler::start(options, pool.clone()).map_err(|error| {
+            Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot start the scheduler: {error}"))
+        })?;
+        let cache_bytes =
+            settings.is_changed("uncompressed_cache_size").then(|| limit(settings.uncompressed_cache_size));
+        let storage = StorageOptions { column_cache_bytes: cache_bytes.filter(|bytes| *bytes > 0) };
+        create_folder(&config.path)?;
+        create_folder(&config.tmp_path)?;
+        let databases = Databases::open(&config.path, &storage)?;
+        if !databases.has_database(&settings.default_database) {
+            databases.create_database(&settings.default_database, true, "")?;
+        }
+        let zone = time_zone(&settings.timezone);
+        let processes = Arc::new(ProcessList::default());
+        set_process_limits(&processes, settings);
+        let server = Arc::new(Self {
+            users: ArcSwap::from_pointee(users),
+            databases,
+            engine: Engine::new(scheduler, pool),
+            processes,
+            query_log: QueryLog::new(config.query_log.entries_max),
+            statements: StatementCache::default(),
+            sessions: Arc::default(),
+            errors: ErrorCounts::default(),
+            time_zone: zone.name().into(),
+            time_zone_tz: zone,
+            zone: TimeZone::named(zone.name())?,
+            host_name: host_name().into(),
+            version: VERSION.into(),
+            default_database: settings.default_database.as_str().into(),
+            no_parameters: Arc::default(),
+            started: Instant::now(),
+            stopping: watch::Sender::new(false),
+            config: ArcSwap::from_pointee(config),
+            source,
+        });
+        for table in system::tables(&server) {
+            server.databases.register(table);
+        }
+        Ok(server)
+    }
+
+    /// Reads the configuration files again. Users, profiles, limits and the scheduler's policy change at once; what a running server
+    /// cannot change stays, with a warning.
+    ///
+    /// # Errors
+    /// Where the files cannot be read or do not make sense: then nothing changes.
+    pub fn reload(&self) -> Result<()> {
+        let mut config = Config::load(&self.source)?;
+        let mut warnings = std::mem::take(&mut config.warnings);
+        let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
+        let (policy, budget) = scheduling(&config.server)?;
+        for warning in &warnings {
+            tracing::warn!(target: "Config", "{warning}");
+        }
+        let before = self.config.load();
+        for (old, new) in before.server.all().iter().zip(config.server.all()) {
+            if old.value != new.value && new.changeable == crate::config::Changeable::No {
+                tracing::warn!(target: "Config", "{} changes from '{}' to '{}' when the server is started again", new.name, old.value, new.value);
+            }
+        }
+        self.engine.scheduler().configure(policy, budget);
+        set_process_limits(&self.processes, &config.server);
+        self.users.store(Arc::new(users));
+        self.config.store(Arc::new(config));
+        self.statements.clear();
+        tracing::info!(target: "Config", "The configuration was loaded again");
+        Ok(())
+    }
+
+    /// Begins to stop: no new connections and queries.
+    pub fn shut_down(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Whether the server stops.
+    pub fn is_shutting_down(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Waits until the server begins to stop.
+    pub async fn stopping(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+
+    /// Waits for running queries, then cancels those that are left; then lets the workers go.
+    pub async fn drain(&self) {
+        let settings = &self.config.load().server;
+        let wait = if settings.shutdown_wait_unfinished_queries {
+            Duration::from_secs(settings.shutdown_wait_unfinished)
+        } else {
+            Duration::ZERO
+        };
+        let deadline = tokio::time::Instant::now() + wait;
+        let tick = Duration::from_millis(5);
+        while !self.processes.is_empty() && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(tick).await;
+        }
+        if !self.processes.is_empty() {
+            tracing::warn!(target: "Application", "{} queries still run and are cancelled", self.processes.len());
+            self.processes.cancel_all();
+            let deadline = tokio::time::Instant::now() + Duration::from_secs(2);
+            while !self.processes.is_empty() && tokio::time::Instant::now() < deadline {
+                tokio::time::sleep(tick).await;
+            }
+        }
+        self.engine.scheduler().stop();
+    }
+
+    /// What is done now and then: query log entries become visible, sessions end.
+    pub async fn housekeeping(self: Arc<Self>) {
+        let interval = Duration::from_millis(self.config.load().query_log.flush_interval_ms);
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(interval) => {}
+                () = self.stopping() => return,
+            }
+            self.query_log.flush();
+            self.sessions.sweep();
+        }
+    }
+}
+
+fn create_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("Cannot create the folder {}: {error}", path.display()))
+    })
+}
+
+/// The policy and the budget of a configuration.
+fn scheduling(settings: &ServerSettings) -> Result<(PolicyKind, ThreadBudget)> {
+    let bad = |why: String| Error::new(ErrorCode::BAD_ARGUMENTS, why);
+    let policy: PolicyKind = settings
+        .concurrent_threads_scheduler
+        .parse()
+        .map_err(|why| bad(format!("concurrent_threads_scheduler: {why}")))?;
+    let cpus = logical_cpus();
+    // The two later names of the budget hold where the first is unused.
+    let total = match settings.total_max_threads {
+        0 if settings.concurrent_threads_soft_limit_num > 0 => {
+            i64::try_from(settings.concurrent_threads_soft_limit_num).ok()
+        }
+        0 if settings.concurrent_threads_soft_limit_ratio_to_cores > 0 => {
+            i64::try_from(settings.concurrent_threads_soft_limit_ratio_to_cores.saturating_mul(cpus as u64)).ok()
+        }
+        total => Some(total),
+    };
+    let budget = ThreadBudget::from_config(total, cpus)
+        .map_err(|value| bad(format!("total_max_threads: {value} is not a number of threads")))?;
+    CurrentMetric::ConcurrencyControlSoftLimit
+        .set(budget.threads_max.map_or(0, |threads| i64::try_from(threads).unwrap_or(i64::MAX)));
+    Ok((policy, budget))
+}
+
+fn set_process_limits(processes: &ProcessList, settings: &ServerSettings) {
+    let limits = &processes.limits;
+    limits.queries_max.store(limit(settings.max_concurrent_queries), Ordering::Relaxed);
+    limits.selects_max.store(limit(settings.max_concurrent_select_queries), Ordering::Relaxed);
+    limits.inserts_max.store(limit(settings.max_concurrent_insert_queries), Ordering::Relaxed);
+    limits.waiting_max.store(limit(settings.max_waiting_queries), Ordering::Relaxed);
+}
+
+fn limit(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+/// The configured time zone, or the machine's.
+pub(crate) fn time_zone(configured: &str) -> chrono_tz::Tz {
+    let of_machine = || {
+        let of_link = std::fs::read_link("/etc/localtime").ok().and_then(|target| {
+            let target = target.to_string_lossy().into_owned();
+            target.split_once("zoneinfo/").map(|(_, name)| name.to_owned())
+        });
+        let of_environment = std::env::var("TZ").ok().map(|name| name.trim_start_matches(':').to_owned());
+        let of_file = || std::fs::read_to_string("/etc/timezone").ok().map(|name| name.trim().to_owned());
+        [of_environment, of_link, of_file()].into_iter().flatten().find_map(|name| name.parse().ok())
+    };
+    configured.parse().ok().or_else(of_machine).unwrap_or(chrono_tz::UTC)
+}
+
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
+}

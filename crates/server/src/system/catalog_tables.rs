@@ -1,0 +1,296 @@
+//! `system.tables` and `system.columns`, and the CREATE statement that would make a table again.
+
+use std::fmt::Write;
+use std::sync::{Arc, Weak};
+
+use squall_planner::{ColumnDescription, DefaultKind, KeyExpression};
+use squall_storage::{Table, TableDescription};
+use squall_types::{DataType, Result, Value};
+
+use super::table::SystemTable;
+use super::upgrade;
+use super::value::{flag, no_items, number, text, texts, uuid};
+use crate::server::Server;
+
+fn all_tables(server: &Weak<Server>) -> Result<Vec<Arc<TableDescription>>> {
+    let databases = upgrade(server)?.databases.clone();
+    let mut all = Vec::new();
+    for database in databases.databases() {
+        // A database that is dropped meanwhile has no tables any more.
+        all.extend(databases.tables(&database.name).unwrap_or_default().into_iter().map(Arc::new));
+    }
+    Ok(all)
+}
+
+pub(super) fn tables(server: &Weak<Server>) -> Arc<dyn Table> {
+    let of = server.clone();
+    let path = server.upgrade().map(|server| server.config.load().server.path.clone()).unwrap_or_default();
+    let key =
+        |keys: &dyn Fn(&TableDescription) -> Vec<KeyExpression>, row: &TableDescription| text(join_keys(&keys(row)));
+    let table = SystemTable::new("tables", move || all_tables(&of))
+        .column("database", "String", |row: &Arc<TableDescription>| text(row.table.database()))
+        .column("name", "String", |row| text(row.table.name()))
+        .column("uuid", "UUID", |row| uuid(row.uuid))
+        .column("engine", "String", |row| text(row.table.engine()))
+        .constant("is_temporary", "UInt8", flag(false))
+        .column("data_paths", "Array(String)", move |row| {
+            if row.table.engine().ends_with("MergeTree") { texts([&path]) } else { no_items() }
+        })
+        .constant("metadata_path", "String", text(""))
+        .constant("metadata_modification_time", "DateTime", number(0_u64))
+        .constant("metadata_version", "Int32", Value::Int64(0))
+        .constant("dependencies_database", "Array(String)", no_items())
+        .constant("dependencies_table", "Array(String)", no_items())
+        .column("create_table_query", "String", |row| text(create_table_query(row, false)))
+        .column("engine_full", "String", |row| text(engine_full(row)))
+        .constant("as_select", "String", text(""))
+        .column("partition_key", "String", move |row| {
+            key(
+                &|row| row.definition.as_ref().map(|definition| definition.partition_key.clone()).unwrap_or_default(),
+                row,
+            )
+        })
+        .column("sorting_key", "String", move |row| {
+            key(
+                &|row| row.definition.as_ref().map(|definition| definition.sorting_key.clone()).unwrap_or_default(),
+                row,
+            )
+        })
+        .column("primary_key", "String", move |row| key(&primary_key, row))
+        .constant("sampling_key", "String", text(""))
+        .column("storage_policy", "String", |row| {
+            text(if row.table.engine().ends_with("MergeTree") { "default" } else { "" })
+        })
+        .column("total_rows", "Nullable(UInt64)", |row| row.table.rows().map_or(Value::Null, Value::UInt64))
+        .constant("total_bytes", "Nullable(UInt64)", Value::Null)
+        .constant("total_bytes_uncompressed", "Nullable(UInt64)", Value::Null)
+        .constant("parts", "Nullable(UInt64)", Value::Null)
+        .constant("active_parts", "Nullable(UInt64)", Value::Null)
+        .constant("total_marks", "Nullable(UInt64)", Value::Null)
+        .constant("lifetime_rows", "Nullable(UInt64)", Value::Null)
+        .constant("lifetime_bytes", "Nullable(UInt64)", Value::Null)
+        .column("comment", "String", |row| text(row.definition.as_ref().map_or("", |definition| &*definition.comment)))
+        .column("has_own_data", "UInt8", |row| flag(row.definition.is_some()))
+        .constant("loading_dependencies_database", "Array(String)", no_items())
+        .constant("loading_dependencies_table", "Array(String)", no_items())
+        .constant("loading_dependent_database", "Array(String)", no_items())
+        .constant("loading_dependent_table", "Array(String)", no_items())
+        .column("table", "String", |row| text(row.table.name()));
+    Arc::new(table)
+}
+
+/// A column of a table.
+struct ColumnRow {
+    table: Arc<TableDescription>,
+    position: usize,
+    column: ColumnDescription,
+}
+
+impl ColumnRow {
+    fn is_in(&self, keys: &[KeyExpression]) -> bool {
+        keys.iter().any(|key| {
+            let mut found = false;
+            key.expression.visit_columns(&mut |position| found |= position == self.position);
+            found
+        })
+    }
+}
+
+pub(super) fn columns(server: &Weak<Server>) -> Arc<dyn Table> {
+    let of = server.clone();
+    let gather = move || {
+        let mut rows = Vec::new();
+        for table in all_tables(&of)? {
+            rows.extend(table.table.columns().iter().enumerate().map(|(position, column)| ColumnRow {
+                table: table.clone(),
+                position,
+                column: column.clone(),
+            }));
+        }
+        Ok(rows)
+    };
+    let in_key =
+        |row: &ColumnRow, keys: fn(&TableDescription) -> Vec<KeyExpression>| flag(row.is_in(&keys(&row.table)));
+    let table = SystemTable::new("columns", gather)
+        .column("database", "String", |row: &ColumnRow| text(row.table.table.database()))
+        .column("table", "String", |row| text(row.table.table.name()))
+        .column("name", "String", |row| text(&row.column.name))
+        .column("type", "String", |row| text(row.column.data_type.to_string()))
+        .column("position", "UInt64", |row| number(row.position + 1))
+        .column("default_kind", "String", |row| text(default_kind(&row.column)))
+        .column("default_expression", "String", |row| text(default_expression(&row.column)))
+        .constant("data_compressed_bytes", "UInt64", number(0_u64))
+        .constant("data_uncompressed_bytes", "UInt64", number(0_u64))
+        .constant("marks_bytes", "UInt64", number(0_u64))
+        .column("comment", "String", |row| text(&row.column.comment))
+        .column("is_in_partition_key", "UInt8", move |row| {
+            in_key(row, |table| {
+                table.definition.as_ref().map(|definition| definition.partition_key.clone()).unwrap_or_default()
+            })
+        })
+        .column("is_in_sorting_key", "UInt8", move |row| {
+            in_key(row, |table| {
+                table.definition.as_ref().map(|definition| definition.sorting_key.clone()).unwrap_or_default()
+            })
+        })
+        .column("is_in_primary_key", "UInt8", move |row| in_key(row, primary_key))
+        .constant("is_in_sampling_key", "UInt8", flag(false))
+        .constant("compression_codec", "String", text(""))
+        .column("character_octet_length", "Nullable(UInt64)", |row| match row.column.data_type.inner() {
+            DataType::FixedString(bytes) => number(*bytes),
+            _ => Value::Null,
+        })
+        .column("numeric_precision", "Nullable(UInt64)", |row| match row.column.data_type.inner() {
+            data_type if data_type.is_number() => {
+                data_type.fixed_width_bytes().map_or(Value::Null, |bytes| number(8 * bytes))
+            }
+            _ => Value::Null,
+        })
+        .column("numeric_precision_radix", "Nullable(UInt64)", |row| match row.column.data_type.inner() {
+            data_type if data_type.is_number() => number(2_u64),
+            _ => Value::Null,
+        })
+        .column("numeric_scale", "Nullable(UInt64)", |row| match row.column.data_type.inner() {
+            data_type if data_type.is_integer() => number(0_u64),
+            _ => Value::Null,
+        })
+        .column("datetime_precision", "Nullable(UInt64)", |row| match row.column.data_type.inner() {
+            DataType::DateTime64(digits, _) => number(*digits),
+            _ => Value::Null,
+        })
+        .column("column", "String", |row| text(&row.column.name));
+    Arc::new(table)
+}
+
+/// `PRIMARY KEY`, or `ORDER BY` where there is none.
+fn primary_key(row: &TableDescription) -> Vec<KeyExpression> {
+    row.definition
+        .as_ref()
+        .map(|definition| definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone()))
+        .unwrap_or_default()
+}
+
+fn join_keys(keys: &[KeyExpression]) -> String {
+    keys.iter().map(|key| &*key.sql).collect::<Vec<_>>().join(", ")
+}
+
+/// `a`, `(a, b)` or `tuple()`.
+fn key_clause(keys: &[KeyExpression]) -> String {
+    match keys {
+        [] => "tuple()".to_owned(),
+        [one] => one.sql.to_string(),
+        _ => format!("({})", join_keys(keys)),
+    }
+}
+
+/// `DEFAULT`, `MATERIALIZED`, `ALIAS`, `EPHEMERAL` or nothing.
+pub fn default_kind(column: &ColumnDescription) -> &'static str {
+    match column.default.as_ref().map(|default| default.kind) {
+        None => "",
+        Some(DefaultKind::Default) => "DEFAULT",
+        Some(DefaultKind::Materialized) => "MATERIALIZED",
+        Some(DefaultKind::Alias) => "ALIAS",
+        Some(DefaultKind::Ephemeral) => "EPHEMERAL",
+    }
+}
+
+/// The default's expression in SQL, or nothing.
+pub fn default_expression(column: &ColumnDescription) -> &str {
+    column.default.as_ref().map_or("", |default| &default.expression)
+}
+
+/// The clauses after `ENGINE =`, each on its own.
+fn engine_clauses(row: &TableDescription) -> Vec<String> {
+    let Some(definition) = &row.definition else { return vec![row.table.engine().to_owned()] };
+    let mut engine = definition.engine.to_string();
+    if !definition.engine_arguments.is_empty() {
+        let arguments: Vec<String> = definition.engine_arguments.iter().map(ToString::to_string).collect();
+        let _ = write!(engine, "({})", arguments.join(", "));
+    }
+    let mut clauses = vec![engine];
+    if !definition.partition_key.is_empty() {
+        clauses.push(format!("PARTITION BY {}", key_clause(&definition.partition_key)));
+    }
+    if let Some(primary_key) = &definition.primary_key {
+        clauses.push(format!("PRIMARY KEY {}", key_clause(primary_key)));
+    }
+    let is_merge_tree = definition.engine.ends_with("MergeTree");
+    if is_merge_tree || !definition.sorting_key.is_empty() {
+        clauses.push(format!("ORDER BY {}", key_clause(&definition.sorting_key)));
+    }
+    let mut settings: Vec<String> = definition
+        .settings
+        .iter()
+        .map(|(name, value)| match value.parse::<f64>() {
+            Ok(_) => format!("{name} = {value}"),
+            Err(_) => format!("{name} = {}", Value::string(&**value)),
+        })
+        .collect();
+    if is_merge_tree && !definition.settings.iter().any(|(name, _)| &**name == "index_granularity") {
+        settings.push("index_granularity = 8192".to_owned());
+    }
+    if !settings.is_empty() {
+        clauses.push(format!("SETTINGS {}", settings.join(", ")));
+    }
+    clauses
+}
+
+fn engine_full(row: &TableDescription) -> String {
+    engine_clauses(row).join(" ")
+}
+
+/// The CREATE statement of a table, on one line or, as SHOW CREATE TABLE has it, on many.
+pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
+    let columns: Vec<String> = row
+        .table
+        .columns()
+        .iter()
+        .map(|column| {
+            let mut sql = format!("{} {}", quote_always(&column.name), column.data_type);
+            if column.default.is_some() {
+                let _ = write!(sql, " {} {}", default_kind(column), default_expression(column));
+            }
+            if !column.comment.is_empty() {
+                let _ = write!(sql, " COMMENT {}", Value::string(&*column.comment));
+            }
+            sql
+        })
+        .collect();
+    let mut clauses = engine_clauses(row);
+    if let Some(definition) = &row.definition
+        && !definition.comment.is_empty()
+    {
+        clauses.push(format!("COMMENT {}", Value::string(&*definition.comment)));
+    }
+    let name = format!("{}.{}", quote(row.table.database()), quote(row.table.name()));
+    if many_lines {
+        format!("CREATE TABLE {name}\n(\n    {}\n)\nENGINE = {}", columns.join(",\n    "), clauses.join("\n"))
+    } else {
+        format!("CREATE TABLE {name} ({}) ENGINE = {}", columns.join(", "), clauses.join(" "))
+    }
+}
+
+/// A name in back quotes where it needs them.
+pub fn quote(name: &str) -> String {
+    let mut letters = name.bytes();
+    let plain = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+        && !matches!(
+            name.to_ascii_lowercase().as_str(),
+            "distinct" | "all" | "table" | "select" | "from" | "null" | "true" | "false"
+        );
+    if plain { name.to_owned() } else { quote_always(name) }
+}
+
+fn quote_always(name: &str) -> String {
+    let mut quoted = String::with_capacity(name.len() + 2);
+    quoted.push('`');
+    for letter in name.chars() {
+        if matches!(letter, '`' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(letter);
+    }
+    quoted.push('`');
+    quoted
+}

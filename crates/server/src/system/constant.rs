@@ -1,0 +1,325 @@
+//! Tables of `system` that say the same as long as the process lives: names of what there is, and tables that clients ask for of
+//! things that Squall does not have, without rows.
+
+use std::sync::Arc;
+
+use squall_storage::Table;
+use squall_types::Value;
+
+use super::table::SystemTable;
+use super::value::{flag, number, text};
+use crate::version::{REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
+
+/// Names of types with whether they are read in any case, and the type that an alias stands for.
+const DATA_TYPES: &[(&str, bool, &str)] = &[
+    ("Array", false, ""),
+    ("BIGINT", true, "Int64"),
+    ("BIGINT SIGNED", true, "Int64"),
+    ("BIGINT UNSIGNED", true, "UInt64"),
+    ("BINARY", true, "FixedString"),
+    ("BLOB", true, "String"),
+    ("BYTE", true, "Int8"),
+    ("BYTEA", true, "String"),
+    ("Bool", true, ""),
+    ("CHAR", true, "String"),
+    ("CHARACTER", true, "String"),
+    ("CLOB", true, "String"),
+    ("DOUBLE", true, "Float64"),
+    ("DOUBLE PRECISION", true, "Float64"),
+    ("Date", true, ""),
+    ("Date32", true, ""),
+    ("DateTime", true, ""),
+    ("DateTime32", true, ""),
+    ("DateTime64", true, ""),
+    ("ENUM", true, "Enum"),
+    ("Enum", true, ""),
+    ("Enum16", false, ""),
+    ("Enum8", false, ""),
+    ("FLOAT", true, "Float32"),
+    ("FixedString", false, ""),
+    ("Float32", false, ""),
+    ("Float64", false, ""),
+    ("INET4", true, "IPv4"),
+    ("INET6", true, "IPv6"),
+    ("INT", true, "Int32"),
+    ("INTEGER", true, "Int32"),
+    ("IPv4", false, ""),
+    ("IPv6", false, ""),
+    ("Int16", false, ""),
+    ("Int32", false, ""),
+    ("Int64", false, ""),
+    ("Int8", false, ""),
+    ("IntervalDay", false, ""),
+    ("IntervalHour", false, ""),
+    ("IntervalMicrosecond", false, ""),
+    ("IntervalMillisecond", false, ""),
+    ("IntervalMinute", false, ""),
+    ("IntervalMonth", false, ""),
+    ("IntervalNanosecond", false, ""),
+    ("IntervalQuarter", false, ""),
+    ("IntervalSecond", false, ""),
+    ("IntervalWeek", false, ""),
+    ("IntervalYear", false, ""),
+    ("LONGTEXT", true, "String"),
+    ("LowCardinality", false, ""),
+    ("MEDIUMTEXT", true, "String"),
+    ("Map", false, ""),
+    ("Nothing", false, ""),
+    ("Nullable", false, ""),
+    ("REAL", true, "Float32"),
+    ("SIGNED", true, "Int64"),
+    ("SINGLE", true, "Float32"),
+    ("SMALLINT", true, "Int16"),
+    ("String", false, ""),
+    ("TEXT", true, "String"),
+    ("TIMESTAMP", true, "DateTime"),
+    ("TINYINT", true, "Int8"),
+    ("TINYTEXT", true, "String"),
+    ("Tuple", false, ""),
+    ("UInt16", false, ""),
+    ("UInt32", false, ""),
+    ("UInt64", false, ""),
+    ("UInt8", false, ""),
+    ("UNSIGNED", true, "UInt64"),
+    ("UUID", false, ""),
+    ("VARCHAR", true, "String"),
+    ("VARCHAR2", true, "String"),
+    ("bool", true, "Bool"),
+    ("boolean", true, "Bool"),
+];
+
+/// Tables of what Squall does not have, with the columns that clients name.
+const EMPTY: &[(&str, &[(&str, &str)])] = &[
+    ("contributors", &[("name", "String")]),
+    ("collations", &[("name", "String"), ("language", "Nullable(String)")]),
+    (
+        "dictionaries",
+        &[
+            ("database", "String"),
+            ("name", "String"),
+            ("uuid", "UUID"),
+            (
+                "status",
+                "Enum8('NOT_LOADED' = 0, 'LOADED' = 1, 'FAILED' = 2, 'LOADING' = 3, 'FAILED_AND_RELOADING' = 4, 'LOADED_AND_RELOADING' = 5, 'NOT_EXIST' = 6)",
+            ),
+            ("origin", "String"),
+            ("type", "String"),
+            ("key.names", "Array(String)"),
+            ("key.types", "Array(String)"),
+            ("attribute.names", "Array(String)"),
+            ("attribute.types", "Array(String)"),
+            ("bytes_allocated", "UInt64"),
+            ("query_count", "UInt64"),
+            ("hit_rate", "Float64"),
+            ("element_count", "UInt64"),
+            ("load_factor", "Float64"),
+            ("source", "String"),
+            ("lifetime_min", "UInt64"),
+            ("lifetime_max", "UInt64"),
+            ("loading_start_time", "DateTime"),
+            ("last_exception", "String"),
+            ("comment", "String"),
+        ],
+    ),
+    (
+        "merges",
+        &[
+            ("database", "String"),
+            ("table", "String"),
+            ("elapsed", "Float64"),
+            ("progress", "Float64"),
+            ("num_parts", "UInt64"),
+            ("source_part_names", "Array(String)"),
+            ("result_part_name", "String"),
+            ("partition_id", "String"),
+            ("is_mutation", "UInt8"),
+            ("total_size_bytes_compressed", "UInt64"),
+            ("rows_read", "UInt64"),
+            ("rows_written", "UInt64"),
+            ("memory_usage", "UInt64"),
+            ("thread_id", "UInt64"),
+            ("merge_type", "String"),
+            ("merge_algorithm", "String"),
+        ],
+    ),
+    (
+        "mutations",
+        &[
+            ("database", "String"),
+            ("table", "String"),
+            ("mutation_id", "String"),
+            ("command", "String"),
+            ("create_time", "DateTime"),
+            ("parts_to_do_names", "Array(String)"),
+            ("parts_to_do", "Int64"),
+            ("is_done", "UInt8"),
+            ("is_killed", "UInt8"),
+            ("latest_failed_part", "String"),
+            ("latest_fail_time", "DateTime"),
+            ("latest_fail_reason", "String"),
+        ],
+    ),
+    (
+        "replicas",
+        &[
+            ("database", "String"),
+            ("table", "String"),
+            ("uuid", "UUID"),
+            ("engine", "String"),
+            ("is_leader", "UInt8"),
+            ("is_readonly", "UInt8"),
+            ("absolute_delay", "UInt64"),
+            ("queue_size", "UInt32"),
+            ("total_replicas", "UInt32"),
+            ("active_replicas", "UInt32"),
+            ("zookeeper_path", "String"),
+            ("replica_name", "String"),
+        ],
+    ),
+    (
+        "data_skipping_indices",
+        &[
+            ("database", "String"),
+            ("table", "String"),
+            ("name", "String"),
+            ("type", "String"),
+            ("type_full", "String"),
+            ("expr", "String"),
+            ("granularity", "UInt64"),
+            ("data_compressed_bytes", "UInt64"),
+            ("data_uncompressed_bytes", "UInt64"),
+            ("marks_bytes", "UInt64"),
+        ],
+    ),
+    (
+        "projections",
+        &[
+            ("database", "String"),
+            ("table", "String"),
+            ("name", "String"),
+            ("type", "Enum8('Normal' = 0, 'Aggregate' = 1)"),
+            ("sorting_key", "Array(String)"),
+            ("query", "String"),
+        ],
+    ),
+    ("roles", &[("name", "String"), ("id", "UUID"), ("storage", "String")]),
+    (
+        "role_grants",
+        &[
+            ("user_name", "Nullable(String)"),
+            ("role_name", "Nullable(String)"),
+            ("granted_role_name", "String"),
+            ("granted_role_is_default", "UInt8"),
+            ("with_admin_option", "UInt8"),
+        ],
+    ),
+    ("named_collections", &[("name", "String"), ("collection", "Map(String, String)"), ("source", "String")]),
+    ("warnings", &[("message", "String"), ("message_format_string", "LowCardinality(String)")]),
+];
+
+pub(super) fn tables() -> Vec<Arc<dyn Table>> {
+    let mut tables: Vec<Arc<dyn Table>> = vec![
+        build_options(),
+        data_type_families(),
+        Arc::new(
+            SystemTable::new("aggregate_function_combinators", || Ok(vec!["If"]))
+                .column("name", "String", |row: &&str| text(row))
+                .constant("is_internal", "UInt8", flag(false)),
+        ),
+        table_engines(),
+        Arc::new(
+            SystemTable::new("table_functions", || Ok(vec!["numbers", "numbers_mt", "zeros", "zeros_mt"]))
+                .column("name", "String", |row: &&str| text(row))
+                .constant("description", "String", text(""))
+                .constant("allow_readonly", "UInt8", flag(true)),
+        ),
+        Arc::new(SystemTable::new("database_engines", || Ok(vec!["Atomic", "Memory"])).column(
+            "name",
+            "String",
+            |row: &&str| text(row),
+        )),
+        Arc::new(SystemTable::new("time_zones", || Ok(chrono_tz::TZ_VARIANTS.to_vec())).column(
+            "time_zone",
+            "String",
+            |row: &chrono_tz::Tz| text(row.name()),
+        )),
+        formats(),
+    ];
+    for (name, columns) in EMPTY {
+        let mut table = SystemTable::new(name, || Ok(Vec::<()>::new()));
+        for (name, data_type) in *columns {
+            table = table.constant(name, data_type, Value::Null);
+        }
+        tables.push(Arc::new(table));
+    }
+    tables
+}
+
+fn build_options() -> Arc<dyn Table> {
+    let rows = || {
+        let integer = VERSION_MAJOR * 1_000_000 + VERSION_MINOR * 1_000 + VERSION_PATCH;
+        Ok(vec![
+            ("VERSION_FULL", format!("Squall {SQUALL_VERSION} (ClickHouse {VERSION})")),
+            ("VERSION_DESCRIBE", format!("v{VERSION}-squall")),
+            ("VERSION_INTEGER", integer.to_string()),
+            ("VERSION_STRING", VERSION.to_owned()),
+            ("VERSION_REVISION", REVISION.to_string()),
+            ("SQUALL_VERSION", SQUALL_VERSION.to_owned()),
+            ("SYSTEM", "Linux".to_owned()),
+            ("SYSTEM_PROCESSOR", std::env::consts::ARCH.to_owned()),
+            ("BUILD_TYPE", if cfg!(debug_assertions) { "Debug" } else { "Release" }.to_owned()),
+        ])
+    };
+    let table = SystemTable::new("build_options", rows)
+        .column("name", "String", |(name, _): &(&str, String)| text(name))
+        .column("value", "String", |(_, value)| text(value));
+    Arc::new(table)
+}
+
+fn data_type_families() -> Arc<dyn Table> {
+    let table = SystemTable::new("data_type_families", || Ok(DATA_TYPES.to_vec()))
+        .column("name", "String", |(name, ..): &(&str, bool, &str)| text(name))
+        .column("case_insensitive", "UInt8", |(_, in_any_case, _)| flag(*in_any_case))
+        .column("alias_to", "String", |(.., alias_to)| text(alias_to));
+    Arc::new(table)
+}
+
+fn table_engines() -> Arc<dyn Table> {
+    let table = SystemTable::new("table_engines", || Ok(vec!["MergeTree", "Memory", "Null"]))
+        .column("name", "String", |row: &&str| text(row))
+        .column("supports_settings", "UInt8", |row| flag(*row == "MergeTree"))
+        .constant("supports_skipping_indices", "UInt8", flag(false))
+        .constant("supports_projections", "UInt8", flag(false))
+        .column("supports_sort_order", "UInt8", |row| flag(*row == "MergeTree"))
+        .constant("supports_ttl", "UInt8", flag(false))
+        .constant("supports_replication", "UInt8", flag(false))
+        .constant("supports_deduplication", "UInt8", flag(false))
+        .constant("supports_parallel_insert", "UInt8", flag(true));
+    Arc::new(table)
+}
+
+fn formats() -> Arc<dyn Table> {
+    let table = SystemTable::new("formats", || Ok(squall_formats::formats().collect()))
+        .column("name", "String", |(name, ..): &(&str, bool, bool)| text(name))
+        .column("is_input", "UInt8", |(_, is_input, _)| flag(*is_input))
+        .column("is_output", "UInt8", |(.., is_output)| flag(*is_output))
+        .constant("supports_parallel_parsing", "UInt8", number(0_u64))
+        .constant("supports_parallel_formatting", "UInt8", number(0_u64));
+    Arc::new(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use squall_types::DataType;
+
+    use super::*;
+
+    #[test]
+    fn every_columns_type_is_one() {
+        for (table, columns) in EMPTY {
+            for (name, data_type) in *columns {
+                assert!(DataType::parse(data_type).is_ok(), "{table}.{name}");
+            }
+        }
+    }
+}

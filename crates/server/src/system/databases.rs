@@ -1,0 +1,26 @@
+//! `system.databases`.
+
+use std::sync::{Arc, Weak};
+
+use squall_storage::{DatabaseDescription, Table};
+
+use super::table::SystemTable;
+use super::upgrade;
+use super::value::{flag, text, uuid};
+use crate::server::Server;
+
+pub(super) fn databases(server: &Weak<Server>) -> Arc<dyn Table> {
+    let path = server.upgrade().map(|server| server.config.load().server.path.clone()).unwrap_or_default();
+    let server = server.clone();
+    let table = SystemTable::new("databases", move || Ok(upgrade(&server)?.databases.databases()))
+        .column("name", "String", |row: &DatabaseDescription| text(&row.name))
+        .column("engine", "String", |row| text(row.engine))
+        .constant("data_path", "String", text(path))
+        .constant("metadata_path", "String", text(""))
+        .column("uuid", "UUID", |row| uuid(row.uuid))
+        .column("engine_full", "String", |row| text(row.engine))
+        .column("comment", "String", |row| text(&row.comment))
+        .constant("is_external", "UInt8", flag(false))
+        .column("database", "String", |row| text(&row.name));
+    Arc::new(table)
+}

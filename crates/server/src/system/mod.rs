@@ -1,0 +1,57 @@
+//! The database `system`: what the server is and does, as tables. Tables of numbers (`one`, `numbers`, `zeros`) are storage's.
+
+mod catalog_tables;
+mod clusters;
+mod constant;
+mod databases;
+mod errors;
+mod functions;
+mod measures;
+mod processes;
+mod query_log;
+mod server_settings;
+mod settings;
+mod table;
+mod users;
+mod value;
+
+use std::sync::{Arc, Weak};
+
+use squall_storage::Table;
+use squall_types::{Error, Result};
+
+use crate::server::Server;
+pub use catalog_tables::{create_table_query, default_expression, default_kind, quote};
+pub use errors::ErrorCounts;
+pub use settings::settings_of;
+pub use table::SystemTable;
+
+/// Every system table of a server, except `system.settings`, which is another in each session: [`settings_of`].
+pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
+    let server = Arc::downgrade(server);
+    let mut tables = vec![
+        databases::databases(&server),
+        catalog_tables::tables(&server),
+        catalog_tables::columns(&server),
+        functions::functions(),
+        processes::processes(&server),
+        query_log::query_log(&server),
+        measures::metrics(),
+        measures::events(),
+        measures::asynchronous_metrics(&server),
+        server_settings::server_settings(&server),
+        users::users(&server),
+        users::settings_profiles(&server),
+        users::quotas(&server),
+        errors::errors(&server),
+        clusters::clusters(&server),
+        clusters::macros(&server),
+    ];
+    tables.extend(constant::tables());
+    tables
+}
+
+/// The server that a table belongs to; it is there as long as anybody can ask.
+fn upgrade(server: &Weak<Server>) -> Result<Arc<Server>> {
+    server.upgrade().ok_or_else(|| Error::logical("the server has stopped"))
+}
