@@ -10,6 +10,7 @@ mod logic;
 mod null;
 mod order;
 pub(crate) mod set;
+mod date_time;
 mod simple;
 mod string;
 mod tuple;
@@ -29,6 +30,6 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     logic::FUNCTIONS,
     null::FUNCTIONS,
     set::FUNCTIONS,
-    string::FUNCTIONS,
+    date_time::FUNCTIONS, string::FUNCTIONS,
     tuple::FUNCTIONS,
 ];

@@ -1,0 +1,265 @@
+//! Dates and times from numbers and back: `makeDate`, `fromUnixTimestamp`, `toUnixTimestamp`.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
+use squall_types::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS, TimeZone, days_from_civil};
+use squall_types::text::read_date_time;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+use crate::function::{Argument, BoundFunction};
+use crate::scalar::simple::{Call, Strings, integers};
+
+use super::time::{Kind, Time, date, date_time, zone_argument};
+
+/// Days since the epoch; `None` where month or day are none. A day past its month's end runs into the next month.
+fn checked_days(year: i64, month: i64, day: i64) -> Option<i32> {
+    let is_date = (0..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+    is_date.then(|| days_from_civil(year as i32, month as u32, day as u32))
+}
+
+pub(super) fn resolve_date(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=3)?;
+    call.each(0..call.arguments.len(), |data_type| data_type.is_number())?;
+    let narrow = call.name == "makeDate";
+    let count = call.arguments.len();
+    call.bind(if narrow { DataType::Date } else { DataType::Date32 }, move |arguments, rows| {
+        let fields = (0..count).map(|at| integers(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
+        let days = |row: usize| match &fields[..] {
+            // One argument is `20210829`, two are a year and a day of it.
+            [digits] => checked_days(digits[row] / 10_000, digits[row] / 100 % 100, digits[row] % 100),
+            [years, days] => {
+                let is_day = (1..=365).contains(&days[row]);
+                let start = checked_days(years[row], 1, 1).filter(|_| is_day)?;
+                Some(start + days[row] as i32 - 1)
+            }
+            [years, months, days] => checked_days(years[row], months[row], days[row]),
+            _ => None,
+        };
+        Ok(if narrow {
+            let in_range = |days: &i32| (0..=i32::from(u16::MAX)).contains(days);
+            let values = (0..rows).map(|row| days(row).filter(in_range).map_or(0, date)).collect();
+            Column::from_primitive::<UInt16Type>(DataType::Date, values)
+        } else {
+            let in_range = |days: &i32| (DATE32_MIN..=DATE32_MAX).contains(days);
+            let values = (0..rows).map(|row| days(row).filter(in_range).unwrap_or(0)).collect();
+            Column::from_primitive::<Int32Type>(DataType::Date32, values)
+        })
+    })
+}
+
+/// Local seconds of six fields, each of which may run over into the next larger but for months.
+fn local_seconds(fields: &[Vec<i64>], row: usize) -> Option<i64> {
+    let [years, months, days, hours, minutes, seconds, ..] = fields else { return None };
+    let day = checked_days(years[row], months[row], days[row])?;
+    let clock = [hours[row], minutes[row], seconds[row]];
+    if clock.iter().any(|part| !(0..=999).contains(part)) {
+        return None;
+    }
+    Some(i64::from(day) * DAY_SECONDS + clock[0] * 3600 + clock[1] * 60 + clock[2])
+}
+
+pub(super) fn resolve_date_time(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(6..=7)?;
+    call.each(0..6, |data_type| data_type.is_number())?;
+    let (zone, named) = zone_of(call, 6)?;
+    let return_type = DataType::DateTime(named);
+    call.bind(return_type.clone(), move |arguments, rows| {
+        let fields = (0..6).map(|at| integers(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
+        let seconds = |row| local_seconds(&fields, row).map_or(0, |local| date_time(zone.to_utc(local)));
+        Ok(Column::from_primitive::<UInt32Type>(return_type.clone(), (0..rows).map(seconds).collect()))
+    })
+}
+
+pub(super) fn resolve_date_time64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(6..=9)?;
+    call.each(0..8, |data_type| data_type.is_number())?;
+    let digits = match call.constant(7) {
+        None if call.arguments.len() <= 7 => 3,
+        Some(digits) => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| {
+            Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Precision of makeDateTime64 must be from 0 to 9")
+        })? as u8,
+        None => return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Precision of makeDateTime64 must be constant")),
+    };
+    let (zone, named) = zone_of(call, 8)?;
+    let return_type = DataType::DateTime64(digits, named);
+    let ticks = 10_i64.pow(u32::from(digits));
+    call.bind(return_type.clone(), move |arguments, rows| {
+        let count = arguments.len().min(7);
+        let fields = (0..count).map(|at| integers(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
+        let value = |row: usize| {
+            let fraction = fields.get(6).map_or(0, |fractions| fractions[row].clamp(0, ticks - 1));
+            local_seconds(&fields, row).map_or(0, |local| zone.to_utc(local).wrapping_mul(ticks).wrapping_add(fraction))
+        };
+        Ok(Column::from_primitive::<Int64Type>(return_type.clone(), (0..rows).map(value).collect()))
+    })
+}
+
+/// The zone of an argument, or the session's.
+fn zone_of(call: &Call<'_>, at: usize) -> Result<(TimeZone, Option<Arc<str>>)> {
+    let named = zone_argument(call, at)?;
+    let zone = match &named {
+        Some(name) => TimeZone::named(name)?,
+        None => call.session_zone()?,
+    };
+    Ok((zone, named))
+}
+
+/// `YYYYMMDDToDate` and the like.
+pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    let with_clock = call.name.ends_with("DateTime");
+    call.arguments(1..=if with_clock { 2 } else { 1 })?;
+    call.each([0], |data_type| data_type.is_number())?;
+    let days = |digits: i64| checked_days(digits / 10_000, digits / 100 % 100, digits % 100);
+    match call.name {
+        "YYYYMMDDToDate" => call.bind(DataType::Date, move |arguments, rows| {
+            let values = integers(arguments, 0, rows)?.into_iter().map(|digits| days(digits).map_or(0, date)).collect();
+            Ok(Column::from_primitive::<UInt16Type>(DataType::Date, values))
+        }),
+        "YYYYMMDDToDate32" => call.bind(DataType::Date32, move |arguments, rows| {
+            let values = integers(arguments, 0, rows)?.into_iter().map(|digits| days(digits).unwrap_or(0)).collect();
+            Ok(Column::from_primitive::<Int32Type>(DataType::Date32, values))
+        }),
+        _ => {
+            let (zone, named) = zone_of(call, 1)?;
+            let return_type = DataType::DateTime(named);
+            call.bind(return_type.clone(), move |arguments, rows| {
+                let seconds = |digits: i64| {
+                    let (date, clock) = (digits / 1_000_000, digits % 1_000_000);
+                    let local = i64::from(days(date)?) * DAY_SECONDS
+                        + clock / 10_000 * 3600
+                        + clock / 100 % 100 * 60
+                        + clock % 100;
+                    Some(date_time(zone.to_utc(local)))
+                };
+                let values = integers(arguments, 0, rows)?.into_iter().map(|digits| seconds(digits).unwrap_or(0));
+                Ok(Column::from_primitive::<UInt32Type>(return_type.clone(), values.collect()))
+            })
+        }
+    }
+}
+
+/// `fromDaysSinceYearZero`.
+pub(super) fn resolve_days(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.integers([0])?;
+    if call.name.ends_with("32") {
+        return call.bind(DataType::Date32, |arguments, rows| {
+            let values =
+                integers(arguments, 0, rows)?.into_iter().map(|days| days.wrapping_add(DATE32_MIN.into()) as i32);
+            Ok(Column::from_primitive::<Int32Type>(DataType::Date32, values.collect()))
+        });
+    }
+    call.bind(DataType::Date, |arguments, rows| {
+        let values = integers(arguments, 0, rows)?.into_iter().map(|days| days.wrapping_add(DATE32_MIN.into()) as u16);
+        Ok(Column::from_primitive::<UInt16Type>(DataType::Date, values.collect()))
+    })
+}
+
+/// `fromUnixTimestamp`: a `DateTime`, or its text where there is a pattern.
+pub(super) fn resolve_from_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=3)?;
+    call.integers([0])?;
+    let to_seconds = |arguments: &[Column], rows: usize, data_type: DataType| {
+        let seconds = integers(arguments, 0, rows)?.into_iter().map(date_time).collect();
+        Ok(Column::from_primitive::<UInt32Type>(data_type, seconds))
+    };
+    if call.arguments.len() == 1 {
+        return call.bind(DataType::DateTime(None), move |arguments, rows| {
+            to_seconds(arguments, rows, DataType::DateTime(None))
+        });
+    }
+    let mut described = call.arguments.to_vec();
+    if let Some(first) = described.first_mut() {
+        *first = Argument::of(DataType::DateTime(None));
+    }
+    let format = super::format::resolve(&Call { arguments: &described, ..*call })?;
+    call.bind(DataType::String, move |arguments, rows| {
+        let mut arguments = arguments.to_vec();
+        let seconds = to_seconds(&arguments, rows, DataType::DateTime(None))?;
+        if let Some(first) = arguments.first_mut() {
+            *first = seconds;
+        }
+        format.execute(&arguments, rows)
+    })
+}
+
+/// Digits of the second in names like `toUnixTimestamp64Milli`.
+fn digits_of(name: &str) -> u8 {
+    match name.split_once("64").map(|(_, unit)| unit) {
+        Some("Milli") => 3,
+        Some("Micro") => 6,
+        Some("Nano") => 9,
+        _ => 0,
+    }
+}
+
+pub(super) fn resolve_from_ticks(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=2)?;
+    call.integers([0])?;
+    let (_, named) = zone_of(call, 1)?;
+    let return_type = DataType::DateTime64(digits_of(call.name), named);
+    call.bind(return_type.clone(), move |arguments, rows| {
+        Ok(Column::from_primitive::<Int64Type>(return_type.clone(), integers(arguments, 0, rows)?))
+    })
+}
+
+/// `toUnixTimestamp64Milli` and the like.
+pub(super) fn resolve_ticks(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    let time = Time::of(call, 0, None)?;
+    let Kind::DateTime64 { ticks, .. } = time.kind else { return Err(call.illegal(0)) };
+    let scale = 10_i128.pow(u32::from(digits_of(call.name)));
+    call.bind(DataType::Int64, move |arguments, _| {
+        time.map::<Int64Type>(arguments, 0, &DataType::Int64, |instant| {
+            let value = i128::from(instant.utc) * i128::from(ticks) + i128::from(instant.fraction);
+            // Digits that the result has not are cut off.
+            (value * scale / i128::from(ticks)) as i64
+        })
+    })
+}
+
+/// `toUnixTimestamp`, of times, dates, numbers and the text of a time.
+pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=2)?;
+    match call.type_of(0) {
+        DataType::String => {
+            let (zone, _) = zone_of(call, 1)?;
+            call.bind(DataType::UInt32, move |arguments, rows| {
+                let strings = Strings::of(arguments, 0)?;
+                let mut cursor = zone.cursor();
+                let mut seconds = Vec::with_capacity(rows);
+                for row in 0..rows {
+                    let text = strings.get(row);
+                    let (moment, _) = read_date_time(text, &mut cursor)?;
+                    seconds.push(moment.ticks(0) as u32);
+                }
+                Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, seconds))
+            })
+        }
+        number if number.is_integer() => call.bind(DataType::UInt32, |arguments, rows| {
+            let seconds = integers(arguments, 0, rows)?.into_iter().map(|seconds| seconds as u32).collect();
+            Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, seconds))
+        }),
+        DataType::Date | DataType::Date32 => {
+            let time = Time::of(call, 0, None)?;
+            call.bind(DataType::UInt32, move |arguments, _| {
+                time.map::<UInt32Type>(arguments, 0, &DataType::UInt32, |instant| {
+                    time.zone.to_utc(instant.local) as u32
+                })
+            })
+        }
+        _ => {
+            let time = Time::of(call, 0, Some(1))?;
+            call.bind(DataType::UInt32, move |arguments, _| {
+                let mut in_range = true;
+                let column = crate::scalar::simple::argument(arguments, 0)?;
+                time.for_each(column, |instant| in_range &= u32::try_from(instant.utc).is_ok())?;
+                if !in_range {
+                    return Err(Error::new(ErrorCode::DECIMAL_OVERFLOW, "DateTime64 is out of the range of DateTime"));
+                }
+                time.map::<UInt32Type>(arguments, 0, &DataType::UInt32, |instant| instant.utc as u32)
+            })
+        }
+    }
+}

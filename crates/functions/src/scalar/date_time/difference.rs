@@ -1,0 +1,110 @@
+//! `dateDiff`, which counts the borders of a unit between two times, and `age`, which counts the whole units that have passed.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow_array::types::Int64Type;
+use squall_types::calendar::civil_from_days;
+use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::Call;
+
+use super::relative::number;
+use super::time::{Instant, Kind, Time};
+use super::unit;
+use super::week::weekday;
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(3..=4)?;
+    let Some(name) = call.constant(0).and_then(Value::as_str) else {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("The unit of function {} must be a constant string", call.name),
+        ));
+    };
+    let kind = unit::parse(name).ok_or_else(|| {
+        Error::new(ErrorCode::BAD_ARGUMENTS, format!("Function {} does not support '{name}' unit", call.name))
+    })?;
+    let (from, to) = (Time::of(call, 1, Some(3))?, Time::of(call, 2, Some(3))?);
+    let ages = call.name == "age";
+    call.bind(DataType::Int64, move |arguments, rows| {
+        let (starts, ends) = (from.instants(arguments, 1, rows)?, to.instants(arguments, 2, rows)?);
+        let difference = |(start, end): (&Instant, &Instant)| {
+            if let Some(digits) = unit::digits(kind) {
+                return between_ticks((*start, &from), (*end, &to), digits);
+            }
+            let of = |instant: &Instant, time: &Time| number(kind, *instant, i64::from(time.zone.offset_at(0)));
+            let borders = of(end, &to) - of(start, &from);
+            if !ages {
+                return borders;
+            }
+            let (start, end) = ((*start, ticks(&from)), (*end, ticks(&to)));
+            match instant_order(start, end) {
+                Ordering::Greater => borders + i64::from(is_incomplete(kind, end, start)),
+                _ => borders - i64::from(is_incomplete(kind, start, end)),
+            }
+        };
+        let values = starts.iter().zip(&ends).map(difference).collect();
+        Ok(Column::from_primitive::<Int64Type>(DataType::Int64, values))
+    })
+}
+
+/// Ticks of a second.
+fn ticks(time: &Time) -> i64 {
+    match time.kind {
+        Kind::DateTime64 { ticks, .. } => ticks,
+        _ => 1,
+    }
+}
+
+/// The fraction of a second as nanoseconds.
+fn nanoseconds((instant, ticks): (Instant, i64)) -> i64 {
+    (i128::from(instant.fraction) * 1_000_000_000 / i128::from(ticks)) as i64
+}
+
+fn instant_order(left: (Instant, i64), right: (Instant, i64)) -> Ordering {
+    (left.0.utc, nanoseconds(left)).cmp(&(right.0.utc, nanoseconds(right)))
+}
+
+/// The difference in ticks of so many digits.
+fn between_ticks((start, from): (Instant, &Time), (end, to): (Instant, &Time), digits: u8) -> i64 {
+    let scale = 10_i128.pow(u32::from(digits));
+    let of = |instant: Instant, time: &Time| {
+        i128::from(instant.utc) * scale + i128::from(instant.fraction) * scale / i128::from(ticks(time))
+    };
+    (of(end, to) - of(start, from)) as i64
+}
+
+/// Whether the last unit before `end`, which is not before `start`, is not over yet.
+fn is_incomplete(kind: IntervalKind, start: (Instant, i64), end: (Instant, i64)) -> bool {
+    // What is left within the unit, the largest part first.
+    let rest = |of: (Instant, i64)| {
+        let instant = of.0;
+        let (_, month, day) = civil_from_days(instant.day());
+        let (month, day) = (i64::from(month), i64::from(day));
+        let clock = instant.second_of_day();
+        match kind {
+            IntervalKind::Year => (month, day, clock, nanoseconds(of)),
+            IntervalKind::Quarter => ((month - 1) % 3, day, clock, nanoseconds(of)),
+            IntervalKind::Month => (0, day, clock, nanoseconds(of)),
+            IntervalKind::Week => (0, i64::from(weekday(instant.day())), clock, nanoseconds(of)),
+            IntervalKind::Day => (0, 0, clock, nanoseconds(of)),
+            IntervalKind::Hour => (0, 0, clock % 3600, nanoseconds(of)),
+            IntervalKind::Minute => (0, 0, clock % 60, nanoseconds(of)),
+            _ => (0, 0, 0, nanoseconds(of)),
+        }
+    };
+    rest(start) > rest(end)
+}
+
+/// `timeDiff`: seconds between two times.
+pub(super) fn resolve_seconds(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=2)?;
+    let (from, to) = (Time::of(call, 0, None)?, Time::of(call, 1, None)?);
+    call.bind(DataType::Int64, move |arguments, rows| {
+        let (starts, ends) = (from.instants(arguments, 0, rows)?, to.instants(arguments, 1, rows)?);
+        let values = starts.iter().zip(&ends).map(|(start, end)| end.utc - start.utc).collect();
+        Ok(Column::from_primitive::<Int64Type>(DataType::Int64, values))
+    })
+}

@@ -1,0 +1,236 @@
+//! `formatDateTime` and names of months and days. A pattern is read once and then costs a match for each of its pieces.
+
+use std::sync::Arc;
+
+use squall_types::calendar::civil_from_days;
+use squall_types::{DataType, Error, ErrorCode, IntervalKind, Result, Value};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, string_column};
+
+use super::field::day_of_year;
+use super::time::{Instant, Kind, Time};
+use super::unit;
+use super::week::{iso_week, iso_year, weekday};
+
+const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+fn month_name(month: u32) -> &'static str {
+    MONTHS.get(month.wrapping_sub(1) as usize).copied().unwrap_or_default()
+}
+
+fn weekday_name(days: i32) -> &'static str {
+    WEEKDAYS.get(weekday(days) as usize).copied().unwrap_or_default()
+}
+
+/// A piece of a pattern.
+#[derive(Debug)]
+enum Piece {
+    Text(Vec<u8>),
+    /// The letter behind a `%`.
+    Field(u8),
+}
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=3)?;
+    let time = Time::of(call, 0, Some(2))?;
+    call.each([1], |data_type| *data_type == DataType::String)?;
+    let pieces = parse(call.constant_bytes(1)?)?;
+    let ticks = match time.kind {
+        Kind::DateTime64 { ticks, .. } => ticks,
+        _ => 1,
+    };
+    call.bind(DataType::String, move |arguments, rows| {
+        let instants = time.instants(arguments, 0, rows)?;
+        string_column(rows, rows * 20, |out, row| {
+            for piece in &pieces {
+                match piece {
+                    Piece::Text(text) => out.extend_from_slice(text),
+                    Piece::Field(letter) => append(out, *letter, instants[row], ticks),
+                }
+            }
+            Ok(())
+        })
+    })
+}
+
+fn parse(pattern: &[u8]) -> Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let mut text = Vec::new();
+    let mut bytes = pattern.iter().copied();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            text.push(byte);
+            continue;
+        }
+        match bytes.next() {
+            Some(b'%') => text.push(b'%'),
+            Some(b'n') => text.push(b'\n'),
+            Some(b't') => text.push(b'\t'),
+            Some(letter) if b"abcCdDefFgGhHiIjklmMpQrRsSTuVwWyYz".contains(&letter) => {
+                pieces.push(Piece::Text(std::mem::take(&mut text)));
+                pieces.push(Piece::Field(letter));
+            }
+            Some(letter) => {
+                return Err(Error::not_implemented(format!("format is not supported for {}", char::from(letter))));
+            }
+            None => {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    "Trailing '%' symbol in the pattern of formatDateTime",
+                ));
+            }
+        }
+    }
+    pieces.push(Piece::Text(text));
+    Ok(pieces)
+}
+
+/// Appends a number with at least `width` digits.
+fn digits(out: &mut Vec<u8>, value: i64, width: usize) {
+    let start = out.len();
+    squall_types::text::append_integer(out, value.max(0));
+    let written = out.len() - start;
+    if written < width {
+        out.splice(start..start, std::iter::repeat_n(b'0', width - written));
+    }
+}
+
+fn append(out: &mut Vec<u8>, letter: u8, instant: Instant, ticks: i64) {
+    let days = instant.day();
+    let (year, month, day) = civil_from_days(days);
+    let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
+    let second_of_day = instant.second_of_day();
+    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
+    let hour_of_half = if hour % 12 == 0 { 12 } else { hour % 12 };
+    let half: &[u8] = if hour < 12 { b"AM" } else { b"PM" };
+    let mut group = |letters: &[u8], separator: u8| {
+        for (at, &letter) in letters.iter().enumerate() {
+            if at > 0 {
+                out.push(separator);
+            }
+            append(out, letter, instant, ticks);
+        }
+    };
+    match letter {
+        b'D' => return group(b"mdy", b'/'),
+        b'F' => return group(b"Ymd", b'-'),
+        b'R' => return group(b"Hi", b':'),
+        b'T' => return group(b"HiS", b':'),
+        b'r' => {
+            group(b"hi", b':');
+            out.push(b' ');
+            out.extend_from_slice(half);
+            return;
+        }
+        _ => {}
+    }
+    match letter {
+        b'a' => out.extend_from_slice(&weekday_name(days).as_bytes()[..3]),
+        b'b' => out.extend_from_slice(&month_name(month as u32).as_bytes()[..3]),
+        b'c' | b'm' => digits(out, month, 2),
+        b'C' => digits(out, year / 100, 2),
+        b'd' => digits(out, day, 2),
+        b'e' => {
+            if day < 10 {
+                out.push(b' ');
+            }
+            digits(out, day, 1);
+        }
+        b'f' => digits(out, (i128::from(instant.fraction) * 1_000_000 / i128::from(ticks)) as i64, 6),
+        b'g' => digits(out, i64::from(iso_year(days)) % 100, 2),
+        b'G' => digits(out, i64::from(iso_year(days)), 4),
+        b'h' | b'I' | b'l' => digits(out, hour_of_half, 2),
+        b'H' | b'k' => digits(out, hour, 2),
+        b'i' => digits(out, minute, 2),
+        b'j' => digits(out, i64::from(day_of_year(days)), 3),
+        b'M' => out.extend_from_slice(month_name(month as u32).as_bytes()),
+        b'p' => out.extend_from_slice(half),
+        b'Q' => digits(out, (month + 2) / 3, 1),
+        b's' | b'S' => digits(out, second, 2),
+        b'u' => digits(out, i64::from(weekday(days)) + 1, 1),
+        b'V' => digits(out, i64::from(iso_week(days)), 2),
+        b'w' => digits(out, (i64::from(weekday(days)) + 1) % 7, 1),
+        b'W' => out.extend_from_slice(weekday_name(days).as_bytes()),
+        b'y' => digits(out, year % 100, 2),
+        b'Y' => digits(out, year, 4),
+        _ => {
+            let offset = instant.local - instant.utc;
+            out.push(if offset < 0 { b'-' } else { b'+' });
+            digits(out, offset.abs() / 3600, 2);
+            digits(out, offset.abs() / 60 % 60, 2);
+        }
+    }
+}
+
+pub(super) fn resolve_month_name(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=2)?;
+    let time = Time::of(call, 0, Some(1))?;
+    if time.kind == Kind::Date32 {
+        return Err(call.illegal(0));
+    }
+    call.bind(DataType::String, move |arguments, rows| {
+        let instants = time.instants(arguments, 0, rows)?;
+        string_column(rows, rows * 8, |out, row| {
+            out.extend_from_slice(month_name(civil_from_days(instants[row].day()).1).as_bytes());
+            Ok(())
+        })
+    })
+}
+
+/// `dateName('month', time)`: a field as text.
+pub(super) fn resolve_name(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=3)?;
+    let time = Time::of(call, 1, Some(2))?;
+    let Some(name) = call.constant(0).and_then(Value::as_str) else {
+        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "The part of function dateName must be a constant string"));
+    };
+    let lower = name.to_ascii_lowercase();
+    let field = match lower.as_str() {
+        "weekday" => b'W',
+        "dayofyear" => b'j',
+        _ => match unit::parse(&lower) {
+            Some(IntervalKind::Year) => b'Y',
+            Some(IntervalKind::Quarter) => b'Q',
+            Some(IntervalKind::Month) => b'M',
+            Some(IntervalKind::Week) => b'V',
+            Some(IntervalKind::Day) => b'd',
+            Some(IntervalKind::Hour) => b'H',
+            Some(IntervalKind::Minute) => b'i',
+            Some(IntervalKind::Second) => b's',
+            _ => {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!("{name} doesn't look like datepart name in {}", call.name),
+                ));
+            }
+        },
+    };
+    let is_number = !matches!(field, b'W' | b'M');
+    call.bind(DataType::String, move |arguments, rows| {
+        let instants = time.instants(arguments, 1, rows)?;
+        let mut text = Vec::new();
+        string_column(rows, rows * 6, |out, row| {
+            text.clear();
+            append(&mut text, field, instants[row], 1);
+            // Numbers come without leading zeros.
+            let zeros = if is_number { text.iter().take_while(|&&digit| digit == b'0').count() } else { 0 };
+            out.extend_from_slice(&text[zeros.min(text.len() - 1)..]);
+            Ok(())
+        })
+    })
+}

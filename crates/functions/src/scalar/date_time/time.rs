@@ -1,0 +1,183 @@
+//! An argument that is a date or a time: its type, its zone, and loops over its rows as local days, local seconds or instants.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
+use arrow_array::{Array, ArrowPrimitiveType};
+use squall_types::calendar::{DAY_SECONDS, TimeZone};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+
+use crate::scalar::simple::{Call, argument};
+
+/// Which type it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Date,
+    Date32,
+    DateTime,
+    /// Ticks of a second, so many to a second, with that number of digits.
+    DateTime64 {
+        digits: u8,
+        ticks: i64,
+    },
+}
+
+/// A date or time argument with its zone.
+#[derive(Clone, Debug)]
+pub(super) struct Time {
+    pub kind: Kind,
+    pub zone: TimeZone,
+    /// The zone's name where the type or an argument names it.
+    pub named: Option<Arc<str>>,
+}
+
+/// A point in time as its parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Instant {
+    /// Seconds since the epoch, rounded down.
+    pub utc: i64,
+    /// What local clocks show, as seconds since 1970-01-01 00:00:00 local.
+    pub local: i64,
+    /// Ticks past the second.
+    pub fraction: i64,
+}
+
+impl Instant {
+    /// Days since 1970-01-01 of the local date.
+    #[inline]
+    pub fn day(self) -> i32 {
+        self.local.div_euclid(DAY_SECONDS) as i32
+    }
+
+    /// Seconds since local midnight.
+    #[inline]
+    pub fn second_of_day(self) -> i64 {
+        self.local.rem_euclid(DAY_SECONDS)
+    }
+}
+
+impl Time {
+    /// Argument `at` as a date or time; argument `zone_at`, where there is one, names the zone.
+    ///
+    /// # Errors
+    /// `ILLEGAL_TYPE_OF_ARGUMENT`, `ILLEGAL_COLUMN` for a zone that is not constant.
+    pub fn of(call: &Call<'_>, at: usize, zone_at: Option<usize>) -> Result<Self> {
+        let (kind, of_type) = match call.type_of(at) {
+            DataType::Date => (Kind::Date, None),
+            DataType::Date32 => (Kind::Date32, None),
+            DataType::DateTime(zone) => (Kind::DateTime, zone.clone()),
+            DataType::DateTime64(digits, zone) => {
+                (Kind::DateTime64 { digits: *digits, ticks: 10_i64.pow(u32::from(*digits)) }, zone.clone())
+            }
+            _ => return Err(call.illegal(at)),
+        };
+        let of_argument = match zone_at {
+            Some(zone_at) => zone_argument(call, zone_at)?,
+            None => None,
+        };
+        let named = of_argument.or(of_type);
+        let zone = match &named {
+            Some(name) => TimeZone::named(name)?,
+            None => call.session_zone()?,
+        };
+        Ok(Self { kind, zone, named })
+    }
+
+    pub fn has_clock(&self) -> bool {
+        matches!(self.kind, Kind::DateTime | Kind::DateTime64 { .. })
+    }
+
+    /// `DateTime` with this argument's zone.
+    pub fn date_time(&self) -> DataType {
+        DataType::DateTime(self.named.clone())
+    }
+
+    /// `DateTime64` with this argument's zone.
+    pub fn date_time64(&self, digits: u8) -> DataType {
+        DataType::DateTime64(digits, self.named.clone())
+    }
+
+    /// Calls `each` with every row's instant, of a constant with the one that stands for all.
+    #[inline(always)]
+    pub fn for_each(&self, column: &Column, mut each: impl FnMut(Instant)) -> Result<()> {
+        let mut cursor = self.zone.cursor();
+        match self.kind {
+            // A date is its midnight, wherever that is: only what is asked for of its local time matters.
+            Kind::Date => column.as_primitive::<UInt16Type>()?.values().iter().for_each(|&day| {
+                let local = i64::from(day) * DAY_SECONDS;
+                each(Instant { utc: local, local, fraction: 0 });
+            }),
+            Kind::Date32 => column.as_primitive::<Int32Type>()?.values().iter().for_each(|&day| {
+                let local = i64::from(day) * DAY_SECONDS;
+                each(Instant { utc: local, local, fraction: 0 });
+            }),
+            Kind::DateTime => column.as_primitive::<UInt32Type>()?.values().iter().for_each(|&utc| {
+                let utc = i64::from(utc);
+                each(Instant { utc, local: cursor.to_local(utc), fraction: 0 });
+            }),
+            Kind::DateTime64 { ticks, .. } => column.as_primitive::<Int64Type>()?.values().iter().for_each(|&value| {
+                let utc = value.div_euclid(ticks);
+                each(Instant { utc, local: cursor.to_local(utc), fraction: value.rem_euclid(ticks) });
+            }),
+        }
+        Ok(())
+    }
+
+    /// A column of `map(instant)` for every row of argument `at`.
+    #[inline(always)]
+    pub fn map<T: ArrowPrimitiveType>(
+        &self,
+        arguments: &[Column],
+        at: usize,
+        data_type: &DataType,
+        map: impl Fn(Instant) -> T::Native,
+    ) -> Result<Column> {
+        let column = argument(arguments, at)?;
+        let mut values = Vec::with_capacity(column.array().len());
+        self.for_each(column, |instant| values.push(map(instant)))?;
+        let mapped = Column::from_primitive::<T>(data_type.clone(), values);
+        Ok(if column.is_constant() { Column::repeat(&mapped, column.rows()) } else { mapped })
+    }
+
+    /// Every row's instant.
+    pub fn instants(&self, arguments: &[Column], at: usize, rows: usize) -> Result<Vec<Instant>> {
+        let column = argument(arguments, at)?;
+        let mut instants = Vec::with_capacity(rows);
+        self.for_each(column, |instant| instants.push(instant))?;
+        Ok(match (column.is_constant(), instants.first()) {
+            (true, Some(&instant)) => vec![instant; rows],
+            _ => instants,
+        })
+    }
+}
+
+/// The zone that a constant string argument names, where the argument is there.
+pub(super) fn zone_argument(call: &Call<'_>, at: usize) -> Result<Option<Arc<str>>> {
+    if at >= call.arguments.len() {
+        return Ok(None);
+    }
+    if *call.type_of(at) != DataType::String {
+        return Err(call.illegal(at));
+    }
+    match call.constant(at).and_then(Value::as_str) {
+        // An empty name is none.
+        Some("") => Ok(None),
+        Some(name) => Ok(Some(name.into())),
+        None => Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Time zone argument of function {} must be a constant string", call.name),
+        )),
+    }
+}
+
+/// Days as a `Date`: what lies outside its range becomes its nearest end.
+#[inline]
+pub(super) fn date(days: i32) -> u16 {
+    days.clamp(0, i32::from(u16::MAX)) as u16
+}
+
+/// Seconds as a `DateTime`: what lies outside its range becomes its nearest end.
+#[inline]
+pub(super) fn date_time(seconds: i64) -> u32 {
+    seconds.clamp(0, i64::from(u32::MAX)) as u32
+}
