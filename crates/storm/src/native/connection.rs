@@ -574,3 +574,110 @@ fn unexpected(packet: u64) -> Error {
 fn packet_too_large() -> Error {
     Error::new(ErrorCode::LIMIT_EXCEEDED, format!("A packet from the server is larger than {PACKET_BYTES_MAX} bytes"))
 }
+
+#[cfg(test)]
+mod tests {
+    use squall_types::{Column, DataType};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A server of one connection that speaks `revision` and answers each query with the next of `answers`.
+    async fn scripted(revision: u64, answers: Vec<Vec<u8>>) -> Options {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let (mut peer, _) = listener.accept().await.unwrap();
+            peer.read_buf(&mut Vec::new()).await.unwrap();
+            let mut hello = vec![from_server::HELLO as u8];
+            put_string(&mut hello, "Scripted");
+            put_varint(&mut hello, 26);
+            put_varint(&mut hello, 9);
+            put_varint(&mut hello, revision);
+            put_string(&mut hello, "UTC");
+            put_string(&mut hello, "here");
+            put_varint(&mut hello, 2);
+            peer.write_all(&hello).await.unwrap();
+            for answer in answers {
+                let mut received = Vec::new();
+                while !received.windows(6).any(|window| window == b"SELECT") {
+                    peer.read_buf(&mut received).await.unwrap();
+                }
+                // In small pieces, as a network may deliver it.
+                for piece in answer.chunks(7) {
+                    peer.write_all(piece).await.unwrap();
+                    peer.flush().await.unwrap();
+                }
+            }
+            // Stays open until the client leaves.
+            let _ = peer.read_buf(&mut Vec::new()).await;
+        });
+        Options::local(port)
+    }
+
+    /// What a server sends for a result: a header, a block, counters, the end.
+    fn result(revision: u64) -> Vec<u8> {
+        let block = Block::from_columns([
+            ("n", Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, vec![42, 43])),
+            ("s", Column::from_strings(["a", "b"])),
+        ]);
+        let block = block.unwrap();
+        let mut out = Vec::new();
+        for block in [&Block::empty(block.schema().clone()), &block, &no_rows()] {
+            // A data packet differs from the client's by its number alone.
+            let mut packet = Connection::encode(block, revision).unwrap();
+            packet[0] = from_server::DATA as u8;
+            out.extend_from_slice(&packet);
+        }
+        for _ in 0..2 {
+            out.extend_from_slice(&[from_server::PROGRESS as u8, 10, 80, 100]);
+            out.extend(std::iter::repeat_n(0, 2 * usize::from(revision >= since::CLIENT_WRITE_INFO)));
+            out.extend(std::iter::repeat_n(0, usize::from(revision >= since::SERVER_QUERY_TIME)));
+        }
+        out.extend_from_slice(&[from_server::PROFILE_INFO as u8, 2, 1, 33, 0, 0, 0, from_server::END_OF_STREAM as u8]);
+        out
+    }
+
+    fn refusal() -> Vec<u8> {
+        let mut out = vec![from_server::EXCEPTION as u8];
+        out.extend_from_slice(&60i32.to_le_bytes());
+        put_string(&mut out, "DB::Exception");
+        put_string(&mut out, "DB::Exception: Table t does not exist");
+        put_string(&mut out, "a stack trace");
+        out.push(0);
+        out
+    }
+
+    #[tokio::test]
+    async fn queries_are_followed_to_their_end() {
+        for revision in [54_401, 54_429, 54_453, 54_454, 54_460, 60_000] {
+            let spoken = revision.min(REVISION);
+            let options = scripted(revision, vec![result(spoken), refusal(), result(spoken)]).await;
+            let mut connection = Connection::connect(&options).await.unwrap();
+            assert_eq!((connection.server_name(), connection.server_version()), ("Scripted", "26.9.2"));
+            let settings = [("max_threads".to_owned(), "2".to_owned())];
+            let query = Query { text: "SELECT 1", settings: &settings, ..Query::default() };
+            let summary = connection.execute(&query).await.unwrap();
+            assert_eq!(summary, Summary { read_rows: 20, read_bytes: 160, result_rows: 2, result_bytes: 33 });
+            let error = connection.execute(&query).await.unwrap_err();
+            assert_eq!((error.code.0, error.message.as_str()), (60, "Table t does not exist"));
+            // The connection goes on after an exception.
+            assert_eq!(connection.ask("SELECT 1").await.unwrap(), Some(Value::UInt64(42)));
+        }
+    }
+
+    #[tokio::test]
+    async fn bad_servers_are_errors() {
+        for (answer, code) in
+            [(vec![99], ErrorCode::UNEXPECTED_PACKET_FROM_SERVER), (vec![0xFF; 11], ErrorCode::INCORRECT_DATA)]
+        {
+            let options = scripted(54_460, vec![answer]).await;
+            let mut connection = Connection::connect(&options).await.unwrap();
+            assert_eq!(connection.ask("SELECT 1").await.unwrap_err().code, code);
+        }
+        let options = scripted(50_000, Vec::new()).await;
+        assert_eq!(Connection::connect(&options).await.unwrap_err().code, ErrorCode::NOT_IMPLEMENTED);
+        let nobody = Options { connect_timeout: Duration::from_millis(200), ..Options::local(1) };
+        assert_eq!(Connection::connect(&nobody).await.unwrap_err().code, ErrorCode::NETWORK_ERROR);
+    }
+}
