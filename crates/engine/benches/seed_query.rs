@@ -32,7 +32,11 @@ fn widths() -> Vec<i16> {
     (0..ROWS)
         .map(|_| {
             let random = next();
-            if random % 100 < 93 { common[(random >> 32) as usize % common.len()] } else { (random >> 32) as i16 & 0x0FFF }
+            if random % 100 < 93 {
+                common[(random >> 32) as usize % common.len()]
+            } else {
+                (random >> 32) as i16 & 0x0FFF
+            }
         })
         .collect()
 }

@@ -1,6 +1,9 @@
 //! Expressions over blocks: columns by position, constants, functions of both.
+//!
+//! `if`, `multiIf`, `and` and `or` evaluate an argument that may refuse a value (a division, a conversion of text) only for the rows
+//! that need it, as ClickHouse's `short_circuit_function_evaluation` does: `if(x = 0, 0, intDiv(1, x))` is no error.
 
-use arrow_array::{Array, BooleanArray, UInt8Array};
+use arrow_array::{Array, BooleanArray, UInt8Array, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use squall_planner::Expression;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
@@ -13,11 +16,118 @@ pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
     match expression {
         Expression::Column { position, .. } => Ok(block.column(*position).clone()),
         Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
-        Expression::Function { function, arguments, .. } => {
-            let columns = arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?;
+        Expression::Function { name, function, arguments } => {
+            let columns = match ShortCircuit::of(name) {
+                Some(kind) if arguments.iter().skip(1).any(may_refuse) => kind.evaluate(arguments, block)?,
+                _ => arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?,
+            };
             function.execute(&columns, block.rows())
         }
     }
+}
+
+/// Whether an expression may be an error for some values of its input.
+fn may_refuse(expression: &Expression) -> bool {
+    let Expression::Function { name, arguments, .. } = expression else { return false };
+    let refuses =
+        matches!(&**name, "intDiv" | "modulo" | "positiveModulo" | "moduloLegacy" | "gcd" | "lcm" | "throwIf" | "CAST")
+            || matches!(
+                &**name,
+                "_CAST" | "accurateCast" | "toFixedString" | "assumeNotNull" | "range" | "repeat" | "arrayElement"
+            )
+            || name.starts_with("to") && !name.ends_with("OrZero") && !name.ends_with("OrNull")
+            || name.starts_with("parse") && !name.ends_with("OrZero") && !name.ends_with("OrNull");
+    refuses || arguments.iter().any(may_refuse)
+}
+
+/// The functions whose later arguments count only for some rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ShortCircuit {
+    If,
+    MultiIf,
+    And,
+    Or,
+}
+
+impl ShortCircuit {
+    fn of(name: &str) -> Option<Self> {
+        match name {
+            "if" => Some(Self::If),
+            "multiIf" => Some(Self::MultiIf),
+            "and" => Some(Self::And),
+            "or" => Some(Self::Or),
+            _ => None,
+        }
+    }
+
+    /// The arguments' values, with defaults in rows where an argument does not count.
+    fn evaluate(self, arguments: &[Expression], block: &Block) -> Result<Vec<Column>> {
+        let mut columns = Vec::with_capacity(arguments.len());
+        // Rows that are not decided yet.
+        let mut open = BooleanBuffer::new_set(block.rows());
+        // Rows that the last condition of `multiIf` chose.
+        let mut chosen = open.clone();
+        for (at, argument) in arguments.iter().enumerate() {
+            let is_condition = match self {
+                Self::If => at == 0,
+                Self::MultiIf => at % 2 == 0 && at + 1 < arguments.len(),
+                Self::And | Self::Or => true,
+            };
+            let wanted = match self {
+                Self::If if at == 1 => &chosen,
+                Self::MultiIf if at % 2 == 1 => &chosen,
+                _ => &open,
+            };
+            let column = evaluate_where(argument, block, wanted)?;
+            if is_condition {
+                let holds = truth(&column.materialize()?)?;
+                match self {
+                    Self::If | Self::MultiIf => {
+                        chosen = &open & &holds;
+                        open = &open & &!&holds;
+                    }
+                    // A NULL does not decide `and`: a 0 after it does.
+                    Self::And => open = &open & &(&holds | &nulls_of(&column)?),
+                    Self::Or => open = &open & &!&holds,
+                }
+            }
+            columns.push(column);
+        }
+        Ok(columns)
+    }
+}
+
+fn nulls_of(column: &Column) -> Result<BooleanBuffer> {
+    let column = column.materialize()?;
+    Ok(match column.array().logical_nulls() {
+        Some(nulls) => !nulls.inner(),
+        None => BooleanBuffer::new_unset(column.rows()),
+    })
+}
+
+/// The values of an expression in the wanted rows, the type's default in others.
+fn evaluate_where(expression: &Expression, block: &Block, wanted: &BooleanBuffer) -> Result<Column> {
+    let rows = wanted.count_set_bits();
+    if rows == block.rows() || !may_refuse(expression) {
+        return evaluate(expression, block);
+    }
+    let default = || Column::default_values(expression.data_type().clone(), 1);
+    if rows == 0 {
+        return Ok(Column::repeat(&default()?.materialize()?, block.rows()));
+    }
+    let some = block.filter(&BooleanArray::new(wanted.clone(), None))?;
+    let values = evaluate(expression, &some)?.materialize()?;
+    let with_default = Column::concat(&[values, default()?])?;
+    let mut next = 0;
+    let position = |is_wanted: bool| {
+        if !is_wanted {
+            return rows as u32;
+        }
+        next += 1;
+        next - 1
+    };
+    let positions: Vec<u32> = wanted.iter().map(position).collect();
+    with_default.take(&UInt32Array::from(positions))
 }
 
 /// Which rows a condition lets through.
@@ -48,22 +158,19 @@ pub fn select(predicate: &Expression, block: &Block) -> Result<Selection> {
     })
 }
 
-/// One bit per row: set where the value is neither 0 nor NULL.
+/// One bit per row of a column that is not a constant: set where the value is neither 0 nor NULL.
 fn truth(column: &Column) -> Result<BooleanBuffer> {
     let data_type = column.data_type();
-    let array = match column.array().as_any().downcast_ref::<UInt8Array>() {
-        Some(array) => array.clone(),
-        None => match data_type.inner() {
-            DataType::Nothing => return Ok(BooleanBuffer::new_unset(column.rows())),
-            inner if inner.is_number() || data_type.remove_low_cardinality() != data_type => {
-                return truth_of_values(column);
-            }
+    let Some(array) = column.array().as_any().downcast_ref::<UInt8Array>() else {
+        return match data_type.inner() {
+            DataType::Nothing => Ok(BooleanBuffer::new_unset(column.rows())),
+            inner if inner.is_number() || *inner == DataType::Bool => truth_of_values(column),
             _ => {
                 let message =
                     format!("Illegal type {data_type} of column for filter. Must be UInt8 or Nullable(UInt8)");
-                return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER, message));
+                Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER, message))
             }
-        },
+        };
     };
     let values = array.values();
     let bits = BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);

@@ -174,6 +174,7 @@ fn groups_of_every_kind_of_key_are_counted_and_summed() {
             (vec!["Nullable(String)"], 500),
             (vec!["String", "Float64"], 200),
             (vec!["LowCardinality(String)"], 50),
+            (vec!["LowCardinality(Nullable(String))"], 50),
             (vec!["FixedString(9)"], 1000),
         ] {
             let mut columns: Vec<(&str, Vec<Value>)> =
@@ -391,4 +392,35 @@ fn a_panic_in_a_function_fails_only_its_query() {
     let plan = Plan::Filter { input: Box::new(numbers(100_000)), predicate: expression };
     assert_eq!(run(&engine, &plan, context(&[])).unwrap_err().code, ErrorCode::LOGICAL_ERROR);
     assert_eq!(rows(&engine, &aggregate(numbers(1000), Vec::new(), None)), [[Value::UInt64(1000)]]);
+}
+
+#[test]
+fn arguments_that_do_not_count_are_not_evaluated() {
+    let engine = engine(PolicyKind::Stride);
+    let number = || column(0, "UInt64");
+    let ten = || constant(Value::UInt64(10));
+    let zero = || constant(Value::UInt64(0));
+    let divided = || call("intDiv", vec![ten(), number()]);
+    let is_zero = || call("equals", vec![number(), zero()]);
+    let choices = [
+        call("if", vec![is_zero(), zero(), divided()]),
+        call(
+            "multiIf",
+            vec![is_zero(), zero(), call("greater", vec![divided(), constant(Value::UInt64(4))]), ten(), divided()],
+        ),
+        call(
+            "and",
+            vec![
+                call("notEquals", vec![number(), zero()]),
+                call("greater", vec![divided(), constant(Value::UInt64(4))]),
+            ],
+        ),
+        call("or", vec![is_zero(), call("greater", vec![divided(), constant(Value::UInt64(4))])]),
+    ];
+    let schema = choices.iter().enumerate().map(|(at, choice)| (format!("x{at}"), choice.data_type().clone()));
+    let schema = Arc::new(Schema::new(schema.collect::<Vec<_>>()));
+    let plan = Plan::Project { input: Box::new(numbers(4)), expressions: choices.to_vec(), schema };
+    let found: Vec<Vec<u64>> =
+        rows(&engine, &plan).iter().map(|row| row.iter().map(|value| value.as_u64().unwrap()).collect()).collect();
+    assert_eq!(found, [[0, 0, 0, 1], [10, 10, 1, 1], [5, 10, 1, 1], [3, 3, 0, 0]]);
 }

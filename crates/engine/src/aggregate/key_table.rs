@@ -1,6 +1,6 @@
 //! Which group a row belongs to: a key table gives each distinct combination of keys a dense number. The kind of table is chosen
 //! by the keys' types: 8 and 16 bits index a table directly; up to 8 and up to 16 bytes are packed into one integer; a string is
-//! hashed as it stands; anything else is hashed as its encoded bytes.
+//! hashed as it stands; a dictionary's values are looked up once each; anything else is hashed as its encoded bytes.
 
 use std::any::Any;
 
@@ -8,6 +8,7 @@ use squall_functions::GroupIds;
 use squall_types::{Column, DataType, Error, Result};
 
 use super::bytes_table::BytesTable;
+use super::dictionary_table::DictionaryTable;
 use super::direct_table::{DirectTable, SingleTable};
 use super::fixed_table::{FixedTable, packed_width};
 
@@ -52,6 +53,8 @@ pub(crate) enum KeyKind {
     Packed16,
     /// One `String` that is never NULL.
     String,
+    /// One `LowCardinality` key.
+    Dictionary,
     /// Anything else.
     Serialized,
 }
@@ -66,6 +69,7 @@ impl KeyKind {
                 Self::Direct16 { slots: range_end.unwrap_or(1 << 16).clamp(1, 1 << 16) }
             }
             [DataType::String] => Self::String,
+            [DataType::LowCardinality(_)] => Self::Dictionary,
             many => match many.iter().map(packed_width).sum::<Option<usize>>() {
                 Some(0..=8) => Self::Packed8,
                 Some(9..=16) => Self::Packed16,
@@ -83,6 +87,7 @@ impl KeyKind {
             Self::Packed8 => Box::new(FixedTable::<u64>::new(types)),
             Self::Packed16 => Box::new(FixedTable::<u128>::new(types)),
             Self::String => Box::new(BytesTable::of_strings()),
+            Self::Dictionary => Box::new(DictionaryTable::new(types.first().unwrap_or(&DataType::Nothing))),
             Self::Serialized => Box::new(BytesTable::of_rows(types)),
         }
     }

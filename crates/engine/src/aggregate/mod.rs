@@ -5,6 +5,7 @@
 //! - [`merge`]: what happens when all rows have come.
 
 pub(crate) mod bytes_table;
+pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
 pub(crate) mod fixed_table;
 pub(crate) mod key_table;
