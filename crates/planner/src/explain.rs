@@ -1,6 +1,7 @@
 //! `EXPLAIN PLAN`: the steps of a plan as a tree, in the form of ClickHouse 26, with what each step does below its name.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use squall_types::Schema;
 
@@ -79,10 +80,11 @@ fn name(plan: &Plan) -> String {
 fn details(plan: &Plan) -> Vec<String> {
     match plan {
         Plan::Scan(Scan { schema, predicate, limit, .. }) => {
-            let columns = format!("Columns: {}", schema.names().collect::<Vec<_>>().join(", "));
+            let columns =
+                (!schema.is_empty()).then(|| format!("Columns: {}", schema.names().collect::<Vec<_>>().join(", ")));
             let predicate = predicate.iter().map(|predicate| format!("Filter column: {}", text(predicate, schema)));
             let limit = limit.iter().map(|limit| format!("Limit {limit}"));
-            std::iter::once(columns).chain(predicate).chain(limit).collect()
+            columns.into_iter().chain(predicate).chain(limit).collect()
         }
         Plan::Filter { input, predicate } => vec![format!("Filter column: {}", text(predicate, input.schema()))],
         Plan::Project { input, expressions, schema } => expressions
@@ -99,8 +101,13 @@ fn details(plan: &Plan) -> Vec<String> {
                 format!("{}({})", call.function_name(), arguments.collect::<Vec<_>>().join(", "))
             });
             let aggregates: Vec<String> = aggregates.collect();
-            let mut details = vec![format!("Keys: {}", list(keys, input.schema()))];
-            details.push(format!("Aggregates: {}", aggregates.join(", ")));
+            let mut details = Vec::new();
+            if !keys.is_empty() {
+                details.push(format!("Keys: {}", list(keys, input.schema())));
+            }
+            if !aggregates.is_empty() {
+                details.push(format!("Aggregates: {}", aggregates.join(", ")));
+            }
             if *with_totals {
                 details.push("Totals".to_owned());
             }
@@ -146,8 +153,29 @@ fn order(keys: &[SortKey], schema: &Schema) -> String {
     keys.iter().map(key).collect::<Vec<_>>().join(", ")
 }
 
+/// A name for a column that only the plan itself sees: the expression's text, or the function alone where that is long. (It must
+/// not grow: names are made of names.)
+pub(crate) fn hidden_name(expression: &Expression, schema: &Schema) -> Arc<str> {
+    const BYTES_MAX: usize = 60;
+    let is_small = expression.size() <= BYTES_MAX / 4;
+    match expression {
+        _ if is_small => {
+            let text = text(expression, schema);
+            if text.len() <= BYTES_MAX { text.into() } else { hidden_name_of_function(expression) }
+        }
+        _ => hidden_name_of_function(expression),
+    }
+}
+
+fn hidden_name_of_function(expression: &Expression) -> Arc<str> {
+    match expression {
+        Expression::Function { name, .. } => format!("{name}(…)").into(),
+        _ => "…".into(),
+    }
+}
+
 /// An expression over columns of these names, operators between their operands.
-pub(crate) fn text(expression: &Expression, schema: &Schema) -> String {
+fn text(expression: &Expression, schema: &Schema) -> String {
     let mut out = String::new();
     append(&mut out, expression, schema, false);
     out

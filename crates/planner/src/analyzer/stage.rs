@@ -7,6 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use squall_types::{DataType, Error, Schema};
 
 use super::graph::{Graph, NodeId, NodeKind};
+use crate::explain::hidden_name;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, AggregateCall, Plan};
 
@@ -253,7 +254,7 @@ impl<'g> Stage<'g> {
         }
         for (id, expression) in added.iter().zip(expressions) {
             self.columns.insert(*id, outputs.len());
-            fields.push((self.describe(*id), expression.data_type().clone()));
+            fields.push((hidden_name(&expression, &input), expression.data_type().clone()));
             outputs.push(expression);
         }
         let schema = Arc::new(Schema { fields });
@@ -272,14 +273,6 @@ impl<'g> Stage<'g> {
         self.graph.children(id).iter().for_each(|child| self.find_needed(*child, visited, needed));
     }
 
-    /// A name for a column that only the plan itself sees.
-    fn describe(&self, id: NodeId) -> Arc<str> {
-        match &self.graph.node(id).kind {
-            NodeKind::Function { name, .. } => name.clone(),
-            _ => "expression".into(),
-        }
-    }
-
     /// Puts an aggregation on top. Afterwards only `keys` and `aggregates` are there.
     ///
     /// # Errors
@@ -288,10 +281,10 @@ impl<'g> Stage<'g> {
         let key_expressions = keys.iter().map(|key| self.lower(*key)).collect::<Result<Vec<_>, _>>()?;
         let input = self.plan.schema().clone();
         let mut fields: Vec<(Arc<str>, DataType)> = Vec::with_capacity(keys.len() + aggregates.len());
-        for (key, expression) in keys.iter().zip(&key_expressions) {
+        for expression in &key_expressions {
             let name = match expression {
                 Expression::Column { position, .. } => input.fields[*position].0.clone(),
-                _ => self.describe(*key),
+                _ => hidden_name(expression, &input),
             };
             fields.push((name, expression.data_type().clone()));
         }

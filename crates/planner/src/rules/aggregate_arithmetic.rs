@@ -9,6 +9,7 @@ use squall_types::{DataType, Result, Schema};
 
 use super::call;
 use crate::analyzer::cast;
+use crate::explain::hidden_name;
 use crate::expression::Expression;
 use crate::plan::{AggregateCall, Plan};
 
@@ -24,7 +25,7 @@ pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> 
         aggregate.keys.iter().enumerate().map(|(at, key)| Expression::column(at, key.data_type())).collect();
     for original in &aggregate.aggregates {
         let expression = match shifted_sum(original) {
-            Some(sum) => sum.rewrite(original, keys, &mut calls, functions)?,
+            Some(sum) => sum.rewrite(original, aggregate.input.schema(), keys, &mut calls, functions)?,
             None => add(original.clone(), keys, &mut calls),
         };
         expressions.push(expression);
@@ -72,19 +73,25 @@ impl ShiftedSum<'_> {
     fn rewrite(
         &self,
         original: &AggregateCall,
+        input: &Schema,
         keys: usize,
         calls: &mut Vec<AggregateCall>,
         functions: &FunctionContext,
     ) -> Result<Expression> {
         let types = [self.value.data_type().clone()];
+        let argument = hidden_name(self.value, input);
         let sum = AggregateCall {
-            name: "sum()".into(),
+            name: format!("sum({argument})").into(),
             function: resolve_aggregate("sum", &[], &types)?,
             arguments: vec![self.value.clone()],
         };
         let function = resolve_aggregate("count", &[], &types)?;
         let arguments = if function.needs_arguments() { vec![self.value.clone()] } else { Vec::new() };
-        let count = AggregateCall { name: "count()".into(), function, arguments };
+        let count = AggregateCall {
+            name: if arguments.is_empty() { "count()".into() } else { format!("count({argument})").into() },
+            function,
+            arguments,
+        };
         let sum = add(sum, keys, calls);
         let count = add(count, keys, calls);
         let shift = call("multiply", vec![self.constant.clone(), count], functions)?;

@@ -6,6 +6,7 @@ mod column_pruning;
 mod distinct;
 mod duplicate_aggregates;
 mod group_keys;
+mod late_projection;
 mod limit_pushdown;
 mod merge_projects;
 mod predicate_pushdown;
@@ -41,6 +42,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         aggregate_arithmetic::apply(&mut plan, &context.functions)?;
     }
     distinct::apply(&mut plan);
+    late_projection::apply(&mut plan);
     merge_projects::apply(&mut plan, &context.functions)?;
     simplify::apply(&mut plan, &context.functions)?;
     duplicate_aggregates::apply(&mut plan)?;

@@ -312,7 +312,6 @@ select a = 1 and b = 2 or f > 1.5 from t
 select interval 1 day, interval '1 day', interval a day from t
 select a between 1 and 2 and b from t
 select * from view(select 1 as x)
-code:select * from numbers(a)
 select * from numbers('x')
 select * from numbers(1+1)
 select * from (select * from (select * from (select 1 as x)))
