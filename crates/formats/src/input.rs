@@ -388,6 +388,12 @@ impl<R: RowReader> RowInput<R> {
             };
             match outcome {
                 Ok(is_row) => {
+                    let is_stuck = self.has_header && input.position() == start && (is_row || !input.is_empty());
+                    if is_stuck {
+                        // Rows without bytes would never come to an end.
+                        let message = "Rows of the input have no columns that take any bytes";
+                        return Err(Error::new(ErrorCode::INCORRECT_DATA, message));
+                    }
                     self.has_header = true;
                     if is_row {
                         self.rows.end_row()?;

@@ -204,7 +204,7 @@ impl JsonReader {
         if self.is_strings {
             self.scratch.clear();
             let read = read_json_string(&mut self.scratch, rest)?;
-            if reader.data_type().is_nullable() && (self.scratch == NULL_TEXT.as_bytes() || self.scratch == b"\\N") {
+            if reader.data_type().is_nullable() && self.scratch == NULL_TEXT.as_bytes() {
                 reader.append_default();
             } else {
                 reader.read_whole(&self.scratch)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_types::text::TextStyle;
+use squall_types::text::{TextStyle, append_escaped};
 use squall_types::{Block, Result, Schema};
 
 use crate::field::Fields;
@@ -30,7 +30,9 @@ impl OutputFormat for MarkdownOutput {
 
     fn begin(&mut self, out: &mut Vec<u8>) {
         for name in self.schema.names() {
-            out.extend_from_slice(format!("| {name} ").as_bytes());
+            out.extend_from_slice(b"| ");
+            append_escaped(out, name.as_bytes());
+            out.push(b' ');
         }
         out.extend_from_slice(b"|\n");
         for data_type in self.schema.types() {

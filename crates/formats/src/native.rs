@@ -28,6 +28,9 @@ use crate::wire::{Cursor, Stop, put_string, put_varint};
 /// From this revision on, every column says whether its serialisation is a custom one.
 pub const REVISION_WITH_CUSTOM_SERIALIZATION: u64 = 54_454;
 
+/// From this revision on, the name of `DateTime` tells its time zone.
+const REVISION_WITH_TIME_ZONE_IN_TYPE: u64 = 54_337;
+
 /// What a block may announce. Memory is only ever taken for bytes that have arrived.
 const COLUMNS_MAX: u64 = 100_000;
 const ROWS_MAX: u64 = i32::MAX as u64;
@@ -52,7 +55,10 @@ pub fn write_block(block: &Block, revision: u64, out: &mut Vec<u8>) -> Result<()
     put_varint(out, block.rows() as u64);
     for ((name, data_type), column) in block.schema().fields.iter().zip(block.columns()) {
         put_string(out, &**name);
-        put_string(out, data_type.to_string());
+        match data_type {
+            DataType::DateTime(Some(_)) if revision < REVISION_WITH_TIME_ZONE_IN_TYPE => put_string(out, "DateTime"),
+            other => put_string(out, other.to_string()),
+        }
         if revision >= REVISION_WITH_CUSTOM_SERIALIZATION {
             out.push(0);
         }

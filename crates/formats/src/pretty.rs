@@ -155,13 +155,20 @@ impl PrettyOutput {
         blocks.extend(std::mem::take(&mut self.last));
         let held = self.first_rows + self.last_rows;
         if self.rows <= self.rows_max as u64 {
-            return self.table(&blocks, self.rows, None, out);
+            self.table(&blocks, self.rows, None, out)?;
+        } else {
+            let last = self.rows_max / 2;
+            let first = self.rows_max - last;
+            let all = Block::concat(self.schema.clone(), &blocks)?;
+            let shown = [all.slice(0, first.min(held)), all.slice(held.saturating_sub(last), last.min(held))];
+            self.table(&shown, self.rows, Some(first), out)?;
         }
-        let last = self.rows_max / 2;
-        let first = self.rows_max - last;
-        let all = Block::concat(self.schema.clone(), &blocks)?;
-        let shown = [all.slice(0, first.min(held)), all.slice(held.saturating_sub(last), last.min(held))];
-        self.table(&shown, self.rows, Some(first), out)?;
+        if self.rows < self.rows_max as u64 {
+            return Ok(());
+        }
+        if self.drawing == Drawing::Space {
+            out.push(b'\n');
+        }
         out.extend_from_slice(format!("Showed {} out of {} rows.\n", self.rows_max, self.rows).as_bytes());
         Ok(())
     }
@@ -184,10 +191,10 @@ impl PrettyOutput {
             left += width + 3;
             columns.push(Column { name, width, is_right: is_right_aligned(data_type) });
         }
-        let table_width = columns.iter().map(|column| column.width + 3).sum::<usize>() + 1;
+        let values_width: usize = columns.iter().map(|column| column.width).sum();
         if columns.len() >= VERTICAL_COLUMNS_MIN
             && texts.rows <= VERTICAL_ROWS_MAX
-            && (has_lines || table_width >= VERTICAL_WIDTH_MIN)
+            && (has_lines || values_width >= VERTICAL_WIDTH_MIN)
         {
             return self.vertical(&texts, rows, gap_after, out);
         }
@@ -396,8 +403,8 @@ impl Table {
 
     /// Where rows are left out.
     fn gap(&self, out: &mut Vec<u8>) {
-        let ends = if self.drawing == Drawing::Space { 0 } else { 2 };
-        let table_width = self.columns.iter().map(|column| column.width + 3).sum::<usize>() - 1 + ends;
+        let ends = if self.drawing == Drawing::Space { 0 } else { 3 };
+        let table_width = (self.columns.iter().map(|column| column.width + 3).sum::<usize>() + ends).saturating_sub(2);
         pad(" ", self.number_width, out);
         (0..table_width).for_each(|at| out.extend_from_slice(if at % 2 == 0 { "─" } else { " " }.as_bytes()));
         out.push(b'\n');

@@ -105,7 +105,13 @@ impl TskvOutput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
         let names = schema.names().map(|name| {
             let mut escaped = Vec::new();
-            append_escaped(&mut escaped, name.as_bytes());
+            // Names escape what fields escape, but for quotes, and the sign that ends them.
+            for (at, part) in name.split('\'').enumerate() {
+                if at > 0 {
+                    escaped.push(b'\'');
+                }
+                append_escaped(&mut escaped, part.as_bytes());
+            }
             let mut name = Vec::with_capacity(escaped.len() + 1);
             for byte in escaped {
                 if byte == b'=' {

@@ -18,13 +18,20 @@ pub(crate) struct VerticalOutput {
     schema: Arc<Schema>,
     fields: Fields,
     rows: u64,
+    rows_max: u64,
     has_totals: bool,
 }
 
 impl VerticalOutput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
         let fields = Fields::new(TextStyle::Plain, options).with_null(NULL_TEXT);
-        Self { schema: schema.clone(), fields, rows: 0, has_totals: false }
+        Self {
+            schema: schema.clone(),
+            fields,
+            rows: 0,
+            rows_max: options.settings.output_format_pretty_max_rows,
+            has_totals: false,
+        }
     }
 
     fn write_rows(&self, block: &Block, titles: &[String], out: &mut Vec<u8>) -> Result<()> {
@@ -69,7 +76,8 @@ impl OutputFormat for VerticalOutput {
     }
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        let titles: Vec<String> = (0..block.rows() as u64)
+        let shown = self.rows_max.saturating_sub(self.rows).min(block.rows() as u64);
+        let titles: Vec<String> = (0..shown)
             .map(|row| {
                 let number = self.rows + row + 1;
                 format!("{}{}", if number > 1 { "\n" } else { "" }, row_title(number))
@@ -91,7 +99,10 @@ impl OutputFormat for VerticalOutput {
         self.write_rows(block, &["\nMin:\n────\n".to_owned(), "\nMax:\n────\n".to_owned()], out)
     }
 
-    fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {
+    fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {
+        if self.rows > self.rows_max {
+            out.extend_from_slice(format!("\nShowed first {}.\n", self.rows_max).as_bytes());
+        }
         Ok(())
     }
 }
