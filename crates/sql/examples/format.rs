@@ -12,6 +12,7 @@ fn main() -> io::Result<()> {
         }
         println!(">> {line}");
         match squall_sql::parse(&line, &squall_sql::ParserLimits::default()) {
+            Ok(statement) if mode == "dump" => print!("{}", squall_sql::dump(&statement)),
             Ok(statement) if mode == "lines" => println!("{}", squall_sql::format(&statement)),
             Ok(statement) => println!("{}", squall_sql::format_one_line(&statement)),
             Err(error) => println!("ERR Code: {}. DB::Exception: {error}", error.code),

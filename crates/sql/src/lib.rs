@@ -13,12 +13,16 @@
 //! A text is bytes: string literals and inline data need not be UTF-8.
 
 pub mod ast;
+mod dump;
 mod error;
 mod format;
 mod keyword;
 mod lexer;
+mod normalize;
 mod parser;
 
+pub use dump::dump;
 pub use error::{SYNTAX_ERROR, SyntaxError};
 pub use format::{format, format_data_type, format_expression, format_literal, format_one_line};
+pub use normalize::{Normalized, normalize};
 pub use parser::{ParsedStatement, ParserLimits, parse, parse_data_type, parse_expression, parse_many};

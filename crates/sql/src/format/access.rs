@@ -48,7 +48,12 @@ impl Writer {
         self.on_cluster(&entity.cluster);
         if let Some(name) = &entity.new_name {
             self.text(" RENAME TO ");
-            self.string(name);
+            // ClickHouse quotes the new name of some kinds as a string.
+            if matches!(entity.definition, AccessDefinition::Quota(_) | AccessDefinition::RowPolicy(_)) {
+                self.name(name);
+            } else {
+                self.string(name);
+            }
         }
         match &entity.definition {
             AccessDefinition::User(user) => self.user(user),
@@ -187,7 +192,10 @@ impl Writer {
             self.text(if first { " WITH " } else { " " });
             self.name(name);
         }
-        let mut keyword = "";
+        let mut keyword = if method.method.as_deref() == Some("ssh_key") { "BY" } else { "" };
+        if keyword == "BY" {
+            self.text(" BY");
+        }
         for argument in &method.arguments {
             if argument.keyword == keyword {
                 self.text(", ");

@@ -729,8 +729,7 @@ impl Writer {
             self.identifier(parent);
         }
         if !create.settings.is_empty() {
-            self.line();
-            self.text("SETTINGS ");
+            self.text(" SETTINGS ");
             self.joined(&create.settings, ", ", |w, (setting, resource)| {
                 w.setting(setting);
                 if let Some(resource) = resource {

@@ -290,7 +290,11 @@ impl Writer {
         if let (true, [Expression { kind: ExpressionKind::Subquery(query), alias: None, .. }, rest @ ..]) =
             (view, function.arguments.as_slice())
         {
-            self.query(query);
+            self.indented(|w| {
+                w.break_line();
+                w.query(query);
+            });
+            self.break_line();
             if let [otherwise] = rest {
                 self.text(" ELSE ");
                 self.expression(otherwise, false);

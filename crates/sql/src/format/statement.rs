@@ -65,7 +65,7 @@ impl Writer {
                 self.text("EXECUTE AS ");
                 self.name(&execute.user);
                 if let Some(statement) = &execute.statement {
-                    self.text(" ");
+                    self.line();
                     self.statement(statement);
                 }
             }
@@ -101,16 +101,27 @@ impl Writer {
             self.text(")");
         }
         if !insert.settings.is_empty() {
-            self.text(" SETTINGS ");
+            self.line();
+            self.text("SETTINGS ");
             self.settings(&insert.settings);
         }
         match &insert.source {
             InsertSource::Query(query) => {
-                self.text(" ");
+                // The query goes on on the line of the INSERT unless settings are between them.
+                if insert.settings.is_empty() {
+                    self.text(" ");
+                } else {
+                    self.line();
+                }
                 self.query(query);
             }
             InsertSource::Data { format, .. } => {
-                self.text(" FORMAT ");
+                if insert.settings.is_empty() {
+                    self.text(" ");
+                } else {
+                    self.line();
+                }
+                self.text("FORMAT ");
                 self.format_name(format);
             }
             InsertSource::Infile { path, compression, format } => {
@@ -505,10 +516,10 @@ impl Writer {
 
     /// A name that is no keyword even where the grammar has one.
     fn system_name(&mut self, name: &str) {
-        if crate::keyword::keyword(name.as_bytes()) == crate::keyword::Keyword::NONE {
-            self.dotted(name);
-        } else {
+        if crate::parser::is_system_keyword(crate::keyword::keyword(name.as_bytes())) {
             self.quoted(name);
+        } else {
+            self.dotted(name);
         }
     }
 
@@ -586,29 +597,29 @@ impl Writer {
                 w.table_name(name);
             }
             if !element.partitions.is_empty() {
-                w.text(" PARTITIONS ");
+                // ClickHouse writes two spaces on one line.
+                w.text(if w.one_line { " PARTITIONS  " } else { " PARTITIONS " });
                 w.expressions(&element.partitions);
             }
             if !element.except_databases.is_empty() {
                 w.text(" EXCEPT DATABASES ");
-                w.joined(&element.except_databases, ", ", |w, name| w.identifier(name));
+                w.joined(&element.except_databases, ",", |w, name| w.identifier(name));
             }
             if !element.except_tables.is_empty() {
-                w.text(" EXCEPT TABLES ");
+                w.text(if element.except_tables.len() > 1 { " EXCEPT TABLES " } else { " EXCEPT TABLE " });
                 w.joined(&element.except_tables, ", ", |w, table| w.table_name(table));
             }
         });
         self.on_cluster(&backup.cluster);
         self.text(if backup.restore { " FROM " } else { " TO " });
         self.function(&backup.location, false);
-        if !backup.settings.is_empty() {
+        if !backup.settings.is_empty() || backup.asynchronous.is_some() {
             self.text(" SETTINGS ");
             self.settings(&backup.settings);
-        }
-        match backup.asynchronous {
-            Some(true) => self.text(" ASYNC"),
-            Some(false) => self.text(" SYNC"),
-            None => {}
+            if let Some(asynchronous) = backup.asynchronous {
+                self.text(if backup.settings.is_empty() { "async = " } else { ", async = " });
+                self.text(if asynchronous { "true" } else { "false" });
+            }
         }
         self.output(&backup.output);
     }

@@ -321,6 +321,10 @@ impl Parser<'_> {
                 _ => break,
             };
             self.advance();
+            // `BY KEY 'a' TYPE 't'`.
+            if keyword == "BY" && self.at_keyword(K::KEY) {
+                continue;
+            }
             loop {
                 let value =
                     if self.at(T::OpenCurly) { self.parameter_text()? } else { Literal::String(self.string()?) };

@@ -121,8 +121,15 @@ impl Parser<'_> {
     pub(super) fn setting(&mut self) -> Parsed<Setting> {
         let start = self.start();
         let name = self.dotted_name()?;
-        let value =
+        let mut value =
             if self.accept(T::Equals) { self.setting_value()? } else { SettingValue::Literal(Literal::UInt64(1)) };
+        // The values of query parameters are texts.
+        if let SettingValue::Literal(literal) = &mut value
+            && name.starts_with("param_")
+            && !matches!(literal, Literal::String(_))
+        {
+            *literal = Literal::string(crate::format::format_literal(literal));
+        }
         Ok(Setting { name, value, span: self.span_from(start) })
     }
 

@@ -3,7 +3,8 @@
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
     Backup, BackupElement, BackupElementKind, Check, CheckTarget, Drop, DropAction, DropObject, DropTarget, ExecuteAs,
-    ObjectKind, Optimize, Output, PartitionSelector, Rename, RenameKind, Statement, TableName, Undrop,
+    Literal, ObjectKind, Optimize, Output, PartitionSelector, Rename, RenameKind, SettingValue, Statement, TableName,
+    Undrop,
 };
 
 impl Parser<'_> {
@@ -329,8 +330,20 @@ impl Parser<'_> {
         let cluster = self.on_cluster()?;
         self.need_keyword(if restore { K::FROM } else { K::TO })?;
         let location = self.bare_or_call()?;
-        let settings = self.settings_clause()?;
-        let asynchronous = if self.keyword(K::ASYNC) { Some(true) } else { self.keyword(K::SYNC).then_some(false) };
+        let mut settings = self.settings_clause()?;
+        let mut asynchronous = if self.keyword(K::ASYNC) { Some(true) } else { self.keyword(K::SYNC).then_some(false) };
+        // ASYNC is short for a setting.
+        settings.retain(|setting| match (setting.name.as_str(), &setting.value) {
+            ("async", SettingValue::Literal(Literal::Bool(value))) => {
+                asynchronous = Some(*value);
+                false
+            }
+            ("async", SettingValue::Literal(Literal::UInt64(value))) => {
+                asynchronous = Some(*value != 0);
+                false
+            }
+            _ => true,
+        });
         let output = self.output()?;
         let backup = Backup { restore, elements, cluster, location, settings, asynchronous, output };
         Ok(Statement::Backup(Box::new(backup)))

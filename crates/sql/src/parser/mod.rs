@@ -17,6 +17,8 @@ mod show;
 mod system;
 mod table;
 
+pub(crate) use system::is_system_keyword;
+
 use crate::ast::{DataType, Expression, Identifier, OnCluster, Setting, Span, Statement, TableName};
 use crate::error::{SYNTAX_ERROR, SyntaxError, TOO_DEEP_AST, TOO_DEEP_RECURSION, TOO_SLOW_PARSING, line_and_column};
 use crate::keyword::Keyword as K;

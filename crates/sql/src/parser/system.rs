@@ -92,7 +92,7 @@ impl Parser<'_> {
     fn system_argument(&mut self) -> Parsed<SystemArgument> {
         let token = self.peek();
         match token.kind {
-            T::Word if token.keyword != K::NONE && self.ahead(1).kind != T::Dot => {
+            T::Word if is_system_keyword(token.keyword) && self.ahead(1).kind != T::Dot => {
                 self.advance();
                 Ok(SystemArgument::Keyword(token.keyword.text().to_string()))
             }
@@ -108,4 +108,35 @@ impl Parser<'_> {
             _ => self.fail("end of query"),
         }
     }
+}
+
+/// Whether a word after a command is one of the grammar's; others are names.
+pub(crate) fn is_system_keyword(keyword: K) -> bool {
+    matches!(
+        keyword,
+        K::ALL
+            | K::AND
+            | K::DATABASE
+            | K::DAY
+            | K::DEFAULT
+            | K::EXCEPT
+            | K::FOR
+            | K::FROM
+            | K::HOUR
+            | K::LIGHTWEIGHT
+            | K::MINUTE
+            | K::MONTH
+            | K::ON
+            | K::PULL
+            | K::SECOND
+            | K::SET
+            | K::SHARD
+            | K::STRICT
+            | K::TABLE
+            | K::TIME
+            | K::VOLUME
+            | K::WEEK
+            | K::WITH
+            | K::YEAR
+    )
 }
