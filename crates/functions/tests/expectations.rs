@@ -161,12 +161,12 @@ fn functions_answer_as_clickhouse_does() {
             rows.clear();
         } else if let Some(fields) = line.strip_prefix("> ") {
             rows.push(fields.split('\t').collect());
-        } else if let Some((functions, wanted)) = line.split_once(" = ") {
+        } else if let Some((functions, wanted)) = line.split_once(" => ") {
             let block = match &mut current {
                 Some(block) => block,
                 None => current.insert(block(title, &rows).unwrap()),
             };
-            for function in functions.split(", ").filter(|function| !is_exempt(function, title)) {
+            for function in functions.split("; ").filter(|function| !is_exempt(function, title)) {
                 let Some(found) = answer(function, block) else { continue };
                 checked += 1;
                 if !agrees(&found, wanted) {

@@ -196,7 +196,11 @@ fn from_text(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOpt
         ));
     }
     let mut reader = ValueReader::new(to, &options.text)?;
-    let is_strict = options.mode != CastMode::Plain;
+    // Text that is no value of the type is NULL where the target has it, except for types whose values have names.
+    let has_names = matches!(to.inner(), DataType::Enum8(_) | DataType::Enum16(_));
+    let is_lenient = !has_names
+        && (options.mode == CastMode::OrNull || matches!(to, DataType::Nullable(inner) if **inner != DataType::Bool));
+    let is_strict = is_lenient || options.mode != CastMode::Plain;
     let mut read = |row: usize, field: &[u8]| -> Result<()> {
         if array.is_null(row) {
             reader.append_default();
@@ -207,7 +211,7 @@ fn from_text(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOpt
         } else {
             reader.read_whole(field)
         };
-        if result.is_err() && options.mode == CastMode::OrNull {
+        if result.is_err() && is_lenient {
             reader.truncate(row);
             reader.append_default();
             return Ok(());
@@ -382,7 +386,20 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
             })
         }
         (T::IPv4, T::UInt32 | T::UInt64) => numbers(array, to, options, from),
-        (T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64, T::IPv4) => numbers(array, to, options, from),
+        (T::UInt8 | T::UInt16 | T::UInt32 | T::UInt64 | T::Bool, T::IPv4) if options.mode == CastMode::Plain => {
+            numbers(array, to, options, from)
+        }
+        // A number is never accurately an address or an identifier.
+        (_, T::UUID | T::IPv4 | T::IPv6) if from.is_number() && options.mode == CastMode::OrNull => {
+            Ok(new_null_array(&to.arrow_type(), array.len()))
+        }
+        (_, T::UUID | T::IPv4 | T::IPv6) if from.is_number() && options.mode == CastMode::Accurate => Err(unsafe_value(from, to)),
+        (T::UUID | T::IPv6, T::Bool) => {
+            let bytes = array.as_fixed_size_binary();
+            let is_true = |row: usize| u8::from(bytes.value(row).iter().any(|byte| *byte != 0));
+            Ok(Arc::new(PrimitiveArray::<UInt8Type>::new((0..bytes.len()).map(is_true).collect::<Vec<u8>>().into(), None)))
+        }
+        (T::IPv4, T::Bool) => to_bool(array),
         (T::UUID | T::IPv4 | T::IPv6, _) | (_, T::UUID | T::IPv4 | T::IPv6) => Err(no_conversion(from, to)),
         (_, T::Bool) => to_bool(array),
         (_, T::Date | T::Date32 | T::DateTime(_) | T::DateTime64(..)) => to_time(from, array, to, options),
@@ -609,9 +626,10 @@ cast_float!(f64: u8 = truncate32, u16 = truncate32, u32 = truncate64, u64 = trun
 fn numbers(array: &ArrayRef, to: &DataType, options: &CastOptions, from: &DataType) -> Result<ArrayRef> {
     let to_arrow = to.arrow_type();
     if *array.data_type() == to_arrow {
-        return Ok(array.clone());
+        return with_validity(array, None);
     }
-    if options.mode != CastMode::Plain {
+    let is_number = from.is_number() || *from == DataType::Bool;
+    if options.mode != CastMode::Plain && is_number && to.is_number() {
         return exact_numbers(array, to, options, from);
     }
     if from.is_float() && !to.is_float() {
@@ -653,15 +671,14 @@ impl FromWide for f64 {
     }
 }
 
+fn unsafe_value(from: &DataType, to: &DataType) -> Error {
+    Error::new(ErrorCode::CANNOT_CONVERT_TYPE, format!("Value in column {from} cannot be safely converted into type {to}"))
+}
+
 /// Numbers without any loss.
 fn exact_numbers(array: &ArrayRef, to: &DataType, options: &CastOptions, from: &DataType) -> Result<ArrayRef> {
     let values = wide_values(array)?;
-    let error = |_| {
-        Error::new(
-            ErrorCode::CANNOT_CONVERT_TYPE,
-            format!("Value in column {from} cannot be safely converted into type {to}"),
-        )
-    };
+    let error = |_| unsafe_value(from, to);
     // The value as an integer, where it is one.
     let integer = |row: usize| match values.get(row) {
         Some(Wide::Integer(value)) => Some(*value),
@@ -827,9 +844,34 @@ fn to_time(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         return Err(no_conversion(from, to));
     }
     let times = read_times(from, array)?;
-    if matches!(times, Times::Floats(_)) && !matches!(to, DataType::DateTime64(..)) {
+    if matches!(times, Times::Floats(_)) && !matches!(to, DataType::DateTime64(..) | DataType::Date32) {
         refuse_not_finite(array)?;
     }
+    let refused = if options.mode == CastMode::Plain { None } else { out_of_range(&times, to) };
+    let Some(refused) = refused else { return times_as(times, from, to, options) };
+    if options.mode == CastMode::Accurate {
+        let is_refused = |row: usize| array.is_valid(row) && refused.get(row) == Some(&true);
+        return if (0..array.len()).any(is_refused) { Err(unsafe_value(from, to)) } else { times_as(times, from, to, options) };
+    }
+    let nulls = NullBuffer::from(refused.iter().map(|refused| !refused).collect::<Vec<bool>>());
+    with_validity(&times_as(times, from, to, options)?, Some(nulls).filter(|nulls| nulls.null_count() > 0))
+}
+
+/// For each row whether its number lies outside the days and seconds of a type; `None` for values that are times already.
+fn out_of_range(times: &Times, to: &DataType) -> Option<Vec<bool>> {
+    let range = match to {
+        DataType::Date | DataType::DateTime(_) => 0..=i64::from(u32::MAX),
+        _ => i64::from(DATE32_MIN)..=*MOMENTS.end(),
+    };
+    match times {
+        _ if matches!(to, DataType::DateTime64(..)) => None,
+        Times::Numbers(numbers) => Some(numbers.iter().map(|number| !range.contains(number)).collect()),
+        Times::Floats(numbers) => Some(numbers.iter().map(|number| number.is_nan() || !range.contains(&(*number as i64))).collect()),
+        Times::Days(_) | Times::Seconds(_) | Times::Ticks(..) => None,
+    }
+}
+
+fn times_as(times: Times, from: &DataType, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
     match to {
         DataType::DateTime(_) => {
             let mut zone = zone_of(to, options)?;
@@ -885,7 +927,10 @@ fn to_time(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
             let days: Vec<i64> = match times {
                 Times::Days(days) => days,
                 Times::Numbers(numbers) => numbers.iter().map(|number| day_of_number(*number)).collect(),
-                Times::Floats(numbers) => numbers.iter().map(|number| day_of_number(*number as i64)).collect(),
+                Times::Floats(numbers) => numbers
+                    .iter()
+                    .map(|number| if number.is_nan() { DATE32_MIN.into() } else { day_of_number(*number as i64) })
+                    .collect(),
                 Times::Seconds(seconds) => seconds.iter().map(|seconds| local_days(*seconds)).collect(),
                 Times::Ticks(ticks, digits) => {
                     let per_second = 10i64.pow(digits.into());

@@ -69,9 +69,7 @@ fn combine(call: &Call<'_>, operation: Operation) -> Bound {
 
 fn shift(call: &Call<'_>, operation: Operation) -> Bound {
     let (left, right) = integer_shapes(call)?;
-    // The result is as wide as the wider side, signed as the left one.
-    let shape = Shape { is_signed: left.is_signed || right.is_signed, is_float: false, bytes: left.bytes.max(right.bytes) };
-    bind(call, Shape { bytes: left.bytes, is_signed: left.is_signed, ..shape }.data_type(), operation)
+    bind(call, left.join(right).data_type(), operation)
 }
 
 fn bind(call: &Call<'_>, result: DataType, operation: Operation) -> Bound {
@@ -101,22 +99,23 @@ fn bind(call: &Call<'_>, result: DataType, operation: Operation) -> Bound {
 }
 
 fn shifted(arguments: &[Column], rows: usize, result: &DataType, operation: Operation, is_signed: bool) -> Result<Column> {
-    let bits = result.fixed_width_bytes().unwrap_or(8) as i64 * 8;
     let amounts = integers(arguments, 1, rows)?;
-    if amounts.iter().any(|amount| *amount < 0 || *amount > bits) {
+    if amounts.iter().any(|amount| *amount < 0) {
         return Err(Error::new(
             ErrorCode::ARGUMENT_OUT_OF_BOUND,
-            "The number of shift positions needs to be a non-negative value and less or equal to the bit width of the value to shift",
+            "The number of shift positions needs to be a non-negative value",
         ));
     }
+    let bits = result.fixed_width_bytes().unwrap_or(8) as i64 * 8;
     let values = integers_wrapping(arguments, rows)?;
     let shifted: Vec<u64> = values
         .iter()
         .zip(&amounts)
         .map(|(value, amount)| match operation {
-            Operation::ShiftLeft => value.checked_shl(*amount as u32).unwrap_or(0),
-            _ if is_signed => ((*value as i64) >> (*amount).min(63)) as u64,
-            _ => value.checked_shr(*amount as u32).unwrap_or(0),
+            _ if *amount >= bits => 0,
+            Operation::ShiftLeft => value << amount,
+            _ if is_signed => ((*value as i64) >> amount) as u64,
+            _ => value >> amount,
         })
         .collect();
     let column = Column::from_primitive::<UInt64Type>(DataType::UInt64, shifted);
@@ -134,10 +133,11 @@ fn integers_wrapping(arguments: &[Column], rows: usize) -> Result<Vec<u64>> {
 
 fn bit_not(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let shape = Shape::of(call.type_of(0)).filter(|shape| !shape.is_float).ok_or_else(|| call.illegal(0))?;
-    let (result, operand) = (shape.data_type(), unsigned(shape.bytes));
+    let shape = Shape::of(call.type_of(0)).ok_or_else(|| call.illegal(0))?;
+    let (result, operand) = (Shape { is_float: false, ..shape }.data_type(), unsigned(shape.bytes));
     call.bind(result.clone(), move |arguments, rows| {
-        let arguments = as_type(arguments, &operand)?;
+        // Floats are cut to integers first.
+        let arguments = as_type(&as_type(arguments, &result)?, &operand)?;
         let column = match operand {
             DataType::UInt8 => unary::<UInt8Type, UInt8Type>(&operand, &arguments, rows, |value| !value),
             DataType::UInt16 => unary::<UInt16Type, UInt16Type>(&operand, &arguments, rows, |value| !value),
@@ -185,7 +185,7 @@ fn bit_tests(call: &Call<'_>, all: bool) -> Bound {
 fn bit_count(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let data_type = call.type_of(0);
-    let width = data_type.fixed_width_bytes().filter(|_| Shape::of(data_type).is_some() || data_type.is_date_or_time());
+    let width = data_type.fixed_width_bytes().filter(|_| Shape::of(data_type).is_some());
     let operand = match width {
         Some(width) => unsigned(width),
         None => return Err(call.illegal(0)),
@@ -206,8 +206,10 @@ fn bit_count(call: &Call<'_>) -> Bound {
 
 fn byte_swap(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    call.integers([0])?;
     let shape = Shape::of(call.type_of(0)).ok_or_else(|| call.illegal(0))?;
+    if shape.is_float {
+        return Err(Error::not_implemented("byteSwap of floats"));
+    }
     let (result, operand) = (shape.data_type(), unsigned(shape.bytes));
     call.bind(result.clone(), move |arguments, rows| {
         let arguments = as_type(arguments, &operand)?;

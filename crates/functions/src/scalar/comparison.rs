@@ -139,12 +139,11 @@ fn way(call: &Call<'_>) -> Result<Way> {
     if left.is_string_or_fixed_string() && right.is_string_or_fixed_string() {
         return Ok(Way::Bytes);
     }
-    // A string beside anything else is read as that.
-    if left.is_string_or_fixed_string() {
-        return of_type(right);
-    }
-    if right.is_string_or_fixed_string() {
-        return of_type(left);
+    // A constant string beside anything else is read as that; a column of strings only beside what has one text each.
+    for (at, string, other) in [(0, left, right), (1, right, left)] {
+        if string.is_string_or_fixed_string() {
+            return beside_string(call, at, string, other);
+        }
     }
     if left == right && !matches!(left, DataType::Map(..) | DataType::Array(_)) {
         return of_type(left);
@@ -182,6 +181,23 @@ fn way(call: &Call<'_>) -> Result<Way> {
             Ok(Way::Rows(common))
         }
         _ => Err(illegal(call)),
+    }
+}
+
+fn beside_string(call: &Call<'_>, at: usize, string: &DataType, other: &DataType) -> Result<Way> {
+    if let Some(value) = call.constant(at) {
+        let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+        let read = cast_value(value, string, other, &options);
+        return match read {
+            Ok(_) => of_type(other),
+            Err(error) if other.is_date_or_time() => Err(error),
+            Err(_) => Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string {value} to type {other}"))),
+        };
+    }
+    match other {
+        DataType::Enum8(_) | DataType::Enum16(_) => Ok(Way::As(DataType::String)),
+        _ if other.is_date_or_time() => of_type(other),
+        _ => Err(Error::new(ErrorCode::NO_COMMON_TYPE, format!("There is no supertype for types {string}, {other}"))),
     }
 }
 

@@ -21,10 +21,10 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 macro_rules! conversions {
     ($($name:literal => $data_type:expr),* $(,)?) => {
         &[
-            $(&Function::new(concat!("to", $name), |call| convert(call, $data_type)),
+            $(&Function::new(concat!("to", $name), |call| convert(call, $data_type)).with_nulls(),
             &Function::new(concat!("to", $name, "OrZero"), |call| parse(call, $data_type, Failed::Zero)),
             &Function::new(concat!("to", $name, "OrNull"), |call| parse(call, $data_type, Failed::Null)),
-            &Function::new(concat!("to", $name, "OrDefault"), |call| or_default(call, $data_type)),)*
+            &Function::new(concat!("to", $name, "OrDefault"), |call| or_default(call, $data_type)).with_nulls(),)*
         ]
     };
 }
@@ -50,7 +50,7 @@ pub(crate) const CONVERSIONS: &[&dyn ScalarFunction] = conversions!(
 
 macro_rules! intervals {
     ($($kind:ident),*) => {
-        &[$(&Function::new(concat!("toInterval", stringify!($kind)), |call| convert(call, DataType::Interval(IntervalKind::$kind)))),*]
+        &[$(&Function::new(concat!("toInterval", stringify!($kind)), |call| convert(call, DataType::Interval(IntervalKind::$kind))).with_nulls()),*]
     };
 }
 
@@ -84,16 +84,16 @@ pub(crate) const REINTERPRETATIONS: &[&dyn ScalarFunction] = reinterpretations!(
 
 /// The rest of this family.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("toDateTime", to_date_time),
-    &Function::new("toDateTime32", to_date_time),
+    &Function::new("toDateTime", to_date_time).with_nulls(),
+    &Function::new("toDateTime32", to_date_time).with_nulls(),
     &Function::new("toDateTimeOrZero", |call| parse(call, zoned(call, 1)?, Failed::Zero)),
     &Function::new("toDateTimeOrNull", |call| parse(call, zoned(call, 1)?, Failed::Null)),
-    &Function::new("toDateTimeOrDefault", |call| or_default(call, zoned(call, 1)?)),
-    &Function::new("toDateTime64", |call| convert_to(call, scaled(call)?)),
+    &Function::new("toDateTimeOrDefault", |call| or_default(call, zoned(call, 1)?)).with_nulls(),
+    &Function::new("toDateTime64", |call| convert_to(call, scaled(call)?)).with_nulls(),
     &Function::new("toDateTime64OrZero", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Zero)),
     &Function::new("toDateTime64OrNull", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Null)),
-    &Function::new("toDateTime64OrDefault", |call| or_default(call, scaled_or_milliseconds(call)?)),
-    &Function::new("toBool", |call| convert(call, DataType::Bool)),
+    &Function::new("toDateTime64OrDefault", |call| or_default(call, scaled_or_milliseconds(call)?)).with_nulls(),
+    &Function::new("toBool", |call| convert(call, DataType::Bool)).with_nulls(),
     &Function::new("toString", to_string),
     &Function::new("toFixedString", to_fixed_string),
     &Function::new("CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries(),
@@ -128,15 +128,20 @@ fn convert(call: &Call<'_>, to: DataType) -> Bound {
     convert_to(call, to)
 }
 
+/// NULL stays NULL, and a text that cannot be read beside NULLs becomes one.
 fn convert_to(call: &Call<'_>, to: DataType) -> Bound {
-    check_conversion(call, &to)?;
+    if call.type_of(0).is_nullable() && call.type_of(0).inner() == &DataType::Nothing {
+        return identity_of_first(call);
+    }
+    let to = if call.type_of(0).is_nullable() { to.to_nullable() } else { to };
+    check_conversion(call, &to, CastMode::Plain)?;
     let options = options(call, CastMode::Plain)?;
     call.bind(to.clone(), move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
 }
 
 /// Pairs of types without a conversion are refused before any row comes.
-fn check_conversion(call: &Call<'_>, to: &DataType) -> Result<()> {
-    cast(&Column::empty(call.type_of(0).clone()), to, &CastOptions::default()).map(|_| ())
+fn check_conversion(call: &Call<'_>, to: &DataType, mode: CastMode) -> Result<()> {
+    cast(&Column::empty(call.type_of(0).clone()), to, &CastOptions::new(mode, TimeZone::utc())).map(|_| ())
 }
 
 /// The time zone that an argument names.
@@ -151,12 +156,14 @@ fn zone(call: &Call<'_>, at: usize) -> Result<Option<Arc<str>>> {
 /// `toDate(value, zone)`: the date in that zone.
 fn convert_in_zone(call: &Call<'_>, to: DataType) -> Bound {
     let name = zone(call, 1)?;
-    let from = match call.type_of(0) {
+    let is_nullable = call.type_of(0).is_nullable();
+    let from = match call.type_of(0).inner() {
         DataType::DateTime(_) => DataType::DateTime(name.clone()),
         DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, name.clone()),
         other => other.clone(),
     };
-    check_conversion(call, &to)?;
+    let (from, to) = if is_nullable { (from.to_nullable(), to.to_nullable()) } else { (from, to) };
+    check_conversion(call, &to, CastMode::Plain)?;
     let mut options = options(call, CastMode::Plain)?;
     if let Some(name) = name {
         options.text.time_zone = TimeZone::named(&name)?;
@@ -174,7 +181,7 @@ fn zoned(call: &Call<'_>, at: usize) -> Result<DataType> {
 fn to_date_time(call: &Call<'_>) -> Bound {
     call.arguments(1..=2)?;
     // A time keeps its zone.
-    let to = match (call.type_of(0), zone(call, 1)?) {
+    let to = match (call.type_of(0).inner(), zone(call, 1)?) {
         (DataType::DateTime(name) | DataType::DateTime64(_, name), None) => DataType::DateTime(name.clone()),
         (_, name) => DataType::DateTime(name),
     };
@@ -191,7 +198,7 @@ fn scaled(call: &Call<'_>) -> Result<DataType> {
             format!("Scale {digits} is too large for DateTime64. Maximum is up to nanoseconds (9)"),
         )
     })?;
-    let own_zone = match call.type_of(0) {
+    let own_zone = match call.type_of(0).inner() {
         DataType::DateTime(name) | DataType::DateTime64(_, name) => name.clone(),
         _ => None,
     };
@@ -212,6 +219,11 @@ enum Failed {
 /// `toXOrZero(text)`, `toXOrNull(text)`.
 fn parse(call: &Call<'_>, to: DataType, failed: Failed) -> Bound {
     call.arguments(1..=3)?;
+    if failed == Failed::Null && matches!(to, DataType::Date | DataType::DateTime(_)) && !call.type_of(0).is_string_or_fixed_string() {
+        check_conversion(call, &to, CastMode::OrNull)?;
+        let options = options(call, CastMode::OrNull)?;
+        return call.bind(to.to_nullable(), move |arguments, _| cast(argument(arguments, 0)?, &to, &options));
+    }
     if !call.type_of(0).is_string_or_fixed_string() {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
@@ -332,7 +344,7 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
     }
     let options = options(call, mode)?;
     let result = if mode == CastMode::OrNull {
-        if !to.is_nullable() && !to.remove_low_cardinality().can_be_inside_nullable() {
+        if !to.is_nullable() && !to.can_be_inside_nullable() {
             return Err(Error::new(
                 ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
                 format!("Nested type {to} cannot be inside Nullable type"),
@@ -342,7 +354,7 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
     } else {
         to.clone()
     };
-    check_conversion(call, &to)?;
+    check_conversion(call, &to, mode)?;
     call.bind(result, move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
 }
 
@@ -350,7 +362,7 @@ fn accurate_cast_or_default(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
     let to = named_type(call, 1)?;
     let options = options(call, CastMode::OrNull)?;
-    check_conversion(call, &to)?;
+    check_conversion(call, &to, CastMode::OrNull)?;
     let has_default = call.arguments.len() == 3;
     if has_default && call.type_of(2) != &to {
         return Err(Error::new(
@@ -390,6 +402,10 @@ fn materialize(call: &Call<'_>) -> Bound {
 
 fn identity(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
+    identity_of_first(call)
+}
+
+fn identity_of_first(call: &Call<'_>) -> Bound {
     call.bind(call.type_of(0).clone(), |arguments, _| Ok(argument(arguments, 0)?.clone()))
 }
 
@@ -429,7 +445,10 @@ fn reinterpret_as_fixed_string(call: &Call<'_>) -> Bound {
 
 fn bind_reinterpret(call: &Call<'_>, to: DataType) -> Bound {
     let from = call.type_of(0);
-    let has_bytes = |data_type: &DataType| data_type.fixed_width_bytes().is_some() || *data_type == DataType::String;
+    let has_bytes = |data_type: &DataType| {
+        let has_names = matches!(data_type, DataType::Enum8(_) | DataType::Enum16(_) | DataType::Date32);
+        !has_names && (data_type.fixed_width_bytes().is_some() || *data_type == DataType::String)
+    };
     if !has_bytes(from) || !has_bytes(&to) {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
@@ -460,7 +479,7 @@ pub(super) fn reinterpret(column: &Column, to: &DataType) -> Result<Column> {
             (None, None) => &[],
         }
     };
-    let is_number = !column.data_type().is_string_or_fixed_string();
+    let is_number = *column.data_type() != DataType::String;
     let result: ArrayRef = match (to, to.fixed_width_bytes()) {
         (DataType::String, _) => {
             let trimmed = |bytes: &[u8]| -> usize {

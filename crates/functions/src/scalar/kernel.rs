@@ -58,7 +58,14 @@ pub(crate) fn unary<A: ArrowPrimitiveType, R: ArrowPrimitiveType>(
 /// The arguments as `data_type`, numbers wrapping; those that have it already are not copied.
 pub(crate) fn as_type(arguments: &[Column], data_type: &DataType) -> Result<Vec<Column>> {
     let options = CastOptions::default();
-    arguments.iter().map(|column| cast(column, data_type, &options)).collect()
+    arguments
+        .iter()
+        .map(|column| match column.data_type() {
+            // An address counts as its number.
+            DataType::IPv4 => cast(&column.clone().with_type(DataType::UInt32), data_type, &options),
+            _ => cast(column, data_type, &options),
+        })
+        .collect()
 }
 
 /// One argument as `data_type`, numbers wrapping.

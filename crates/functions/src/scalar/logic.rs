@@ -45,8 +45,8 @@ fn combine(call: &Call<'_>, operation: Operation) -> Bound {
         }
     }
     let has_null = call.arguments.iter().any(|argument| argument.data_type.is_nullable());
-    let all_bool = call.arguments.iter().all(|argument| *argument.data_type.inner() == DataType::Bool);
-    let plain = if all_bool { DataType::Bool } else { DataType::UInt8 };
+    let has_bool = call.arguments.iter().any(|argument| *argument.data_type.inner() == DataType::Bool);
+    let plain = if has_bool { DataType::Bool } else { DataType::UInt8 };
     if !has_null {
         let result = plain.clone();
         return call.bind(plain, move |arguments, rows| {

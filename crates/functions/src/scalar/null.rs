@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Result, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
 use super::conditional::{condition, select};
 use super::kernel::{bytes_column, truth};
@@ -59,7 +59,7 @@ fn is_zero_or_null(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let inner = call.type_of(0).inner();
     if !inner.is_number() && !matches!(inner, DataType::Bool | DataType::Nothing) {
-        return Err(call.illegal(0));
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("The argument of function {} must have simple numeric type", call.name)));
     }
     call.bind(DataType::UInt8, move |arguments, rows| {
         let column = argument(arguments, 0)?;
@@ -72,6 +72,9 @@ fn is_zero_or_null(call: &Call<'_>) -> Bound {
 fn to_nullable(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let result = call.type_of(0).to_nullable();
+    if !result.is_nullable() {
+        return Err(call.illegal(0));
+    }
     call.bind(result.clone(), move |arguments, _| {
         let column = argument(arguments, 0)?;
         if matches!(result, DataType::LowCardinality(_)) {

@@ -5,8 +5,8 @@ Run with a Python that has `chdb`: `python generate_expectations.py > expectatio
 
     @ <type> | <type> ...          the arguments' types; `const <type> = <text>` is a constant argument
     > <field> TAB <field> ...      a row of the others, as TabSeparated writes it
-    <function> = <type> : <field> TAB <field> ...   the result's type and its value for each row
-    <function> = ERR <code>
+    <function>; <function> ... => <type> : <field> TAB <field> ...   the result's type and its value for each row
+    <function>; <function> ... => ERR <code>
 """
 import itertools
 import sys
@@ -114,30 +114,31 @@ def source(types, rows):
 
 def block(types, rows, functions, call=None):
     table, arguments = source(types, rows)
-    results = []
+    results = {}  # the functions by their answer
     for function in functions:
         expression = call(function, arguments) if call else f"{function}({', '.join(arguments)})"
         lines = run(f"SELECT toTypeName({expression}) AS t, {expression} AS r FROM {table} SETTINGS use_variant_as_common_type = 0, session_timezone = 'UTC', allow_suspicious_low_cardinality_types = 1, input_format_tsv_detect_header = 0")
         if isinstance(lines, int):
-            results.append(f"{function} = ERR {lines}")
+            if lines > 0:
+                results.setdefault(f"ERR {lines}", []).append(function)
         else:
             fields = [line.split("\t", 1) for line in lines]
             if len(fields) != len(rows) or any(len(field) != 2 for field in fields):
                 continue
-            name = fields[0][0].replace("\\'", "'").replace("\\n    ", "").replace("\\\\", "\\")
+            name = fields[0][0].replace("\\'", "'").replace(",\\n    ", ", ").replace("\\n    ", "").replace("\\\\", "\\")
             values = "\t".join(field[1] for field in fields)
             if any(word in name for word in ("Decimal", "Int128", "UInt128", "Int256", "UInt256", "Variant", "Dynamic", "Nullable(Tuple", "Nullable(Array", "BFloat", "Time(", "Time64")):
                 continue
             # `range` of large numbers says nothing that small ones do not.
             if len(values) < 1000:
-                results.append(f"{function} = {name} : {values}")
+                results.setdefault(f"{name} : {values}", []).append(function)
     if not results:
         return
     print("@ " + " | ".join(types))
     for row in rows:
         print("> " + "\t".join(row))
-    for result in results:
-        print(result)
+    for answer, answered in results.items():
+        print("; ".join(answered) + " => " + answer)
     sys.stdout.flush()
 
 

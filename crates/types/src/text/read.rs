@@ -146,6 +146,9 @@ impl<'a> Input<'a> {
 
     /// Items between brackets: `[1, 2]`, `{…}`. `item` reads one.
     fn list(&mut self, open: u8, close: u8, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        if open == b'[' && self.peek() != Some(open) {
+            return Err(Error::new(ErrorCode::CANNOT_READ_ARRAY_FROM_TEXT, "Array does not start with '[' character"));
+        }
         self.expect(open)?;
         self.skip_spaces();
         if self.eat(close) {
@@ -155,8 +158,15 @@ impl<'a> Input<'a> {
             self.skip_spaces();
             item(self)?;
             self.skip_spaces();
-            if !self.eat(b',') {
-                return self.expect(close);
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(found) if open == b'[' && found != close => {
+                    return Err(Error::new(
+                        ErrorCode::CANNOT_READ_ARRAY_FROM_TEXT,
+                        format!("Cannot read array from text, expected comma or end of array, found '{}'", char::from(found)),
+                    ));
+                }
+                _ => return self.expect(close),
             }
         }
     }

@@ -7,7 +7,7 @@ use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
-use super::number::as_result;
+use super::number::{as_result, magnitudes};
 use super::{Shape, illegal_pair};
 use crate::function::BoundFunction;
 use crate::scalar::kernel::{as_type, binary, map2};
@@ -42,20 +42,35 @@ fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
     let (left, right) = Shape::pair(call)?;
     let is_signed = left.is_signed || right.is_signed;
     if left.is_float || right.is_float {
-        // The quotient of floats, cut to an integer of the left side's width.
+        // The quotient of floats, cut to an integer of the left side's width. A divisor that is 0 once cut is refused even by
+        // `intDivOrZero`.
         let result = Shape { is_signed, is_float: false, bytes: left.bytes }.data_type();
         return call.bind(result.clone(), move |arguments, rows| {
             let arguments = as_type(arguments, &DataType::Float64)?;
-            if by_zero == ByZero::Error {
-                refuse_zero(&Numbers::<Float64Type>::of(&arguments, 1)?, 0.0)?;
+            let divisors = Numbers::<Float64Type>::of(&arguments, 1)?;
+            if (0..rows).any(|row| divisors.get(row).is_nan() || divisors.get(row).trunc() == 0.0) {
+                return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division by zero"));
             }
-            let divide = |left: f64, right: f64| if right == 0.0 { 0.0 } else { (left / right).trunc() };
+            let divide = |left: f64, right: f64| (left.trunc() / right.trunc()).trunc();
             let column = binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, divide)?;
             squall_types::cast(&column, &result, &squall_types::CastOptions::default())
         });
     }
-    let result = Shape { is_signed, is_float: false, bytes: left.bytes }.data_type();
-    bind_integers(call, result, operand_type(left, right), by_zero, Operation::Quotient)
+    // Beside a signed side the other one is taken as signed of its own width, which may wrap.
+    let own = |shape: Shape| Shape { is_signed, ..shape };
+    let sides = [own(left).data_type(), own(right).data_type()];
+    let result = own(left).data_type();
+    let operand = operand_type(own(left), own(right));
+    call.bind(result.clone(), move |arguments, rows| {
+        let options = squall_types::CastOptions::default();
+        let mut sided = Vec::with_capacity(2);
+        for (column, side) in arguments.iter().zip(&sides) {
+            sided.extend(as_type(std::slice::from_ref(column), side)?.into_iter().map(|column| squall_types::cast(&column, &operand, &options)));
+        }
+        let arguments = sided.into_iter().collect::<Result<Vec<_>>>()?;
+        let column = integers_of(&operand, &arguments, rows, by_zero, Operation::Quotient)?;
+        as_result(&column, &result)
+    })
 }
 
 pub(super) fn modulo(call: &Call<'_>) -> Bound {
@@ -71,14 +86,14 @@ pub(super) fn positive_modulo(call: &Call<'_>) -> Bound {
 }
 
 fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
+    call.arguments(2..=2)?;
     // A date counts as its days, a time as its seconds.
-    let number = |at: usize| match call.type_of(at) {
+    let left = match call.type_of(0) {
         DataType::Date => Shape::of(&DataType::UInt16),
         DataType::DateTime(_) => Shape::of(&DataType::UInt32),
         other => Shape::of(other),
     };
-    call.arguments(2..=2)?;
-    let (Some(left), Some(right)) = (number(0), number(1)) else { return Err(illegal_pair(call)) };
+    let (Some(left), Some(right)) = (left, Shape::of(call.type_of(1))) else { return Err(illegal_pair(call)) };
     if left.is_float || right.is_float {
         return call.bind(DataType::Float64, move |arguments, rows| {
             let arguments = as_type(arguments, &DataType::Float64)?;
@@ -89,11 +104,27 @@ fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
             binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, remainder)
         });
     }
-    let bytes = if left.is_signed { right.next().bytes } else { right.bytes };
-    let is_signed = (left.is_signed || right.is_signed) && !is_positive;
+    let bytes = if left.is_signed && !is_positive { right.next().bytes } else { right.bytes };
+    let is_signed = left.is_signed && !is_positive;
     let result = Shape { is_signed, is_float: false, bytes }.data_type();
     let operation = if is_positive { Operation::PositiveRemainder } else { Operation::Remainder };
-    bind_integers(call, result, operand_type(left, right), by_zero, operation)
+    // The divisor's sign does not matter; beside an unsigned side its absolute value is taken.
+    let operand = match (left.is_signed, right.is_signed) {
+        (false, true) => DataType::UInt64,
+        _ => operand_type(left, right),
+    };
+    let takes_magnitude = !left.is_signed && right.is_signed;
+    call.bind(result.clone(), move |arguments, rows| {
+        let mut sides = as_type(arguments.get(..1).unwrap_or_default(), &operand)?;
+        let divisors = arguments.get(1..).unwrap_or_default();
+        if takes_magnitude {
+            sides.extend(magnitudes(divisors)?);
+        } else {
+            sides.extend(as_type(divisors, &operand)?);
+        }
+        let column = integers_of(&operand, &sides, rows, by_zero, operation)?;
+        as_result(&column, &result)
+    })
 }
 
 /// The narrowest of the four operand types that holds both sides; `UInt64` beside signed numbers is taken as `Int64`.
@@ -114,17 +145,19 @@ enum Operation {
     PositiveRemainder,
 }
 
-fn bind_integers(call: &Call<'_>, result: DataType, operand: DataType, by_zero: ByZero, operation: Operation) -> Bound {
-    call.bind(result.clone(), move |arguments, rows| {
-        let arguments = as_type(arguments, &operand)?;
-        let column = match operand {
-            DataType::Int32 => integers::<Int32Type>(&operand, &arguments, rows, by_zero, operation),
-            DataType::Int64 => integers::<Int64Type>(&operand, &arguments, rows, by_zero, operation),
-            DataType::UInt32 => integers::<UInt32Type>(&operand, &arguments, rows, by_zero, operation),
-            _ => integers64(&operand, &arguments, rows, by_zero, operation),
-        }?;
-        as_result(&column, &result)
-    })
+fn integers_of(
+    operand: &DataType,
+    arguments: &[Column],
+    rows: usize,
+    by_zero: ByZero,
+    operation: Operation,
+) -> Result<Column> {
+    match operand {
+        DataType::Int32 => integers::<Int32Type>(operand, arguments, rows, by_zero, operation),
+        DataType::Int64 => integers::<Int64Type>(operand, arguments, rows, by_zero, operation),
+        DataType::UInt32 => integers::<UInt32Type>(operand, arguments, rows, by_zero, operation),
+        _ => integers64(operand, arguments, rows, by_zero, operation),
+    }
 }
 
 /// Integers that are divided.

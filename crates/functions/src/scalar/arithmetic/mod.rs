@@ -16,7 +16,7 @@ use crate::function::{BoundFunction, ScalarFunction};
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("plus", plus),
     &Function::new("minus", minus),
-    &Function::new("multiply", multiply),
+    &Function::new("multiply", number::multiply),
     &Function::new("divide", division::divide),
     &Function::new("intDiv", division::int_div),
     &Function::new("intDivOrZero", division::int_div_or_zero),
@@ -47,14 +47,6 @@ fn minus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     number::minus(call)
 }
 
-fn multiply(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(2..=2)?;
-    if let Some(bound) = time::multiply(call)? {
-        return Ok(bound);
-    }
-    number::multiply(call)
-}
-
 /// `ILLEGAL_TYPE_OF_ARGUMENT` for two arguments.
 pub(super) fn illegal_pair(call: &Call<'_>) -> Error {
     Error::new(
@@ -72,9 +64,9 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The shape of a number; `Bool` is `UInt8`.
+    /// The shape of a number; `Bool` is `UInt8`, `IPv4` is `UInt32`.
     pub fn of(data_type: &DataType) -> Option<Self> {
-        let is_number = data_type.is_number() || *data_type == DataType::Bool;
+        let is_number = data_type.is_number() || matches!(data_type, DataType::Bool | DataType::IPv4);
         is_number.then_some(())?;
         Some(Self {
             is_signed: data_type.is_signed_integer() || data_type.is_float(),

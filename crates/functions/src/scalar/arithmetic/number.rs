@@ -127,7 +127,7 @@ pub(super) fn abs(call: &Call<'_>) -> Bound {
 }
 
 /// Both arguments' absolute values as `UInt64`.
-fn magnitudes(arguments: &[Column]) -> Result<Vec<Column>> {
+pub(super) fn magnitudes(arguments: &[Column]) -> Result<Vec<Column>> {
     arguments
         .iter()
         .map(|column| {
@@ -141,6 +141,16 @@ fn magnitudes(arguments: &[Column]) -> Result<Vec<Column>> {
             cast(column, &DataType::UInt64, &CastOptions::default())
         })
         .collect()
+}
+
+/// Neither side of `gcd` and `lcm` may be zero: ClickHouse divides by both.
+fn refuse_zeros(columns: Vec<Column>) -> Result<Vec<Column>> {
+    for column in &columns {
+        if column.as_primitive::<UInt64Type>()?.values().contains(&0) {
+            return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division by zero"));
+        }
+    }
+    Ok(columns)
 }
 
 fn greatest_divisor(mut left: u64, mut right: u64) -> u64 {
@@ -157,7 +167,7 @@ pub(super) fn gcd(call: &Call<'_>) -> Bound {
     }
     let result = sum_type(left, right).data_type();
     call.bind(result.clone(), move |arguments, rows| {
-        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(&DataType::UInt64, &magnitudes(arguments)?, rows, greatest_divisor)?;
+        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(&DataType::UInt64, &refuse_zeros(magnitudes(arguments)?)?, rows, greatest_divisor)?;
         as_result(&column, &result)
     })
 }
@@ -173,17 +183,17 @@ pub(super) fn lcm(call: &Call<'_>) -> Bound {
             0 => 0,
             divisor => (left / divisor).wrapping_mul(right),
         };
-        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(&DataType::UInt64, &magnitudes(arguments)?, rows, least)?;
+        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(&DataType::UInt64, &refuse_zeros(magnitudes(arguments)?)?, rows, least)?;
         as_result(&column, &result)
     })
 }
 
 pub(super) fn min2(call: &Call<'_>) -> Bound {
-    extreme2(call, f64::min)
+    extreme2(call, |left, right| if left < right { left } else { right })
 }
 
 pub(super) fn max2(call: &Call<'_>) -> Bound {
-    extreme2(call, f64::max)
+    extreme2(call, |left, right| if left > right { left } else { right })
 }
 
 fn extreme2(call: &Call<'_>, choose: fn(f64, f64) -> f64) -> Bound {

@@ -37,16 +37,6 @@ pub(super) fn minus(call: &Call<'_>) -> Result<Bound> {
     }
 }
 
-/// `interval * n`, `n * interval`.
-pub(super) fn multiply(call: &Call<'_>) -> Result<Bound> {
-    match (call.type_of(0), call.type_of(1)) {
-        (DataType::Interval(_), number) | (number, DataType::Interval(_)) if number.is_integer() => {
-            intervals(call, i64::wrapping_mul)
-        }
-        _ => Ok(None),
-    }
-}
-
 fn intervals(call: &Call<'_>, operation: fn(i64, i64) -> i64) -> Result<Bound> {
     let of = |at: usize| matches!(call.type_of(at), DataType::Interval(_)).then(|| call.type_of(at).clone());
     let data_type = of(0).or_else(|| of(1)).ok_or_else(|| illegal_pair(call))?;
