@@ -96,16 +96,19 @@ impl Server {
         let (scheduler, _workers) = Scheduler::start(options, pool.clone()).map_err(|error| {
             Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot start the scheduler: {error}"))
         })?;
+        let zone = time_zone(&settings.timezone);
         let cache_bytes =
             settings.is_changed("uncompressed_cache_size").then(|| limit(settings.uncompressed_cache_size));
-        let storage = StorageOptions { column_cache_bytes: cache_bytes.filter(|bytes| *bytes > 0) };
+        let storage = StorageOptions {
+            column_cache_bytes: cache_bytes.filter(|bytes| *bytes > 0),
+            time_zone: zone.name().into(),
+        };
         create_folder(&config.path)?;
         create_folder(&config.tmp_path)?;
         let databases = Databases::open(&config.path, &storage)?;
         if !databases.has_database(&settings.default_database) {
             databases.create_database(&settings.default_database, true, "")?;
         }
-        let zone = time_zone(&settings.timezone);
         let processes = Arc::new(ProcessList::default());
         set_process_limits(&processes, settings);
         let server = Arc::new(Self {
