@@ -65,6 +65,8 @@ pub struct Server {
     /// When the server began.
     pub started: Instant,
     stopping: watch::Sender<bool>,
+    /// Held by every connection that may be in the middle of something.
+    busy: Arc<()>,
 }
 
 impl fmt::Debug for Server {
@@ -129,6 +131,7 @@ impl Server {
             no_parameters: Arc::default(),
             started: Instant::now(),
             stopping: watch::Sender::new(false),
+            busy: Arc::default(),
             config: ArcSwap::from_pointee(config),
             source,
         });
@@ -182,7 +185,7 @@ impl Server {
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
-    /// Waits for running queries, then cancels those that are left; then lets the workers go.
+    /// Waits for running queries, then cancels those that are left; then for their last bytes; then lets the workers go.
     pub async fn drain(&self) {
         let settings = &self.config.load().server;
         let wait = if settings.shutdown_wait_unfinished_queries {
@@ -203,7 +206,17 @@ impl Server {
                 tokio::time::sleep(tick).await;
             }
         }
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(1);
+        while Arc::strong_count(&self.busy) > 1 && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(tick).await;
+        }
         self.engine.scheduler().stop();
+    }
+
+    /// Keeps a stopping server waiting, not for long, until this is dropped: a response is on its way.
+    #[must_use]
+    pub fn keep_busy(&self) -> Arc<()> {
+        self.busy.clone()
     }
 
     /// What is done now and then: query log entries become visible, sessions end.

@@ -73,6 +73,7 @@ async fn serve_connection(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
     let Some(read) = ping::serve(&mut stream, headers.ping(), idle).await? else { return Ok(()) };
+    let _busy = server.keep_busy();
     let connection = Arc::new(Connection::new(server.clone(), headers, address));
     let io = TokioIo::new(Wire { read, stream, stuck: None });
     let mut builder = http1::Builder::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use squall_engine::QueryContext;
 use squall_types::Error;
@@ -127,7 +127,6 @@ impl Headers {
 
     fn add_always(&self, headers: &mut HeaderMap) {
         headers.insert(X_SERVER_DISPLAY_NAME.clone(), self.display_name.clone());
-        headers.insert(CONNECTION, HeaderValue::from_static("Keep-Alive"));
         headers.insert(KEEP_ALIVE.clone(), self.keep_alive.clone());
     }
 

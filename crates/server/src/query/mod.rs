@@ -455,7 +455,7 @@ fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let shown = shown_text(data.and_then(|start| text.get(..start)).unwrap_or(text));
     let parsed = Arc::new(Parsed {
         kind: statement::kind(&statement),
-        normalized_query_hash: normalized_hash(&shown),
+        normalized_query_hash: squall_sql::normalize(&*shown).hash,
         format: statement_format(&statement).map(Into::into),
         is_timeless: cache::is_timeless(&shown),
         text: shown,
@@ -469,37 +469,6 @@ fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         cache.put(text, &parsed);
     }
     Ok(parsed)
-}
-
-/// A hash of a text that is the same whatever its literals are.
-fn normalized_hash(text: &str) -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    // The same in every run, so that hashes in a dashboard stay what they are.
-    let mut hasher = foldhash::quality::FixedState::default().build_hasher();
-    let mut letters = text.bytes().peekable();
-    let mut in_word = false;
-    while let Some(letter) = letters.next() {
-        let replaced = match letter {
-            b'\'' => {
-                while let Some(letter) = letters.next() {
-                    match letter {
-                        b'\\' => drop(letters.next()),
-                        b'\'' => break,
-                        _ => {}
-                    }
-                }
-                b'?'
-            }
-            b'0'..=b'9' if !in_word => {
-                while letters.next_if(|letter| letter.is_ascii_alphanumeric() || *letter == b'.').is_some() {}
-                b'?'
-            }
-            other => other,
-        };
-        in_word = replaced.is_ascii_alphanumeric() || matches!(replaced, b'_' | b'`');
-        hasher.write_u8(replaced);
-    }
-    hasher.finish()
 }
 
 /// A parser's error as everybody's.
@@ -587,16 +556,4 @@ fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
     };
     let message = format!("{}: Cannot execute query in readonly mode.{why}", session.user.name);
     Err(Error::new(ErrorCode::READONLY, message))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_do_not_change_the_hash() {
-        let hash = normalized_hash("SELECT a1 FROM t WHERE x = 1 AND s = 'it\\'s'");
-        assert_eq!(hash, normalized_hash("SELECT a1 FROM t WHERE x = 25.5e3 AND s = ''"));
-        assert_ne!(hash, normalized_hash("SELECT a2 FROM t WHERE x = 1 AND s = 'x'"));
-    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Weak};
 
 use squall_planner::{ColumnDescription, DefaultKind, KeyExpression};
-use squall_storage::{Table, TableDescription};
+use squall_storage::{PartInfo, Table, TableDescription};
 use squall_types::{DataType, Result, Value};
 
 use super::table::SystemTable;
@@ -12,7 +12,8 @@ use super::upgrade;
 use super::value::{flag, no_items, number, text, texts, uuid};
 use crate::server::Server;
 
-fn all_tables(server: &Weak<Server>) -> Result<Vec<Arc<TableDescription>>> {
+/// Every table of every database at this moment.
+pub(super) fn all_tables(server: &Weak<Server>) -> Result<Vec<Arc<TableDescription>>> {
     let databases = upgrade(server)?.databases.clone();
     let mut all = Vec::new();
     for database in databases.databases() {
@@ -62,11 +63,11 @@ pub(super) fn tables(server: &Weak<Server>) -> Arc<dyn Table> {
             text(if row.table.engine().ends_with("MergeTree") { "default" } else { "" })
         })
         .column("total_rows", "Nullable(UInt64)", |row| row.table.rows().map_or(Value::Null, Value::UInt64))
-        .constant("total_bytes", "Nullable(UInt64)", Value::Null)
+        .column("total_bytes", "Nullable(UInt64)", |row| of_parts(row, |part| part.bytes_on_disk))
         .constant("total_bytes_uncompressed", "Nullable(UInt64)", Value::Null)
-        .constant("parts", "Nullable(UInt64)", Value::Null)
-        .constant("active_parts", "Nullable(UInt64)", Value::Null)
-        .constant("total_marks", "Nullable(UInt64)", Value::Null)
+        .column("parts", "Nullable(UInt64)", |row| of_parts(row, |_| 1))
+        .column("active_parts", "Nullable(UInt64)", |row| of_parts(row, |_| 1))
+        .column("total_marks", "Nullable(UInt64)", |row| of_parts(row, |part| part.marks))
         .constant("lifetime_rows", "Nullable(UInt64)", Value::Null)
         .constant("lifetime_bytes", "Nullable(UInt64)", Value::Null)
         .column("comment", "String", |row| text(row.definition.as_ref().map_or("", |definition| &*definition.comment)))
@@ -75,8 +76,16 @@ pub(super) fn tables(server: &Weak<Server>) -> Arc<dyn Table> {
         .constant("loading_dependencies_table", "Array(String)", no_items())
         .constant("loading_dependent_database", "Array(String)", no_items())
         .constant("loading_dependent_table", "Array(String)", no_items())
-        .column("table", "String", |row| text(row.table.name()));
+        .alias("table", "String", "name");
     Arc::new(table)
+}
+
+/// A sum over a table's parts; NULL for tables that have none by their nature.
+fn of_parts(row: &TableDescription, value: fn(&PartInfo) -> u64) -> Value {
+    if !row.table.engine().ends_with("MergeTree") {
+        return Value::Null;
+    }
+    Value::UInt64(row.table.parts().iter().map(value).sum())
 }
 
 /// A column of a table.
@@ -158,7 +167,7 @@ pub(super) fn columns(server: &Weak<Server>) -> Arc<dyn Table> {
             DataType::DateTime64(digits, _) => number(*digits),
             _ => Value::Null,
         })
-        .column("column", "String", |row| text(&row.column.name));
+        .alias("column", "String", "name");
     Arc::new(table)
 }
 

@@ -69,7 +69,7 @@ pub(super) fn clusters(server: &Weak<Server>) -> Arc<dyn Table> {
         .constant("database_shard_name", "String", text(""))
         .constant("database_replica_name", "String", text(""))
         .constant("is_active", "Nullable(UInt8)", Value::Null)
-        .column("name", "String", |row| text(&row.cluster));
+        .alias("name", "String", "cluster");
     Arc::new(table)
 }
 

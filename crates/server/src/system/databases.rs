@@ -21,6 +21,6 @@ pub(super) fn databases(server: &Weak<Server>) -> Arc<dyn Table> {
         .column("engine_full", "String", |row| text(row.engine))
         .column("comment", "String", |row| text(&row.comment))
         .constant("is_external", "UInt8", flag(false))
-        .column("database", "String", |row| text(&row.name));
+        .alias("database", "String", "name");
     Arc::new(table)
 }

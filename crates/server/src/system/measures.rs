@@ -16,7 +16,7 @@ pub(super) fn metrics() -> Arc<dyn Table> {
         .column("metric", "String", |row: &CurrentMetric| text(row.name()))
         .column("value", "Int64", |row| Value::Int64(row.get()))
         .column("description", "String", |row| text(row.description()))
-        .column("name", "String", |row| text(row.name()));
+        .alias("name", "String", "metric");
     Arc::new(table)
 }
 
@@ -25,7 +25,7 @@ pub(super) fn events() -> Arc<dyn Table> {
         .column("event", "String", |(event, _): &(ProfileEvent, u64)| text(event.name()))
         .column("value", "UInt64", |(_, value)| Value::UInt64(*value))
         .column("description", "String", |(event, _)| text(event.description()))
-        .column("name", "String", |(event, _)| text(event.name()));
+        .alias("name", "String", "event");
     Arc::new(table)
 }
 

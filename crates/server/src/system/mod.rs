@@ -7,6 +7,7 @@ mod databases;
 mod errors;
 mod functions;
 mod measures;
+mod parts;
 mod processes;
 mod query_log;
 mod server_settings;
@@ -46,6 +47,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         errors::errors(&server),
         clusters::clusters(&server),
         clusters::macros(&server),
+        parts::parts(&server),
     ];
     tables.extend(constant::tables());
     tables

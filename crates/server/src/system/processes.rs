@@ -8,7 +8,7 @@ use squall_types::Value;
 
 use super::table::SystemTable;
 use super::upgrade;
-use super::value::{flag, ipv6, map, no_items, number, signed, text};
+use super::value::{flag, ipv6, map, number, signed, text};
 use crate::process::Process;
 use crate::server::Server;
 
@@ -70,19 +70,10 @@ pub(super) fn processes(server: &Weak<Server>) -> Arc<dyn Table> {
         })
         .column("current_database", "String", |row| text(&row.info.database))
         .constant("is_internal", "UInt8", flag(false))
-        .column("ProfileEvents.Names", "Array(String)", |row| {
-            super::value::texts(row.context.counters.non_zero().map(|(event, _)| event.name()))
-        })
-        .column("ProfileEvents.Values", "Array(UInt64)", |row| {
-            Value::Array(row.context.counters.non_zero().map(|(_, value)| Value::UInt64(value)).collect())
-        })
-        .column("Settings.Names", "Array(String)", |row| {
-            super::value::texts(row.context.settings.changes().map(|(name, _)| name))
-        })
-        .column("Settings.Values", "Array(String)", |row| {
-            let values: Vec<String> = row.context.settings.changes().map(|(_, value)| value).collect();
-            if values.is_empty() { no_items() } else { super::value::texts(values) }
-        });
+        .alias("ProfileEvents.Names", "Array(String)", "mapKeys(ProfileEvents)")
+        .alias("ProfileEvents.Values", "Array(UInt64)", "mapValues(ProfileEvents)")
+        .alias("Settings.Names", "Array(String)", "mapKeys(Settings)")
+        .alias("Settings.Values", "Array(String)", "mapValues(Settings)");
     Arc::new(table)
 }
 

@@ -163,19 +163,9 @@ pub(super) fn query_log(server: &Weak<Server>) -> Arc<dyn Table> {
     Arc::new(
         table
             .constant("is_internal", "UInt8", flag(false))
-            .column("ProfileEvents.Names", "Array(String)", |row| match row.event {
-                EventType::QueryStart => no_items(),
-                _ => super::value::texts(row.entry.events.iter().map(|(event, _)| event.name())),
-            })
-            .column("ProfileEvents.Values", "Array(UInt64)", |row| match row.event {
-                EventType::QueryStart => no_items(),
-                _ => Value::Array(row.entry.events.iter().map(|(_, value)| Value::UInt64(*value)).collect()),
-            })
-            .column("Settings.Names", "Array(String)", |row| {
-                super::value::texts(row.entry.settings.changes().map(|(name, _)| name))
-            })
-            .column("Settings.Values", "Array(String)", |row| {
-                super::value::texts(row.entry.settings.changes().map(|(_, value)| value))
-            }),
+            .alias("ProfileEvents.Names", "Array(String)", "mapKeys(ProfileEvents)")
+            .alias("ProfileEvents.Values", "Array(UInt64)", "mapValues(ProfileEvents)")
+            .alias("Settings.Names", "Array(String)", "mapKeys(Settings)")
+            .alias("Settings.Values", "Array(String)", "mapValues(Settings)"),
     )
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDefault, ColumnDescription, DefaultKind, TableMetadata};
 use squall_storage::{Claim, Morsel, ScanRequest, Table, TableScan};
 use squall_types::{Block, ColumnBuilder, DataType, Error, Result, Schema, Value};
 
@@ -55,6 +55,16 @@ impl<R: Send + Sync + 'static> SystemTable<R> {
             values.push(Box::new(value));
         }
         self
+    }
+
+    /// Adds an ALIAS: a name for an expression over the other columns.
+    #[must_use]
+    pub fn alias(self, name: &str, data_type: &str, expression: &str) -> Self {
+        let mut table = self.column(name, data_type, |_| Value::Null);
+        if let Some(description) = table.descriptions.last_mut() {
+            description.default = Some(ColumnDefault { kind: DefaultKind::Alias, expression: expression.into() });
+        }
+        table
     }
 
     /// Adds a column whose value is the same in every row.
