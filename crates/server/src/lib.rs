@@ -5,6 +5,7 @@ pub mod compression;
 pub mod config;
 pub mod http;
 pub mod logger;
+pub mod native;
 pub mod process;
 pub mod query;
 pub mod query_log;

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use crate::config::{Config, ConfigSource};
 use crate::http;
 use crate::logger::Logger;
+use crate::native;
 use crate::server::{Server, time_zone};
 use crate::version::{SQUALL_VERSION, VERSION};
 
@@ -88,6 +89,16 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
                 urls.push(format!("http://{address}"));
             }
             listeners.push(tokio::spawn(http::serve(server.clone(), listener, connections.clone())));
+        }
+    }
+    if let Ok(port) = u16::try_from(config.server.tcp_port)
+        && port > 0
+    {
+        for listener in listen(&config, port)? {
+            if let Ok(address) = listener.local_addr() {
+                urls.push(format!("tcp://{address}"));
+            }
+            listeners.push(tokio::spawn(native::serve(server.clone(), listener, connections.clone())));
         }
     }
     if listeners.is_empty() {

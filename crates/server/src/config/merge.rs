@@ -176,10 +176,10 @@ fn substitute(
     warnings: &mut Vec<String>,
 ) -> Result<()> {
     from_env(element, environment)?;
-    if let Some(name) = element.take_attribute("from_zk") {
-        if !element.flag("optional") {
-            return Err(element.error(format!("from_zk=\"{name}\": there is no ZooKeeper to read from")));
-        }
+    if let Some(name) = element.take_attribute("from_zk")
+        && !element.flag("optional")
+    {
+        return Err(element.error(format!("from_zk=\"{name}\": there is no ZooKeeper to read from")));
     }
     if let Some(name) = element.take_attribute("incl") {
         let replace = element.flag("replace");

@@ -155,7 +155,7 @@ macro_rules! server_settings {
 impl ServerSettings {
     /// Whether the configuration gave a setting of this name.
     pub fn is_changed(&self, name: &str) -> bool {
-        self.changed.iter().any(|known| *known == name)
+        self.changed.contains(&name)
     }
 }
 

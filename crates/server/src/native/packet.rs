@@ -205,8 +205,7 @@ impl QueryPacket {
         };
         let is_compressed = input.varint()? != 0;
         let text = input.string(QUERY_BYTES_MAX)?;
-        let parameters =
-            if client_revision >= revision::PARAMETERS { read_parameters(input)? } else { Vec::new() };
+        let parameters = if client_revision >= revision::PARAMETERS { read_parameters(input)? } else { Vec::new() };
         Ok(Self { query_id, client, settings, stage, is_compressed, text: text.to_vec(), parameters })
     }
 }

@@ -49,10 +49,12 @@ pub struct CachedPlan {
     pub database: Arc<str>,
 }
 
+type Shard = Mutex<HashMap<Arc<str>, Arc<Parsed>, foldhash::fast::RandomState>>;
+
 /// Statements by their exact text.
 #[derive(Debug)]
 pub struct StatementCache {
-    shards: [Mutex<HashMap<Arc<str>, Arc<Parsed>, foldhash::fast::RandomState>>; SHARDS],
+    shards: [Shard; SHARDS],
     hasher: foldhash::fast::RandomState,
 }
 
@@ -95,7 +97,7 @@ impl StatementCache {
         }
     }
 
-    fn shard(&self, text: &str) -> &Mutex<HashMap<Arc<str>, Arc<Parsed>, foldhash::fast::RandomState>> {
+    fn shard(&self, text: &str) -> &Shard {
         &self.shards[self.hasher.hash_one(text) as usize % SHARDS]
     }
 }

@@ -48,7 +48,7 @@ impl<R: Send + Sync + 'static> SystemTable<R> {
     /// Adds a column: its name, its type in ClickHouse's words, and how its value is had from a row.
     #[must_use]
     pub fn column(mut self, name: &str, data_type: &str, value: impl Fn(&R) -> Value + Send + Sync + 'static) -> Self {
-        // Every name of a type here is checked by a test.
+        debug_assert!(DataType::parse(data_type).is_ok(), "{}.{name} {data_type}", self.name);
         let data_type = DataType::parse(data_type).unwrap_or(DataType::String);
         self.descriptions.push(ColumnDescription { name: name.into(), data_type, default: None, comment: "".into() });
         if let Some(values) = Arc::get_mut(&mut self.values) {
