@@ -63,7 +63,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     };
     check_prefix(primary_key.as_deref(), &sorting_key)?;
     let partition_key = storage.partition_by.as_ref().map_or(Ok(Vec::new()), |key| keys.key(key))?;
-    let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), |engine| arguments(engine))?;
+    let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), arguments)?;
     let settings = storage.settings.iter().map(setting).collect::<Result<_>>()?;
     Ok(TableDefinition {
         engine: storage.engine.as_ref().map_or(DEFAULT_ENGINE, |engine| &engine.name).into(),

@@ -2,26 +2,25 @@
 //! columns, as long as nothing is computed twice by that. Projections that only pass their input on disappear. The analyzer
 //! makes one step per SELECT; subqueries that rename would otherwise cost a step each.
 
-use squall_functions::FunctionContext;
 use squall_types::Result;
 
 use super::fold;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, Plan};
 
-pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
-    merge(plan, true, functions)
+pub(super) fn apply(plan: &mut Plan) -> Result<()> {
+    merge(plan, true)
 }
 
 /// `names_matter`: whether the names of the plan's columns are those of the whole plan's.
-fn merge(plan: &mut Plan, names_matter: bool, functions: &FunctionContext) -> Result<()> {
+fn merge(plan: &mut Plan, names_matter: bool) -> Result<()> {
     let passes_names_on = matches!(
         plan,
         Plan::Filter { .. } | Plan::Sort { .. } | Plan::Limit { .. } | Plan::LimitBy { .. } | Plan::Distinct { .. }
     );
     let names_matter_below = names_matter && passes_names_on;
     plan.try_for_each_input(|input| {
-        merge(input, names_matter_below, functions)?;
+        merge(input, names_matter_below)?;
         if !names_matter_below {
             drop_identity(input);
         }

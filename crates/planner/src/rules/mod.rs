@@ -31,7 +31,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         return Ok(plan);
     }
     let settings = context.settings;
-    merge_projects::apply(&mut plan, &context.functions)?;
+    merge_projects::apply(&mut plan)?;
     simplify::apply(&mut plan, &context.functions)?;
     redundant_sort::apply(&mut plan);
     if settings.enable_optimize_predicate_expression {
@@ -43,7 +43,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     }
     distinct::apply(&mut plan);
     late_projection::apply(&mut plan);
-    merge_projects::apply(&mut plan, &context.functions)?;
+    merge_projects::apply(&mut plan)?;
     simplify::apply(&mut plan, &context.functions)?;
     duplicate_aggregates::apply(&mut plan)?;
     column_pruning::apply(&mut plan);
@@ -146,5 +146,14 @@ fn as_condition(condition: Expression, functions: &FunctionContext) -> Result<Ex
 
 /// Whether a condition's value is a constant, and then whether rows pass.
 fn known_condition(condition: &Expression) -> Option<bool> {
+    if let Expression::Function { name, arguments, .. } = condition
+        && &**name == "in"
+        && let [_, set] = &arguments[..]
+        && let Some(Value::Array(items)) = set.constant()
+        && items.is_empty()
+    {
+        // Nothing is in an empty set, as a subquery's may be.
+        return Some(false);
+    }
     condition.constant().map(|value| value.as_f64().is_some_and(|number| number != 0.0))
 }

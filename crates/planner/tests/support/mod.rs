@@ -1,5 +1,5 @@
 //! A catalog of a few empty tables, and a runner that is just enough for subqueries over them.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)] // Every test uses a part of it.
 
 use std::any::Any;
 use std::collections::HashMap;
