@@ -53,16 +53,17 @@ pub trait InputFormat: Send {
 
 /// The columns of the table that input goes to, and how names in the input find them.
 #[derive(Clone, Debug)]
-pub(crate) struct TableInput {
-    pub schema: Arc<Schema>,
+pub struct TableInput {
+    pub(crate) schema: Arc<Schema>,
     skip_unknown_fields: bool,
     checks_types: bool,
     cast: CastOptions,
     /// Whether NULL for a column that takes none is its default.
-    pub null_as_default: bool,
+    pub(crate) null_as_default: bool,
 }
 
 impl TableInput {
+    /// For a table with these columns.
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
         Self {
             schema: schema.clone(),
@@ -74,7 +75,7 @@ impl TableInput {
     }
 
     /// The position of a column; `None` for an unknown one that is to be skipped.
-    pub fn position(&self, name: &str) -> Result<Option<usize>> {
+    pub(crate) fn position(&self, name: &str) -> Result<Option<usize>> {
         let found = self.schema.position(name).or_else(|| {
             // Without an exact match, ClickHouse takes one that differs in the case of letters.
             self.schema.names().position(|known| known.eq_ignore_ascii_case(name))
@@ -86,7 +87,7 @@ impl TableInput {
     }
 
     /// The positions of all columns that a header names.
-    pub fn positions(&self, names: &[String]) -> Result<Vec<Option<usize>>> {
+    pub(crate) fn positions(&self, names: &[String]) -> Result<Vec<Option<usize>>> {
         let positions = names.iter().map(|name| self.position(name)).collect::<Result<Vec<_>>>()?;
         let mut seen = vec![false; self.schema.len()];
         for (position, name) in positions.iter().zip(names) {
@@ -100,7 +101,7 @@ impl TableInput {
     }
 
     /// Checks the types that a header names against the table's.
-    pub fn check_types(&self, names: &[String], types: &[String]) -> Result<()> {
+    pub(crate) fn check_types(&self, names: &[String], types: &[String]) -> Result<()> {
         if !self.checks_types {
             return Ok(());
         }
@@ -119,6 +120,9 @@ impl TableInput {
     }
 
     /// The block with the table's columns, cast to their types.
+    ///
+    /// # Errors
+    /// `INCORRECT_DATA` for unknown columns that are not to be skipped; those of casts.
     pub fn match_block(&self, block: &Block) -> Result<InputBlock> {
         let names: Vec<String> = block.schema().names().map(str::to_owned).collect();
         let mut found: Vec<Option<&Column>> = vec![None; self.schema.len()];

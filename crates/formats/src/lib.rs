@@ -29,6 +29,6 @@ pub mod wire;
 mod xml;
 
 pub use format::{formats, input_format, output_format};
-pub use input::{InputBlock, InputFormat, Omitted};
+pub use input::{InputBlock, InputFormat, Omitted, TableInput};
 pub use options::{Evaluate, FormatOptions};
 pub use output::{OutputFormat, Statistics};

@@ -146,7 +146,7 @@ impl Wire {
     /// # Errors
     /// As [`read`](Self::read).
     pub async fn read_packet_number(&mut self, timeout: Duration) -> Result<u64, End> {
-        self.read(timeout, Cursor::varint).await
+        self.read(timeout, |input| input.varint()).await
     }
 
     /// Reads a block, after its packet's number; returns it with its table's name.

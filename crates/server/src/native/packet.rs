@@ -222,7 +222,7 @@ fn read_client_info(
         return Ok(None);
     }
     let mut client = known.clone();
-    let mut name = |input: &mut Cursor<'_>| -> Result<Arc<str>, Stop> { Ok(input.text(NAME_BYTES_MAX)?.into()) };
+    let name = |input: &mut Cursor<'_>| -> Result<Arc<str>, Stop> { Ok(input.text(NAME_BYTES_MAX)?.into()) };
     client.initial_user = name(input)?;
     client.initial_query_id = name(input)?;
     name(input)?;
