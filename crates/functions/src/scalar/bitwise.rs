@@ -69,17 +69,14 @@ fn combine(call: &Call<'_>, operation: Operation) -> Bound {
 
 fn shift(call: &Call<'_>, operation: Operation) -> Bound {
     let (left, right) = integer_shapes(call)?;
-    bind(call, left.join(right).data_type(), operation)
+    let result = left.join(right).data_type();
+    let bits = left.bytes as i64 * 8;
+    call.bind(result.clone(), move |arguments, rows| shifted(arguments, rows, &result, operation, left.is_signed, bits))
 }
 
 fn bind(call: &Call<'_>, result: DataType, operation: Operation) -> Bound {
     let operand = unsigned(result.fixed_width_bytes().unwrap_or(8));
-    let is_shift = matches!(operation, Operation::ShiftLeft | Operation::ShiftRight);
-    let is_signed = result.is_signed_integer();
     call.bind(result.clone(), move |arguments, rows| {
-        if is_shift {
-            return shifted(arguments, rows, &result, operation, is_signed);
-        }
         let arguments = as_type(arguments, &operand)?;
         macro_rules! by_width {
             ($($variant:ident => $t:ty),*) => {
@@ -98,7 +95,15 @@ fn bind(call: &Call<'_>, result: DataType, operation: Operation) -> Bound {
     })
 }
 
-fn shifted(arguments: &[Column], rows: usize, result: &DataType, operation: Operation, is_signed: bool) -> Result<Column> {
+/// The first argument, a number of so many `bits`, shifted by the second; nothing is left of it from that many places on.
+fn shifted(
+    arguments: &[Column],
+    rows: usize,
+    result: &DataType,
+    operation: Operation,
+    is_signed: bool,
+    bits: i64,
+) -> Result<Column> {
     let amounts = integers(arguments, 1, rows)?;
     if amounts.iter().any(|amount| *amount < 0) {
         return Err(Error::new(
@@ -106,7 +111,6 @@ fn shifted(arguments: &[Column], rows: usize, result: &DataType, operation: Oper
             "The number of shift positions needs to be a non-negative value",
         ));
     }
-    let bits = result.fixed_width_bytes().unwrap_or(8) as i64 * 8;
     let values = integers_wrapping(arguments, rows)?;
     let shifted: Vec<u64> = values
         .iter()

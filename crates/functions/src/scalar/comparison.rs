@@ -154,6 +154,11 @@ fn way(call: &Call<'_>) -> Result<Way> {
     if let (DataType::IPv4, DataType::IPv6) | (DataType::IPv6, DataType::IPv4) = (left, right) {
         return Ok(Way::As(DataType::IPv6));
     }
+    if let (DataType::IPv4, other) | (other, DataType::IPv4) = (left, right)
+        && (other.is_signed_integer() || other.is_float())
+    {
+        return Err(Error::not_implemented(format!("Comparison of IPv4 with {other}")));
+    }
     if is_numeric(left) && is_numeric(right) {
         if let (time @ DataType::DateTime64(..), _) | (_, time @ DataType::DateTime64(..)) = (left, right) {
             return Ok(Way::As(time.clone()));

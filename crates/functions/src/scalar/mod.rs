@@ -1,16 +1,24 @@
 //! Scalar functions, a module per family. Each has a list `FUNCTIONS` of what it holds; the registry joins them.
 
 mod arithmetic;
+mod array;
 mod bitwise;
 mod comparison;
 mod conditional;
 mod conversion;
+mod date_time;
+mod extreme;
+mod hash;
 mod kernel;
 mod logic;
+mod map;
+mod math;
 mod null;
 mod order;
+mod other;
+mod random;
+mod rounding;
 pub(crate) mod set;
-mod date_time;
 mod simple;
 mod string;
 mod tuple;
@@ -20,6 +28,8 @@ use crate::function::ScalarFunction;
 /// The lists of all modules.
 pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     arithmetic::FUNCTIONS,
+    array::EMPTY,
+    array::FUNCTIONS,
     bitwise::FUNCTIONS,
     comparison::FUNCTIONS,
     conditional::FUNCTIONS,
@@ -27,9 +37,18 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     conversion::FUNCTIONS,
     conversion::INTERVALS,
     conversion::REINTERPRETATIONS,
+    date_time::FUNCTIONS,
+    extreme::FUNCTIONS,
+    hash::FUNCTIONS,
     logic::FUNCTIONS,
+    map::FUNCTIONS,
+    math::FUNCTIONS,
+    math::UNARY,
     null::FUNCTIONS,
+    other::FUNCTIONS,
+    random::FUNCTIONS,
+    rounding::FUNCTIONS,
     set::FUNCTIONS,
-    date_time::FUNCTIONS, string::FUNCTIONS,
+    string::FUNCTIONS,
     tuple::FUNCTIONS,
 ];

@@ -42,33 +42,38 @@ fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
     let (left, right) = Shape::pair(call)?;
     let is_signed = left.is_signed || right.is_signed;
     if left.is_float || right.is_float {
-        // The quotient of floats, cut to an integer of the left side's width. A divisor that is 0 once cut is refused even by
-        // `intDivOrZero`.
+        // The quotient of floats, cut to an integer of the left side's width.
         let result = Shape { is_signed, is_float: false, bytes: left.bytes }.data_type();
         return call.bind(result.clone(), move |arguments, rows| {
             let arguments = as_type(arguments, &DataType::Float64)?;
-            let divisors = Numbers::<Float64Type>::of(&arguments, 1)?;
-            if (0..rows).any(|row| divisors.get(row).is_nan() || divisors.get(row).trunc() == 0.0) {
-                return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division by zero"));
+            if by_zero == ByZero::Error {
+                refuse_zero(&Numbers::<Float64Type>::of(&arguments, 1)?, 0.0)?;
             }
-            let divide = |left: f64, right: f64| (left.trunc() / right.trunc()).trunc();
+            let divide = |left: f64, right: f64| match () {
+                () if !left.is_finite() || !right.is_finite() => f64::NAN,
+                () if right == 0.0 => 0.0,
+                () => (left / right).trunc(),
+            };
             let column = binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, divide)?;
+            const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+            if column.as_primitive::<Float64Type>()?.values().iter().any(|value| value.is_nan() || value.abs() > LIMIT) {
+                return Err(Error::new(
+                    ErrorCode::ILLEGAL_DIVISION,
+                    "Cannot perform integer division on infinite or too large floating point numbers",
+                ));
+            }
             squall_types::cast(&column, &result, &squall_types::CastOptions::default())
         });
     }
-    // Beside a signed side the other one is taken as signed of its own width, which may wrap.
-    let own = |shape: Shape| Shape { is_signed, ..shape };
-    let sides = [own(left).data_type(), own(right).data_type()];
-    let result = own(left).data_type();
-    let operand = operand_type(own(left), own(right));
+    // Beside a signed right side the left one is taken as signed of its own width, which may wrap.
+    let dividend = Shape { is_signed, ..left };
+    let result = dividend.data_type();
+    let operand = operand_type(dividend, right);
     call.bind(result.clone(), move |arguments, rows| {
-        let options = squall_types::CastOptions::default();
-        let mut sided = Vec::with_capacity(2);
-        for (column, side) in arguments.iter().zip(&sides) {
-            sided.extend(as_type(std::slice::from_ref(column), side)?.into_iter().map(|column| squall_types::cast(&column, &operand, &options)));
-        }
-        let arguments = sided.into_iter().collect::<Result<Vec<_>>>()?;
-        let column = integers_of(&operand, &arguments, rows, by_zero, Operation::Quotient)?;
+        let dividends = as_type(&as_type(arguments.get(..1).unwrap_or_default(), &result)?, &operand)?;
+        let divisors = as_type(arguments.get(1..).unwrap_or_default(), &operand)?;
+        let sides: Vec<Column> = dividends.into_iter().chain(divisors).collect();
+        let column = integers_of(&operand, &sides, rows, by_zero, Operation::Quotient)?;
         as_result(&column, &result)
     })
 }
@@ -114,17 +119,41 @@ fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
         _ => operand_type(left, right),
     };
     let takes_magnitude = !left.is_signed && right.is_signed;
+    let is_beyond_signed = left.is_signed && !right.is_signed && right.bytes == 8;
     call.bind(result.clone(), move |arguments, rows| {
         let mut sides = as_type(arguments.get(..1).unwrap_or_default(), &operand)?;
         let divisors = arguments.get(1..).unwrap_or_default();
         if takes_magnitude {
             sides.extend(magnitudes(divisors)?);
+        } else if is_beyond_signed {
+            sides.extend(as_type(divisors, &DataType::UInt64)?);
         } else {
             sides.extend(as_type(divisors, &operand)?);
+        }
+        if is_beyond_signed {
+            return signed_by_unsigned(&result, &sides, rows, by_zero, is_positive);
         }
         let column = integers_of(&operand, &sides, rows, by_zero, operation)?;
         as_result(&column, &result)
     })
+}
+
+/// The remainder of signed numbers by divisors that only `UInt64` holds: of the absolute value, with the sign put back.
+fn signed_by_unsigned(result: &DataType, sides: &[Column], rows: usize, by_zero: ByZero, is_positive: bool) -> Result<Column> {
+    let divisors = Numbers::<UInt64Type>::of(sides, 1)?;
+    if by_zero == ByZero::Error {
+        refuse_zero(&divisors, 0)?;
+    }
+    let remainder = |dividend: i64, divisor: u64| {
+        let remainder = dividend.unsigned_abs().remainder(divisor);
+        match dividend < 0 && remainder != 0 {
+            true if is_positive => divisor - remainder,
+            true => remainder.wrapping_neg(),
+            false => remainder,
+        }
+    };
+    let values = map2(Numbers::<Int64Type>::of(sides, 0)?, divisors, rows, remainder);
+    as_result(&Column::from_primitive::<UInt64Type>(DataType::UInt64, values), result)
 }
 
 /// The narrowest of the four operand types that holds both sides; `UInt64` beside signed numbers is taken as `Int64`.

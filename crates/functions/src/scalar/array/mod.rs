@@ -1,0 +1,192 @@
+//! Functions of arrays. Most of them choose items by position: they make a list of positions and take those items at once.
+
+mod build;
+mod numeric;
+mod pick;
+mod search;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, UInt32Array};
+use arrow_buffer::OffsetBuffer;
+use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value};
+
+use super::simple::{Call, Function, argument};
+use crate::function::ScalarFunction;
+
+/// This family's functions.
+pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("array", build::array).with_nulls().with_dictionaries(),
+    &Function::new("range", build::range),
+    &Function::new("arrayWithConstant", build::with_constant).with_nulls(),
+    &Function::new("arrayConcat", build::concat),
+    &Function::new("arrayPushBack", |call| build::push(call, true)).with_nulls(),
+    &Function::new("arrayPushFront", |call| build::push(call, false)).with_nulls(),
+    &Function::new("arrayResize", build::resize).with_nulls(),
+    &Function::new("arrayFlatten", build::flatten),
+    &Function::new("arrayZip", build::zip),
+    &Function::new("emptyArrayToSingle", build::empty_to_single),
+    &Function::new("arrayElement", pick::element),
+    &Function::new("arrayElementOrNull", pick::element_or_null),
+    &Function::new("arraySlice", pick::slice).with_nulls(),
+    &Function::new("arrayPopBack", |call| pick::pop(call, true)),
+    &Function::new("arrayPopFront", |call| pick::pop(call, false)),
+    &Function::new("arrayReverse", pick::reverse),
+    &Function::new("arraySort", |call| pick::sort(call, false)),
+    &Function::new("arrayReverseSort", |call| pick::sort(call, true)),
+    &Function::new("arrayDistinct", pick::distinct),
+    &Function::new("arrayCompact", pick::compact),
+    &Function::new("arrayUniq", search::uniq),
+    &Function::new("arrayEnumerate", search::enumerate),
+    &Function::new("arrayEnumerateUniq", search::enumerate_uniq),
+    &Function::new("has", |call| search::find(call, search::Found::Any)).with_nulls(),
+    &Function::new("indexOf", |call| search::find(call, search::Found::Position)).with_nulls(),
+    &Function::new("countEqual", |call| search::find(call, search::Found::Count)).with_nulls(),
+    &Function::new("hasAny", |call| search::compare(call, search::Contains::Any)),
+    &Function::new("hasAll", |call| search::compare(call, search::Contains::All)),
+    &Function::new("hasSubstr", |call| search::compare(call, search::Contains::Run)),
+    &Function::new("arrayIntersect", search::intersect),
+    &Function::new("arrayStringConcat", search::string_concat),
+    &Function::new("arraySum", |call| numeric::fold(call, numeric::Fold::Sum)),
+    &Function::new("arrayAvg", |call| numeric::fold(call, numeric::Fold::Average)),
+    &Function::new("arrayProduct", |call| numeric::fold(call, numeric::Fold::Product)),
+    &Function::new("arrayMin", |call| numeric::extreme(call, false)),
+    &Function::new("arrayMax", |call| numeric::extreme(call, true)),
+    &Function::new("arrayCumSum", numeric::running_sum),
+    &Function::new("arrayDifference", numeric::difference),
+    &Function::new("arrayCount", |call| numeric::holding(call, numeric::Holding::Count)),
+    &Function::new("arrayExists", |call| numeric::holding(call, numeric::Holding::Any)),
+    &Function::new("arrayAll", |call| numeric::holding(call, numeric::Holding::All)),
+];
+
+macro_rules! empty_arrays {
+    ($($name:literal => $item:expr),* $(,)?) => {
+        &[$(&Function::new(concat!("emptyArray", $name), |call| build::empty(call, $item))),*]
+    };
+}
+
+/// `emptyArrayX`.
+pub(crate) const EMPTY: &[&dyn ScalarFunction] = empty_arrays!(
+    "UInt8" => DataType::UInt8,
+    "UInt16" => DataType::UInt16,
+    "UInt32" => DataType::UInt32,
+    "UInt64" => DataType::UInt64,
+    "Int8" => DataType::Int8,
+    "Int16" => DataType::Int16,
+    "Int32" => DataType::Int32,
+    "Int64" => DataType::Int64,
+    "Float32" => DataType::Float32,
+    "Float64" => DataType::Float64,
+    "Date" => DataType::Date,
+    "DateTime" => DataType::DateTime(None),
+    "String" => DataType::String,
+);
+
+/// The arrays of a column: the items of all rows, and which of them are whose. A map is an array of its entries.
+pub(super) struct Lists {
+    offsets: OffsetBuffer<i32>,
+    /// Items of all rows and perhaps of others.
+    pub items: Column,
+    is_constant: bool,
+}
+
+impl Lists {
+    /// The arrays of an argument.
+    pub fn of(arguments: &[Column], at: usize) -> Result<Self> {
+        Self::of_column(argument(arguments, at)?)
+    }
+
+    /// The arrays of a column.
+    pub fn of_column(column: &Column) -> Result<Self> {
+        let item_type = match column.data_type() {
+            DataType::Array(item) => (**item).clone(),
+            map @ DataType::Map(..) => map.map_entry_type(),
+            other => return Err(Error::logical(format!("{other} is no array"))),
+        };
+        let list = column.array().as_list_opt::<i32>().ok_or_else(|| Error::logical("list expected"))?;
+        Ok(Self {
+            offsets: list.offsets().clone(),
+            items: Column::new(item_type, list.values().clone()),
+            is_constant: column.is_constant(),
+        })
+    }
+
+    /// The positions of a row's items.
+    #[inline]
+    pub fn range(&self, row: usize) -> Range<usize> {
+        let row = if self.is_constant { 0 } else { row };
+        self.offsets[row] as usize..self.offsets[row + 1] as usize
+    }
+}
+
+/// The item type of an argument that must be an array.
+pub(super) fn item_type<'a>(call: &Call<'a>, at: usize) -> Result<&'a DataType> {
+    match call.type_of(at) {
+        DataType::Array(item) => Ok(item),
+        other => Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Argument {} for function {} must be an array but it has type {other}", at + 1, call.name),
+        )),
+    }
+}
+
+/// Collects arrays: positions of items, and where each array ends.
+pub(super) struct Positions {
+    pub items: Vec<u32>,
+    ends: Vec<i32>,
+}
+
+impl Positions {
+    pub fn new(rows: usize) -> Self {
+        let mut ends = Vec::with_capacity(rows + 1);
+        ends.push(0);
+        Self { items: Vec::new(), ends }
+    }
+
+    /// Ends a row's array.
+    pub fn end_row(&mut self) -> Result<()> {
+        let end = i32::try_from(self.items.len())
+            .map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items of arrays in one block"))?;
+        self.ends.push(end);
+        Ok(())
+    }
+
+    /// The arrays of the items at these positions.
+    pub fn take(self, items: &Column) -> Result<Column> {
+        let taken = arrow_select::take::take(&**items.array(), &UInt32Array::from(self.items), None)?;
+        list_column(items.data_type(), self.ends, taken)
+    }
+}
+
+/// A column of arrays of these items.
+pub(super) fn list_column(item_type: &DataType, ends: Vec<i32>, items: ArrayRef) -> Result<Column> {
+    let field = Arc::new(arrow_schema::Field::new("item", items.data_type().clone(), true));
+    let list = ListArray::try_new(field, OffsetBuffer::new(ends.into()), items, None)?;
+    Ok(Column::new(DataType::array(item_type.clone()), Arc::new(list)))
+}
+
+/// The items at these positions, with the type's default (NULL where it has that) in place of missing ones.
+pub(super) fn take_or_default(items: &Column, positions: &[Option<u32>]) -> Result<Column> {
+    let data_type = items.data_type();
+    let array = items.array();
+    let is_complete = positions.iter().all(Option::is_some);
+    let default_is_zero = !matches!(
+        data_type,
+        DataType::Tuple(_) | DataType::LowCardinality(_) | DataType::Enum8(_) | DataType::Enum16(_)
+    );
+    if is_complete || data_type.is_nullable() || default_is_zero {
+        let positions: UInt32Array = positions.iter().copied().collect();
+        if array.is_empty() {
+            return Column::default_values(data_type.clone(), positions.len())?.materialize();
+        }
+        let taken = Column::new(data_type.clone(), arrow_select::take::take(&**array, &positions, None)?);
+        // Under a NULL that `take` made lie zeros.
+        return if data_type.is_nullable() || is_complete { Ok(taken) } else { taken.without_nulls() };
+    }
+    let default = Column::constant(data_type.clone(), &default_value(data_type), 1)?;
+    let missing = u32::try_from(array.len()).map_err(|_| Error::logical("too many items"))?;
+    let all = Column::concat(&[Column::new(data_type.clone(), array.clone()), default])?;
+    all.take(&positions.iter().map(|position| Some(position.unwrap_or(missing))).collect())
+}

@@ -1,0 +1,284 @@
+//! Questions to arrays: whether, where and how often something is in them, and what two of them share.
+
+use std::sync::Arc;
+
+use arrow_array::types::{UInt32Type, UInt64Type};
+use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::text::{TextOptions, TextStyle, ValueWriter};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, convert_value, least_supertype};
+
+use super::{Lists, Positions, item_type, list_column};
+use crate::function::BoundFunction;
+use crate::scalar::kernel::bytes_column;
+use crate::scalar::order::row_order;
+use crate::scalar::set::item_numbers;
+use crate::scalar::simple::{Call, Strings, argument, string_column};
+
+type Bound = Result<Arc<dyn BoundFunction>>;
+
+/// What is asked of the items that equal a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Whether there is one.
+    Any,
+    /// The index of the first, 0 for none.
+    Position,
+    /// How many there are.
+    Count,
+}
+
+/// `has(array, value)`, `indexOf`, `countEqual`. NULL equals NULL.
+pub(super) fn find(call: &Call<'_>, found: Found) -> Bound {
+    call.arguments(2..=2)?;
+    if found == Found::Any && matches!(call.type_of(0), DataType::Map(..)) {
+        return super::super::map::contains_key(call);
+    }
+    let item = item_type(call, 0)?;
+    let result = if found == Found::Any { DataType::UInt8 } else { DataType::UInt64 };
+    let is_always_null = call.type_of(1).inner() == &DataType::Nothing;
+    let never = {
+        let result = result.clone();
+        move |_: &[Column], rows: usize| Column::default_values(result.clone(), rows)
+    };
+    let plain = item.remove_low_cardinality().clone();
+    if is_always_null && !plain.is_nullable() || plain.inner() == &DataType::Nothing && !is_always_null {
+        return call.bind(result, never);
+    }
+    // A constant that is no item of the array is never found.
+    let common = match call.constant(1) {
+        Some(value) if !value.is_null() && call.type_of(1).inner().is_number() && plain.inner().is_number() => {
+            if convert_value(value, plain.inner()).is_err() {
+                return call.bind(result, never);
+            }
+            plain.to_nullable()
+        }
+        _ => {
+            let value = call.type_of(1).remove_low_cardinality().clone();
+            least_supertype(&[plain, value]).map_err(|_| {
+                Error::new(
+                    ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                    format!(
+                        "Types of array and 2nd argument of function {} must be identical up to nullability, cardinality, numeric types, or Enum and numeric type. Passed: {} and {}.",
+                        call.name,
+                        call.type_of(0),
+                        call.type_of(1)
+                    ),
+                )
+            })?
+        }
+    };
+    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    call.bind(result, move |arguments, rows| {
+        let lists = Lists::of(arguments, 0)?;
+        let items = cast(&lists.items, &common, &options)?;
+        let value = cast(argument(arguments, 1)?, &common, &options)?;
+        let order = row_order(items.array(), value.array())?;
+        let is_constant = value.is_constant();
+        let equals = |at: usize, row: usize| order(at, if is_constant { 0 } else { row }).is_eq();
+        Ok(match found {
+            Found::Any => bytes_column((0..rows).map(|row| u8::from(lists.range(row).any(|at| equals(at, row)))).collect()),
+            Found::Position => {
+                let index = |row: usize| lists.range(row).position(|at| equals(at, row)).map_or(0, |index| index as u64 + 1);
+                Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(index).collect())
+            }
+            Found::Count => {
+                let count = |row: usize| lists.range(row).filter(|at| equals(*at, row)).count() as u64;
+                Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(count).collect())
+            }
+        })
+    })
+}
+
+/// How one array may contain another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Contains {
+    /// Some item of it.
+    Any,
+    /// Every item of it.
+    All,
+    /// It as a whole, in a row.
+    Run,
+}
+
+/// Numbers for the items of several lists, equal for equal items of any of them.
+fn shared_numbers(lists: &[Lists], text: &TextOptions) -> Result<(Vec<Vec<u32>>, usize)> {
+    let columns: Vec<Column> = lists.iter().map(|lists| lists.items.clone()).collect();
+    let (numbers, count) = item_numbers(&Column::concat(&columns)?, text)?;
+    let mut rest = numbers.as_slice();
+    let parts = columns
+        .iter()
+        .map(|column| {
+            let (part, after) = rest.split_at(column.rows().min(rest.len()));
+            rest = after;
+            part.to_vec()
+        })
+        .collect();
+    Ok((parts, count))
+}
+
+/// The arguments, all of them arrays, as arrays of one item type.
+fn common_arrays(call: &Call<'_>) -> Result<(DataType, CastOptions)> {
+    let items = (0..call.arguments.len())
+        .map(|at| item_type(call, at).map(|item| item.remove_low_cardinality().clone()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok((DataType::array(least_supertype(&items)?), CastOptions::new(CastMode::Plain, call.session_zone()?)))
+}
+
+/// `hasAny(a, b)`, `hasAll(a, b)`, `hasSubstr(a, b)`.
+pub(super) fn compare(call: &Call<'_>, contains: Contains) -> Bound {
+    call.arguments(2..=2)?;
+    let (common, options) = common_arrays(call)?;
+    call.bind(DataType::UInt8, move |arguments, rows| {
+        let lists = arguments
+            .iter()
+            .map(|column| Lists::of_column(&cast(column, &common, &options)?))
+            .collect::<Result<Vec<_>>>()?;
+        let (numbers, count) = shared_numbers(&lists, &options.text)?;
+        let ([whole, part], [whole_numbers, part_numbers]) = (lists.as_slice(), numbers.as_slice()) else {
+            return Err(Error::logical("two arrays expected"));
+        };
+        let mut seen = vec![0usize; count];
+        let answers = (0..rows).map(|row| {
+            let whole = whole_numbers.get(whole.range(row)).unwrap_or_default();
+            let part = part_numbers.get(part.range(row)).unwrap_or_default();
+            if contains == Contains::Run {
+                return u8::from(part.is_empty() || whole.windows(part.len()).any(|window| window == part));
+            }
+            for number in whole {
+                if let Some(last) = seen.get_mut(*number as usize) {
+                    *last = row + 1;
+                }
+            }
+            let mut is_there = part.iter().map(|number| seen.get(*number as usize) == Some(&(row + 1)));
+            u8::from(if contains == Contains::Any { is_there.any(|found| found) } else { is_there.all(|found| found) })
+        });
+        Ok(bytes_column(answers.collect()))
+    })
+}
+
+/// Items that are in every one of the arrays, each once, in the order of the first array.
+pub(super) fn intersect(call: &Call<'_>) -> Bound {
+    call.arguments(1..=usize::MAX)?;
+    let (common, options) = common_arrays(call)?;
+    call.bind(common.clone(), move |arguments, rows| {
+        let lists = arguments
+            .iter()
+            .map(|column| Lists::of_column(&cast(column, &common, &options)?))
+            .collect::<Result<Vec<_>>>()?;
+        let (numbers, count) = shared_numbers(&lists, &options.text)?;
+        let (Some(first), Some(first_numbers)) = (lists.first(), numbers.first()) else {
+            return Err(Error::logical("an array expected"));
+        };
+        let mut positions = Positions::new(rows);
+        for row in 0..rows {
+            // How many arrays have had each number, counted on only by the next array.
+            let mut had = vec![0usize; count];
+            for (at, (lists, numbers)) in lists.iter().zip(&numbers).enumerate() {
+                for number in numbers.get(lists.range(row)).unwrap_or_default() {
+                    if let Some(had) = had.get_mut(*number as usize)
+                        && *had == at
+                    {
+                        *had = at + 1;
+                    }
+                }
+            }
+            for at in first.range(row) {
+                if let Some(had) = first_numbers.get(at).and_then(|number| had.get_mut(*number as usize))
+                    && *had == lists.len()
+                {
+                    *had = 0;
+                    positions.items.push(at as u32);
+                }
+            }
+            positions.end_row()?;
+        }
+        positions.take(&first.items)
+    })
+}
+
+/// How many different items each array has; NULLs count as one.
+pub(super) fn uniq(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    item_type(call, 0)?;
+    let text = call.text_options()?;
+    call.bind(DataType::UInt32, move |arguments, rows| {
+        let lists = Lists::of(arguments, 0)?;
+        let (numbers, count) = item_numbers(&lists.items, &text)?;
+        let mut seen = vec![0usize; count];
+        let different = |row: usize| {
+            let numbers = numbers.get(lists.range(row)).unwrap_or_default();
+            numbers.iter().filter(|number| seen.get_mut(**number as usize).is_some_and(|last| std::mem::replace(last, row + 1) != row + 1)).count()
+                as u32
+        };
+        Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, (0..rows).map(different).collect()))
+    })
+}
+
+/// The indices of each array, from 1.
+pub(super) fn enumerate(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    item_type(call, 0)?;
+    call.bind(DataType::array(DataType::UInt32), |arguments, rows| {
+        let lists = Lists::of(arguments, 0)?;
+        numbered(&lists, rows, |_, index| index + 1)
+    })
+}
+
+/// For each item how often it has come up to there.
+pub(super) fn enumerate_uniq(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    item_type(call, 0)?;
+    let text = call.text_options()?;
+    call.bind(DataType::array(DataType::UInt32), move |arguments, rows| {
+        let lists = Lists::of(arguments, 0)?;
+        let (numbers, count) = item_numbers(&lists.items, &text)?;
+        let mut seen = vec![0u32; count];
+        numbered(&lists, rows, |at, index| {
+            if index == 0 {
+                seen.fill(0);
+            }
+            let Some(times) = numbers.get(at).and_then(|number| seen.get_mut(*number as usize)) else { return 0 };
+            *times += 1;
+            *times
+        })
+    })
+}
+
+/// Arrays of a `UInt32` for each item, made of its position and its index in the array.
+fn numbered(lists: &Lists, rows: usize, mut number: impl FnMut(usize, u32) -> u32) -> Result<Column> {
+    let mut values = Vec::new();
+    let mut ends = Vec::with_capacity(rows + 1);
+    ends.push(0);
+    for row in 0..rows {
+        values.extend(lists.range(row).zip(0..).map(|(at, index)| number(at, index)));
+        ends.push(i32::try_from(values.len()).map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Too many items"))?);
+    }
+    let items = Column::from_primitive::<UInt32Type>(DataType::UInt32, values);
+    list_column(&DataType::UInt32, ends, items.array().clone())
+}
+
+/// `arrayStringConcat(array[, separator])`; NULLs are left out.
+pub(super) fn string_concat(call: &Call<'_>) -> Bound {
+    call.arguments(1..=2)?;
+    item_type(call, 0)?;
+    if call.arguments.len() == 2 {
+        call.strings([1])?;
+    }
+    let text = call.text_options()?;
+    call.bind(DataType::String, move |arguments, rows| {
+        let lists = Lists::of(arguments, 0)?;
+        let separators = if arguments.len() > 1 { Strings::of(arguments, 1)? } else { Strings::Constant(b"") };
+        let mut writer = ValueWriter::new(&lists.items, TextStyle::Plain, &text)?;
+        let is_null = |at: usize| lists.items.array().is_null(at) || lists.items.data_type().inner() == &DataType::Nothing;
+        string_column(rows, 0, |bytes, row| {
+            let mut is_first = true;
+            for at in lists.range(row).filter(|at| !is_null(*at)) {
+                if !std::mem::take(&mut is_first) {
+                    bytes.extend_from_slice(separators.get(row));
+                }
+                writer.write(bytes, at);
+            }
+            Ok(())
+        })
+    })
+}
