@@ -175,7 +175,7 @@ fn comparison() -> impl Strategy<Value = String> {
         "[ab]{1,3}".prop_map(|c| format!("startsWith(s, '{c}')")),
         "[ab]{1,2}".prop_map(|c| format!("s LIKE '{c}%'")),
         "[ab]{1,2}".prop_map(|c| format!("s NOT LIKE '{c}_%'")),
-        (0..45_u32).prop_map(|c| format!("intHash32(u) = intHash32({c})")),
+        (0..45_u32).prop_map(|c| format!("u % 11 = {c} % 11")),
         Just("isNull(n)".to_owned()),
         Just("i % 3 = 1".to_owned()),
     ]
@@ -201,7 +201,7 @@ fn keys() -> impl Strategy<Value = (Vec<&'static str>, Vec<&'static str>)> {
         vec!["fs", "d"],
         vec!["d", "t"],
         vec!["e", "t"],
-        vec!["intHash32(u)", "s"],
+        vec!["u % 11", "s"],
         vec!["toDate(t)", "u"],
         vec![],
     ]);
@@ -210,7 +210,7 @@ fn keys() -> impl Strategy<Value = (Vec<&'static str>, Vec<&'static str>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn a_pruned_scan_holds_every_match(inserts in rows(), (sorting, partition) in keys(), conditions in prop::collection::vec(condition(), 12)) {
         let directory = tempfile::tempdir().unwrap();
