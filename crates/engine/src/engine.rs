@@ -324,7 +324,10 @@ impl InsertStream {
 
 impl Drop for InsertStream {
     fn drop(&mut self) {
-        // Cancelled by the completion if it has not ended: the pipeline must come to see it.
+        // First cancelled, then finished: the pipeline must not take the end of a broken-off INSERT for the end of a whole one.
+        if self.completion.result().is_none() {
+            self.completion.context.cancel();
+        }
         self.input.finish();
     }
 }

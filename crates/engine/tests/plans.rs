@@ -424,3 +424,27 @@ fn arguments_that_do_not_count_are_not_evaluated() {
         rows(&engine, &plan).iter().map(|row| row.iter().map(|value| value.as_u64().unwrap()).collect()).collect();
     assert_eq!(found, [[0, 0, 0, 1], [10, 10, 1, 1], [5, 10, 1, 1], [3, 3, 0, 0]]);
 }
+
+#[test]
+fn an_insert_that_is_broken_off_leaves_nothing() {
+    let engine = engine(PolicyKind::Stride);
+    let handle = table(&engine, &[("UInt64", vec![Value::UInt64(1)])]);
+    let block = Block::from_columns([(
+        "c0",
+        Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, vec![7; 5000]),
+    )]);
+    let block = block.unwrap();
+    for _ in 0..50 {
+        let broken = context(&[]);
+        let mut stream = engine.insert(&*handle.0, None, broken.clone()).unwrap();
+        let send = async {
+            stream.send(block.clone()).await.unwrap();
+            stream.send(block.clone()).await.unwrap();
+        };
+        tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(send);
+        drop(stream);
+        assert!(broken.is_cancelled());
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(rows(&engine, &aggregate(scan(handle, None), Vec::new(), None)), [[Value::UInt64(1)]]);
+}
