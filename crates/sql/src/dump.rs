@@ -329,8 +329,8 @@ fn select(select: &Select) -> Node {
     }
     if let Some(columns) = select.order_by.as_ref().and_then(|order| order.interpolate.as_ref()) {
         let columns = columns.iter().map(|item| {
-            let value = item.expression.as_ref().map_or_else(|| identifier(&item.column), expression);
-            node(format!("InterpolateElement (column {})", item.column.value), vec![value])
+            let label = format!("InterpolateElement (column {})", item.column.value);
+            node(label, vec![expression(&item.expression)])
         });
         children.push(list(columns.collect()));
     }

@@ -316,6 +316,9 @@ impl<'a> Lexer<'a> {
             }
             return TokenKind::Word;
         }
+        while is_word(self.byte(0)) {
+            self.position += 1;
+        }
         TokenKind::Error(LexicalError::WrongNumber)
     }
 

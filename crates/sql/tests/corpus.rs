@@ -1,7 +1,8 @@
 //! The corpus: every production of the grammar, a statement a line. Each must parse, format and parse to the same tree. For the
 //! statements in `agreement/` the text and the tree are those of ClickHouse 26.9.
 
-use squall_sql::{ParserLimits, Statement, dump, format, format_one_line, parse, parse_many};
+use squall_sql::ast::Statement;
+use squall_sql::{ParserLimits, dump, format, format_one_line, parse, parse_many};
 
 const CORPUS: &[(&str, &str)] = &[
     ("access", include_str!("corpus/access.sql")),

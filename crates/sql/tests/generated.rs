@@ -88,9 +88,13 @@ fn expression() -> impl Strategy<Value = Expression> {
             "arrayElement",
         ]);
         let unary = prop::sample::select(vec!["not", "negate", "isNull", "isNotNull"]);
-        let aliased = (inner.clone(), name(), any::<bool>()).prop_map(|(expression, alias, aliased)| {
-            if aliased && expression.alias.is_none() { expression.with_alias(alias) } else { expression }
-        });
+        let aliased = (inner.clone(), name(), any::<bool>())
+            .prop_map(
+                |(expression, alias, aliased)| {
+                    if aliased && expression.alias.is_none() { expression.with_alias(alias) } else { expression }
+                },
+            )
+            .boxed();
         prop_oneof![
             3 => (binary, aliased.clone(), aliased.clone()).prop_map(|(name, a, b)| operator(name, vec![a, b])),
             2 => (unary, aliased.clone()).prop_map(|(name, a)| operator(name, vec![a])),

@@ -80,6 +80,8 @@ fn mutated_words() {
     }
 }
 
+const PUNCTUATION: &[u8] = b"'\"`()[]{},.;:*+-/%<>=!|@$?\\\0\n\xe2\x98";
+
 #[test]
 fn mutated_bytes() {
     let corpus: Vec<&str> = CORPUS.iter().flat_map(|c| c.lines()).collect();
@@ -90,7 +92,7 @@ fn mutated_bytes() {
             let at = random.below(text.len());
             match random.below(3) {
                 0 => text[at] = random.next() as u8,
-                1 => text.insert(at, b"'\"`()[]{},.;:*+-/%<>=!|@$?\\\0\n\xe2\x98"[random.below(33)]),
+                1 => text.insert(at, PUNCTUATION[random.below(PUNCTUATION.len())]),
                 _ => drop(text.remove(at)),
             }
             if text.is_empty() {

@@ -337,7 +337,7 @@ pub struct InterpolateItem {
     /// The column.
     pub column: Identifier,
     /// `AS expression`; the column itself when not written.
-    pub expression: Option<Expression>,
+    pub expression: Expression,
 }
 
 /// `LIMIT count [OFFSET offset] BY …`.

@@ -103,8 +103,20 @@ impl Writer {
                     self.name(part.value.get(1..).unwrap_or(""));
                     continue;
                 }
+            } else {
+                self.operand_name(part);
+                continue;
             }
             self.identifier(part);
+        }
+    }
+
+    /// A name where an operand may begin: some words would be read as something else.
+    fn operand_name(&mut self, name: &Identifier) {
+        if !name.parameter && ["not", "infinity"].iter().any(|word| name.value.eq_ignore_ascii_case(word)) {
+            self.quoted(&name.value);
+        } else {
+            self.identifier(name);
         }
     }
 
@@ -116,10 +128,10 @@ impl Writer {
 
     fn lambda(&mut self, lambda: &Lambda) {
         match lambda.parameters.as_slice() {
-            [only] => self.identifier(only),
+            [only] => self.operand_name(only),
             many => {
                 self.text("(");
-                self.joined(many, ", ", |w, parameter| w.identifier(parameter));
+                self.joined(many, ", ", |w, parameter| w.operand_name(parameter));
                 self.text(")");
             }
         }
@@ -279,7 +291,11 @@ impl Writer {
 
     /// `name(parameters)(arguments)`.
     fn call(&mut self, function: &Function) {
-        self.name(&function.name);
+        if has_own_syntax(&function.name) {
+            self.quoted(&function.name);
+        } else {
+            self.name(&function.name);
+        }
         if let Some(parameters) = &function.parameters {
             self.text("(");
             self.expressions(parameters);
@@ -459,4 +475,30 @@ impl Writer {
             self.text(")");
         }
     }
+}
+
+/// Names that a call can only have in quotes, because the parser reads what is written with them as other functions.
+fn has_own_syntax(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "cast",
+        "columns",
+        "date_add",
+        "date_diff",
+        "date_sub",
+        "dateadd",
+        "datediff",
+        "datesub",
+        "exists",
+        "ltrim",
+        "not",
+        "rtrim",
+        "timestamp_add",
+        "timestamp_diff",
+        "timestamp_sub",
+        "timestampadd",
+        "timestampdiff",
+        "timestampsub",
+        "trim",
+    ];
+    NAMES.iter().any(|other| other.eq_ignore_ascii_case(name)) && !matches!(name, "CAST" | "dateDiff" | "exists")
 }

@@ -168,6 +168,9 @@ impl Writer {
 
     /// An identifier in backticks.
     fn quoted(&mut self, name: &str) {
+        if name.is_empty() {
+            return self.text("''");
+        }
         self.text("`");
         escape(&mut self.out, name, '`');
         self.text("`");
@@ -341,6 +344,10 @@ const QUOTED_WORDS: &[&str] =
 
 /// Appends an identifier, in backticks when it would not be read as one otherwise.
 pub(crate) fn quote_if_needed(out: &mut String, name: &str) {
+    if name.is_empty() {
+        // Only a string can be an empty name.
+        return out.push_str("''");
+    }
     let mut bytes = name.bytes();
     let plain = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_')

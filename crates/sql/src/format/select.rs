@@ -221,10 +221,7 @@ impl Writer {
                 self.joined(columns, ", ", |w, item| {
                     w.quoted(&item.column.value);
                     w.text(" AS ");
-                    match &item.expression {
-                        Some(expression) => w.expression(expression, false),
-                        None => w.identifier(&item.column),
-                    }
+                    w.expression(&item.expression, false);
                 });
                 self.text(")");
             }

@@ -141,7 +141,7 @@ impl Parser<'_> {
         }
         let token = self.peek();
         match token.kind {
-            T::Word if word_literal(token.keyword).is_none() => {
+            T::Word | T::QuotedIdentifier if word_literal(token.keyword).is_none() => {
                 let start = token.start;
                 let identifier = self.identifier()?;
                 if self.at(T::OpenRound) {
@@ -282,7 +282,7 @@ pub(super) fn number(bytes: &[u8], negative: bool) -> Option<Literal> {
 }
 
 fn whole(value: u128, negative: bool) -> Literal {
-    if !negative {
+    if !negative || value == 0 {
         return match u64::try_from(value) {
             Ok(value) => Literal::UInt64(value),
             Err(_) => Literal::float(value as f64),

@@ -367,13 +367,21 @@ impl Parser<'_> {
     /// `ORDER BY`, the words read already.
     pub(super) fn order_by(&mut self) -> Parsed<OrderBy> {
         let all = self.at_keyword(K::ALL) && !matches!(self.ahead(1).kind, T::Dot | T::OpenRound | T::Comma);
-        let items = self.list(|p| p.order_by_item())?;
+        let mut items = self.list(|p| p.order_by_item())?;
+        let all = all && items.len() == 1;
+        if let (true, Some(item)) = (all, items.first_mut()) {
+            item.expression.kind = ExpressionKind::Identifier(vec![Identifier::new("all")]);
+        }
         let mut interpolate = None;
         if items.iter().any(|item| item.fill.is_some()) && self.keyword(K::INTERPOLATE) {
             let columns = if self.at(T::OpenRound) {
                 self.round_list(|p| {
                     let column = p.identifier()?;
-                    let expression = if p.keyword(K::AS) { Some(p.expression()?) } else { None };
+                    let expression = if p.keyword(K::AS) {
+                        p.expression()?
+                    } else {
+                        Expression::new(ExpressionKind::Identifier(vec![column.clone()]), column.span)
+                    };
                     Ok(InterpolateItem { column, expression })
                 })?
             } else {
@@ -381,7 +389,6 @@ impl Parser<'_> {
             };
             interpolate = Some(columns);
         }
-        let all = all && items.len() == 1;
         Ok(OrderBy { items, all, interpolate })
     }
 
