@@ -593,7 +593,7 @@ select a, count() from t
 select a from t where c
 select a from t where arr
 select a from t having c
-select nope(a) from t
+code:select nope(a) from t
 select a from t limit a
 select a from t limit 'x'
 select a from t limit 1 by 9
