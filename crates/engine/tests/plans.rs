@@ -65,6 +65,15 @@ fn call(name: &str, arguments: Vec<Expression>) -> Expression {
 
 /// A Memory table of these columns, filled through the engine in blocks of 1,000 rows.
 fn table(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<TableHandle> {
+    table_of(&databases(engine, columns))
+}
+
+/// The only table as it is now.
+fn table_of(databases: &Databases) -> Arc<TableHandle> {
+    Arc::new(TableHandle(databases.table("default", "t").unwrap()))
+}
+
+fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> {
     let databases = Databases::in_memory();
     let description = |(at, (name, _)): (usize, &(&str, Vec<Value>))| ColumnDescription {
         name: format!("c{at}").into(),
@@ -98,7 +107,7 @@ fn table(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<TableHandle> {
         stream.finish().await.unwrap();
     };
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(insert);
-    Arc::new(TableHandle(databases.table("default", "t").unwrap()))
+    databases
 }
 
 fn scan(table: Arc<TableHandle>, predicate: Option<Expression>) -> Plan {
@@ -428,7 +437,7 @@ fn arguments_that_do_not_count_are_not_evaluated() {
 #[test]
 fn an_insert_that_is_broken_off_leaves_nothing() {
     let engine = engine(PolicyKind::Stride);
-    let handle = table(&engine, &[("UInt64", vec![Value::UInt64(1)])]);
+    let databases = databases(&engine, &[("UInt64", vec![Value::UInt64(1)])]);
     let block = Block::from_columns([(
         "c0",
         Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, vec![7; 5000]),
@@ -436,7 +445,7 @@ fn an_insert_that_is_broken_off_leaves_nothing() {
     let block = block.unwrap();
     for _ in 0..50 {
         let broken = context(&[]);
-        let mut stream = engine.insert(&*handle.0, None, broken.clone()).unwrap();
+        let mut stream = engine.insert(&*table_of(&databases).0, None, broken.clone()).unwrap();
         let send = async {
             stream.send(block.clone()).await.unwrap();
             stream.send(block.clone()).await.unwrap();
@@ -446,5 +455,5 @@ fn an_insert_that_is_broken_off_leaves_nothing() {
         assert!(broken.is_cancelled());
     }
     std::thread::sleep(Duration::from_millis(50));
-    assert_eq!(rows(&engine, &aggregate(scan(handle, None), Vec::new(), None)), [[Value::UInt64(1)]]);
+    assert_eq!(rows(&engine, &aggregate(scan(table_of(&databases), None), Vec::new(), None)), [[Value::UInt64(1)]]);
 }
