@@ -339,11 +339,19 @@ pub(crate) fn primitive_column<T: ArrowPrimitiveType>(
 }
 
 /// Values of a primitive column, a constant or one for each row.
-#[derive(Clone, Copy)]
 pub(crate) enum Numbers<'a, T: ArrowPrimitiveType> {
     Varying(&'a [T::Native]),
     Constant(T::Native),
 }
+
+// Derived, these would ask of the marker type `T` what only its values are.
+impl<T: ArrowPrimitiveType> Clone for Numbers<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ArrowPrimitiveType> Copy for Numbers<'_, T> {}
 
 impl<'a, T: ArrowPrimitiveType> Numbers<'a, T> {
     /// The values of an argument of exactly this Arrow type.

@@ -34,7 +34,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             if let Some(digits) = unit::digits(kind) {
                 return between_ticks((*start, &from), (*end, &to), digits);
             }
-            let of = |instant: &Instant, time: &Time| number(kind, *instant, i64::from(time.zone.offset_at(0)));
+            let of = |instant: &Instant, time: &Time| match kind {
+                // Ages count whole weeks before the epoch, too.
+                IntervalKind::Week if ages => i64::from((instant.day() + 3).div_euclid(7)),
+                _ => number(kind, *instant, i64::from(time.zone.offset_at(0))),
+            };
             let borders = of(end, &to) - of(start, &from);
             if !ages {
                 return borders;

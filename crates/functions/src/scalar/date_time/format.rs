@@ -145,12 +145,7 @@ fn append(out: &mut Vec<u8>, letter: u8, instant: Instant, ticks: i64) {
         b'c' | b'm' => digits(out, month, 2),
         b'C' => digits(out, year / 100, 2),
         b'd' => digits(out, day, 2),
-        b'e' => {
-            if day < 10 {
-                out.push(b' ');
-            }
-            digits(out, day, 1);
-        }
+        b'e' => digits(out, day, 1),
         b'f' => digits(out, (i128::from(instant.fraction) * 1_000_000 / i128::from(ticks)) as i64, 6),
         b'g' => digits(out, i64::from(iso_year(days)) % 100, 2),
         b'G' => digits(out, i64::from(iso_year(days)), 4),

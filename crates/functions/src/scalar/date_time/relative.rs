@@ -10,7 +10,6 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::Call;
 
 use super::time::{Instant, Time};
-use super::week::monday;
 
 /// The number of the unit that an instant of a zone lies in. `epoch_offset` is the zone's offset at the epoch.
 pub(super) fn number(kind: IntervalKind, instant: Instant, epoch_offset: i64) -> i64 {
@@ -28,8 +27,8 @@ pub(super) fn number(kind: IntervalKind, instant: Instant, epoch_offset: i64) ->
             let (year, month) = civil();
             year * 12 + month
         }
-        // Weeks begin on Monday; the one of the epoch is number 0, as ClickHouse counts.
-        IntervalKind::Week => i64::from((monday(instant.day()) + 3).div_euclid(7)),
+        // Weeks begin on Monday. ClickHouse's integer division rounds those before the epoch towards it.
+        IntervalKind::Week => i64::from((instant.day() + 3) / 7),
         IntervalKind::Day => i64::from(instant.day()),
         // Hours of a zone begin where its hours began in 1970.
         IntervalKind::Hour => (instant.utc - epoch_offset).div_euclid(3600),

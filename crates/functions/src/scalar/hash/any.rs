@@ -1,0 +1,245 @@
+//! Hashes of any number of arguments of any types. A function brings a hash of bytes, maybe one of integers, and a way to put two
+//! hashes together; how columns are walked is the same for all: tuples element by element, arrays as their length followed by
+//! their items.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, FixedSizeBinaryArray};
+use arrow_buffer::ToByteSlice;
+use squall_types::{Column, DataType, Error, Result, match_primitive};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::Call;
+
+use super::{city, digest, integer, murmur, sip};
+
+/// What the functions of no arguments give.
+const OF_NOTHING: u64 = 0xE28D_BDE7_FE22_E41C;
+
+/// How one function hashes.
+#[derive(Clone, Copy)]
+struct Algorithm<H> {
+    bytes: fn(&[u8]) -> H,
+    /// The hash of numbers, where it is not that of their bytes.
+    number: Option<fn(u64) -> H>,
+    /// The hash of an array's length.
+    length: fn(u64) -> H,
+    combine: fn(H, H) -> H,
+}
+
+pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    let by_bytes = |bytes: fn(&[u8]) -> u64, combine: fn(u64, u64) -> u64| Algorithm {
+        bytes,
+        number: None,
+        length: integer::hash64,
+        combine,
+    };
+    let mixed: fn(u64, u64) -> u64 = |left, right| integer::hash64(left) ^ right;
+    let algorithm = match call.name {
+        "cityHash64" => Algorithm {
+            bytes: city::hash64,
+            number: Some(integer::hash64),
+            length: integer::hash64,
+            combine: city::combine,
+        },
+        "halfMD5" => by_bytes(digest::half_md5, |left, right| digest::half_md5(&pair(left, right))),
+        "sipHash64" => by_bytes(|bytes| sip::hash(bytes).0, |left, right| sip::hash(&pair(left, right)).0),
+        "xxHash64" => by_bytes(xx64, city::combine),
+        "xxh3" => by_bytes(twox_hash::XxHash3_64::oneshot, city::combine),
+        "murmurHash2_64" => by_bytes(|bytes| murmur::hash2_64(bytes, 0), mixed),
+        "gccMurmurHash" => by_bytes(|bytes| murmur::hash2_64(bytes, murmur::GCC_SEED), mixed),
+        _ => by_bytes(
+            |bytes| {
+                let (low, high) = murmur::hash3_128(bytes);
+                low ^ high
+            },
+            mixed,
+        ),
+    };
+    for at in 0..call.arguments.len() {
+        check(call, at, call.type_of(at))?;
+    }
+    call.bind(DataType::UInt64, move |arguments, rows| {
+        let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![OF_NOTHING; rows]);
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, hashes))
+    })
+}
+
+pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    let mixed: fn(u32, u32) -> u32 = |left, right| integer::hash32(left.into()) ^ right;
+    let by_bytes =
+        |bytes: fn(&[u8]) -> u32, combine| Algorithm { bytes, number: None, length: integer::hash32, combine };
+    let algorithm = match call.name {
+        "xxHash32" => by_bytes(xx32, mixed),
+        "murmurHash2_32" => by_bytes(|bytes| murmur::hash2_32(bytes, 0), mixed),
+        "kafkaMurmurHash" => by_bytes(|bytes| murmur::hash2_32(bytes, murmur::KAFKA_SEED), mixed),
+        _ => by_bytes(murmur::hash3_32, mixed),
+    };
+    for at in 0..call.arguments.len() {
+        check(call, at, call.type_of(at))?;
+    }
+    call.bind(DataType::UInt32, move |arguments, rows| {
+        let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![OF_NOTHING as u32; rows]);
+        Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, hashes))
+    })
+}
+
+pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    /// Sixteen bytes in the order in which they are shown.
+    type Bytes = [u8; 16];
+    fn sip(bytes: &[u8]) -> Bytes {
+        let (low, high) = sip::hash(bytes).1;
+        pair(low, high)
+    }
+    fn sip_reference(bytes: &[u8]) -> Bytes {
+        let (low, high) = sip::reference(bytes);
+        pair(low, high)
+    }
+    fn murmur(bytes: &[u8]) -> Bytes {
+        let (low, high) = murmur::hash3_128(bytes);
+        pair(low, high)
+    }
+    fn both(left: Bytes, right: Bytes) -> [u8; 32] {
+        let mut both = [0; 32];
+        both[..16].copy_from_slice(&left);
+        both[16..].copy_from_slice(&right);
+        both
+    }
+    if call.name == "murmurHash3_128" {
+        call.arguments(1..=1)?;
+        call.strings([0])?;
+    }
+    let (bytes, combine): (fn(&[u8]) -> Bytes, fn(Bytes, Bytes) -> Bytes) = match call.name {
+        "sipHash128" => (sip, |left, right| sip(&both(left, right))),
+        "sipHash128Reference" => (sip_reference, |left, right| sip_reference(&both(left, right))),
+        _ => (murmur, |left, _| left),
+    };
+    let algorithm =
+        Algorithm { bytes, number: None, length: |length| pair(integer::hash32(length).into(), 0), combine };
+    for at in 0..call.arguments.len() {
+        check(call, at, call.type_of(at))?;
+    }
+    let return_type = DataType::FixedString(16);
+    call.bind(return_type.clone(), move |arguments, rows| {
+        let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![pair(OF_NOTHING, 0); rows]);
+        let array = FixedSizeBinaryArray::try_new(16, hashes.concat().into(), None)?;
+        Ok(Column::new(return_type.clone(), Arc::new(array)))
+    })
+}
+
+/// The bytes of two numbers.
+fn pair(left: u64, right: u64) -> [u8; 16] {
+    (u128::from(right) << 64 | u128::from(left)).to_le_bytes()
+}
+
+fn xx64(bytes: &[u8]) -> u64 {
+    twox_hash::XxHash64::oneshot(0, bytes)
+}
+
+fn xx32(bytes: &[u8]) -> u32 {
+    twox_hash::XxHash32::oneshot(0, bytes)
+}
+
+/// Refuses types that are not hashed.
+fn check(call: &Call<'_>, at: usize, data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Map(..) => Err(call.illegal(at)),
+        DataType::Array(item) => check(call, at, item),
+        DataType::Tuple(elements) => elements.iter().try_for_each(|element| check(call, at, &element.data_type)),
+        DataType::Nullable(_) => {
+            Err(Error::not_implemented(format!("Function {} of NULLs inside arrays and tuples", call.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The hashes of all rows; `None` without arguments.
+fn hash_all<H: Copy>(algorithm: &Algorithm<H>, arguments: &[Column], rows: usize) -> Result<Option<Vec<H>>> {
+    let mut hashes = None;
+    for argument in arguments {
+        let plain = argument.without_low_cardinality()?;
+        if plain.is_constant() {
+            let mut one = None;
+            hash_column(algorithm, &plain.slice(0, 1).materialize()?, &mut one)?;
+            if let Some(one) = one.and_then(|one: Vec<H>| one.first().copied()) {
+                add(algorithm, &mut hashes, std::iter::repeat_n(one, rows));
+            }
+        } else {
+            hash_column(algorithm, &plain, &mut hashes)?;
+        }
+    }
+    Ok(hashes)
+}
+
+/// Puts hashes behind those that are there already.
+fn add<H: Copy>(algorithm: &Algorithm<H>, hashes: &mut Option<Vec<H>>, new: impl Iterator<Item = H>) {
+    match hashes {
+        Some(hashes) => hashes.iter_mut().zip(new).for_each(|(hash, new)| *hash = (algorithm.combine)(*hash, new)),
+        None => *hashes = Some(new.collect()),
+    }
+}
+
+fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut Option<Vec<H>>) -> Result<()> {
+    let array = &**column.array();
+    match column.data_type() {
+        DataType::Tuple(elements) => {
+            for (element, values) in elements.iter().zip(array.as_struct().columns()) {
+                hash_column(algorithm, &Column::new(element.data_type.clone(), values.clone()), hashes)?;
+            }
+        }
+        DataType::Array(item) => {
+            let lists = array.as_list::<i32>();
+            let mut items = None;
+            hash_column(algorithm, &Column::new((**item).clone(), lists.values().clone()), &mut items)?;
+            let items = items.unwrap_or_default();
+            add(algorithm, hashes, lists.offsets().lengths().map(|length| (algorithm.length)(length as u64)));
+            let Some(hashes) = hashes else { return Ok(()) };
+            for (hash, ends) in hashes.iter_mut().zip(lists.value_offsets().windows(2)) {
+                let items = items.get(ends[0] as usize..ends[1] as usize).unwrap_or_default();
+                *hash = items.iter().fold(*hash, |hash, item| (algorithm.combine)(hash, *item));
+            }
+        }
+        DataType::String => {
+            let strings = array.as_binary::<i32>();
+            add(algorithm, hashes, (0..strings.len()).map(|row| (algorithm.bytes)(strings.value(row))));
+        }
+        DataType::UUID => {
+            // In memory a UUID is two numbers, so each half lies there with its bytes reversed.
+            let values = array.as_fixed_size_binary();
+            let reversed = |row| {
+                let mut bytes = values.value(row).to_vec();
+                bytes.chunks_mut(8).for_each(<[u8]>::reverse);
+                bytes
+            };
+            add(algorithm, hashes, (0..values.len()).map(|row| (algorithm.bytes)(&reversed(row))));
+        }
+        DataType::FixedString(_) | DataType::IPv6 => {
+            let values = array.as_fixed_size_binary();
+            add(algorithm, hashes, (0..values.len()).map(|row| (algorithm.bytes)(values.value(row))));
+        }
+        // ClickHouse hashes decimals, of which this is one, by their bytes.
+        DataType::DateTime64(..) => {
+            let values = array.as_primitive::<Int64Type>().values();
+            add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice())));
+        }
+        DataType::Nothing => {}
+        _ => match_primitive!(array.data_type(), T => {
+            let values = array.as_primitive::<T>().values();
+            match algorithm.number {
+                Some(number) => add(algorithm, hashes, values.iter().map(|value| number(bits(value.to_byte_slice())))),
+                None => add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice()))),
+            }
+        }, _ => return Err(Error::logical(format!("a column of {} is not hashed", column.data_type())))),
+    }
+    Ok(())
+}
+
+/// The bits of a number of up to eight bytes, zeros above.
+#[inline]
+fn bits(bytes: &[u8]) -> u64 {
+    let mut wide = [0; 8];
+    wide[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(wide)
+}

@@ -1,0 +1,38 @@
+//! `javaHash`, which is `hashCode()` of Java's strings and numbers, and Hive's variant of it.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use squall_types::{DataType, Error, Result};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, Strings, integers, primitive_column};
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    let mask = if call.name == "hiveHash" { i32::MAX } else { -1 };
+    match call.type_of(0) {
+        data_type if data_type.is_string_or_fixed_string() => call.bind(DataType::Int32, move |arguments, rows| {
+            let strings = Strings::of(arguments, 0)?;
+            let hash = |row| {
+                let bytes = strings.get(row).iter();
+                bytes.fold(0_i32, |hash, &byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte as i8))) & mask
+            };
+            Ok(primitive_column::<Int32Type>(DataType::Int32, rows, hash))
+        }),
+        data_type if data_type.is_signed_integer() => {
+            // A `long` is folded, an `int` is itself.
+            let is_long = *data_type == DataType::Int64;
+            call.bind(DataType::Int32, move |arguments, rows| {
+                let values = integers(arguments, 0, rows)?;
+                let hash = |row: usize| {
+                    let value = values[row];
+                    let high = if is_long { (value >> 32) as i32 } else { 0 };
+                    (value as i32 ^ high) & mask
+                };
+                Ok(primitive_column::<Int32Type>(DataType::Int32, rows, hash))
+            })
+        }
+        other => Err(Error::not_implemented(format!("Function {} of type {other}", call.name))),
+    }
+}

@@ -1,0 +1,48 @@
+//! Hash functions. Their values are part of what users store and compare, so every one is ClickHouse's to the bit: for numbers,
+//! strings, arrays and tuples, and for several arguments.
+
+mod any;
+mod checksum;
+mod city;
+mod digest;
+mod integer;
+mod java;
+mod jump;
+mod murmur;
+mod sip;
+
+use super::simple::Function;
+use crate::function::ScalarFunction;
+
+/// Every function of this module.
+pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("CRC32", checksum::resolve),
+    &Function::new("CRC32IEEE", checksum::resolve),
+    &Function::new("CRC64", checksum::resolve),
+    &Function::new("MD5", digest::resolve),
+    &Function::new("SHA224", digest::resolve),
+    &Function::new("SHA256", digest::resolve),
+    &Function::new("SHA384", digest::resolve),
+    &Function::new("SHA512", digest::resolve),
+    &Function::new("URLHash", city::resolve_url),
+    &Function::new("cityHash64", any::resolve64),
+    &Function::new("gccMurmurHash", any::resolve64),
+    &Function::new("halfMD5", any::resolve64),
+    &Function::new("hiveHash", java::resolve),
+    &Function::new("intHash32", integer::resolve32),
+    &Function::new("intHash64", integer::resolve64),
+    &Function::new("javaHash", java::resolve),
+    &Function::new("jumpConsistentHash", jump::resolve),
+    &Function::new("kafkaMurmurHash", any::resolve32),
+    &Function::new("murmurHash2_32", any::resolve32),
+    &Function::new("murmurHash2_64", any::resolve64),
+    &Function::new("murmurHash3_128", any::resolve128),
+    &Function::new("murmurHash3_32", any::resolve32),
+    &Function::new("murmurHash3_64", any::resolve64),
+    &Function::new("sipHash128", any::resolve128),
+    &Function::new("sipHash128Reference", any::resolve128),
+    &Function::new("sipHash64", any::resolve64),
+    &Function::new("xxHash32", any::resolve32),
+    &Function::new("xxHash64", any::resolve64),
+    &Function::new("xxh3", any::resolve64),
+];

@@ -1,0 +1,55 @@
+//! Functions of the server, of the query and of blocks, and those of addresses and UUIDs as text.
+
+mod address;
+mod bitmask;
+mod block;
+mod session;
+mod sleep;
+mod throw_if;
+mod uuid;
+mod width;
+
+use super::simple::Function;
+use crate::function::ScalarFunction;
+
+/// Every function of this module.
+pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("FQDN", session::resolve),
+    &Function::new("IPv4NumToString", address::resolve_v4_text),
+    &Function::new("IPv4NumToStringClassC", address::resolve_v4_text),
+    &Function::new("IPv4StringToNum", address::resolve_v4_number),
+    &Function::new("IPv4StringToNumOrDefault", address::resolve_v4_number),
+    &Function::new("IPv4StringToNumOrNull", address::resolve_v4_number),
+    &Function::new("IPv4ToIPv6", address::resolve_v4_to_v6),
+    &Function::new("IPv6NumToString", address::resolve_v6_text),
+    &Function::new("IPv6StringToNum", address::resolve_v6_number),
+    &Function::new("IPv6StringToNumOrDefault", address::resolve_v6_number),
+    &Function::new("IPv6StringToNumOrNull", address::resolve_v6_number),
+    &Function::new("UUIDNumToString", uuid::resolve_text),
+    &Function::new("UUIDStringToNum", uuid::resolve_number),
+    &Function::new("bitmaskToList", bitmask::resolve),
+    &Function::new("blockNumber", block::resolve_number).with_constants(),
+    &Function::new("blockSize", block::resolve_size).with_constants(),
+    &Function::new("currentDatabase", session::resolve),
+    &Function::new("currentUser", session::resolve),
+    &Function::new("errorCodeToName", session::resolve_error_name),
+    &Function::new("hostName", session::resolve),
+    &Function::new("initialQueryID", session::resolve),
+    &Function::new("isConstant", block::resolve_is_constant).with_nulls().with_constants(),
+    &Function::new("isIPAddressInRange", address::resolve_in_range),
+    &Function::new("isIPv4String", address::resolve_is_address),
+    &Function::new("isIPv6String", address::resolve_is_address),
+    &Function::new("queryID", session::resolve),
+    &Function::new("rowNumberInAllBlocks", block::resolve_row_in_all).with_constants(),
+    &Function::new("rowNumberInBlock", block::resolve_row).with_constants(),
+    &Function::new("runningDifference", block::resolve_difference).with_constants().without_dictionary(),
+    &Function::new("runningDifferenceStartingWithFirstValue", block::resolve_difference)
+        .with_constants()
+        .without_dictionary(),
+    &Function::new("sleep", sleep::resolve).with_constants(),
+    &Function::new("sleepEachRow", sleep::resolve).with_constants(),
+    &Function::new("throwIf", throw_if::resolve).with_constants().without_dictionary(),
+    &Function::new("uptime", session::resolve_uptime),
+    &Function::new("version", session::resolve),
+    &Function::new("visibleWidth", width::resolve).with_nulls(),
+];

@@ -1,0 +1,30 @@
+//! Random numbers, strings and UUIDs. They are made a block at a time from a counter that every thread seeds for itself; equal
+//! calls in one row are one value only because the planner computes equal expressions once.
+
+mod generator;
+mod number;
+mod string;
+mod uuid;
+
+use super::simple::Function;
+use crate::function::ScalarFunction;
+
+/// Every function of this module.
+pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("generateUUIDv4", uuid::resolve).with_nulls().with_constants(),
+    &Function::new("generateUUIDv7", uuid::resolve).with_nulls().with_constants(),
+    &Function::new("rand", number::resolve32).with_nulls().with_constants(),
+    &Function::new("rand32", number::resolve32).with_nulls().with_constants(),
+    &Function::new("rand64", number::resolve64).with_nulls().with_constants(),
+    &Function::new("randBernoulli", number::resolve_distribution).with_constants(),
+    &Function::new("randCanonical", number::resolve_canonical).with_nulls().with_constants(),
+    &Function::new("randConstant", number::resolve_constant).with_nulls(),
+    &Function::new("randExponential", number::resolve_distribution).with_constants(),
+    &Function::new("randLogNormal", number::resolve_distribution).with_constants(),
+    &Function::new("randNormal", number::resolve_distribution).with_constants(),
+    &Function::new("randUniform", number::resolve_distribution).with_constants(),
+    &Function::new("randomFixedString", string::resolve_fixed).with_constants(),
+    &Function::new("randomPrintableASCII", string::resolve).with_constants(),
+    &Function::new("randomString", string::resolve).with_constants(),
+    &Function::new("randomStringUTF8", string::resolve).with_constants(),
+];
