@@ -1,5 +1,6 @@
 //! The corpus: every production of the grammar, a statement a line. Each must parse, format and parse to the same tree. For the
 //! statements in `agreement/` the text and the tree are those of ClickHouse 26.9.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests say what went wrong by panicking")]
 
 use squall_sql::ast::Statement;
 use squall_sql::{ParserLimits, dump, format, format_one_line, parse, parse_many};

@@ -1,4 +1,5 @@
 //! What is said about texts that do not parse: positions, lines, what was found and expected, in ClickHouse's words.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests say what went wrong by panicking")]
 
 use squall_sql::{ParserLimits, SyntaxError, parse, parse_many};
 

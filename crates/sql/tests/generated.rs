@@ -1,4 +1,5 @@
 //! Generated trees: what the formatter writes of any expression parses to that expression.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests say what went wrong by panicking")]
 
 use proptest::prelude::*;
 use squall_sql::ast::{
@@ -27,7 +28,7 @@ fn literal() -> impl Strategy<Value = Literal> {
         any::<f64>().prop_filter("nan has many forms", |v| !v.is_nan()).prop_map(Literal::float),
         Just(Literal::float(f64::NAN)),
         prop::collection::vec(any::<u8>(), 0..6).prop_map(Literal::String),
-        "\\PC{0,8}".prop_map(|s| Literal::string(s)),
+        "\\PC{0,8}".prop_map(Literal::string),
     ];
     simple.prop_recursive(2, 8, 4, |inner| {
         prop_oneof![
@@ -130,7 +131,7 @@ proptest! {
     fn expressions_round_trip(expression in expression()) {
         let text = format_expression(&expression);
         match parse_expression(&text, &ParserLimits::default()) {
-            Ok(parsed) => prop_assert_eq!(&parsed, &expression, "{}", text),
+            Ok(parsed) => prop_assert!(parsed == expression, "{}\n{}", text, format_expression(&parsed)),
             Err(error) => return Err(TestCaseError::fail(format!("{text}\n{error}"))),
         }
     }

@@ -1,5 +1,6 @@
 //! Random mutations of the corpus, from fixed seeds: the parser never panics, and what parses round-trips. The same property is a
 //! fuzz target (`/fuzz`), for those who have more time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests say what went wrong by panicking")]
 
 use squall_sql::{ParserLimits, format, format_one_line, normalize, parse, parse_many};
 
@@ -39,6 +40,11 @@ fn check(text: &str) {
     }
 }
 
+/// How many mutations to try: `SQUALL_MUTATIONS` times as many as usual, for a long search.
+fn rounds(usual: u64) -> u64 {
+    std::env::var("SQUALL_MUTATIONS").ok().and_then(|times| times.parse::<u64>().ok()).unwrap_or(1) * usual
+}
+
 /// Words, as a mutation moves them.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -55,7 +61,7 @@ fn words(text: &str) -> Vec<String> {
 fn mutated_words() {
     let corpus: Vec<Vec<String>> = CORPUS.iter().flat_map(|c| c.lines()).map(words).collect();
     let mut random = Random(42);
-    for _ in 0..60_000 {
+    for _ in 0..rounds(60_000) {
         let index = random.below(corpus.len());
         let mut text = corpus[index].clone();
         for _ in 0..=random.below(3) {
@@ -86,7 +92,7 @@ const PUNCTUATION: &[u8] = b"'\"`()[]{},.;:*+-/%<>=!|@$?\\\0\n\xe2\x98";
 fn mutated_bytes() {
     let corpus: Vec<&str> = CORPUS.iter().flat_map(|c| c.lines()).collect();
     let mut random = Random(7);
-    for _ in 0..40_000 {
+    for _ in 0..rounds(40_000) {
         let mut text = corpus[random.below(corpus.len())].as_bytes().to_vec();
         for _ in 0..=random.below(4) {
             let at = random.below(text.len());

@@ -160,6 +160,7 @@ pub enum ColumnTransformer {
 }
 
 /// The window of a window function.
+#[expect(clippy::large_enum_variant, reason = "a function holds it in a box")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Over {
     /// `OVER name`.

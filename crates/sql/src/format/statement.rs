@@ -288,7 +288,7 @@ impl Writer {
         }
     }
 
-    fn from_table(&mut self, table: &crate::ast::Identifier, database: &Option<crate::ast::Identifier>) {
+    fn table_clause(&mut self, table: &crate::ast::Identifier, database: &Option<crate::ast::Identifier>) {
         self.text(" FROM ");
         self.identifier(table);
         if let Some(database) = database {
@@ -318,13 +318,13 @@ impl Writer {
                 self.text(if *extended { "EXTENDED " } else { "" });
                 self.text(if *full { "FULL " } else { "" });
                 self.text("COLUMNS");
-                self.from_table(table, database);
+                self.table_clause(table, database);
                 self.show_filter(filter, limit);
             }
             ShowKind::Indexes { extended, table, database, filter } => {
                 self.text(if *extended { "EXTENDED " } else { "" });
                 self.text("INDEXES");
-                self.from_table(table, database);
+                self.table_clause(table, database);
                 if let Some(filter) = filter {
                     self.text(" WHERE ");
                     self.expression(filter, false);

@@ -546,7 +546,7 @@ impl Parser<'_> {
                 }
                 let _ = self.accept(T::Equals);
                 limits.push((name, self.literal()?));
-                if !(self.at(T::Comma) && !self.keyword_ahead(1, K::FOR)) {
+                if !self.at(T::Comma) || self.keyword_ahead(1, K::FOR) {
                     break;
                 }
                 self.advance();
@@ -692,7 +692,7 @@ impl Parser<'_> {
             while self.accept(T::Comma) {
                 privileges.push(self.privilege()?);
             }
-            if !(self.at_keyword(K::ON) && !self.keyword_ahead(1, K::CLUSTER)) {
+            if !self.at_keyword(K::ON) || self.keyword_ahead(1, K::CLUSTER) {
                 return self.fail("ON");
             }
             self.advance();
@@ -707,7 +707,7 @@ impl Parser<'_> {
     /// Words, and columns in parentheses.
     fn privilege(&mut self) -> Parsed<Privilege> {
         let mut words = Vec::new();
-        while self.at(T::Word) && !(self.at_keyword(K::ON) && !words.is_empty()) {
+        while self.at(T::Word) && (words.is_empty() || !self.at_keyword(K::ON)) {
             if matches!(self.peek().keyword, K::TO) && words.is_empty() {
                 break;
             }

@@ -635,7 +635,11 @@ impl Parser<'_> {
                 Some(case) => Ok(case),
                 None => self.name(),
             },
-            K::INTERVAL if !matches!(next, T::Comma | T::End | T::CloseRound | T::Dot) => {
+            // `interval AS d` names a column.
+            K::INTERVAL
+                if !matches!(next, T::Comma | T::End | T::CloseRound | T::Dot)
+                    && !is_restricted_alias(self.ahead(1).keyword) =>
+            {
                 match self.attempt(|p| p.interval())? {
                     Some(interval) => Ok(interval),
                     None => self.name(),

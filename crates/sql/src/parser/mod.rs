@@ -24,7 +24,7 @@ use crate::error::{SYNTAX_ERROR, SyntaxError, TOO_DEEP_AST, TOO_DEEP_RECURSION, 
 use crate::keyword::Keyword as K;
 use crate::lexer::{Lexer, Token, TokenKind as T, find};
 
-/// What a text may cost. Zero takes a limit away, except that depths stay below what the stack can hold.
+/// What a text may cost. Zero takes a limit away, but the parser never uses more stack than a thread has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParserLimits {
     /// Bytes of a statement without its inline data: `max_query_size`.
@@ -43,8 +43,17 @@ impl Default for ParserLimits {
     }
 }
 
-/// The deepest that `max_parser_depth` and `max_ast_depth` can be set: a thread's default stack of 2 MiB holds it.
-const DEEPEST: u32 = 2000;
+/// The highest that `max_ast_depth` can be set: whoever walks a tree of this height has room on a stack of 2 MiB.
+const HIGHEST: u32 = 1000;
+
+/// How many bytes of stack the parser may use, whatever `max_parser_depth` says: threads have 2 MiB by default.
+const STACK_BYTES_MAX: usize = 1_200_000;
+
+/// Roughly where the stack of this thread ends now.
+fn stack_address() -> usize {
+    let here = 0u8;
+    std::hint::black_box(&here) as *const u8 as usize
+}
 
 /// One statement of several, and where it and its inline data stand in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,6 +223,8 @@ pub(crate) struct Parser<'a> {
     tokens: Vec<Token>,
     position: usize,
     depth: u32,
+    /// Where the stack ended when parsing began.
+    stack_base: usize,
     /// Height of the expressions parsed since it was last reset.
     height: u32,
     backtracks: u32,
@@ -232,9 +243,9 @@ pub(crate) struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn new(text: &'a [u8], begin: usize, limits: &ParserLimits, record: bool) -> Self {
         let mut limits = *limits;
-        let bounded = |depth: u32| if depth == 0 { DEEPEST } else { depth.min(DEEPEST) };
-        limits.max_parser_depth = bounded(limits.max_parser_depth);
-        limits.max_ast_depth = bounded(limits.max_ast_depth);
+        if limits.max_ast_depth == 0 || limits.max_ast_depth > HIGHEST {
+            limits.max_ast_depth = HIGHEST;
+        }
         Self {
             text,
             begin,
@@ -242,6 +253,7 @@ impl<'a> Parser<'a> {
             tokens: Vec::with_capacity((text.len().saturating_sub(begin) / 4 + 4).min(64)),
             position: 0,
             depth: 0,
+            stack_base: stack_address(),
             height: 0,
             backtracks: 0,
             copied_nodes: 0,
@@ -465,7 +477,10 @@ impl<'a> Parser<'a> {
     /// Goes `weight` levels deeper.
     pub(crate) fn enter(&mut self, weight: u32) -> Parsed<()> {
         self.depth += weight;
-        if self.depth > self.limits.max_parser_depth {
+        if self.stack_base.abs_diff(stack_address()) > STACK_BYTES_MAX {
+            return self.fatal(TOO_DEEP_RECURSION, "Stack size too large: the text nests too deeply");
+        }
+        if self.limits.max_parser_depth != 0 && self.depth > self.limits.max_parser_depth {
             let limit = self.limits.max_parser_depth;
             return self.fatal(
                 TOO_DEEP_RECURSION,

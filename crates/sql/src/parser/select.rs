@@ -238,7 +238,9 @@ impl Parser<'_> {
             self.advance();
         } else if self.at_keyword(K::DISTINCT) && self.keyword_ahead(1, K::ON) && self.ahead(2).kind == T::OpenRound {
             self.skip(2);
-            distinct_on = Some(self.round_list(|p| p.expression())?);
+            self.need(T::OpenRound)?;
+            distinct_on = Some(self.list(|p| p.expression())?);
+            self.need(T::CloseRound)?;
         } else if self.at_keyword(K::DISTINCT) && !names_column {
             self.advance();
             select.distinct = true;

@@ -81,7 +81,7 @@ impl Parser<'_> {
             ExplainKind::Plan
         };
         let mut settings = Vec::new();
-        if self.at(T::Word) && matches!(self.ahead(1).kind, T::Equals) {
+        if matches!(self.peek().kind, T::Word | T::QuotedIdentifier) && self.ahead(1).kind == T::Equals {
             settings = self.settings()?;
         }
         Ok((kind, settings))

@@ -38,8 +38,9 @@ impl Parser<'_> {
     }
 
     fn at_name(&mut self) -> bool {
+        let clause = self.at_keyword(K::ON) && matches!(self.ahead(1).keyword, K::CLUSTER | K::VOLUME);
         matches!(self.peek().kind, T::Word | T::QuotedIdentifier | T::OpenCurly)
-            && !(self.at_keyword(K::ON) && matches!(self.ahead(1).keyword, K::CLUSTER | K::VOLUME))
+            && !clause
             && !self.at_output()
             && !self.at_parallel()
     }

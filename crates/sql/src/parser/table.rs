@@ -205,6 +205,9 @@ impl Parser<'_> {
         ] {
             self.missed(clause);
         }
+        if require_type && column.data_type.is_none() && column.default.is_none() {
+            return self.fail("data type");
+        }
         column.span = self.span_from(start);
         Ok(column)
     }
