@@ -6,6 +6,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -21,6 +22,9 @@ use crate::query::Query;
 const CHUNK_BYTES: usize = 1 << 20;
 /// Rows are laid out in pieces of about this many bytes of values, so that one large block does not hold an I/O thread for long.
 const SLICE_BYTES: usize = 256 << 10;
+
+/// How long a failed response waits for its last bytes to go out.
+const FLUSH_TIME: Duration = Duration::from_millis(50);
 
 /// The body of a response.
 pub enum Body {
@@ -90,13 +94,15 @@ pub struct Stream {
     first: Bytes,
     writer: Option<Box<ResultWriter>>,
     next: Option<NextPiece>,
+    /// Runs after a failure, until the connection is cut off.
+    linger: Option<Pin<Box<tokio::time::Sleep>>>,
     is_over: bool,
 }
 
 impl Stream {
     /// A body that begins with `first`.
     pub fn new(first: Bytes, writer: Box<ResultWriter>) -> Self {
-        Self { first, writer: Some(writer), next: None, is_over: false }
+        Self { first, writer: Some(writer), next: None, linger: None, is_over: false }
     }
 
     fn poll(&mut self, task: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
@@ -115,7 +121,17 @@ impl Stream {
                         writer.query.finish();
                         return Poll::Ready(None);
                     }
+                    // The exception's text is to reach the client before the connection is cut off.
+                    State::Failed if self.linger.is_none() => {
+                        self.linger = Some(Box::pin(tokio::time::sleep(FLUSH_TIME)));
+                        self.writer = Some(writer);
+                    }
                     State::Failed => {
+                        let lingering = self.linger.as_mut().map_or(Poll::Ready(()), |linger| linger.as_mut().poll(task));
+                        if lingering.is_pending() {
+                            self.writer = Some(writer);
+                            return Poll::Pending;
+                        }
                         self.is_over = true;
                         return Poll::Ready(Some(Err(Aborted)));
                     }

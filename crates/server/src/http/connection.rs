@@ -21,10 +21,8 @@ use super::ping;
 use super::response::Headers;
 use crate::server::Server;
 
-/// The most bytes of a request's line and headers, the URL among them: a query may stand there.
+/// The most bytes of a request's line and headers, the URL among them: a query may stand there. Hyper refuses more than 100 headers.
 const HEADERS_BYTES_MAX: usize = 1 << 20;
-/// The most headers of a request.
-const HEADERS_MAX: usize = 1000;
 /// How long a client may take nothing of what it is sent, before the connection is closed.
 const SEND_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long to wait before accepting again when the process has no file descriptors left.
@@ -80,7 +78,6 @@ async fn serve_connection(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(idle)
-        .max_headers(HEADERS_MAX)
         .max_buf_size(HEADERS_BYTES_MAX)
         .pipeline_flush(true);
     let serving = builder.serve_connection(

@@ -144,8 +144,10 @@ impl Connection {
                 text.push(b'\n');
             }
             // As much as the longest statement can have; the rest is read as its data.
+            let in_url = http.settings.iter().rev().find(|(name, _)| name == "max_query_size");
+            let max_query_size = in_url.and_then(|(_, value)| value.parse().ok()).unwrap_or(settings.max_query_size);
             let bytes_max =
-                text.len() + usize::try_from(settings.max_query_size).unwrap_or(usize::MAX).saturating_add(1);
+                text.len().saturating_add(usize::try_from(max_query_size).unwrap_or(usize::MAX)).saturating_add(1);
             while text.len() < bytes_max
                 && let Some(piece) = input.next().await?
             {
