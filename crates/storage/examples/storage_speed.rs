@@ -30,13 +30,14 @@ fn main() -> Result<()> {
     let rows = arguments.next().and_then(|rows| rows.parse().ok()).unwrap_or(8_873_898);
     let path = Path::new(&directory);
     let databases = Databases::open(path, &StorageOptions::default())?;
-    databases.drop_table("default", "hits", true)?;
-    databases.create_table("default", "hits", definition(&COLUMNS, &[1, 2, 3]), false)?;
-
-    let blocks: Vec<Block> = (0..rows).step_by(65_536).map(|first| hits(first, (rows - first).min(65_536))).collect::<Result<_>>()?;
+    let blocks: Vec<Block> =
+        (0..rows).step_by(65_536).map(|first| hits(first, (rows - first).min(65_536))).collect::<Result<_>>()?;
     let raw_bytes: usize = blocks.iter().map(Block::value_bytes).sum();
-    for writers in [1, 2] {
-        databases.truncate_table("default", "hits", false)?;
+    for (writers, codec) in [(1, "NONE"), (1, "ZSTD(1)"), (1, "LZ4"), (2, "LZ4")] {
+        databases.drop_table("default", "hits", true)?;
+        let mut definition = definition(&COLUMNS, &[1, 2, 3]);
+        definition.settings.push(("default_compression_codec".into(), codec.into()));
+        databases.create_table("default", "hits", definition, false)?;
         let table = databases.table("default", "hits")?;
         let begun = Instant::now();
         let insertion = table.insert()?;
@@ -56,13 +57,25 @@ fn main() -> Result<()> {
         let seconds = begun.elapsed().as_secs_f64();
         let table = databases.table("default", "hits")?;
         println!(
-            "insert, {writers} writer(s): {:.2} M rows/s, {:.0} MB/s raw, {:.0} MB on disk of {:.0}, {} parts",
+            "insert, {writers} writer(s), {codec}: {:.2} M rows/s, {:.0} MB/s raw, {:.0} MB on disk of {:.0}, {} parts",
             rows as f64 / seconds / 1e6,
             raw_bytes as f64 / seconds / 1e6,
             table.bytes().unwrap_or(0) as f64 / 1e6,
             raw_bytes as f64 / 1e6,
             table.parts().len(),
         );
+        for (column, (name, _)) in COLUMNS.iter().enumerate() {
+            let columns = request(&*table, &[column], None);
+            let mut best = Duration::MAX;
+            for _ in 0..3 {
+                databases.clear_column_cache();
+                let begun = Instant::now();
+                read(&*table, &columns, 1 << 16, |_| ())?;
+                best = best.min(begun.elapsed());
+            }
+            println!("  cold scan of {name} by one thread, {codec} (in the page cache): {best:.1?}");
+        }
+        read(&*table, &request(&*table, &[5], None), 1 << 16, |_| ())?;
     }
     drop(blocks);
 
@@ -72,8 +85,12 @@ fn main() -> Result<()> {
         black_box(databases.table("default", "hits")?.scan(&widths)?);
         Ok(())
     })?;
-    time("hot scan of ResolutionWidth to its end in morsels of 1 M rows", 1000, || read(&*table, &widths, 1 << 20, |_| ()))?;
-    time("hot scan of ResolutionWidth to its end in morsels of 65,536 rows", 1000, || read(&*table, &widths, 1 << 16, |_| ()))?;
+    time("hot scan of ResolutionWidth to its end in morsels of 1 M rows", 1000, || {
+        read(&*table, &widths, 1 << 20, |_| ())
+    })?;
+    time("hot scan of ResolutionWidth to its end in morsels of 65,536 rows", 1000, || {
+        read(&*table, &widths, 1 << 16, |_| ())
+    })?;
     time("the same, summing", 20, || {
         let mut sum = 0_i64;
         read(&*table, &widths, 1 << 18, |block| {
@@ -84,17 +101,6 @@ fn main() -> Result<()> {
         black_box(sum);
         Ok(())
     })?;
-    for (column, (name, _)) in COLUMNS.iter().enumerate() {
-        let columns = request(&*table, &[column], None);
-        let mut best = Duration::MAX;
-        for _ in 0..3 {
-            databases.clear_column_cache();
-            let begun = Instant::now();
-            read(&*table, &columns, 1 << 16, |_| ())?;
-            best = best.min(begun.elapsed());
-        }
-        println!("cold scan of {name} by one thread (in the page cache): {best:.1?}");
-    }
     drop(table);
     drop(databases);
     let begun = Instant::now();
@@ -180,12 +186,26 @@ fn hits(first: u64, rows: u64) -> Result<Block> {
     const WIDTHS: [i16; 8] = [1368, 1638, 1996, 1750, 1587, 0, 1297, 1917];
     let columns = vec![
         Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers.clone()),
-        Column::from_primitive::<UInt32Type>(DataType::UInt32, numbers.iter().map(|x| ((x % 1000) * (x % 97) % 5000) as u32).collect()),
-        Column::from_primitive::<UInt16Type>(DataType::Date, numbers.iter().map(|x| 15_887 + (x >> 40) as u16 % 31).collect()),
+        Column::from_primitive::<UInt32Type>(
+            DataType::UInt32,
+            numbers.iter().map(|x| ((x % 1000) * (x % 97) % 5000) as u32).collect(),
+        ),
+        Column::from_primitive::<UInt16Type>(
+            DataType::Date,
+            numbers.iter().map(|x| 15_887 + (x >> 40) as u16 % 31).collect(),
+        ),
         Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers.iter().map(|x| random(x % 1_000_000)).collect()),
-        Column::from_primitive::<UInt32Type>(DataType::UInt32, numbers.iter().map(|x| random(x % 500_000) as u32).collect()),
-        Column::from_primitive::<Int16Type>(DataType::Int16, numbers.iter().map(|x| WIDTHS[(x >> 20) as usize % 8]).collect()),
-        Column::from_strings(numbers.iter().map(|x| format!("http://example.com/page/{}?from=search&user={}", x % 20_000, x % 300))),
+        Column::from_primitive::<UInt32Type>(
+            DataType::UInt32,
+            numbers.iter().map(|x| random(x % 500_000) as u32).collect(),
+        ),
+        Column::from_primitive::<Int16Type>(
+            DataType::Int16,
+            numbers.iter().map(|x| WIDTHS[(x >> 20) as usize % 8]).collect(),
+        ),
+        Column::from_strings(
+            numbers.iter().map(|x| format!("http://example.com/page/{}?from=search&user={}", x % 20_000, x % 300)),
+        ),
     ];
     Block::from_columns(COLUMNS.iter().map(|(name, _)| *name).zip(columns))
 }

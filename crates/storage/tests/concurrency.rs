@@ -1,4 +1,5 @@
 //! Many writers and scanners at once: every scan sees whole inserts and what was committed before it began.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -31,7 +32,8 @@ fn run(databases: &Databases, engine: &str) {
                     for _ in 0..20 {
                         let id = next.fetch_add(1, Ordering::SeqCst);
                         let table = databases.table("default", "t").unwrap();
-                        let rows = (0..ROWS).map(|row| vec![number(id), number(row), Value::from(["a", "b"][row as usize % 2])]);
+                        let rows = (0..ROWS)
+                            .map(|row| vec![number(id), number(row), Value::from(["a", "b"][row as usize % 2])]);
                         insert(&*table, [block(&*table, rows)]).unwrap();
                         committed.lock().push(id);
                     }
@@ -110,10 +112,13 @@ fn drain(scan: &dyn TableScan, sum: &AtomicU64) {
 fn cold_scans_by_many_threads_read_every_row_once_and_lose_no_wake() {
     let directory = tempfile::tempdir().unwrap();
     let databases = Databases::open(directory.path(), &StorageOptions::default()).unwrap();
-    databases.create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false).unwrap();
+    databases
+        .create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false)
+        .unwrap();
     for part in 0..12 {
         let table = databases.table("default", "t").unwrap();
-        insert(&*table, [block(&*table, (0..3000).map(|row| vec![number(part * 3000 + row), Value::from("x")]))]).unwrap();
+        insert(&*table, [block(&*table, (0..3000).map(|row| vec![number(part * 3000 + row), Value::from("x")]))])
+            .unwrap();
     }
     let table = databases.table("default", "t").unwrap();
     for _ in 0..30 {
@@ -155,8 +160,11 @@ fn concurrent_inserts_share_commits() {
     drop(databases);
     let databases = Databases::open(directory.path(), &StorageOptions::default()).unwrap();
     let table = databases.table("default", "t").unwrap();
-    let mut rows: Vec<u64> =
-        read_all(&*table, &request(&*table, &["a"], None)).unwrap().iter().map(|row| row[0].as_u64().unwrap()).collect();
+    let mut rows: Vec<u64> = read_all(&*table, &request(&*table, &["a"], None))
+        .unwrap()
+        .iter()
+        .map(|row| row[0].as_u64().unwrap())
+        .collect();
     rows.sort_unstable();
     assert_eq!(rows, (0..160).collect::<Vec<u64>>());
 }

@@ -1,5 +1,6 @@
 //! `kill -9` at random moments of inserts and DDL: what was acknowledged is there after a restart, nothing is half there, and no
 //! file is left that no commit knows.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -37,7 +38,9 @@ fn child() {
             scope.spawn(move || {
                 for number in first.. {
                     let table = databases.table("default", "t").unwrap();
-                    let row = |row| vec![Value::UInt64(thread), Value::UInt64(number), Value::UInt64(row), Value::from("some text")];
+                    let row = |row| {
+                        vec![Value::UInt64(thread), Value::UInt64(number), Value::UInt64(row), Value::from("some text")]
+                    };
                     insert(&*table, [block(&*table, (0..ROWS).map(row))]).unwrap();
                     let mut out = std::io::stdout().lock();
                     writeln!(out, "acknowledged {thread} {number}").unwrap();

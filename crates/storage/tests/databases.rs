@@ -1,4 +1,5 @@
 //! DDL over databases that live in memory, `Memory` tables, and computed tables.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! A full disk refuses inserts with the right code, leaves nothing behind, and loses nothing; room made, inserts go on.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -16,7 +17,8 @@ impl SmallDisk {
     fn mount(size: &str) -> Option<Self> {
         let directory = tempfile::tempdir().ok()?;
         let options = format!("size={size}");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(directory.path()).status();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(directory.path()).status();
         mounted.is_ok_and(|status| status.success()).then(|| Self(directory))
     }
 
@@ -43,7 +45,9 @@ fn a_full_disk_refuses_inserts_and_loses_nothing() {
         return;
     };
     let databases = Databases::open(disk.path(), &StorageOptions::default()).unwrap();
-    databases.create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false).unwrap();
+    databases
+        .create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false)
+        .unwrap();
     let mut state = 1_u64;
     let mut insert_some = |rows: usize| {
         let table = databases.table("default", "t").unwrap();

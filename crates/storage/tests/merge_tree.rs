@@ -1,4 +1,5 @@
 //! MergeTree tables: rows come back, over restarts, with every type, sorted, pruned; damage and full disks are told and contained.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -385,7 +386,11 @@ fn a_scan_outlives_the_table() {
 #[test]
 fn a_small_cache_still_reads_everything() {
     let directory = tempfile::tempdir().unwrap();
-    let databases = Databases::open(directory.path(), &StorageOptions { column_cache_bytes: Some(100_000), ..StorageOptions::default() }).unwrap();
+    let databases = Databases::open(
+        directory.path(),
+        &StorageOptions { column_cache_bytes: Some(100_000), ..StorageOptions::default() },
+    )
+    .unwrap();
     databases
         .create_table("default", "t", definition("MergeTree", &[("a", "UInt64"), ("s", "String")], &["a"]), false)
         .unwrap();

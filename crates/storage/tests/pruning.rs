@@ -1,5 +1,6 @@
 //! Pruning never loses a row: over random tables and predicates, a scan with the predicate holds every row that matches; and
 //! predicates over the key make scans small.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -122,7 +123,8 @@ fn matching(table: &dyn Table, condition: &Expression, pruned: bool) -> (Vec<Str
 }
 
 fn open(path: &Path) -> Arc<Databases> {
-    Databases::open(path, &StorageOptions { column_cache_bytes: Some(64 << 20), time_zone: "Europe/Berlin".into() }).unwrap()
+    Databases::open(path, &StorageOptions { column_cache_bytes: Some(64 << 20), time_zone: "Europe/Berlin".into() })
+        .unwrap()
 }
 
 type Row = (u32, i16, f64, String, u8, Option<i32>, u16);
@@ -144,7 +146,8 @@ fn values(row: &Row) -> Vec<Value> {
 }
 
 fn rows() -> impl Strategy<Value = Vec<Vec<Row>>> {
-    let row = (any::<u32>(), any::<i16>(), -1000.0..1000.0_f64, "[ab]{0,3}", any::<u8>(), any::<Option<i32>>(), any::<u16>());
+    let row =
+        (any::<u32>(), any::<i16>(), -1000.0..1000.0_f64, "[ab]{0,3}", any::<u8>(), any::<Option<i32>>(), any::<u16>());
     prop::collection::vec(prop::collection::vec(row, 1..120), 1..4)
 }
 
@@ -162,16 +165,21 @@ fn comparison() -> impl Strategy<Value = String> {
         (operator(), -12..12_i32).prop_map(|(o, c)| format!("n {o} {c}")),
         (operator(), 1..29_u32, 7..11_u32).prop_map(|(o, c, m)| format!("d {o} '2013-{m:02}-{c:02}'")),
         (operator(), 1..29_u32, 7..11_u32).prop_map(|(o, c, m)| format!("d {o} toDate('2013-{m:02}-{c:02}')")),
-        (operator(), 1..29_u32, 7..11_u32, 0..24_u32).prop_map(|(o, c, m, h)| format!("t {o} '2013-{m:02}-{c:02} {h:02}:30:00'")),
+        (operator(), 1..29_u32, 7..11_u32, 0..24_u32)
+            .prop_map(|(o, c, m, h)| format!("t {o} '2013-{m:02}-{c:02} {h:02}:30:00'")),
         (operator(), 1..29_u32, 7..11_u32).prop_map(|(o, c, m)| format!("toDate(t) {o} '2013-{m:02}-{c:02}'")),
         (operator(), 7..11_u32).prop_map(|(o, m)| format!("toYYYYMM(d) {o} 2013{m:02}")),
         (operator(), 7..11_u32).prop_map(|(o, m)| format!("toStartOfMonth(t) {o} '2013-{m:02}-01'")),
         (operator(), prop::sample::select(vec!["a", "b", "c"])).prop_map(|(o, c)| format!("e {o} '{c}'")),
         (0..45_u32, 0..45_u32).prop_map(|(a, b)| format!("u BETWEEN {a} AND {b}")),
-        prop::collection::vec(0..45_u32, 1..6).prop_map(|c| format!("u IN ({})", c.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
-        prop::collection::vec(-25..25_i32, 1..6).prop_map(|c| format!("i NOT IN ({})", c.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))),
-        prop::collection::vec("[ab]{0,3}", 1..4).prop_map(|c| format!("s IN ({})", c.iter().map(|s| format!("'{s}'")).collect::<Vec<_>>().join(", "))),
-        prop::collection::vec(-12..12_i32, 1..4).prop_map(|c| format!("n IN ({})", c.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))),
+        prop::collection::vec(0..45_u32, 1..6)
+            .prop_map(|c| format!("u IN ({})", c.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
+        prop::collection::vec(-25..25_i32, 1..6)
+            .prop_map(|c| format!("i NOT IN ({})", c.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))),
+        prop::collection::vec("[ab]{0,3}", 1..4)
+            .prop_map(|c| format!("s IN ({})", c.iter().map(|s| format!("'{s}'")).collect::<Vec<_>>().join(", "))),
+        prop::collection::vec(-12..12_i32, 1..4)
+            .prop_map(|c| format!("n IN ({})", c.iter().map(i32::to_string).collect::<Vec<_>>().join(", "))),
         "[ab]{1,3}".prop_map(|c| format!("startsWith(s, '{c}')")),
         "[ab]{1,2}".prop_map(|c| format!("s LIKE '{c}%'")),
         "[ab]{1,2}".prop_map(|c| format!("s NOT LIKE '{c}_%'")),

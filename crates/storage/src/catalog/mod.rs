@@ -163,6 +163,13 @@ impl Catalog {
         Ok((loaded.0, tables))
     }
 
+    /// Tells the bounds of a part that was loaded, so that the table's stay right when more parts come.
+    pub(crate) fn observe(&self, table: i64, columns: &[ColumnStatistics]) {
+        if let Some(table) = self.state.lock().tables.get_mut(&table) {
+            table.ranges.iter_mut().zip(columns).for_each(|(totals, column)| totals.add(column));
+        }
+    }
+
     /// Forgets the parts that were scheduled for deletion. Called when their files are gone.
     ///
     /// # Errors
@@ -912,8 +919,7 @@ fn stored_schema(columns: &[ColumnDescription]) -> Arc<Schema> {
     ))
 }
 
-/// Running totals of a table. Bounds are of no use to a server that has the parts' own; they are widened by later parts only, so
-/// they begin as unknown where the table has rows.
+/// Running totals of a table without its columns' bounds, which [`Catalog::observe`] brings.
 fn load_totals(connection: &Connection, table: i64, stored: Arc<Schema>) -> rusqlite::Result<TableState> {
     let totals = connection
         .query_row(
@@ -923,10 +929,8 @@ fn load_totals(connection: &Connection, table: i64, stored: Arc<Schema>) -> rusq
         )
         .optional()?;
     let (rows, next_row_id, bytes) = totals.unwrap_or((0, 0, 0));
-    let unknown = ColumnTotals { has_null: true, may_have_nan: true, range: Some((None, None)) };
-    let range = if rows == 0 { ColumnTotals::default() } else { unknown };
     let columns = lake_columns(&stored);
-    let ranges = vec![range; stored.len()];
+    let ranges = vec![ColumnTotals::default(); stored.len()];
     Ok(TableState { stored, columns, rows, next_row_id, bytes, ranges })
 }
 

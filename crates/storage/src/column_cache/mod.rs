@@ -18,8 +18,8 @@ use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
 pub(crate) use load::ChunkLoad;
 use s3_fifo::{Key, S3Fifo, Take};
 
-/// Threads that read from disk at once: enough to keep a disk's queue full.
-const FETCH_THREADS_MAX: usize = 8;
+/// Threads that wait for the disk at once: enough to keep its queue full.
+const IO_THREADS_MAX: usize = 8;
 /// The most uses of a chunk that are remembered.
 const USES_MAX: u8 = 3;
 
@@ -28,7 +28,7 @@ pub(crate) struct ColumnCache {
     capacity: usize,
     state: Mutex<State>,
     /// Threads that wait for the disk, so that no worker does.
-    fetching: ThreadPool,
+    io: ThreadPool,
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
@@ -70,11 +70,11 @@ pub struct ColumnCacheStatistics {
 impl ColumnCache {
     pub(crate) fn new(capacity: usize) -> Self {
         let limits =
-            ThreadPoolLimits { threads_max: FETCH_THREADS_MAX, free_threads_max: FETCH_THREADS_MAX, jobs_max: 1 << 20 };
+            ThreadPoolLimits { threads_max: IO_THREADS_MAX, free_threads_max: IO_THREADS_MAX, jobs_max: 1 << 20 };
         Self {
             capacity,
             state: Mutex::new(State { policy: S3Fifo::new(capacity), slots: HashMap::new() }),
-            fetching: ThreadPool::new(limits),
+            io: ThreadPool::new(limits),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
@@ -149,9 +149,9 @@ impl ColumnCache {
         CurrentMetric::ColumnCacheChunks.set(state.policy.len() as i64);
     }
 
-    /// Runs `job`, which waits for the disk, on a thread of its own kind. `false` where there is none to be had.
-    pub(crate) fn fetch(&self, job: impl FnOnce() + Send + 'static) -> bool {
-        self.fetching.schedule(job).is_ok()
+    /// Runs `job`, which waits for the disk, on a thread for such jobs. `false` where there is none to be had.
+    pub(crate) fn on_io_thread(&self, job: impl FnOnce() + Send + 'static) -> bool {
+        self.io.schedule(job).is_ok()
     }
 
     pub(crate) fn statistics(&self) -> ColumnCacheStatistics {

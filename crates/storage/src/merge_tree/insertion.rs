@@ -1,5 +1,6 @@
 //! An INSERT into a MergeTree table: each writer gathers rows into parts, the commit makes all of them durable and visible.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -8,18 +9,21 @@ use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
 use super::MergeTree;
 use super::part::Part;
-use super::part_writer::write_part;
+use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
 use crate::catalog::{ColumnStatistics, NewPart};
 use crate::evaluate::evaluate;
 use crate::table::{InsertLimits, InsertWriter, Insertion};
 
+/// Parts of one writer that may wait to be written.
+const PARTS_IN_FLIGHT_MAX: usize = 4;
+
 /// An INSERT under way.
 pub(super) struct MergeTreeInsertion {
     table: Arc<MergeTree>,
     limits: InsertLimits,
-    /// Parts that writers finished. Dropped without a commit, they remove their files.
-    parts: Arc<Mutex<Vec<Part>>>,
+    /// Parts that writers made. Dropped without a commit, they remove their files.
+    parts: Arc<Mutex<Vec<UnwrittenPart>>>,
 }
 
 impl MergeTreeInsertion {
@@ -48,16 +52,19 @@ impl Insertion for MergeTreeInsertion {
             parts: self.parts.clone(),
             schema: self.table.identity.stored.clone(),
             buffered: Vec::new(),
+            in_flight: VecDeque::new(),
             rows: 0,
             bytes: 0,
         }))
     }
 
     fn commit(&self) -> Result<()> {
-        let parts: Vec<Arc<Part>> = std::mem::take(&mut *self.parts.lock()).into_iter().map(Arc::new).collect();
-        if parts.is_empty() {
+        let unwritten = std::mem::take(&mut *self.parts.lock());
+        if unwritten.is_empty() {
             return Ok(());
         }
+        unwritten.iter().try_for_each(UnwrittenPart::wait)?;
+        let parts: Vec<Arc<Part>> = unwritten.into_iter().map(|unwritten| unwritten.part).collect();
         let new = parts.iter().map(|part| new_part(&self.table, part)).collect();
         let (table, visible) = (self.table.clone(), parts.clone());
         self.table.catalog.commit_parts(self.table.table_id, new, Box::new(move || table.publish(visible))).inspect_err(
@@ -73,6 +80,20 @@ impl Insertion for MergeTreeInsertion {
 
 /// A part as the catalog records it.
 fn new_part(table: &MergeTree, part: &Part) -> NewPart {
+    NewPart {
+        name: part.file.name.clone(),
+        partition_id: part.file.partition_id.clone(),
+        path: part.file.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        rows: part.rows as i64,
+        bytes: part.file.bytes as i64,
+        footer_bytes: part.description.footer.length.saturating_sub(8) as i64,
+        description: part.description.encode(),
+        columns: column_statistics(table, part),
+    }
+}
+
+/// A part's columns in numbers.
+pub(super) fn column_statistics(table: &MergeTree, part: &Part) -> Vec<ColumnStatistics> {
     let description = &part.description;
     let statistics = table.identity.stored.fields.iter().enumerate().map(|(column, (_, data_type))| {
         let chunks = description.row_groups.iter().filter_map(|group| group.chunks.get(column));
@@ -86,23 +107,16 @@ fn new_part(table: &MergeTree, part: &Part) -> NewPart {
             high: range.high,
         }
     });
-    NewPart {
-        name: part.file.name.clone(),
-        partition_id: part.file.partition_id.clone(),
-        path: part.file.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-        rows: part.rows as i64,
-        bytes: part.file.bytes as i64,
-        footer_bytes: description.footer.length.saturating_sub(8) as i64,
-        description: description.encode(),
-        columns: statistics.collect(),
-    }
+    statistics.collect()
 }
 
 /// One thread's share of an INSERT.
 struct PartsWriter {
     table: Arc<MergeTree>,
     limits: InsertLimits,
-    parts: Arc<Mutex<Vec<Part>>>,
+    parts: Arc<Mutex<Vec<UnwrittenPart>>>,
+    /// Parts of this writer whose files may not be written yet, oldest first.
+    in_flight: VecDeque<UnwrittenPart>,
     schema: Arc<Schema>,
     buffered: Vec<Block>,
     rows: usize,
@@ -124,8 +138,15 @@ impl PartsWriter {
         let keys = self.table.identity.definition.partition_key.iter().map(value).collect::<Result<Vec<Column>>>()?;
         for PartitionRows { id, rows } in partition::split(&block, &keys, self.limits.max_partitions_per_insert_block)?
         {
-            let part = write_part(&self.table, &id, &rows)?;
-            self.parts.lock().push(part);
+            let unwritten = write_part(&self.table, &id, &rows)?;
+            self.in_flight.push_back(unwritten.clone());
+            self.parts.lock().push(unwritten);
+            // Encoded parts wait in memory for the disk: where it cannot keep up, the writer must.
+            if self.in_flight.len() > PARTS_IN_FLIGHT_MAX
+                && let Some(oldest) = self.in_flight.pop_front()
+            {
+                oldest.wait()?;
+            }
         }
         Ok(())
     }

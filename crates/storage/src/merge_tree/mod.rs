@@ -14,7 +14,7 @@ mod sorting;
 
 use std::any::Any;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -47,7 +47,6 @@ pub(crate) struct MergeTree {
     cache: Arc<ColumnCache>,
     parts: ArcSwap<PartSet>,
     next_block: AtomicU64,
-    is_dropped: AtomicBool,
 }
 
 /// The parts of a table at one moment.
@@ -197,7 +196,7 @@ impl MergeTree {
             tracing::error!(part = %part.file.name, path = %part.file.path.display(), "a part cannot be read");
         }
         let parts = PartSet::new(parts, identity.stored.len());
-        Ok(Arc::new(Self {
+        let table = Self {
             table_id,
             identity,
             settings,
@@ -208,8 +207,11 @@ impl MergeTree {
             cache,
             parts: ArcSwap::from_pointee(parts),
             next_block: AtomicU64::new(last_block + 1),
-            is_dropped: AtomicBool::new(false),
-        }))
+        };
+        for part in &table.parts.load().parts {
+            table.catalog.observe(table_id, &insertion::column_statistics(&table, part));
+        }
+        Ok(Arc::new(table))
     }
 
     pub(crate) fn table_id(&self) -> i64 {
@@ -231,13 +233,12 @@ impl MergeTree {
         old.parts.iter().for_each(|part| part.retire());
     }
 
-    /// DROP: inserts under way cannot commit any more.
+    /// DROP, after the catalog did, which refuses commits of inserts under way.
     pub(crate) fn mark_dropped(&self) {
-        self.is_dropped.store(true, Ordering::Release);
         self.retire_parts();
         // Empty by then, unless scans still read; the next start removes what is left.
         let directory = self.directory.clone();
-        self.cache.fetch(move || {
+        self.cache.on_io_thread(move || {
             let _ = std::fs::remove_dir(directory);
         });
     }

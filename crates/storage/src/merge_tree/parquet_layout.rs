@@ -85,9 +85,9 @@ impl ParquetLayout {
     }
 
     /// The array of a column from what was read.
-    pub(crate) fn from_file(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
+    pub(crate) fn to_memory(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
         let data_type = self.types.get(column).ok_or_else(|| Error::logical("a column too many"))?;
-        from_file(data_type, array)
+        to_memory(data_type, array)
     }
 }
 
@@ -239,9 +239,9 @@ fn to_file(data_type: &DataType, array: &ArrayRef, arrow_type: &ArrowType) -> Re
     })
 }
 
-fn from_file(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
+fn to_memory(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match data_type {
-        DataType::Nullable(inner) => from_file(inner, array)?,
+        DataType::Nullable(inner) => to_memory(inner, array)?,
         DataType::Bool => {
             let flags = array.as_boolean();
             let values: Vec<u8> = flags.values().iter().map(u8::from).collect();
@@ -262,21 +262,21 @@ fn from_file(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
             Arc::new(array.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>())
         }
         DataType::LowCardinality(inner) if is_string(inner) => array.clone(),
-        DataType::LowCardinality(inner) => encode_dictionary(inner, &from_file(inner, array)?)?,
+        DataType::LowCardinality(inner) => encode_dictionary(inner, &to_memory(inner, array)?)?,
         DataType::Array(item) => {
             let list = array.as_list::<i32>();
-            let items = from_file(item, list.values())?;
+            let items = to_memory(item, list.values())?;
             Arc::new(ListArray::try_new(item.arrow_list_item(), list.offsets().clone(), items, None)?)
         }
         DataType::Map(..) => {
             let (list, entry) = (array.as_list::<i32>(), data_type.map_entry_type());
-            let items = from_file(&entry, list.values())?;
+            let items = to_memory(&entry, list.values())?;
             Arc::new(ListArray::try_new(entry.arrow_list_item(), list.offsets().clone(), items, None)?)
         }
         DataType::Tuple(elements) => {
             let tuple = array.as_struct();
             let columns =
-                elements.iter().zip(tuple.columns()).map(|(element, column)| from_file(&element.data_type, column));
+                elements.iter().zip(tuple.columns()).map(|(element, column)| to_memory(&element.data_type, column));
             struct_of(data_type.arrow_fields(), columns.collect::<Result<_>>()?, tuple.len())?
         }
         _ => array.clone(),

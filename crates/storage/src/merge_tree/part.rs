@@ -138,7 +138,7 @@ impl Part {
     pub(crate) fn start_loads(self: &Arc<Self>, row_group: usize, loads: Vec<(usize, Arc<ChunkLoad>)>) {
         let part = self.clone();
         let unfetched: Vec<Arc<ChunkLoad>> = loads.iter().map(|(_, load)| load.clone()).collect();
-        let is_scheduled = self.cache.fetch(move || {
+        let is_scheduled = self.cache.on_io_thread(move || {
             let opened = part.open_file();
             for (column, load) in loads {
                 load.fetched(
@@ -233,7 +233,7 @@ impl Part {
         for batch in reader {
             let batch = batch.map_err(|error| bad(&error))?;
             let array = batch.columns().first().ok_or_else(|| bad(&"no column"))?;
-            arrays.push(self.layout.from_file(column, array)?);
+            arrays.push(self.layout.to_memory(column, array)?);
         }
         let array = match arrays.as_slice() {
             [one] => one.clone(),
@@ -258,7 +258,7 @@ impl Drop for Part {
         if *self.is_obsolete.get_mut() {
             let path = std::mem::take(&mut self.file.path);
             // Whoever lets go last may be a worker. Where no thread can be had, the next start removes the file.
-            self.cache.fetch(move || remove_file(&path));
+            self.cache.on_io_thread(move || remove_file(&path));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Makes a part of rows: sorts them, encodes them as Parquet, writes the file durably, and describes it. Which rows belong
-//! together, and making the part visible, is the insertion's business.
+//! Makes a part of rows: sorts and encodes them, which is a worker's work, describes the result, and has an I/O thread write the
+//! file durably. Which rows belong together, and making the part visible, is the insertion's business.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt32Array};
+use parking_lot::{Condvar, Mutex};
 use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
@@ -31,11 +31,41 @@ const BOUND_BYTES_MAX: usize = 64;
 /// Rows that the encoder takes at a time, where strings are of usual lengths.
 const BATCH_ROWS: usize = 8192;
 
-/// Sorts the rows of one partition and writes them as a part that is not committed yet.
+/// A part whose file is being written.
+#[derive(Clone)]
+pub(super) struct UnwrittenPart {
+    pub(super) part: Arc<Part>,
+    written: Arc<Written>,
+}
+
+/// How writing a file went, once it is known.
+#[derive(Default)]
+struct Written {
+    result: Mutex<Option<Result<()>>>,
+    known: Condvar,
+}
+
+impl UnwrittenPart {
+    /// Waits until the file is durable.
+    ///
+    /// # Errors
+    /// `NOT_ENOUGH_SPACE` and other failures to write; then nothing is left of the file.
+    pub(super) fn wait(&self) -> Result<()> {
+        let mut result = self.written.result.lock();
+        loop {
+            match &*result {
+                Some(result) => return result.clone(),
+                None => self.written.known.wait(&mut result),
+            }
+        }
+    }
+}
+
+/// Sorts the rows of one partition and makes a part of them that is not committed yet.
 ///
 /// # Errors
-/// `NOT_ENOUGH_SPACE` and other failures to write; then nothing is left of the file.
-pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Block) -> Result<Part> {
+/// Where the rows cannot be encoded.
+pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Block) -> Result<UnwrittenPart> {
     let positions = &table.identity.stored_positions;
     let keys = |keys: &[squall_planner::KeyExpression], block: &Block| {
         keys.iter().map(|key| evaluate(&key.expression, block, positions)).collect::<Result<Vec<Column>>>()
@@ -53,15 +83,26 @@ pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Blo
     let number = table.next_block_number();
     let name: Arc<str> = format!("{partition_id}_{number}_{number}_0").into();
     let path = table.directory.join(format!("{name}.parquet"));
-    write_durably(&table.directory, &path, &bytes)?;
     let file = PartFile { name, partition_id: partition_id.clone(), path, bytes: bytes.len() as u64 };
-    let part = Part::new_uncommitted(file, description, table.layout.clone(), table.cache.clone());
+    let part = Arc::new(Part::new_uncommitted(file, description, table.layout.clone(), table.cache.clone()));
     for (row_group, arrays) in groups.iter().enumerate() {
         for (column, array) in arrays.iter().enumerate() {
             part.remember(row_group, column, array);
         }
     }
-    Ok(part)
+    let written = Arc::new(Written::default());
+    let job = {
+        let (directory, part, written) = (table.directory.clone(), part.clone(), written.clone());
+        move || {
+            let result = write_durably(&directory, &part.file.path, &bytes);
+            *written.result.lock() = Some(result);
+            written.known.notify_all();
+        }
+    };
+    if !table.cache.on_io_thread(job) {
+        return Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to write a part with"));
+    }
+    Ok(UnwrittenPart { part, written })
 }
 
 /// The key at the first row of each granule and at the last row.
@@ -118,7 +159,7 @@ fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
     let types = table.identity.stored.fields.iter().map(|(name, data_type)| format!("{name} {data_type}"));
     let mut longest_string = 0;
     let mut builder = WriterProperties::builder()
-        .set_compression(Compression::LZ4_RAW)
+        .set_compression(table.settings.compression)
         .set_created_by(concat!("Squall ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_dictionary_enabled(false)
         .set_statistics_enabled(EnabledStatistics::Chunk)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parquet::basic::{Compression, ZstdLevel};
 use squall_planner::TableDefinition;
 use squall_types::{Error, ErrorCode, Result};
 
@@ -36,6 +37,8 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) index_granularity: usize,
     /// `parts_to_throw_insert`.
     pub(crate) parts_to_throw_insert: usize,
+    /// `default_compression_codec`: that of the files.
+    pub(crate) compression: Compression,
 }
 
 impl MergeTreeSettings {
@@ -45,11 +48,16 @@ impl MergeTreeSettings {
     /// `UNKNOWN_SETTING`, `CANNOT_PARSE_INPUT_ASSERTION_FAILED`, `BAD_ARGUMENTS`.
     pub(crate) fn new(definition: &TableDefinition) -> Result<Self> {
         let mut settings =
-            Self { index_granularity: INDEX_GRANULARITY_DEFAULT, parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT };
+            Self {
+            index_granularity: INDEX_GRANULARITY_DEFAULT,
+            parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT,
+            compression: Compression::LZ4_RAW,
+        };
         for (name, value) in &definition.settings {
             match &**name {
                 "index_granularity" => settings.index_granularity = number(value)?,
                 "parts_to_throw_insert" => settings.parts_to_throw_insert = number(value)?,
+                "default_compression_codec" => settings.compression = compression(value)?,
                 other if WITHOUT_EFFECT.contains(&other) => {}
                 other => {
                     return Err(Error::new(
@@ -91,4 +99,22 @@ fn number(text: &str) -> Result<usize> {
             format!("Cannot parse input: expected 'eof' before: '{text}'"),
         )
     })
+}
+
+/// ClickHouse's codecs as far as Parquet has them.
+fn compression(codec: &str) -> Result<Compression> {
+    let name = codec.trim().to_ascii_uppercase();
+    let level = name.strip_prefix("ZSTD(").and_then(|rest| rest.strip_suffix(')')).map(|level| level.trim().parse());
+    match (name.as_str(), level) {
+        ("" | "LZ4", _) => Ok(Compression::LZ4_RAW),
+        ("NONE", _) => Ok(Compression::UNCOMPRESSED),
+        ("ZSTD", _) => Ok(Compression::ZSTD(ZstdLevel::default())),
+        (_, Some(Ok(level))) if ZstdLevel::try_new(level).is_ok() => {
+            Ok(ZstdLevel::try_new(level).map_or(Compression::LZ4_RAW, Compression::ZSTD))
+        }
+        _ => Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("Unknown codec '{codec}' of default_compression_codec: LZ4, ZSTD, ZSTD(level) or NONE"),
+        )),
+    }
 }
