@@ -1,6 +1,7 @@
 //! The catalog as one session sees it: storage's tables, the session's own `system.settings`, and nothing that the user may not see.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use squall_planner::{Catalog, TableMetadata};
 use squall_sql::ast;
@@ -14,13 +15,20 @@ use crate::system;
 pub struct QueryCatalog<'a> {
     session: &'a Session,
     tables: SessionCatalog,
+    met_changing_table: AtomicBool,
 }
 
 impl<'a> QueryCatalog<'a> {
     /// The catalog of a session.
     pub fn new(session: &'a Session) -> Self {
         let tables = SessionCatalog::new(session.server.databases.clone(), session.database.clone());
-        Self { session, tables }
+        Self { session, tables, met_changing_table: AtomicBool::new(false) }
+    }
+
+    /// Whether a table was looked up whose rows or definition may change: what was planned then holds for now only, even where
+    /// the plan does not show the table any more (a `count()` that became a constant).
+    pub fn met_changing_table(&self) -> bool {
+        self.met_changing_table.load(Ordering::Relaxed)
     }
 }
 
@@ -29,13 +37,22 @@ impl Catalog for QueryCatalog<'_> {
         let name = database.unwrap_or(&self.session.database);
         self.session.user.check_database(name)?;
         if name == "system" && table == "settings" {
+            self.met_changing_table.store(true, Ordering::Relaxed);
             return Ok(Arc::new(TableHandle(system::settings_of(self.session))));
         }
-        self.tables.table(database, table)
+        let table = self.tables.table(database, table)?;
+        if !matches!(table.engine(), "SystemOne" | "SystemNumbers" | "SystemZeros") {
+            self.met_changing_table.store(true, Ordering::Relaxed);
+        }
+        Ok(table)
     }
 
     fn view(&self, database: Option<&str>, table: &str) -> Option<Arc<ast::Query>> {
-        self.tables.view(database, table)
+        let view = self.tables.view(database, table);
+        if view.is_some() {
+            self.met_changing_table.store(true, Ordering::Relaxed);
+        }
+        view
     }
 
     fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {

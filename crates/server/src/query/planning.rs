@@ -39,14 +39,16 @@ where
     T: Send + 'static,
 {
     let refuser = Refuser::default();
-    let done = planner(session, context, &refuser, |planner| work(statement, planner));
+    let catalog = QueryCatalog::new(session);
+    let done = planner(session, context, &catalog, &refuser, |planner| work(statement, planner));
+    drop(catalog);
     if !refuser.was_asked.get() {
         return done;
     }
     let (session, statement, context) = (session.clone(), statement.clone(), context.clone());
     let planning = tokio::task::spawn_blocking(move || {
         let runner = Runner { engine: session.server.engine.clone(), context: context.clone() };
-        planner(&session, &context, &runner, |planner| work(&statement, planner))
+        planner(&session, &context, &QueryCatalog::new(&session), &runner, |planner| work(&statement, planner))
     });
     planning.await.map_err(|error| Error::logical(format!("planning was interrupted: {error}")))?
 }
@@ -60,18 +62,18 @@ pub(super) fn planner_now<T>(
     context: &QueryContext,
     work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
 ) -> Result<T> {
-    planner(session, context, &Refuser::default(), work)
+    planner(session, context, &QueryCatalog::new(session), &Refuser::default(), work)
 }
 
 fn planner<T>(
     session: &Session,
     context: &QueryContext,
+    catalog: &QueryCatalog<'_>,
     subqueries: &dyn SubqueryRunner,
     work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
 ) -> Result<T> {
-    let catalog = QueryCatalog::new(session);
     work(&PlannerContext {
-        catalog: &catalog,
+        catalog,
         settings: &context.settings,
         functions: function_context(session, &context.query_id),
         parameters: &session.parameters,
@@ -99,15 +101,33 @@ pub(super) async fn plan_cached(
         return Ok(cached.plan.clone());
     }
     context.counters.add(ProfileEvent::PlanCacheMisses, 1);
-    let plan = Arc::new(plan(session, query, context).await?);
-    if may_be_kept && reads_nothing_that_changes(&plan) {
+    if may_be_kept && let Some(plan) = plan_and_keep(session, parsed, query, context)? {
+        return Ok(plan);
+    }
+    Ok(Arc::new(plan(session, query, context).await?))
+}
+
+/// Plans a query and keeps the plan where it holds for ever; `None` where subqueries must be run for it.
+fn plan_and_keep(
+    session: &Session,
+    parsed: &Parsed,
+    query: &ast::Query,
+    context: &QueryContext,
+) -> Result<Option<Arc<Plan>>> {
+    let (refuser, catalog) = (Refuser::default(), QueryCatalog::new(session));
+    let planned = planner(session, context, &catalog, &refuser, |planner| plan_query(query, planner));
+    if refuser.was_asked.get() {
+        return Ok(None);
+    }
+    let plan = Arc::new(planned?);
+    if !catalog.met_changing_table() {
         parsed.plan.store(Some(Arc::new(CachedPlan {
             plan: plan.clone(),
             settings: context.settings.clone(),
             database: session.database.clone(),
         })));
     }
-    Ok(plan)
+    Ok(Some(plan))
 }
 
 /// What functions may know of a query that begins now.
@@ -125,15 +145,6 @@ fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
         uptime_seconds: server.started.elapsed().as_secs() as u32,
         cast_keep_nullable: session.settings.cast_keep_nullable,
     }
-}
-
-/// Whether a plan reads only numbers that are computed: then it holds for ever.
-fn reads_nothing_that_changes(plan: &Plan) -> bool {
-    let of_its_own = match plan {
-        Plan::Scan(scan) => matches!(scan.table.engine(), "SystemOne" | "SystemNumbers" | "SystemZeros"),
-        _ => true,
-    };
-    of_its_own && plan.inputs().all(reads_nothing_that_changes)
 }
 
 /// Says that it was asked, and no more.
