@@ -151,8 +151,11 @@ fn listen(config: &Config, port: u16) -> Result<Vec<TcpListener>> {
         match listen_on(config, host, port) {
             Ok(listener) => listeners.push(listener),
             Err(error) => {
+                // A default host that this machine does not have is no reason to stop; a port that somebody else answers on is:
+                // clients would talk to a stranger.
+                let is_taken = error.kind() == std::io::ErrorKind::AddrInUse && !config.server.listen_try;
                 let error = Error::new(ErrorCode::NETWORK_ERROR, format!("Cannot listen on [{host}]:{port}: {error}"));
-                if !may_fail {
+                if !may_fail || is_taken {
                     return Err(error);
                 }
                 tracing::warn!(target: "Application", "{}", error.message);
