@@ -66,6 +66,8 @@ const NESTED: &[(&str, Nested)] = &[
 fn nesting_meets_its_limit_and_not_the_stack() {
     on_small_stack(|| {
         for (name, nested) in NESTED {
+            // With RUST_TEST_NOCAPTURE the last line names what overflowed.
+            println!("{name}");
             for depth in [1, 2, 5, 20, 50, 80, 97, 150, 196, 300, 497, 600, 1_500, 20_000] {
                 let text = nested(depth);
                 // Whatever parses must also be formatted, dumped, compared and dropped.

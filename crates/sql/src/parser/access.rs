@@ -44,6 +44,9 @@ impl Parser<'_> {
 
     /// CREATE or ATTACH of an access entity, the verb read already.
     pub(super) fn create_access_entity(&mut self, attach: bool, mode: CreateMode) -> Parsed<Option<Statement>> {
+        if mode == CreateMode::Replace {
+            return Ok(None);
+        }
         let Some(kind) = self.access_kind() else { return Ok(None) };
         let mode = if self.if_not_exists() {
             CreateMode::IfNotExists

@@ -46,6 +46,9 @@ impl Default for ParserLimits {
 /// The highest that `max_ast_depth` can be set: whoever walks a tree of this height has room on a stack of 2 MiB.
 const HIGHEST: u32 = 1000;
 
+/// The highest that `max_parser_depth` can be set, for the same reason.
+const DEEPEST: u32 = 2000;
+
 /// How many bytes of stack the parser may use, whatever `max_parser_depth` says: threads have 2 MiB by default.
 const STACK_BYTES_MAX: usize = 1_200_000;
 
@@ -243,6 +246,9 @@ pub(crate) struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn new(text: &'a [u8], begin: usize, limits: &ParserLimits, record: bool) -> Self {
         let mut limits = *limits;
+        if limits.max_parser_depth == 0 || limits.max_parser_depth > DEEPEST {
+            limits.max_parser_depth = DEEPEST;
+        }
         if limits.max_ast_depth == 0 || limits.max_ast_depth > HIGHEST {
             limits.max_ast_depth = HIGHEST;
         }
@@ -480,7 +486,7 @@ impl<'a> Parser<'a> {
         if self.stack_base.abs_diff(stack_address()) > STACK_BYTES_MAX {
             return self.fatal(TOO_DEEP_RECURSION, "Stack size too large: the text nests too deeply");
         }
-        if self.limits.max_parser_depth != 0 && self.depth > self.limits.max_parser_depth {
+        if self.depth > self.limits.max_parser_depth {
             let limit = self.limits.max_parser_depth;
             return self.fatal(
                 TOO_DEEP_RECURSION,
