@@ -383,7 +383,8 @@ pub struct ProfileInfo {
 }
 
 impl ProfileInfo {
-    /// Writes the packet. How many rows there would be without `LIMIT` is not known.
+    /// Writes the packet. How many rows there would be without `LIMIT` is not known, which is said as ClickHouse does of queries
+    /// without it: clients that were told nothing would go and look for the number themselves, and not find it.
     pub fn write(self, client_revision: u64, out: &mut Vec<u8>) {
         put_varint(out, from_server::PROFILE_INFO);
         put_varint(out, self.rows);
@@ -391,7 +392,7 @@ impl ProfileInfo {
         put_varint(out, self.bytes);
         out.push(0);
         put_varint(out, 0);
-        out.push(0);
+        out.push(1);
         if client_revision >= revision::ROWS_BEFORE_AGGREGATION {
             out.push(0);
             put_varint(out, 0);

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use squall_formats::TableInput;
 use squall_formats::wire::{put_string, put_varint};
 use squall_planner::{ColumnDescription, DefaultKind};
+use squall_runtime::ProfileEvent;
 use squall_types::text::append_escaped;
 use squall_types::{Block, Error, ErrorCode, Result, Settings};
 
@@ -55,6 +56,8 @@ impl From<End> for Failure {
 /// What is sent beside a query's result, now and then.
 struct Sidelines {
     progress: Progress,
+    /// What each event's counter was when it was sent last.
+    events: Vec<u64>,
     next: Instant,
     interval: Duration,
     log: Option<LogSubscription>,
@@ -91,6 +94,7 @@ impl Connection {
         };
         let mut sidelines = Sidelines {
             progress: Progress::default(),
+            events: vec![0; ProfileEvent::ALL.len()],
             next: Instant::now(),
             interval: Duration::ZERO,
             log: self.subscribe_log(&packet, &query_id),
@@ -125,14 +129,19 @@ impl Connection {
             Some((format, data)) if !data.is_empty() => {
                 insert_inline(&mut query, &format, data).await.map_err(Failure::from)
             }
-            Some(_) => self.insert(&mut query, &writer, packet.is_compressed, &settings).await,
+            Some(_) => self.insert(&mut query, &writer, packet.is_compressed, &settings, &mut sidelines).await,
             None => self.select(&mut query, &writer, stage, &settings, &mut sidelines).await,
         };
         match run {
             Ok(Outcome::Finished) => {
-                self.write_sidelines(&query, &mut sidelines)?;
                 let is_insert = query.insert_format().is_some();
-                self.write_profile_events(&query, is_insert)?;
+                // Old clients expect nothing but the end of an INSERT.
+                if !is_insert || self.revision >= revision::CLIENT_WRITE_INFO {
+                    self.write_sidelines(&query, &mut sidelines)?;
+                }
+                if !is_insert {
+                    self.write_profile_events(&query, &mut sidelines)?;
+                }
                 if query.schema().is_some() {
                     write_end_of_data(&writer, &mut self.out)?;
                 }
@@ -305,6 +314,7 @@ impl Connection {
         writer: &BlockWriter,
         is_compressed: bool,
         settings: &Arc<Settings>,
+        sidelines: &mut Sidelines,
     ) -> Result<Outcome, Failure> {
         let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink").into()) };
         let schema = sink.schema().clone();
@@ -332,11 +342,19 @@ impl Connection {
                 from_client::DATA => {
                     let read = self.wire.read_block(self.revision, is_compressed, settings.receive_timeout);
                     let (_, block) = read.await?;
-                    if block.is_empty() {
+                    let is_last = block.is_empty();
+                    if is_last {
+                        self.skipped_data = None;
+                    } else {
+                        let sink = query.insert_sink().ok_or_else(|| Error::logical("a sink went away"))?;
+                        sink.send_input(table.match_block(&block)?).await?;
+                    }
+                    // Newer clients wait for this after every block.
+                    self.write_profile_events(query, sidelines)?;
+                    self.wire.send(&mut self.out, settings.send_timeout).await?;
+                    if is_last {
                         break;
                     }
-                    let Some(sink) = query.insert_sink() else { return Err(Error::logical("a sink went away").into()) };
-                    sink.send_input(table.match_block(&block)?).await?;
                 }
                 from_client::CANCEL => {
                     self.skipped_data = None;
@@ -345,7 +363,6 @@ impl Connection {
                 other => return Err(unexpected(other).into()),
             }
         }
-        self.skipped_data = None;
         query.finish_insert().await?;
         Ok(Outcome::Finished)
     }
@@ -390,19 +407,26 @@ impl Connection {
         BlockWriter { revision: self.revision, codec: None }.write_plain(from_server::LOG, &block, &mut self.out)
     }
 
-    fn write_profile_events(&mut self, query: &Query, is_insert: bool) -> Result<()> {
+    /// Writes what was counted since the last time.
+    fn write_profile_events(&mut self, query: &Query, sidelines: &mut Sidelines) -> Result<()> {
+        let is_insert = query.insert_format().is_some();
         let since = if is_insert { revision::PROFILE_EVENTS_IN_INSERT } else { revision::PROFILE_EVENTS };
         if self.revision < since {
             return Ok(());
         }
         let context = query.context();
-        let events = context.counters.non_zero();
-        let block = profile_events_block(events, context.memory.peak_bytes(), &self.session.server.host_name)?;
-        BlockWriter { revision: self.revision, codec: None }.write_plain(
-            from_server::PROFILE_EVENTS,
-            &block,
-            &mut self.out,
-        )
+        let mut increments = Vec::new();
+        for (event, before) in ProfileEvent::ALL.iter().zip(&mut sidelines.events) {
+            let now = context.counters.get(*event);
+            let before = std::mem::replace(before, now);
+            if now > before {
+                increments.push((*event, now - before));
+            }
+        }
+        let host_name = &self.session.server.host_name;
+        let block = profile_events_block(increments.into_iter(), context.memory.peak_bytes(), host_name)?;
+        let writer = BlockWriter { revision: self.revision, codec: None };
+        writer.write_plain(from_server::PROFILE_EVENTS, &block, &mut self.out)
     }
 }
 
