@@ -13,7 +13,7 @@ impl Scope<'_> {
     /// group even without rows.
     ///
     /// # Errors
-    /// `ILLEGAL_AGGREGATION`, and those of the keys' expressions.
+    /// Those of the keys' expressions.
     pub fn group_keys(&mut self, group_by: &ast::GroupBy, items: &[Item]) -> Result<Vec<NodeId>> {
         let mut keys = Vec::new();
         match group_by {
@@ -34,9 +34,6 @@ impl Scope<'_> {
             ast::GroupBy::Rollup(_) => return Err(Error::not_implemented("ROLLUP")),
             ast::GroupBy::Cube(_) => return Err(Error::not_implemented("CUBE")),
             ast::GroupBy::GroupingSets(_) => return Err(Error::not_implemented("GROUPING SETS")),
-        }
-        for key in &keys {
-            self.check_not_aggregated(*key, "is found in GROUP BY in query")?;
         }
         let is_constant = |scope: &Self, key: NodeId| scope.graph.constant_value(key).is_some();
         let mut distinct = Vec::with_capacity(keys.len());
@@ -98,6 +95,10 @@ impl Scope<'_> {
             (ExpressionKind::Literal(Literal::UInt64(number)), None) => {
                 (number.to_string(), usize::try_from(*number).ok().and_then(|number| number.checked_sub(1)))
             }
+            // ClickHouse takes `true` for the number that it is.
+            (ExpressionKind::Literal(Literal::Bool(number)), None) => {
+                (u8::from(*number).to_string(), usize::from(*number).checked_sub(1))
+            }
             (ExpressionKind::Literal(Literal::Int64(number)), None) => (
                 number.to_string(),
                 usize::try_from(number.unsigned_abs()).ok().and_then(|back| items.len().checked_sub(back)),
@@ -113,11 +114,34 @@ impl Scope<'_> {
         }
     }
 
+    /// Refuses aggregates where rows are not grouped yet: in WHERE, in GROUP BY, within aggregates.
+    ///
+    /// # Errors
+    /// `ILLEGAL_AGGREGATION`.
+    pub fn check_aggregates(&mut self, filters: &[(NodeId, &str)], keys: &[NodeId]) -> Result<()> {
+        for (filter, clause) in filters {
+            self.check_not_aggregated(
+                *filter,
+                &format!(
+                    "is found in {clause} in query. Aggregate functions are not allowed in WHERE and PREWHERE, because \
+                     they are computed after filtering; use HAVING to filter by the result of an aggregation"
+                ),
+            )?;
+        }
+        for key in keys {
+            self.check_not_aggregated(*key, "is found in GROUP BY in query")?;
+        }
+        match self.nested_aggregate {
+            Some(nested) => self.check_not_aggregated(nested, "is found inside another aggregate function in query"),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses aggregates in an expression.
     ///
     /// # Errors
     /// `ILLEGAL_AGGREGATION`.
-    pub fn check_not_aggregated(&self, node: NodeId, found: &str) -> Result<()> {
+    pub fn check_not_aggregated(&mut self, node: NodeId, found: &str) -> Result<()> {
         if !self.graph.node(node).has_aggregate {
             return Ok(());
         }
@@ -127,18 +151,29 @@ impl Scope<'_> {
         ))
     }
 
-    /// The first aggregate in an expression, as messages show it.
-    pub fn aggregate_text(&self, node: NodeId) -> String {
+    /// The first aggregate in an expression, as it is written in the query.
+    pub fn aggregate_text(&mut self, node: NodeId) -> String {
         let aggregate = super::Stage::aggregates(&self.graph, &[node], &[]).first().copied();
-        let Some(aggregate) = aggregate else { return String::new() };
-        let name = match &self.graph.node(aggregate).kind {
-            NodeKind::Aggregate { call, .. } => call.name.to_string(),
-            _ => String::new(),
+        let name = match aggregate.map(|aggregate| &self.graph.node(aggregate).kind) {
+            Some(NodeKind::Aggregate { call, .. }) => call.name.clone(),
+            _ => return String::new(),
         };
-        match self.alias_of(aggregate) {
-            Some(alias) => format!("{name} AS {alias}"),
-            None => name,
+        for expression in self.expressions() {
+            if let Some(written) = self.find_call(expression, &name) {
+                return super::text::expression(written);
+            }
         }
+        name.to_string()
+    }
+
+    /// The call within an expression whose name in results is `name`.
+    fn find_call<'e>(&mut self, expression: &'e ast::Expression, name: &str) -> Option<&'e ast::Expression> {
+        let ExpressionKind::Function(call) = &expression.kind else { return None };
+        let mut shown = String::new();
+        if self.append_call_name(call, &mut shown).is_ok() && shown == name {
+            return Some(expression);
+        }
+        call.arguments.iter().find_map(|argument| self.find_call(argument, name))
     }
 
     /// The error for a column that is gone because rows were grouped.

@@ -149,7 +149,7 @@ impl Scope<'_> {
     /// The node of an aggregate of nodes.
     ///
     /// # Errors
-    /// `ILLEGAL_AGGREGATION` for an aggregate of aggregates, and whatever the function says of its arguments.
+    /// Whatever the function says of its arguments.
     pub fn aggregate_of(
         &mut self,
         name: &str,
@@ -157,12 +157,10 @@ impl Scope<'_> {
         arguments: Vec<NodeId>,
         shown: String,
     ) -> Result<NodeId> {
-        if let Some(nested) = arguments.iter().find(|argument| self.graph.node(**argument).has_aggregate) {
-            let text = self.aggregate_text(*nested);
-            return Err(Error::new(
-                ErrorCode::ILLEGAL_AGGREGATION,
-                format!("Aggregate function {text} is found inside another aggregate function in query"),
-            ));
+        if self.nested_aggregate.is_none() {
+            // An error, but not the first that is told.
+            self.nested_aggregate =
+                arguments.iter().find(|argument| self.graph.node(**argument).has_aggregate).copied();
         }
         let types: Vec<DataType> = arguments.iter().map(|argument| self.graph.data_type(*argument).clone()).collect();
         let function = resolve_aggregate(name, parameters, &types)?;

@@ -32,10 +32,10 @@ impl Scope<'_> {
         let left = self.resolve_argument(left)?;
         let subquery = match &right.kind {
             ExpressionKind::Subquery(query) => {
+                self.number_subquery(query);
                 if let Some(known) = self.subqueries.get(&std::ptr::from_ref(&**query)).and_then(|known| known.node) {
                     return self.scalar(name, vec![left, known]);
                 }
-                self.number_subquery(query);
                 Some(self.plan_subquery(query)?)
             }
             ExpressionKind::Identifier(parts) => match self.identifier(parts)? {

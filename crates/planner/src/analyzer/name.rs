@@ -73,9 +73,11 @@ impl Scope<'_> {
             }
             "exists" => {
                 // Its name is its value.
-                let node = self.call(call)?;
-                if let Some(value) = self.graph.constant_value(node) {
-                    append_constant(out, value);
+                if let [ast::Expression { kind: ExpressionKind::Subquery(query), .. }] = &call.arguments[..] {
+                    let subquery = self.subqueries.get(&std::ptr::from_ref(&**query));
+                    if let Some(value) = subquery.and_then(|known| self.graph.constant_value(known.node?)) {
+                        append_constant(out, value);
+                    }
                 }
                 return Ok(());
             }
@@ -136,10 +138,10 @@ impl Scope<'_> {
             _ if self.is_alias_path(parts)? => 0,
             _ => {
                 let qualifiers = self.qualified_column(parts)?.map_or(0, |(_, qualifiers)| qualifiers);
-                // Where the bare name means something else, the table stays.
+                // Where the bare name means something else, the table stays, without its database.
                 let bare = self.analyzer.identifier(&parts[qualifiers])?;
                 let is_taken = self.has_alias(bare) || self.source.joined.iter().any(|joined| &*joined.name == bare);
-                if is_taken { 0 } else { qualifiers }
+                if is_taken { qualifiers.saturating_sub(1) } else { qualifiers }
             }
         };
         for (at, part) in parts[skipped..].iter().enumerate() {

@@ -56,12 +56,10 @@ pub(crate) struct Scope<'q> {
     common_tables: Vec<CommonTable<'q>>,
     /// The arguments of lambdas that are being expanded, innermost last.
     pub locals: Vec<Local>,
+    /// An aggregate that was met within another.
+    pub nested_aggregate: Option<NodeId>,
     /// How many expressions are being resolved right now, one within the other.
     pub depth: u64,
-    /// How many aliases are being resolved right now, one within the other.
-    alias_depth: usize,
-    /// The outermost alias under resolution whose name was met meanwhile, so that it meant a column.
-    alias_met: usize,
     /// Subqueries that stand for a value, by the query's address: their numbers in names of results, and what they stand for.
     pub subqueries: HashMap<*const ast::Query, Subquery>,
     /// Expressions of ALIAS columns, kept so that addresses of queries stay unique.
@@ -88,8 +86,8 @@ struct Alias<'q> {
 #[derive(Clone, Copy)]
 enum AliasState {
     New,
-    /// Being resolved, at this depth.
-    InProgress(usize),
+    /// Being resolved: its name means a column.
+    InProgress,
     Resolved(NodeId),
 }
 
@@ -110,21 +108,7 @@ impl<'q> Scope<'q> {
         let mut scope = Self::without_select(analyzer, outer);
         scope.select = Some(select);
         scope.add_with(&select.with)?;
-        let order_by = select.order_by.iter().flat_map(|order| order.items.iter().map(|item| &item.expression));
-        let group_by: &[ast::Expression] = match &select.group_by {
-            Some(ast::GroupBy::Expressions(keys) | ast::GroupBy::Rollup(keys) | ast::GroupBy::Cube(keys)) => keys,
-            _ => &[],
-        };
-        let limit_by = select.limit_by.iter().flat_map(|limit| &limit.by);
-        let clauses = [&select.prewhere, &select.filter, &select.having, &select.qualify];
-        let all = select
-            .projection
-            .iter()
-            .chain(clauses.into_iter().flatten())
-            .chain(group_by)
-            .chain(order_by)
-            .chain(limit_by);
-        for expression in all {
+        for expression in expressions(select) {
             scope.add_aliases(expression)?;
         }
         Ok(scope)
@@ -152,9 +136,8 @@ impl<'q> Scope<'q> {
             aliases: HashMap::new(),
             common_tables: Vec::new(),
             locals: Vec::new(),
+            nested_aggregate: None,
             depth: 0,
-            alias_depth: 0,
-            alias_met: usize::MAX,
             subqueries: HashMap::new(),
             parsed: Vec::new(),
         }
@@ -205,22 +188,21 @@ impl<'q> Scope<'q> {
         Ok(())
     }
 
-    /// The node of an expression that carries an alias, in its own place.
+    /// The node of an expression that carries an alias, in its own place. There its own name means a column: `a + 1 AS a`. (Where
+    /// the name is used it is resolved anew, as in ClickHouse: aliases in a circle mean different things in different places.)
     ///
     /// # Errors
     /// Those of the expression.
     pub fn aliased(&mut self, alias: &ast::Identifier, expression: &ast::Expression) -> Result<NodeId> {
         let name = self.analyzer.identifier(alias)?;
-        match self.aliases.get(name) {
-            // The expression of an ARRAY JOIN is not among the aliases, and neither is one in a lambda.
-            Some(known) if std::ptr::eq(known.expression, expression) || *known.expression == *expression => {
-                match self.alias(name)? {
-                    Some(node) => Ok(node),
-                    None => self.resolve_kind(expression),
-                }
-            }
-            _ => self.resolve_kind(expression),
+        // Neither the expressions of ARRAY JOINs nor those in lambdas are among the aliases.
+        let own = self.aliases.get_mut(name).filter(|known| std::ptr::eq(known.expression, expression));
+        let before = own.map(|own| std::mem::replace(&mut own.state, AliasState::InProgress));
+        let result = self.resolve_kind(expression);
+        if let (Some(before), Some(own)) = (before, self.aliases.get_mut(name)) {
+            own.state = before;
         }
+        result
     }
 
     /// The node of an alias; `None` where there is none of this name, or where the name stands in its own expression.
@@ -231,20 +213,11 @@ impl<'q> Scope<'q> {
         let Some(alias) = self.aliases.get_mut(name) else { return Ok(None) };
         match alias.state {
             AliasState::Resolved(node) => return Ok(Some(node)),
-            AliasState::InProgress(depth) => {
-                // Its own name within an alias always means a column. Another's does only here.
-                if depth + 1 != self.alias_depth {
-                    self.alias_met = self.alias_met.min(depth);
-                }
-                return Ok(None);
-            }
+            AliasState::InProgress => return Ok(None),
             AliasState::New => {}
         }
         let expression = alias.expression;
-        let depth = self.alias_depth;
-        alias.state = AliasState::InProgress(depth);
-        let met_before = std::mem::replace(&mut self.alias_met, usize::MAX);
-        self.alias_depth += 1;
+        alias.state = AliasState::InProgress;
         // An alias means the same wherever it is used, also within a lambda that binds one of its names.
         let locals = std::mem::take(&mut self.locals);
         let result = match &expression.kind {
@@ -253,19 +226,24 @@ impl<'q> Scope<'q> {
             _ => self.resolve_kind(expression).map(Some),
         };
         self.locals = locals;
-        self.alias_depth = depth;
-        // What aliases in a circle mean depends on where the circle is entered: such are resolved anew in every place.
-        let is_in_circle = self.alias_met <= depth;
-        let leads_out = self.alias_met < depth;
-        let is_final = !is_in_circle;
-        self.alias_met = if leads_out { self.alias_met.min(met_before) } else { met_before };
         if let Some(alias) = self.aliases.get_mut(name) {
             alias.state = match &result {
-                Ok(Some(node)) if is_final => AliasState::Resolved(*node),
+                Ok(Some(node)) => AliasState::Resolved(*node),
                 _ => AliasState::New,
             };
         }
         result
+    }
+
+    /// The expressions of the SELECT, clause by clause.
+    pub fn expressions(&self) -> Vec<&'q ast::Expression> {
+        self.select.map_or_else(Vec::new, |select| {
+            let with = select.with.iter().filter_map(|item| match item {
+                WithItem::Expression(expression) => Some(expression),
+                WithItem::Table { .. } => None,
+            });
+            with.chain(expressions(select)).collect()
+        })
     }
 
     /// Whether an alias of this name is there.
@@ -276,15 +254,6 @@ impl<'q> Scope<'q> {
     /// The names of all aliases.
     pub fn alias_names(&self) -> impl Iterator<Item = &str> {
         self.aliases.keys().copied()
-    }
-
-    /// The alias whose expression is this node, for messages.
-    pub fn alias_of(&self, node: NodeId) -> Option<&str> {
-        self.aliases.iter().find_map(|(name, alias)| match (alias.state, &alias.expression.kind) {
-            // Not the alias of an alias.
-            (AliasState::Resolved(known), ExpressionKind::Function(_)) if known == node => Some(*name),
-            _ => None,
-        })
     }
 
     /// The SELECT in one line, for messages.
@@ -312,6 +281,18 @@ impl<'q> Scope<'q> {
     }
 }
 
+/// The expressions of a SELECT that may hold aliases, but for its WITH.
+fn expressions(select: &ast::Select) -> impl Iterator<Item = &ast::Expression> {
+    let order_by = select.order_by.iter().flat_map(|order| order.items.iter().map(|item| &item.expression));
+    let group_by: &[ast::Expression] = match &select.group_by {
+        Some(ast::GroupBy::Expressions(keys) | ast::GroupBy::Rollup(keys) | ast::GroupBy::Cube(keys)) => keys,
+        _ => &[],
+    };
+    let limit_by = select.limit_by.iter().flat_map(|limit| &limit.by);
+    let clauses = [&select.prewhere, &select.filter, &select.having, &select.qualify];
+    select.projection.iter().chain(clauses.into_iter().flatten()).chain(group_by).chain(order_by).chain(limit_by)
+}
+
 impl Outer for Scope<'_> {
     fn common_table(&self, name: &str) -> Result<Option<Plan>> {
         let found = self.common_tables.iter().find(|known| known.name == name && !known.is_in_progress.get());
@@ -332,7 +313,7 @@ impl Outer for Scope<'_> {
             // Resolved on its own: this scope is busy with the expression that the subquery is part of.
             let mut alone = Scope::without_select(self.analyzer, self.outer);
             alone.aliases = self.aliases.iter().map(|(name, alias)| (*name, alias.reset())).collect();
-            if let AliasState::InProgress(_) = alias.state {
+            if let AliasState::InProgress = alias.state {
                 return Ok(None);
             }
             if let Ok(Some(node)) = alone.alias(name)
@@ -350,7 +331,7 @@ impl Alias<'_> {
     fn reset(&self) -> Self {
         let state = match self.state {
             AliasState::Resolved(_) | AliasState::New => AliasState::New,
-            in_progress @ AliasState::InProgress(_) => in_progress,
+            AliasState::InProgress => AliasState::InProgress,
         };
         Self { expression: self.expression, state }
     }

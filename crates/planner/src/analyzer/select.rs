@@ -90,14 +90,7 @@ impl Scope<'_> {
         for (filter, clause) in [(&select.prewhere, "PREWHERE"), (&select.filter, "WHERE")] {
             let Some(filter) = filter else { continue };
             let node = self.resolve(filter)?;
-            self.check_not_aggregated(
-                node,
-                &format!(
-                    "is found in {clause} in query. Aggregate functions are not allowed in WHERE and PREWHERE, because \
-                     they are computed after filtering; use HAVING to filter by the result of an aggregation"
-                ),
-            )?;
-            filters.push(self.condition(node, clause)?);
+            filters.push((self.condition(node, clause)?, clause));
         }
         let keys = select.group_by.as_ref().map(|group_by| self.group_keys(group_by, &items)).transpose()?;
         let having = match &select.having {
@@ -135,6 +128,7 @@ impl Scope<'_> {
         if limit.is_some_and(|limit| limit.with_ties) && select.order_by.is_none() {
             return Err(Error::new(ErrorCode::WITH_TIES_WITHOUT_ORDER_BY, "Can not use WITH TIES without ORDER BY"));
         }
+        self.check_aggregates(&filters, keys.as_deref().unwrap_or_default())?;
         let is_aggregated = |node: NodeId| self.graph.node(node).has_aggregate;
         let has_aggregates = items.iter().any(|item| is_aggregated(item.node))
             || having.is_some_and(is_aggregated)
@@ -142,7 +136,7 @@ impl Scope<'_> {
         let keys = keys.or_else(|| (has_aggregates || select.with_totals).then(Vec::new));
         Ok(Clauses {
             items,
-            filters,
+            filters: filters.into_iter().map(|(filter, _)| filter).collect(),
             keys,
             with_totals: select.with_totals,
             having,

@@ -18,10 +18,10 @@ impl Scope<'_> {
     /// `INCORRECT_RESULT_OF_SCALAR_SUBQUERY` and the subquery's own.
     pub fn scalar_subquery(&mut self, query: &ast::Query) -> Result<NodeId> {
         let address = std::ptr::from_ref(query);
+        self.number_subquery(query);
         if let Some(Subquery { node: Some(node), .. }) = self.subqueries.get(&address) {
             return Ok(*node);
         }
-        self.number_subquery(query);
         let plan = self.plan_subquery(query)?;
         let fields = plan.schema().fields.clone();
         // Of two rows one is too many.
@@ -72,10 +72,12 @@ impl Scope<'_> {
             )));
         };
         let address = std::ptr::from_ref(&**query);
+        // For ClickHouse it is a subquery of a subquery.
+        self.analyzer.next_subquery();
+        self.number_subquery(query);
         if let Some(Subquery { node: Some(node), .. }) = self.subqueries.get(&address) {
             return Ok(*node);
         }
-        self.number_subquery(query);
         let plan = self.plan_subquery(query)?;
         let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(1), ties: None };
         let found = self.run(plan)?.iter().any(|block| !block.is_empty());
@@ -86,13 +88,10 @@ impl Scope<'_> {
         Ok(node)
     }
 
-    /// Gives a subquery its number in names of results, once.
+    /// Gives a subquery its number in names of results: that of the first time that it is met. Each time counts.
     pub fn number_subquery(&mut self, query: &ast::Query) {
-        let address = std::ptr::from_ref(query);
-        if !self.subqueries.contains_key(&address) {
-            let number = self.analyzer.next_subquery();
-            self.subqueries.insert(address, Subquery { number, node: None });
-        }
+        let number = self.analyzer.next_subquery();
+        self.subqueries.entry(std::ptr::from_ref(query)).or_insert(Subquery { number, node: None });
     }
 
     /// The plan of a subquery in an expression, which sees this scope's names.
