@@ -38,8 +38,9 @@ fn bits<T: ArrowPrimitiveType + std::fmt::Debug>(call: &Call<'_>, data_type: &Da
 where
     T::Native: BitSet,
 {
+    type Combine<N> = fn(N, N) -> N;
     let none = T::Native::default();
-    let (start, combine): (_, fn(T::Native, T::Native) -> T::Native) = match call.name {
+    let (start, combine): (_, Combine<T::Native>) = match call.name {
         "groupBitAnd" => (!none, BitAnd::bitand),
         "groupBitOr" => (none, BitOr::bitor),
         _ => (none, BitXor::bitxor),

@@ -268,6 +268,18 @@ impl AnyRef<'_> {
     }
 }
 
+/// The order of values in which NULL, inside arrays and tuples, is before everything.
+fn nulls_first(left: &Value, right: &Value) -> Ordering {
+    match (left, right) {
+        (Value::Null, _) | (_, Value::Null) => right.is_null().cmp(&left.is_null()),
+        (Value::Array(left), Value::Array(right)) | (Value::Tuple(left), Value::Tuple(right)) => {
+            let unequal = left.iter().zip(right.iter()).map(|(left, right)| nulls_first(left, right));
+            unequal.into_iter().find(|order| order.is_ne()).unwrap_or_else(|| left.len().cmp(&right.len()))
+        }
+        _ => left.compare(right),
+    }
+}
+
 impl Element for AnyValue {
     type Rows<'a> = &'a Column;
     type Ref<'a> = AnyRef<'a>;
@@ -290,7 +302,7 @@ impl Element for AnyValue {
     }
 
     fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
-        left.value().compare(&right.value())
+        nulls_first(&left.value(), &right.value())
     }
 
     fn default(data_type: &DataType) -> Self::Owned {

@@ -68,11 +68,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let item = match argument {
         number if (number.is_number() || *number == DataType::Bool) && interpolates => DataType::Float64,
         number if number.is_number() || *number == DataType::Bool => number.clone(),
-        DataType::Date | DataType::DateTime(_) | DataType::DateTime64(..)
-            if !matches!(kind, Kind::Inclusive | Kind::Exclusive) =>
-        {
-            argument.clone()
+        DataType::Date | DataType::DateTime(_) if matches!(kind, Kind::Inclusive | Kind::Exclusive) => {
+            DataType::Float64
         }
+        DataType::Date | DataType::DateTime(_) => argument.clone(),
+        DataType::DateTime64(..) if !matches!(kind, Kind::Inclusive | Kind::Exclusive) => argument.clone(),
         other => return Err(call.illegal_type(other)),
     };
     let return_type = if many { DataType::array(item.clone()) } else { item.clone() };
@@ -290,6 +290,28 @@ impl<T: Number> Exact<T> {
     }
 }
 
+impl<T: Number> Exact<T> {
+    /// The value at a level of sorted values: the places of the values are 1 to their number, of which the exclusive kind takes
+    /// the levels of one more.
+    fn interpolate(&self, sorted: &[f64], level: f64) -> f64 {
+        let count = sorted.len();
+        let at = match self.kind {
+            Kind::Inclusive => level * (count as f64 - 1.0) + 1.0,
+            _ => level * (count as f64 + 1.0),
+        };
+        let place = at as usize;
+        match (sorted.first(), sorted.last()) {
+            (Some(&first), _) if place < 1 => first,
+            (_, Some(&last)) if place >= count => last,
+            (Some(_), Some(_)) => {
+                let (left, right) = (sorted[place - 1], sorted[place]);
+                left + (at - place as f64) * (right - left)
+            }
+            _ => f64::NAN,
+        }
+    }
+}
+
 impl<T: Number> StateFunction for Exact<T>
 where
     T::Native: PartialOrd,
@@ -334,14 +356,7 @@ where
             for mut state in states {
                 state.sort_unstable_by(order);
                 let sorted: Vec<f64> = state.into_iter().map(T::to_f64).collect();
-                let last = sorted.len().saturating_sub(1);
-                for &level in &*self.levels.levels {
-                    let at = match self.kind {
-                        Kind::Inclusive => level * last as f64,
-                        _ => level * (sorted.len() + 1) as f64 - 1.0,
-                    };
-                    values.push(if at < 0.0 { between(&sorted, 0.0) } else { between(&sorted, at.min(last as f64)) });
-                }
+                values.extend(self.levels.levels.iter().map(|&level| self.interpolate(&sorted, level)));
             }
             return self.levels.result(Column::from_primitive::<Float64Type>(DataType::Float64, values), groups);
         }

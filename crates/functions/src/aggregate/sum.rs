@@ -19,6 +19,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
         DataType::Bool => DataType::UInt64,
         number if number.is_unsigned_integer() => DataType::UInt64,
         number if number.is_signed_integer() => DataType::Int64,
+        DataType::Enum8(_) | DataType::Enum16(_) => DataType::Int64,
         number if number.is_float() => DataType::Float64,
         other => return Err(call.illegal_type(other)),
     };

@@ -16,7 +16,7 @@ use super::number::{Number, with_number};
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
-    if !argument.is_number() && *argument != DataType::Bool {
+    if !argument.is_number() && !matches!(argument, DataType::Bool | DataType::Enum8(_) | DataType::Enum16(_)) {
         return Err(call.illegal_type(argument));
     }
     let return_type = if *argument == DataType::Float32 { DataType::Float32 } else { DataType::Float64 };

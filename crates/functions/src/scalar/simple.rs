@@ -375,7 +375,7 @@ impl<'a, T: ArrowPrimitiveType> Numbers<'a, T> {
 pub(crate) fn integers(arguments: &[Column], at: usize, rows: usize) -> Result<Vec<i64>> {
     let column = argument(arguments, at)?;
     let widened: Vec<i64> = squall_types::match_primitive!(column.array().data_type(), T => {
-        column.as_primitive::<T>()?.values().iter().map(|&value| widen(value)).collect()
+        column.as_primitive::<T>()?.values().iter().map(|&value| value.widen()).collect()
     }, _ => return Err(Error::logical("an integer argument is no number")));
     match (column.is_constant(), widened.first()) {
         (true, Some(&value)) => Ok(vec![value; rows]),
@@ -383,13 +383,22 @@ pub(crate) fn integers(arguments: &[Column], at: usize, rows: usize) -> Result<V
     }
 }
 
-fn widen<N: Widen>(value: N) -> i64 {
-    value.widen()
+/// The values of an argument of any numeric type as floats, one for each row.
+pub(crate) fn floats(arguments: &[Column], at: usize, rows: usize) -> Result<Vec<f64>> {
+    let column = argument(arguments, at)?;
+    let values: Vec<f64> = squall_types::match_primitive!(column.array().data_type(), T => {
+        column.as_primitive::<T>()?.values().iter().map(|&value| value.float()).collect()
+    }, _ => return Err(Error::logical("a numeric argument is no number")));
+    match (column.is_constant(), values.first()) {
+        (true, Some(&value)) => Ok(vec![value; rows]),
+        _ => Ok(values),
+    }
 }
 
-/// Numbers that `integers` reads.
+/// Numbers that `integers` and `floats` read.
 trait Widen {
     fn widen(self) -> i64;
+    fn float(self) -> f64;
 }
 
 macro_rules! widen {
@@ -398,6 +407,11 @@ macro_rules! widen {
             #[inline]
             fn widen(self) -> i64 {
                 self as i64
+            }
+
+            #[inline]
+            fn float(self) -> f64 {
+                self as f64
             }
         })*
     };
@@ -409,5 +423,10 @@ impl Widen for u64 {
     #[inline]
     fn widen(self) -> i64 {
         i64::try_from(self).unwrap_or(i64::MAX)
+    }
+
+    #[inline]
+    fn float(self) -> f64 {
+        self as f64
     }
 }

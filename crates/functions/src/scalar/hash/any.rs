@@ -111,7 +111,8 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         call.arguments(1..=1)?;
         call.strings([0])?;
     }
-    let (bytes, combine): (fn(&[u8]) -> Bytes, fn(Bytes, Bytes) -> Bytes) = match call.name {
+    type Combine = fn(Bytes, Bytes) -> Bytes;
+    let (bytes, combine): (fn(&[u8]) -> Bytes, Combine) = match call.name {
         "sipHash128" => (sip, |left, right| sip(&both(left, right))),
         "sipHash128Reference" => (sip_reference, |left, right| sip_reference(&both(left, right))),
         _ => (murmur, |left, _| left),

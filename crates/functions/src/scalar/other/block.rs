@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt64Type};
-use squall_types::{Column, DataType, Error, Result, Value, match_primitive};
+use squall_types::{Column, DataType, Result, Value};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::{Call, argument, primitive_column};
+use crate::scalar::simple::{Call, floats, integers, primitive_column};
 
 pub(super) fn resolve_number(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
@@ -62,11 +62,8 @@ pub(super) fn resolve_difference(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
     };
     let keeps_first = call.name != "runningDifference";
     call.bind_random(return_type.clone(), move |arguments, rows| {
-        let column = argument(arguments, 0)?.materialize()?;
         if return_type == DataType::Float64 {
-            let values: Vec<f64> = match_primitive!(column.array().data_type(), T => {
-                column.as_primitive::<T>()?.values().iter().map(|&value| value as f64).collect()
-            }, _ => return Err(Error::logical("a difference of something else than numbers")));
+            let values = floats(arguments, 0, rows)?;
             let difference = |row: usize| match row.checked_sub(1) {
                 Some(before) => values[row] - values[before],
                 None => {
@@ -79,9 +76,7 @@ pub(super) fn resolve_difference(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
             };
             return Ok(primitive_column::<Float64Type>(return_type.clone(), rows, difference));
         }
-        let values: Vec<i64> = match_primitive!(column.array().data_type(), T => {
-            column.as_primitive::<T>()?.values().iter().map(|&value| value as i64).collect()
-        }, _ => return Err(Error::logical("a difference of something else than numbers")));
+        let values = integers(arguments, 0, rows)?;
         let difference = |row: usize| match row.checked_sub(1) {
             Some(before) => values[row].wrapping_sub(values[before]),
             None => {

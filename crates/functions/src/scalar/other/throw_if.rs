@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, match_primitive};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::{Call, argument};
+use crate::scalar::simple::{Call, floats};
 
 use super::block::zeros;
 
@@ -28,13 +28,10 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         None => "Value passed to 'throwIf' function is non-zero".to_owned(),
     };
     call.bind(DataType::UInt8, move |arguments, rows| {
-        let column = argument(arguments, 0)?;
-        let any = match_primitive!(column.array().data_type(), T => {
-            column.as_primitive::<T>()?.values().iter().any(|&value| value as f64 != 0.0)
-        }, _ => false);
-        if any && rows > 0 {
+        let any = floats(arguments, 0, rows)?.into_iter().any(|value| value != 0.0);
+        if any {
             return Err(Error::new(ErrorCode::FUNCTION_THROW_IF_VALUE_IS_NON_ZERO, message.clone()));
         }
-        Ok::<Column, Error>(zeros(rows))
+        Ok(zeros(rows))
     })
 }

@@ -30,7 +30,7 @@ fn append_printable(out: &mut Vec<u8>, generator: &mut Generator, length: usize)
     let start = out.len();
     append_bytes(out, generator, length);
     // From a space to a tilde: 95 characters.
-    out[start..].iter_mut().for_each(|byte| *byte = b' ' + (u16::from(*byte) * 95 >> 8) as u8);
+    out[start..].iter_mut().for_each(|byte| *byte = b' ' + ((u16::from(*byte) * 95) >> 8) as u8);
 }
 
 fn append_characters(out: &mut Vec<u8>, generator: &mut Generator, length: usize) {

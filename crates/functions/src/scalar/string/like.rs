@@ -64,7 +64,7 @@ enum Pattern {
     Equal(Vec<u8>),
     Prefix(Vec<u8>),
     Suffix(Vec<u8>),
-    Contains(memmem::Finder<'static>),
+    Contains(Box<memmem::Finder<'static>>),
     /// Letters in any case between two `%`: the expression has no anchors and matches nothing empty.
     ContainsAnyCase(Regex),
     AnyCase(Regex),
@@ -107,7 +107,7 @@ impl Pattern {
                 if middle.is_empty() {
                     Self::Anything
                 } else {
-                    Self::Contains(memmem::Finder::new(middle).into_owned())
+                    Self::Contains(Box::new(memmem::Finder::new(middle).into_owned()))
                 }
             }
             _ => Self::Pieces(pieces),

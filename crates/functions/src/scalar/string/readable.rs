@@ -3,22 +3,10 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, match_primitive};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::{Call, argument, string_column};
-
-/// The values of any numeric argument as floats, one for each row.
-fn floats(arguments: &[Column], at: usize, rows: usize) -> Result<Vec<f64>> {
-    let column = argument(arguments, at)?;
-    let values: Vec<f64> = match_primitive!(column.array().data_type(), T => {
-        column.as_primitive::<T>()?.values().iter().map(|&value| value as f64).collect()
-    }, _ => return Err(Error::logical("a number was expected")));
-    Ok(match (column.is_constant(), values.first()) {
-        (true, Some(&value)) => vec![value; rows],
-        _ => values,
-    })
-}
+use crate::scalar::simple::{Call, floats, string_column};
 
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_number() || *data_type == DataType::Bool
