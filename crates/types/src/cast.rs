@@ -100,15 +100,17 @@ pub fn convert_value(value: &Value, to: &DataType) -> Result<Value> {
         }
         Value::Tuple(items) => match inner {
             DataType::Tuple(elements) if elements.len() == items.len() => {
-                let converted = items.iter().zip(elements.iter()).map(|(value, element)| convert_value(value, &element.data_type));
+                let converted =
+                    items.iter().zip(elements.iter()).map(|(value, element)| convert_value(value, &element.data_type));
                 Ok(Value::Tuple(converted.collect::<Result<_>>()?))
             }
             _ => Err(mismatch(&value.literal_type(), to)),
         },
         Value::Map(entries) => match inner {
             DataType::Map(key_type, value_type) => {
-                let converted =
-                    entries.iter().map(|(key, value)| Ok((convert_value(key, key_type)?, convert_value(value, value_type)?)));
+                let converted = entries
+                    .iter()
+                    .map(|(key, value)| Ok((convert_value(key, key_type)?, convert_value(value, value_type)?)));
                 Ok(Value::Map(converted.collect::<Result<_>>()?))
             }
             _ => Err(mismatch(&value.literal_type(), to)),
@@ -148,7 +150,8 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
         // Entry by entry, unless an entry that perhaps no row uses is refused.
         if let DataType::LowCardinality(to_entry) = to
             && (to_entry.is_nullable() || !entry_type.is_nullable())
-            && let Ok(values) = cast_array(&entry_type.remove_nullable(), dictionary.values(), &to_entry.remove_nullable(), options)
+            && let Ok(values) =
+                cast_array(&entry_type.remove_nullable(), dictionary.values(), &to_entry.remove_nullable(), options)
             && values.null_count() == 0
         {
             return Ok(Arc::new(DictionaryArray::try_new(dictionary.keys().clone(), values)?));
@@ -307,9 +310,6 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
             list(offsets, entries)
         }
         (T::Map(..), T::Array(item)) => {
-            if !matches!(**item, T::Tuple(_)) {
-                return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, format!("Cannot convert {from} to {to}")));
-            }
             let (offsets, entries) = list_parts(array);
             // By position: the names of a map's entries are not the tuple's.
             let entry_type = match from.map_entry_type() {
@@ -334,7 +334,9 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
             if elements.len() != to_elements.len() {
                 return Err(Error::new(
                     ErrorCode::TYPE_MISMATCH,
-                    format!("CAST AS Tuple can be performed only between tuples with the same number of elements. Left type: {from}, right type: {to}"),
+                    format!(
+                        "CAST AS Tuple can be performed only between tuples with the same number of elements. Left type: {from}, right type: {to}"
+                    ),
                 ));
             }
             let tuple = array.as_struct();
@@ -344,7 +346,8 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
                 .iter()
                 .enumerate()
                 .map(|(at, to)| {
-                    let at = if by_name { elements.iter().position(|from| from.name == to.name).unwrap_or(at) } else { at };
+                    let at =
+                        if by_name { elements.iter().position(|from| from.name == to.name).unwrap_or(at) } else { at };
                     let (Some(from), Some(column)) = (elements.get(at), tuple.columns().get(at)) else {
                         return Err(Error::logical("tuple without an element"));
                     };
@@ -359,20 +362,27 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
                 .collect();
             Ok(Arc::new(StructArray::try_new_with_length(fields, columns, array.nulls().cloned(), array.len())?))
         }
-        (T::Array(_) | T::Tuple(_) | T::Map(..), _) | (_, T::Array(_) | T::Tuple(_) | T::Map(..)) => Err(no_conversion(from, to)),
+        (T::Array(_) | T::Tuple(_) | T::Map(..), _) | (_, T::Array(_) | T::Tuple(_) | T::Map(..)) => {
+            Err(no_conversion(from, to))
+        }
         (T::Enum8(names) | T::Enum16(names), T::Enum8(to_names) | T::Enum16(to_names)) => {
-            to_enum(array, to, to_names, |number| {
+            to_enum(array, to, to_names, true, |number| {
                 let name = names.name(i16::try_from(number).ok()?)?;
                 to_names.number(name.as_bytes())
             })
         }
         (_, T::Enum8(names) | T::Enum16(names)) if from.is_number() || *from == T::Bool => {
-            to_enum(array, to, names, |number| i16::try_from(number).ok().filter(|number| names.name(*number).is_some()))
+            to_enum(array, to, names, false, |number| {
+                i16::try_from(number).ok().filter(|number| names.name(*number).is_some())
+            })
         }
         (T::IPv4, T::IPv6) => {
             let values = array.as_primitive::<UInt32Type>();
-            let bytes: Vec<u8> =
-                values.values().iter().flat_map(|bits| std::net::Ipv4Addr::from_bits(*bits).to_ipv6_mapped().octets()).collect();
+            let bytes: Vec<u8> = values
+                .values()
+                .iter()
+                .flat_map(|bits| std::net::Ipv4Addr::from_bits(*bits).to_ipv6_mapped().octets())
+                .collect();
             Ok(Arc::new(FixedSizeBinaryArray::try_new(16, bytes.into(), None)?))
         }
         (T::IPv6, T::IPv4) => {
@@ -393,11 +403,16 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         (_, T::UUID | T::IPv4 | T::IPv6) if from.is_number() && options.mode == CastMode::OrNull => {
             Ok(new_null_array(&to.arrow_type(), array.len()))
         }
-        (_, T::UUID | T::IPv4 | T::IPv6) if from.is_number() && options.mode == CastMode::Accurate => Err(unsafe_value(from, to)),
+        (_, T::UUID | T::IPv4 | T::IPv6) if from.is_number() && options.mode == CastMode::Accurate => {
+            Err(unsafe_value(from, to))
+        }
         (T::UUID | T::IPv6, T::Bool) => {
             let bytes = array.as_fixed_size_binary();
             let is_true = |row: usize| u8::from(bytes.value(row).iter().any(|byte| *byte != 0));
-            Ok(Arc::new(PrimitiveArray::<UInt8Type>::new((0..bytes.len()).map(is_true).collect::<Vec<u8>>().into(), None)))
+            Ok(Arc::new(PrimitiveArray::<UInt8Type>::new(
+                (0..bytes.len()).map(is_true).collect::<Vec<u8>>().into(),
+                None,
+            )))
         }
         (T::IPv4, T::Bool) => to_bool(array),
         (T::UUID | T::IPv4 | T::IPv6, _) | (_, T::UUID | T::IPv4 | T::IPv6) => Err(no_conversion(from, to)),
@@ -443,7 +458,10 @@ fn to_fixed_string(array: &ArrayRef, width: usize) -> Result<ArrayRef> {
         };
         let value = if array.is_null(row) { &[] } else { value };
         if value.len() > width {
-            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, format!("String too long for type FixedString({width})")));
+            return Err(Error::new(
+                ErrorCode::TOO_LARGE_STRING_SIZE,
+                format!("String too long for type FixedString({width})"),
+            ));
         }
         bytes.extend_from_slice(value);
         bytes.resize((row + 1) * width, 0);
@@ -672,7 +690,10 @@ impl FromWide for f64 {
 }
 
 fn unsafe_value(from: &DataType, to: &DataType) -> Error {
-    Error::new(ErrorCode::CANNOT_CONVERT_TYPE, format!("Value in column {from} cannot be safely converted into type {to}"))
+    Error::new(
+        ErrorCode::CANNOT_CONVERT_TYPE,
+        format!("Value in column {from} cannot be safely converted into type {to}"),
+    )
 }
 
 /// Numbers without any loss.
@@ -730,7 +751,13 @@ fn to_bool(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// Numbers of an enum of another one's numbers (or of plain numbers), by `map`.
-fn to_enum(array: &ArrayRef, to: &DataType, names: &EnumValues, map: impl Fn(i64) -> Option<i16>) -> Result<ArrayRef> {
+fn to_enum(
+    array: &ArrayRef,
+    to: &DataType,
+    names: &EnumValues,
+    is_from_enum: bool,
+    map: impl Fn(i64) -> Option<i16>,
+) -> Result<ArrayRef> {
     let values = wide_values(array)?;
     let is_narrow = matches!(to, DataType::Enum8(_));
     let mut numbers: Vec<i16> = Vec::with_capacity(values.len());
@@ -743,9 +770,14 @@ fn to_enum(array: &ArrayRef, to: &DataType, names: &EnumValues, map: impl Fn(i64
             Wide::Integer(value) => i64::try_from(*value).ok(),
             Wide::Float(value) => Some(truncate64(*value)),
         };
-        let in_range = number.filter(|number| if is_narrow { i8::try_from(*number).is_ok() } else { i16::try_from(*number).is_ok() });
+        let in_range = number.filter(|number| {
+            if is_narrow && !is_from_enum { i8::try_from(*number).is_ok() } else { i16::try_from(*number).is_ok() }
+        });
         let Some(in_range) = in_range else {
-            return Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, format!("Unexpected value {} in enum", f64::from_wide(*value))));
+            return Err(Error::new(
+                ErrorCode::CANNOT_CONVERT_TYPE,
+                format!("Unexpected value {} in enum", f64::from_wide(*value)),
+            ));
         };
         numbers.push(map(in_range).ok_or_else(|| {
             Error::new(ErrorCode::UNKNOWN_ELEMENT_OF_ENUM, format!("Unexpected value {in_range} in enum"))
@@ -766,11 +798,19 @@ fn ticks_to_number(array: &ArrayRef, digits: u8, to: &DataType, options: &CastOp
     if to.is_float() {
         let seconds: Vec<f64> = ticks.values().iter().map(|ticks| *ticks as f64 / per_second as f64).collect();
         let seconds: ArrayRef = Arc::new(PrimitiveArray::<Float64Type>::new(seconds.into(), None));
-        return numbers(&seconds, to, &CastOptions { mode: CastMode::Plain, text: options.text.clone() }, &DataType::Float64);
+        return numbers(
+            &seconds,
+            to,
+            &CastOptions { mode: CastMode::Plain, text: options.text.clone() },
+            &DataType::Float64,
+        );
     }
     let seconds: Vec<i64> = ticks.values().iter().map(|ticks| ticks / per_second).collect();
     if let Some((least, most)) = integer_range(to)
-        && seconds.iter().enumerate().any(|(row, value)| !array.is_null(row) && !(least..=most).contains(&i128::from(*value)))
+        && seconds
+            .iter()
+            .enumerate()
+            .any(|(row, value)| !array.is_null(row) && !(least..=most).contains(&i128::from(*value)))
         && options.mode != CastMode::OrNull
     {
         return Err(Error::new(ErrorCode::DECIMAL_OVERFLOW, "Convert overflow"));
@@ -844,14 +884,19 @@ fn to_time(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         return Err(no_conversion(from, to));
     }
     let times = read_times(from, array)?;
-    if matches!(times, Times::Floats(_)) && !matches!(to, DataType::DateTime64(..) | DataType::Date32) {
+    let is_plain = options.mode == CastMode::Plain;
+    if is_plain && matches!(times, Times::Floats(_)) && !matches!(to, DataType::DateTime64(..) | DataType::Date32) {
         refuse_not_finite(array)?;
     }
-    let refused = if options.mode == CastMode::Plain { None } else { out_of_range(&times, to) };
+    let refused = if is_plain { None } else { out_of_range(&times, to) };
     let Some(refused) = refused else { return times_as(times, from, to, options) };
     if options.mode == CastMode::Accurate {
         let is_refused = |row: usize| array.is_valid(row) && refused.get(row) == Some(&true);
-        return if (0..array.len()).any(is_refused) { Err(unsafe_value(from, to)) } else { times_as(times, from, to, options) };
+        return if (0..array.len()).any(is_refused) {
+            Err(unsafe_value(from, to))
+        } else {
+            times_as(times, from, to, options)
+        };
     }
     let nulls = NullBuffer::from(refused.iter().map(|refused| !refused).collect::<Vec<bool>>());
     with_validity(&times_as(times, from, to, options)?, Some(nulls).filter(|nulls| nulls.null_count() > 0))
@@ -866,7 +911,9 @@ fn out_of_range(times: &Times, to: &DataType) -> Option<Vec<bool>> {
     match times {
         _ if matches!(to, DataType::DateTime64(..)) => None,
         Times::Numbers(numbers) => Some(numbers.iter().map(|number| !range.contains(number)).collect()),
-        Times::Floats(numbers) => Some(numbers.iter().map(|number| number.is_nan() || !range.contains(&(*number as i64))).collect()),
+        Times::Floats(numbers) => {
+            Some(numbers.iter().map(|number| number.trunc() != *number || !range.contains(&(*number as i64))).collect())
+        }
         Times::Days(_) | Times::Seconds(_) | Times::Ticks(..) => None,
     }
 }
@@ -883,7 +930,9 @@ fn times_as(times: Times, from: &DataType, to: &DataType, options: &CastOptions)
                     let per_second = 10i64.pow(digits.into());
                     ticks.iter().map(|ticks| ticks.div_euclid(per_second) as u32).collect()
                 }
-                Times::Numbers(numbers) => numbers.iter().map(|number| (*number).clamp(0, u32::MAX.into()) as u32).collect(),
+                Times::Numbers(numbers) => {
+                    numbers.iter().map(|number| (*number).clamp(0, u32::MAX.into()) as u32).collect()
+                }
                 Times::Floats(numbers) => numbers.iter().map(|number| *number as u32).collect(),
             };
             Ok(Arc::new(PrimitiveArray::<UInt32Type>::new(seconds.into(), None)))
@@ -939,7 +988,10 @@ fn times_as(times: Times, from: &DataType, to: &DataType, options: &CastOptions)
             };
             Ok(if is_wide {
                 let clamp = |day: i64| day.clamp(DATE32_MIN.into(), DATE32_MAX.into()) as i32;
-                Arc::new(PrimitiveArray::<Int32Type>::new(days.into_iter().map(clamp).collect::<Vec<i32>>().into(), None))
+                Arc::new(PrimitiveArray::<Int32Type>::new(
+                    days.into_iter().map(clamp).collect::<Vec<i32>>().into(),
+                    None,
+                ))
             } else {
                 Arc::new(PrimitiveArray::<UInt16Type>::new(
                     days.into_iter().map(|day| day as u16).collect::<Vec<u16>>().into(),
@@ -984,8 +1036,10 @@ mod tests {
     #[test]
     fn modes_differ_on_what_does_not_fit() {
         let plain = |from, value, to| converted(from, &[value], to, CastMode::Plain).map(|mut texts| texts.remove(0));
-        let accurate = |from, value, to| converted(from, &[value], to, CastMode::Accurate).map(|mut texts| texts.remove(0));
-        let or_null = |from, value, to| converted(from, &[value], to, CastMode::OrNull).map(|mut texts| texts.remove(0));
+        let accurate =
+            |from, value, to| converted(from, &[value], to, CastMode::Accurate).map(|mut texts| texts.remove(0));
+        let or_null =
+            |from, value, to| converted(from, &[value], to, CastMode::OrNull).map(|mut texts| texts.remove(0));
         assert_eq!(plain("UInt16", "300", "UInt8").unwrap(), "44");
         assert_eq!(plain("String", "300", "UInt8").unwrap(), "44");
         assert_eq!(plain("Float64", "3e9", "Int32").unwrap(), "-2147483648");
@@ -1000,7 +1054,8 @@ mod tests {
 
     #[test]
     fn nulls_and_dictionaries() {
-        let mut reader = ValueReader::new(&DataType::parse("Nullable(String)").unwrap(), &TextOptions::default()).unwrap();
+        let mut reader =
+            ValueReader::new(&DataType::parse("Nullable(String)").unwrap(), &TextOptions::default()).unwrap();
         reader.read_whole(b"7").unwrap();
         reader.append_default();
         let column = reader.finish().unwrap();
@@ -1019,7 +1074,10 @@ mod tests {
         assert_eq!(plain("Array(UInt8)", "[1,2]", "Array(String)").unwrap(), "['1','2']");
         assert_eq!(plain("Tuple(a UInt8, b String)", "(1,'2')", "Tuple(b String, a UInt8)").unwrap(), "('2',1)");
         assert_eq!(plain("Array(Tuple(String, UInt8))", "[('k',1)]", "Map(String, UInt16)").unwrap(), "{'k':1}");
-        assert_eq!(plain("Tuple(Array(String), Array(UInt8))", "(['k'],[1])", "Map(String, UInt16)").unwrap(), "{'k':1}");
+        assert_eq!(
+            plain("Tuple(Array(String), Array(UInt8))", "(['k'],[1])", "Map(String, UInt16)").unwrap(),
+            "{'k':1}"
+        );
         assert_eq!(plain("Map(String, UInt8)", "{'k':1}", "Array(Tuple(String, UInt16))").unwrap(), "[('k',1)]");
         assert_eq!(plain("UInt8", "1", "Array(UInt8)").unwrap_err().code, ErrorCode::TYPE_MISMATCH);
         let sliced = from_texts("Array(UInt8)", &["[1]", "[2,3]", "[4]"]).slice(1, 1);

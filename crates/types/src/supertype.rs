@@ -91,18 +91,26 @@ fn supertype(types: &[DataType]) -> Option<DataType> {
                 DataType::Tuple(other) if other.len() == elements.len() => Some(other.clone()),
                 _ => None,
             })?;
-            let same_names = tuples.iter().all(|other| other.iter().zip(elements.iter()).all(|(l, r)| l.name == r.name));
+            let same_names =
+                tuples.iter().all(|other| other.iter().zip(elements.iter()).all(|(l, r)| l.name == r.name));
             let elements: Option<Vec<TupleElement>> = (0..elements.len())
                 .map(|at| {
-                    let column: Vec<DataType> =
-                        tuples.iter().filter_map(|tuple| tuple.get(at)).map(|element| element.data_type.clone()).collect();
+                    let column: Vec<DataType> = tuples
+                        .iter()
+                        .filter_map(|tuple| tuple.get(at))
+                        .map(|element| element.data_type.clone())
+                        .collect();
                     let name = elements.get(at).and_then(|element| element.name.clone()).filter(|_| same_names);
                     Some(TupleElement { name, data_type: supertype(&column)? })
                 })
                 .collect();
             Some(DataType::Tuple(elements?.into()))
         }
-        _ => strings(types).or_else(|| dates(types)).or_else(|| intervals(types)).or_else(|| addresses(types)).or_else(|| numbers(types)),
+        _ => strings(types)
+            .or_else(|| dates(types))
+            .or_else(|| intervals(types))
+            .or_else(|| addresses(types))
+            .or_else(|| numbers(types)),
     }
 }
 
@@ -128,7 +136,10 @@ fn dates(types: &[DataType]) -> Option<DataType> {
         _ => None,
     });
     if let Some(digits) = digits_max.max() {
-        return types.iter().find(|data_type| matches!(data_type, DataType::DateTime64(found, _) if *found == digits)).cloned();
+        return types
+            .iter()
+            .find(|data_type| matches!(data_type, DataType::DateTime64(found, _) if *found == digits))
+            .cloned();
     }
     let date_time = types.iter().find(|data_type| matches!(data_type, DataType::DateTime(_)));
     let has_date32 = types.contains(&DataType::Date32);
@@ -150,7 +161,8 @@ fn intervals(types: &[DataType]) -> Option<DataType> {
 
 fn addresses(types: &[DataType]) -> Option<DataType> {
     types.contains(&DataType::IPv4).then_some(())?;
-    let as_numbers = types.iter().map(|data_type| if *data_type == DataType::IPv4 { &DataType::UInt32 } else { data_type });
+    let as_numbers =
+        types.iter().map(|data_type| if *data_type == DataType::IPv4 { &DataType::UInt32 } else { data_type });
     let as_numbers: Vec<DataType> = as_numbers.cloned().collect();
     let is_unsigned = |data_type: &DataType| data_type.is_unsigned_integer() || *data_type == DataType::Bool;
     if as_numbers.iter().all(is_unsigned) { numbers(&as_numbers) } else { None }
@@ -175,7 +187,8 @@ fn numbers(types: &[DataType]) -> Option<DataType> {
         *of_kind = bits.max(*of_kind);
     }
     // A signed type needs a bit more than the unsigned one beside it.
-    let integer_bits = if signed_bits == 0 { unsigned_bits } else { signed_bits.max(unsigned_bits + i32::from(unsigned_bits > 0)) };
+    let integer_bits =
+        if signed_bits == 0 { unsigned_bits } else { signed_bits.max(unsigned_bits + i32::from(unsigned_bits > 0)) };
     if float_bits > 0 {
         return match (float_bits, integer_bits) {
             (32, ..=24) => Some(DataType::Float32),
@@ -238,7 +251,9 @@ mod tests {
             let parsed: Vec<DataType> = types.iter().map(|name| DataType::parse(name).unwrap()).collect();
             match least_supertype(&parsed) {
                 Ok(found) => assert_eq!(found.to_string(), expected, "{types:?}"),
-                Err(error) => assert!(expected.is_empty() && error.code == ErrorCode::NO_COMMON_TYPE, "{types:?}: {error}"),
+                Err(error) => {
+                    assert!(expected.is_empty() && error.code == ErrorCode::NO_COMMON_TYPE, "{types:?}: {error}")
+                }
             }
         }
     }

@@ -137,7 +137,7 @@ fn integers_wrapping(arguments: &[Column], rows: usize) -> Result<Vec<u64>> {
 
 fn bit_not(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let shape = Shape::of(call.type_of(0)).ok_or_else(|| call.illegal(0))?;
+    let shape = Shape::of_number(call, 0)?;
     let (result, operand) = (Shape { is_float: false, ..shape }.data_type(), unsigned(shape.bytes));
     call.bind(result.clone(), move |arguments, rows| {
         // Floats are cut to integers first.
@@ -181,7 +181,10 @@ fn bit_tests(call: &Call<'_>, all: bool) -> Bound {
                 *mask |= u32::try_from(position).ok().and_then(|position| 1u64.checked_shl(position)).unwrap_or(0);
             }
         }
-        let tested = values.iter().zip(&masks).map(|(value, mask)| u8::from(if all { value & mask == *mask } else { value & mask != 0 }));
+        let tested = values
+            .iter()
+            .zip(&masks)
+            .map(|(value, mask)| u8::from(if all { value & mask == *mask } else { value & mask != 0 }));
         Ok(super::kernel::bytes_column(tested.collect()))
     })
 }
@@ -189,7 +192,7 @@ fn bit_tests(call: &Call<'_>, all: bool) -> Bound {
 fn bit_count(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let data_type = call.type_of(0);
-    let width = data_type.fixed_width_bytes().filter(|_| Shape::of(data_type).is_some());
+    let width = data_type.fixed_width_bytes().filter(|_| Shape::of_number(call, 0).is_ok());
     let operand = match width {
         Some(width) => unsigned(width),
         None => return Err(call.illegal(0)),
@@ -210,7 +213,7 @@ fn bit_count(call: &Call<'_>) -> Bound {
 
 fn byte_swap(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let shape = Shape::of(call.type_of(0)).ok_or_else(|| call.illegal(0))?;
+    let shape = Shape::of_number(call, 0)?;
     if shape.is_float {
         return Err(Error::not_implemented("byteSwap of floats"));
     }

@@ -76,12 +76,19 @@ enum Way {
     Exact,
     /// Both as this nested type, row by row.
     Rows(DataType),
+    /// With a name that an enum does not have: nothing holds.
+    Never,
 }
 
 fn illegal(call: &Call<'_>) -> Error {
     Error::new(
         ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-        format!("Illegal types of arguments (`{}`, `{}`) of function `{}`", call.type_of(0), call.type_of(1), call.name),
+        format!(
+            "Illegal types of arguments (`{}`, `{}`) of function `{}`",
+            call.type_of(0),
+            call.type_of(1),
+            call.name
+        ),
     )
 }
 
@@ -148,20 +155,42 @@ fn way(call: &Call<'_>) -> Result<Way> {
     if left == right && !matches!(left, DataType::Map(..) | DataType::Array(_)) {
         return of_type(left);
     }
+    // Dates reach further than DateTime does.
+    if let (DataType::Date, DataType::DateTime(zone)) | (DataType::DateTime(zone), DataType::Date) = (left, right) {
+        return of_type(&DataType::DateTime64(0, zone.clone()));
+    }
     if left.is_date_or_time() && right.is_date_or_time() {
         return of_type(&least_supertype(&[left.clone(), right.clone()])?);
     }
     if let (DataType::IPv4, DataType::IPv6) | (DataType::IPv6, DataType::IPv4) = (left, right) {
         return Ok(Way::As(DataType::IPv6));
     }
-    if let (DataType::IPv4, other) | (other, DataType::IPv4) = (left, right)
-        && (other.is_signed_integer() || other.is_float())
+    if let (DataType::Interval(a), DataType::Interval(b)) = (left, right)
+        && a != b
     {
-        return Err(Error::not_implemented(format!("Comparison of IPv4 with {other}")));
+        return Err(Error::new(ErrorCode::NO_COMMON_TYPE, format!("There is no supertype for types {left}, {right}")));
+    }
+    if let (DataType::IPv4, other) | (other, DataType::IPv4) = (left, right) {
+        match other {
+            _ if other.is_signed_integer()
+                || other.is_float()
+                || matches!(other, DataType::Enum8(_) | DataType::Enum16(_)) =>
+            {
+                return Err(Error::not_implemented(format!("Comparison of IPv4 with {other}")));
+            }
+            DataType::DateTime(_) | DataType::Interval(_) => {
+                return Err(Error::new(
+                    ErrorCode::NO_COMMON_TYPE,
+                    format!("There is no supertype for types IPv4, {other}"),
+                ));
+            }
+            _ => {}
+        }
     }
     if is_numeric(left) && is_numeric(right) {
-        if let (time @ DataType::DateTime64(..), _) | (_, time @ DataType::DateTime64(..)) = (left, right) {
-            return Ok(Way::As(time.clone()));
+        if let (time @ DataType::DateTime64(..), number) | (number, time @ DataType::DateTime64(..)) = (left, right) {
+            let is_number = number.is_number() || *number == DataType::Bool;
+            return if is_number { Ok(Way::As(time.clone())) } else { Err(illegal(call)) };
         }
         let (left, right) = (stored_as(left), stored_as(right));
         for (at, other, this) in [(0, &right, &left), (1, &left, &right)] {
@@ -195,13 +224,18 @@ fn beside_string(call: &Call<'_>, at: usize, string: &DataType, other: &DataType
         let read = cast_value(value, string, other, &options);
         return match read {
             Ok(_) => of_type(other),
-            Err(error) if other.is_date_or_time() => Err(error),
-            Err(_) => Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string {value} to type {other}"))),
+            Err(_) if call.name != "notEquals" && matches!(other, DataType::Enum8(_) | DataType::Enum16(_)) => {
+                Ok(Way::Never)
+            }
+            Err(error) if error.code != ErrorCode::CANNOT_PARSE_TEXT && !other.is_integer() => Err(error),
+            Err(_) => {
+                Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string {value} to type {other}")))
+            }
         };
     }
     match other {
         DataType::Enum8(_) | DataType::Enum16(_) => Ok(Way::As(DataType::String)),
-        _ if other.is_date_or_time() => of_type(other),
+        DataType::DateTime64(..) => Err(illegal(call)),
         _ => Err(Error::new(ErrorCode::NO_COMMON_TYPE, format!("There is no supertype for types {string}, {other}"))),
     }
 }
@@ -239,6 +273,7 @@ fn compare(
                 Ok(numbers::<T>(comparison, Numbers::<T>::of(&columns, 0)?, Numbers::<T>::of(&columns, 1)?, rows))
             }, _ => Ok(strings(comparison, Strings::of(&columns, 0)?, Strings::of(&columns, 1)?, rows)))
         }
+        Way::Never => Ok(vec![0; rows]),
         Way::Exact => exact(comparison, left, right, rows),
         Way::Rows(common) => {
             let (left, right) = (cast(left, common, options)?, cast(right, common, options)?);
@@ -300,8 +335,12 @@ fn strings(comparison: Comparison, left: Strings<'_>, right: Strings<'_>, rows: 
             };
             offsets.windows(2).map(|pair| u8::from(is_equal(pair)) ^ wanted ^ 1).collect()
         }
-        (Comparison::Equals, ..) if !is_padded => (0..rows).map(|row| u8::from(left.get(row) == right.get(row))).collect(),
-        (Comparison::NotEquals, ..) if !is_padded => (0..rows).map(|row| u8::from(left.get(row) != right.get(row))).collect(),
+        (Comparison::Equals, ..) if !is_padded => {
+            (0..rows).map(|row| u8::from(left.get(row) == right.get(row))).collect()
+        }
+        (Comparison::NotEquals, ..) if !is_padded => {
+            (0..rows).map(|row| u8::from(left.get(row) != right.get(row))).collect()
+        }
         _ => (0..rows).map(|row| u8::from(comparison.holds(padded_order(left.get(row), right.get(row))))).collect(),
     }
 }
@@ -356,7 +395,11 @@ fn exact(comparison: Comparison, left: &Column, right: &Column, rows: usize) -> 
                 cast(&stored, &DataType::Int64, &CastOptions::default())?
             }
         }];
-        fn all<T: ArrowPrimitiveType>(columns: &[Column], rows: usize, wide: impl Fn(T::Native) -> Wide) -> Result<Vec<Wide>> {
+        fn all<T: ArrowPrimitiveType>(
+            columns: &[Column],
+            rows: usize,
+            wide: impl Fn(T::Native) -> Wide,
+        ) -> Result<Vec<Wide>> {
             Ok(match Numbers::<T>::of(columns, 0)? {
                 Numbers::Varying(values) => values.iter().map(|value| wide(*value)).collect(),
                 Numbers::Constant(value) => vec![wide(value); rows],
@@ -383,7 +426,10 @@ fn tuples(call: &Call<'_>, comparison: Comparison) -> Bound {
     };
     let resolve_element = |name: &str, at: usize| -> Bound {
         let element = |tuple: &Arc<[squall_types::TupleElement]>| {
-            tuple.get(at).map(|element| Argument::of(element.data_type.clone())).ok_or_else(|| Error::logical("tuple element"))
+            tuple
+                .get(at)
+                .map(|element| Argument::of(element.data_type.clone()))
+                .ok_or_else(|| Error::logical("tuple element"))
         };
         resolve_scalar(name, &[element(left)?, element(right)?], call.context)
     };
@@ -402,7 +448,7 @@ fn tuples(call: &Call<'_>, comparison: Comparison) -> Bound {
             Some(strict) => (resolve_element(strict, at)?, Some(resolve_element("equals", at)?)),
         });
     }
-    let joined = Joined::new(&steps, comparison, call.context)?;
+    let joined = Joined::new(steps.iter().any(|(step, _)| step.return_type().is_nullable()), call.context)?;
     let return_type = joined.return_type.clone();
     call.bind(return_type, move |arguments, rows| {
         let (left, right) = (elements(argument(arguments, 0)?)?, elements(argument(arguments, 1)?)?);
@@ -423,7 +469,8 @@ fn tuples(call: &Call<'_>, comparison: Comparison) -> Bound {
                 }
             });
         }
-        let constant = u8::from(matches!(comparison, Comparison::Equals | Comparison::LessOrEquals | Comparison::GreaterOrEquals));
+        let constant =
+            u8::from(matches!(comparison, Comparison::Equals | Comparison::LessOrEquals | Comparison::GreaterOrEquals));
         let result = result.unwrap_or_else(|| bytes_column(vec![constant; rows]));
         cast(&result, &joined.return_type, &CastOptions::default())
     })
@@ -437,15 +484,14 @@ struct Joined {
 }
 
 impl Joined {
-    fn new(
-        steps: &[(Arc<dyn BoundFunction>, Option<Arc<dyn BoundFunction>>)],
-        _comparison: Comparison,
-        context: &FunctionContext,
-    ) -> Result<Self> {
-        let is_nullable = steps.iter().any(|(step, _)| step.return_type().is_nullable());
+    fn new(is_nullable: bool, context: &FunctionContext) -> Result<Self> {
         let return_type = if is_nullable { DataType::UInt8.to_nullable() } else { DataType::UInt8 };
         let arguments = [Argument::of(return_type.clone()), Argument::of(return_type.clone())];
-        Ok(Self { and: resolve_scalar("and", &arguments, context)?, or: resolve_scalar("or", &arguments, context)?, return_type })
+        Ok(Self {
+            and: resolve_scalar("and", &arguments, context)?,
+            or: resolve_scalar("or", &arguments, context)?,
+            return_type,
+        })
     }
 
     fn execute(&self, comparison: Comparison, left: Column, right: Column, rows: usize) -> Result<Column> {
@@ -465,7 +511,9 @@ fn distinct(call: &Call<'_>, is_negated: bool) -> Bound {
     let equals = resolve_scalar("equals", call.arguments, call.context)?;
     call.bind(DataType::UInt8, move |arguments, rows| {
         let (left, right) = (argument(arguments, 0)?.materialize()?, argument(arguments, 1)?.materialize()?);
-        let is_null = |column: &Column, row: usize| column.array().is_null(row) || column.data_type().inner() == &DataType::Nothing;
+        let is_null = |column: &Column, row: usize| {
+            column.array().is_null(row) || column.data_type().inner() == &DataType::Nothing
+        };
         let equal = equals.execute(&[left.clone(), right.clone()], rows)?.without_low_cardinality()?.materialize()?;
         let rows = (0..rows).map(|row| {
             let same = match (is_null(&left, row), is_null(&right, row)) {

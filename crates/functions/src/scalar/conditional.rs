@@ -38,7 +38,10 @@ fn check_condition(call: &Call<'_>, at: usize) -> Result<()> {
         DataType::UInt8 | DataType::Bool | DataType::Nothing => Ok(()),
         other => Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-            format!("Illegal type {other} of argument (condition) of function {}. Must be UInt8 or Nullable(UInt8)", call.name),
+            format!(
+                "Illegal type {other} of argument (condition) of function {}. Must be UInt8 or Nullable(UInt8)",
+                call.name
+            ),
         )),
     }
 }
@@ -80,9 +83,12 @@ fn select_numbers<T: ArrowPrimitiveType>(
 ) -> Column {
     let choose = |holds: &u8, then: T::Native, otherwise: T::Native| if *holds != 0 { then } else { otherwise };
     let values = match (then, otherwise) {
-        (Numbers::Varying(then), Numbers::Varying(otherwise)) => {
-            holds.iter().zip(then).zip(otherwise).map(|((holds, then), otherwise)| choose(holds, *then, *otherwise)).collect()
-        }
+        (Numbers::Varying(then), Numbers::Varying(otherwise)) => holds
+            .iter()
+            .zip(then)
+            .zip(otherwise)
+            .map(|((holds, then), otherwise)| choose(holds, *then, *otherwise))
+            .collect(),
         (Numbers::Constant(then), Numbers::Varying(otherwise)) => {
             holds.iter().zip(otherwise).map(|(holds, otherwise)| choose(holds, then, *otherwise)).collect()
         }
@@ -106,7 +112,10 @@ fn multi_if(call: &Call<'_>) -> Bound {
     if count < 3 || count.is_multiple_of(2) {
         return Err(Error::new(
             ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-            format!("Invalid number of arguments for function {}: an odd number of 3 or more is wanted, not {count}", call.name),
+            format!(
+                "Invalid number of arguments for function {}: an odd number of 3 or more is wanted, not {count}",
+                call.name
+            ),
         ));
     }
     branches(call)

@@ -219,7 +219,8 @@ enum Failed {
 /// `toXOrZero(text)`, `toXOrNull(text)`.
 fn parse(call: &Call<'_>, to: DataType, failed: Failed) -> Bound {
     call.arguments(1..=3)?;
-    if failed == Failed::Null && matches!(to, DataType::Date | DataType::DateTime(_)) && !call.type_of(0).is_string_or_fixed_string() {
+    let is_time = matches!(to, DataType::Date | DataType::DateTime(_));
+    if failed == Failed::Null && is_time && (call.type_of(0).is_integer() || *call.type_of(0) == DataType::Bool) {
         check_conversion(call, &to, CastMode::OrNull)?;
         let options = options(call, CastMode::OrNull)?;
         return call.bind(to.to_nullable(), move |arguments, _| cast(argument(arguments, 0)?, &to, &options));
@@ -309,7 +310,10 @@ fn width(call: &Call<'_>, at: usize) -> Result<DataType> {
     let width = call.constant(at).and_then(Value::as_u64).ok_or_else(|| call.illegal(at))?;
     match usize::try_from(width) {
         Ok(width @ 1..=0xFF_FFFF) => Ok(DataType::FixedString(width)),
-        _ => Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, format!("FixedString size must be from 1 to 16777215, not {width}"))),
+        _ => Err(Error::new(
+            ErrorCode::ARGUMENT_OUT_OF_BOUND,
+            format!("FixedString size must be from 1 to 16777215, not {width}"),
+        )),
     }
 }
 
@@ -372,7 +376,11 @@ fn accurate_cast_or_default(call: &Call<'_>) -> Bound {
     }
     call.bind(to.clone(), move |arguments, rows| {
         let read = cast(argument(arguments, 0)?, &to, &options)?;
-        if has_default { or_column(&read, argument(arguments, 2)?, rows) } else { or_value(&read, &default_value(&to), rows) }
+        if has_default {
+            or_column(&read, argument(arguments, 2)?, rows)
+        } else {
+            or_value(&read, &default_value(&to), rows)
+        }
     })
 }
 
@@ -483,7 +491,11 @@ pub(super) fn reinterpret(column: &Column, to: &DataType) -> Result<Column> {
     let result: ArrayRef = match (to, to.fixed_width_bytes()) {
         (DataType::String, _) => {
             let trimmed = |bytes: &[u8]| -> usize {
-                if is_number { bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1) } else { bytes.len() }
+                if is_number {
+                    bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)
+                } else {
+                    bytes.len()
+                }
             };
             Arc::new(BinaryArray::from_iter_values((0..rows).map(|row| {
                 let bytes = value(row);
@@ -510,7 +522,8 @@ fn fixed_width_array(to: &DataType, width: usize, bytes: Vec<u8>) -> Result<Arra
         ($t:ty) => {{
             const WIDTH: usize = size_of::<<$t as ArrowPrimitiveType>::Native>();
             let (chunks, _) = bytes.as_chunks::<WIDTH>();
-            let values: Vec<_> = chunks.iter().map(|chunk| <$t as ArrowPrimitiveType>::Native::from_le_bytes(*chunk)).collect();
+            let values: Vec<_> =
+                chunks.iter().map(|chunk| <$t as ArrowPrimitiveType>::Native::from_le_bytes(*chunk)).collect();
             Arc::new(PrimitiveArray::<$t>::new(values.into(), None))
         }};
     }

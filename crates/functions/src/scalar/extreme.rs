@@ -1,10 +1,12 @@
-//! `greatest` and `least` of several values of a row.
+//! `greatest` and `least` of several values of a row. NULLs are passed over. Of two values that cannot be
+//! ordered (NaN) the later one is taken.
 
 use std::sync::Arc;
 
 use arrow_array::ArrowPrimitiveType;
+use arrow_buffer::NullBuffer;
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Result, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
 use super::conditional::select;
 use super::kernel::map2;
@@ -13,16 +15,36 @@ use super::simple::{Call, Function, Numbers};
 use crate::function::{BoundFunction, ScalarFunction};
 
 /// This family's functions.
-pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] =
-    &[&Function::new("greatest", |call| resolve(call, true)), &Function::new("least", |call| resolve(call, false))];
+pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("greatest", |call| resolve(call, true)).with_nulls(),
+    &Function::new("least", |call| resolve(call, false)).with_nulls(),
+];
 
 fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=usize::MAX)?;
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
-    let result = least_supertype(&types)?;
+    let result = match least_supertype(&types)? {
+        DataType::Bool => DataType::UInt8,
+        common => common,
+    };
+    if matches!(result.inner(), DataType::Interval(_))
+        && types.iter().any(|data_type| data_type.inner() != result.inner())
+    {
+        return Err(Error::new(
+            ErrorCode::NO_COMMON_TYPE,
+            format!("There is no type in which {} compares intervals", call.name),
+        ));
+    }
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
-        let mut columns = arguments.iter().map(|column| cast(column, &result, &options)).collect::<Result<Vec<_>>>()?.into_iter();
+        // A literal NULL is passed over for all rows at once.
+        let is_there = |column: &&Column| column.data_type().inner() != &DataType::Nothing;
+        let mut columns = arguments
+            .iter()
+            .filter(is_there)
+            .map(|column| cast(column, &result, &options))
+            .collect::<Result<Vec<_>>>()?
+            .into_iter();
         let Some(mut best) = columns.next() else { return Column::default_values(result.clone(), rows) };
         for column in columns {
             best = better(&best, &column, rows, is_greatest)?;
@@ -34,16 +56,25 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
 /// Of every row the greater or the lesser of two values; the first where they cannot be compared.
 fn better(best: &Column, other: &Column, rows: usize, is_greatest: bool) -> Result<Column> {
     let pair = [best.clone(), other.clone()];
-    fn numbers<T: ArrowPrimitiveType>(pair: &[Column], rows: usize, is_greatest: bool) -> Result<Column> {
+    fn numbers<T: ArrowPrimitiveType>(
+        data_type: &DataType,
+        pair: &[Column],
+        rows: usize,
+        is_greatest: bool,
+    ) -> Result<Column> {
         let (best, other) = (Numbers::<T>::of(pair, 0)?, Numbers::<T>::of(pair, 1)?);
         let values = if is_greatest {
-            map2(best, other, rows, |best: T::Native, other: T::Native| if other > best { other } else { best })
+            map2(best, other, rows, |best: T::Native, other: T::Native| if best >= other { best } else { other })
         } else {
-            map2(best, other, rows, |best: T::Native, other: T::Native| if other < best { other } else { best })
+            map2(best, other, rows, |best: T::Native, other: T::Native| if best <= other { best } else { other })
         };
-        Ok(Column::from_primitive::<T>(pair[0].data_type().clone(), values))
+        Ok(Column::from_primitive::<T>(data_type.clone(), values))
     }
-    squall_types::match_primitive!(best.array().data_type(), T => numbers::<T>(&pair, rows, is_greatest), _ => {
+    if best.nulls().is_some() || other.nulls().is_some() {
+        return better_of_nullable(best, other, rows, is_greatest);
+    }
+    let data_type = best.data_type();
+    squall_types::match_primitive!(best.array().data_type(), T => numbers::<T>(data_type, &pair, rows, is_greatest), _ => {
         let order = row_order(other.array(), best.array())?;
         let at = |column: &Column, row: usize| if column.is_constant() { 0 } else { row };
         let takes_other = |row: usize| {
@@ -52,4 +83,22 @@ fn better(best: &Column, other: &Column, rows: usize, is_greatest: bool) -> Resu
         };
         select(&(0..rows).map(takes_other).collect::<Vec<u8>>(), other, best)
     })
+}
+
+/// The same where some values are NULL, which any other value is better than.
+fn better_of_nullable(best: &Column, other: &Column, rows: usize, is_greatest: bool) -> Result<Column> {
+    let is_there = |column: &Column| -> Vec<u8> {
+        match column.nulls() {
+            None => vec![1; rows],
+            Some(_) if column.is_constant() => vec![0; rows],
+            Some(nulls) => nulls.iter().map(u8::from).collect(),
+        }
+    };
+    let (best_is_there, other_is_there) = (is_there(best), is_there(other));
+    let (plain_best, plain_other) = (best.without_nulls()?, other.without_nulls()?);
+    let of_both = better(&plain_best, &plain_other, rows, is_greatest)?;
+    let with_other = select(&other_is_there, &of_both, &plain_best)?;
+    let value = select(&best_is_there, &with_other, &plain_other)?;
+    let valid: Vec<bool> = best_is_there.iter().zip(&other_is_there).map(|(best, other)| best | other == 1).collect();
+    value.to_nullable(Some(NullBuffer::from(valid)))
 }

@@ -23,7 +23,9 @@ pub(crate) fn map2<A: ArrowPrimitiveType, B: ArrowPrimitiveType, R: Clone>(
             left.iter().zip(right).map(|(left, right)| operation(*left, *right)).collect()
         }
         (Numbers::Varying(left), Numbers::Constant(right)) => left.iter().map(|left| operation(*left, right)).collect(),
-        (Numbers::Constant(left), Numbers::Varying(right)) => right.iter().map(|right| operation(left, *right)).collect(),
+        (Numbers::Constant(left), Numbers::Varying(right)) => {
+            right.iter().map(|right| operation(left, *right)).collect()
+        }
         (Numbers::Constant(left), Numbers::Constant(right)) => vec![operation(left, right); rows],
     }
 }
@@ -70,7 +72,11 @@ pub(crate) fn as_type(arguments: &[Column], data_type: &DataType) -> Result<Vec<
 
 /// One argument as `data_type`, numbers wrapping.
 pub(crate) fn argument_as(arguments: &[Column], at: usize, data_type: &DataType) -> Result<Column> {
-    cast(argument(arguments, at)?, data_type, &CastOptions::new(CastMode::Plain, squall_types::calendar::TimeZone::utc()))
+    cast(
+        argument(arguments, at)?,
+        data_type,
+        &CastOptions::new(CastMode::Plain, squall_types::calendar::TimeZone::utc()),
+    )
 }
 
 /// Whether each row's number is not zero; all rows, also of a constant. What lies under a NULL counts as it is.

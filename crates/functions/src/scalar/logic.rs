@@ -37,7 +37,8 @@ const UNKNOWN: u8 = 1;
 const TRUE: u8 = 2;
 
 fn combine(call: &Call<'_>, operation: Operation) -> Bound {
-    call.arguments(2..=usize::MAX).map_err(|error| Error::new(ErrorCode::TOO_FEW_ARGUMENTS_FOR_FUNCTION, error.message))?;
+    call.arguments(2..=usize::MAX)
+        .map_err(|error| Error::new(ErrorCode::TOO_FEW_ARGUMENTS_FOR_FUNCTION, error.message))?;
     for at in 0..call.arguments.len() {
         let inner = call.type_of(at).inner();
         if !is_condition(inner) && *inner != DataType::Nothing {

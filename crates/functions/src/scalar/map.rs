@@ -40,12 +40,10 @@ fn map(call: &Call<'_>) -> Bound {
     };
     let ((keys, key), (values, value)) = (side(0)?, side(1)?);
     if key.is_nullable() {
-        return Err(Error::new(
-            ErrorCode::BAD_ARGUMENTS,
-            format!("Map cannot have a key of type {key}"),
-        ));
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Map cannot have a key of type {key}")));
     }
-    let (make_keys, make_values) = (resolve_scalar("array", &keys, call.context)?, resolve_scalar("array", &values, call.context)?);
+    let (make_keys, make_values) =
+        (resolve_scalar("array", &keys, call.context)?, resolve_scalar("array", &values, call.context)?);
     let result = DataType::Map(Arc::new(key), Arc::new(value));
     call.bind(result.clone(), move |arguments, rows| {
         let side = |odd: usize| -> Vec<Column> { arguments.iter().skip(odd).step_by(2).cloned().collect() };
@@ -68,7 +66,9 @@ fn from_arrays(call: &Call<'_>) -> Bound {
         return Err(call.illegal(0));
     };
     let result = DataType::Map(key.clone(), value.clone());
-    call.bind(result.clone(), move |arguments, rows| together(&result, argument(arguments, 0)?, argument(arguments, 1)?, rows))
+    call.bind(result.clone(), move |arguments, rows| {
+        together(&result, argument(arguments, 0)?, argument(arguments, 1)?, rows)
+    })
 }
 
 /// The keys or the values of a map.

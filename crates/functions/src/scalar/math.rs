@@ -100,7 +100,12 @@ fn sign(call: &Call<'_>) -> Bound {
     check_number(call, 0)?;
     call.bind(DataType::Int8, |arguments, rows| {
         let values = as_type(arguments, &DataType::Float64)?;
-        unary::<Float64Type, Int8Type>(&DataType::Int8, &values, rows, |value| i8::from(value > 0.0) - i8::from(value < 0.0))
+        unary::<Float64Type, Int8Type>(&DataType::Int8, &values, rows, |value| match value {
+            0.0 => 0,
+            _ if value < 0.0 => -1,
+            // NaN as well.
+            _ => 1,
+        })
     })
 }
 
@@ -112,7 +117,9 @@ fn factorial(call: &Call<'_>) -> Bound {
         let is_unsigned = argument(arguments, 0)?.data_type() == &DataType::UInt64;
         let values = [argument_as(arguments, 0, &DataType::Int64)?];
         let too_large = |value: i64| value > LARGEST || is_unsigned && value < 0;
-        if values.iter().any(|column| column.as_primitive::<Int64Type>().is_ok_and(|values| values.values().iter().any(|value| too_large(*value)))) {
+        if values.iter().any(|column| {
+            column.as_primitive::<Int64Type>().is_ok_and(|values| values.values().iter().any(|value| too_large(*value)))
+        }) {
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "The maximum argument's value for factorial is 20"));
         }
         unary::<Int64Type, UInt64Type>(&DataType::UInt64, &values, rows, |value| (1..=value.max(0) as u64).product())
@@ -125,7 +132,9 @@ fn int_power(call: &Call<'_>, power: fn(u32) -> Option<u64>) -> Bound {
     check_number(call, 0)?;
     call.bind(DataType::UInt64, move |arguments, rows| {
         let values = as_type(arguments, &DataType::Float64)?;
-        if values.iter().any(|column| column.as_primitive::<Float64Type>().is_ok_and(|values| values.values().iter().any(|value| value.is_nan()))) {
+        if values.iter().any(|column| {
+            column.as_primitive::<Float64Type>().is_ok_and(|values| values.values().iter().any(|value| value.is_nan()))
+        }) {
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "An integer power must not be NaN"));
         }
         unary::<Float64Type, UInt64Type>(&DataType::UInt64, &values, rows, |value| {
@@ -155,12 +164,16 @@ fn if_not_finite(call: &Call<'_>) -> Bound {
     call.bind(result.clone(), move |arguments, rows| {
         let arguments = as_type(arguments, &result)?;
         match result {
-            DataType::Float64 => binary::<Float64Type, Float64Type, Float64Type>(&result, &arguments, rows, |value, other| {
-                if value.is_finite() { value } else { other }
-            }),
-            DataType::Float32 => binary::<Float32Type, Float32Type, Float32Type>(&result, &arguments, rows, |value, other| {
-                if value.is_finite() { value } else { other }
-            }),
+            DataType::Float64 => {
+                binary::<Float64Type, Float64Type, Float64Type>(&result, &arguments, rows, |value, other| {
+                    if value.is_finite() { value } else { other }
+                })
+            }
+            DataType::Float32 => {
+                binary::<Float32Type, Float32Type, Float32Type>(&result, &arguments, rows, |value, other| {
+                    if value.is_finite() { value } else { other }
+                })
+            }
             _ => Ok(argument(&arguments, 0)?.clone()),
         }
     })

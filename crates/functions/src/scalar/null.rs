@@ -59,7 +59,10 @@ fn is_zero_or_null(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let inner = call.type_of(0).inner();
     if !inner.is_number() && !matches!(inner, DataType::Bool | DataType::Nothing) {
-        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("The argument of function {} must have simple numeric type", call.name)));
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("The argument of function {} must have simple numeric type", call.name),
+        ));
     }
     call.bind(DataType::UInt8, move |arguments, rows| {
         let column = argument(arguments, 0)?;
@@ -121,10 +124,13 @@ fn coalesce(call: &Call<'_>) -> Bound {
     }
     let Some(last) = used.last().copied() else {
         let nothing = DataType::Nothing.to_nullable();
-        return call.bind(nothing.clone(), move |_, rows| Column::constant(nothing.clone(), &squall_types::Value::Null, rows));
+        return call
+            .bind(nothing.clone(), move |_, rows| Column::constant(nothing.clone(), &squall_types::Value::Null, rows));
     };
-    let types: Vec<DataType> =
-        used.iter().map(|at| if *at == last { call.type_of(*at).clone() } else { call.type_of(*at).remove_nullable() }).collect();
+    let types: Vec<DataType> = used
+        .iter()
+        .map(|at| if *at == last { call.type_of(*at).clone() } else { call.type_of(*at).remove_nullable() })
+        .collect();
     let result = least_supertype(&types)?;
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
@@ -149,7 +155,8 @@ fn null_if(call: &Call<'_>) -> Bound {
     call.bind(result.clone(), move |arguments, rows| {
         let column = argument(arguments, 0)?;
         let is_equal = condition(&equals.execute(arguments, rows)?.without_low_cardinality()?, rows)?;
-        let value = column.materialize()?.to_nullable(None)?.to_nullable(column.materialize()?.array().nulls().cloned())?;
+        let value =
+            column.materialize()?.to_nullable(None)?.to_nullable(column.materialize()?.array().nulls().cloned())?;
         if value.data_type().inner() == &DataType::Nothing {
             return Column::constant(result.clone(), &squall_types::Value::Null, rows);
         }

@@ -116,7 +116,8 @@ fn other_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
             if left.num_columns() != right.num_columns() {
                 return Err(differ());
             }
-            let columns = left.columns().iter().zip(right.columns()).map(|(l, r)| row_order(l, r)).collect::<Result<Vec<_>>>()?;
+            let columns =
+                left.columns().iter().zip(right.columns()).map(|(l, r)| row_order(l, r)).collect::<Result<Vec<_>>>()?;
             Ok(Box::new(move |l, r| {
                 columns.iter().map(|column| column(l, r)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
             }))

@@ -70,7 +70,9 @@ fn places(call: &Call<'_>, rounding: Rounding) -> Bound {
         let places = |row: usize| -> i64 {
             match (constant_places, &wide) {
                 (Some(places), _) => places,
-                (None, Some(column)) => Numbers::<Int64Type>::of(std::slice::from_ref(column), 0).map_or(0, |all| all.get(row)),
+                (None, Some(column)) => {
+                    Numbers::<Int64Type>::of(std::slice::from_ref(column), 0).map_or(0, |all| all.get(row))
+                }
                 (None, None) => 0,
             }
         };
@@ -93,14 +95,16 @@ fn places(call: &Call<'_>, rounding: Rounding) -> Bound {
             }
             DataType::UInt64 => {
                 let values = Numbers::<UInt64Type>::of(arguments, 0)?;
-                let rounded = (0..rows).map(|row| round_integer(values.get(row).into(), places(row), rounding) as u64).collect();
+                let rounded =
+                    (0..rows).map(|row| round_integer(values.get(row).into(), places(row), rounding) as u64).collect();
                 Ok(Column::from_primitive::<UInt64Type>(result.clone(), rounded))
             }
             _ => {
                 let wide = cast(value, &DataType::Int64, &CastOptions::default())?;
                 let columns = [wide];
                 let values = Numbers::<Int64Type>::of(&columns, 0)?;
-                let rounded = (0..rows).map(|row| round_integer(values.get(row).into(), places(row), rounding) as i64).collect();
+                let rounded =
+                    (0..rows).map(|row| round_integer(values.get(row).into(), places(row), rounding) as i64).collect();
                 cast(&Column::from_primitive::<Int64Type>(DataType::Int64, rounded), &result, &CastOptions::default())
             }
         }
@@ -130,7 +134,11 @@ impl Scale {
         if self.power == 1.0 {
             return whole(value);
         }
-        let rounded = if self.is_behind_point { whole(value * self.power) / self.power } else { whole(value / self.power) * self.power };
+        let rounded = if self.is_behind_point {
+            whole(value * self.power) / self.power
+        } else {
+            whole(value / self.power) * self.power
+        };
         // Places far behind the point overflow; there is nothing there to round.
         if rounded.is_finite() || !value.is_finite() { rounded } else { value }
     }
@@ -167,10 +175,11 @@ fn round_integer(value: i128, places: i64, rounding: Rounding) -> i128 {
 
 fn round_to_exp2(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let result = call.type_of(0).clone();
-    if !result.is_number() {
-        return Err(call.illegal(0));
-    }
+    let result = match call.type_of(0) {
+        DataType::Bool => DataType::UInt8,
+        number if number.is_number() => number.clone(),
+        _ => return Err(call.illegal(0)),
+    };
     call.bind(result.clone(), move |arguments, rows| match result {
         // A float without its fraction bits is a power of two.
         DataType::Float64 => unary::<Float64Type, Float64Type>(&result, arguments, rows, |value| {
@@ -185,8 +194,7 @@ fn round_to_exp2(call: &Call<'_>) -> Bound {
         _ => {
             let wide = [argument_as(arguments, 0, &DataType::Int64)?];
             let rounded = unary::<Int64Type, Int64Type>(&DataType::Int64, &wide, rows, |value| {
-                let power = value.unsigned_abs().checked_ilog2().map_or(0, |exponent| 1i64 << exponent.min(62));
-                if value < 0 { -power } else { power }
+                value.checked_ilog2().map_or(0, |exponent| 1 << exponent)
             })?;
             cast(&rounded, &result, &CastOptions::default())
         }
@@ -202,21 +210,23 @@ const AGES: [u16; 7] = [0, 17, 18, 25, 35, 45, 55];
 
 fn steps(call: &Call<'_>, steps: &'static [u16], result: DataType) -> Bound {
     call.arguments(1..=1)?;
-    if !call.type_of(0).is_number() {
+    if !call.type_of(0).is_number() && *call.type_of(0) != DataType::Bool {
         return Err(call.illegal(0));
     }
-    let is_age = *call.type_of(0) != DataType::Nothing && result == DataType::UInt8;
+    let is_age = result == DataType::UInt8;
     call.bind(result.clone(), move |arguments, rows| {
         let values = [argument_as(arguments, 0, &DataType::Float64)?];
         let step = |value: f64| -> u16 {
             if is_age {
                 return match value {
+                    _ if value.is_nan() => 55,
                     _ if value < 1.0 => 0,
                     _ if value < 18.0 => 17,
                     _ => steps.iter().skip(2).rev().find(|step| value >= f64::from(**step)).copied().unwrap_or(18),
                 };
             }
-            if value >= f64::from(DURATION_MAX) {
+            // NaN is past every step.
+            if value.is_nan() || value >= f64::from(DURATION_MAX) {
                 return DURATION_MAX;
             }
             steps.iter().rev().find(|step| value >= f64::from(**step)).copied().unwrap_or(0)
@@ -234,17 +244,25 @@ fn round_down(call: &Call<'_>) -> Bound {
     let DataType::Array(item) = call.type_of(1) else { return Err(call.illegal(1)) };
     let result = squall_types::least_supertype(&[call.type_of(0).clone(), (**item).clone()])?;
     let Some(Value::Array(steps)) = call.constant(1) else {
-        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, format!("Argument 2 of function {} must be a constant array", call.name)));
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Argument 2 of function {} must be a constant array", call.name),
+        ));
     };
     let mut steps: Vec<f64> = steps.iter().filter_map(Value::as_f64).collect();
     if steps.is_empty() {
-        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, format!("Empty array is illegal for boundaries in {} function", call.name)));
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Empty array is illegal for boundaries in {} function", call.name),
+        ));
     }
     steps.sort_by(f64::total_cmp);
     call.bind(result.clone(), move |arguments, rows| {
         let values = [argument_as(arguments, 0, &DataType::Float64)?];
         let least = steps.first().copied().unwrap_or(0.0);
-        let down = |value: f64| steps.get(steps.partition_point(|step| *step <= value).wrapping_sub(1)).copied().unwrap_or(least);
+        let down = |value: f64| {
+            steps.get(steps.partition_point(|step| *step <= value).wrapping_sub(1)).copied().unwrap_or(least)
+        };
         let rounded = unary::<Float64Type, Float64Type>(&DataType::Float64, &values, rows, down)?;
         debug_assert!(rounded.array().as_primitive_opt::<Float64Type>().is_some());
         cast(&rounded, &result, &CastOptions::default())

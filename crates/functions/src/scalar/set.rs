@@ -75,7 +75,9 @@ fn of_constant(call: &Call<'_>, is_negated: bool) -> Bound {
             if is_list { items.to_vec() } else { vec![list.clone()] }
         }
         (Value::Tuple(items), _) => items.to_vec(),
-        (Value::Array(items), DataType::Array(_)) if !matches!(items.first(), Some(Value::Array(_))) => vec![list.clone()],
+        (Value::Array(items), DataType::Array(_)) if !matches!(items.first(), Some(Value::Array(_))) => {
+            vec![list.clone()]
+        }
         (Value::Array(items), _) => items.to_vec(),
         _ => vec![list.clone()],
     };
@@ -146,7 +148,8 @@ impl Set {
             return Ok(Self::Empty);
         }
         if let Some(numbers) = number_bits(array) {
-            let numbers: Vec<u64> = numbers.into_iter().enumerate().filter(|(row, _)| array.is_valid(*row)).map(|(_, bits)| bits).collect();
+            let numbers: Vec<u64> =
+                numbers.into_iter().enumerate().filter(|(row, _)| array.is_valid(*row)).map(|(_, bits)| bits).collect();
             const FEW: usize = 8;
             if numbers.len() <= FEW {
                 return Ok(Self::Few(numbers));
@@ -165,7 +168,9 @@ impl Set {
         if is_string(array) {
             let columns = [Column::new(values.data_type().clone(), array.clone())];
             let strings = Strings::of(&columns, 0)?;
-            return Ok(Self::Strings((0..array.len()).filter(|row| array.is_valid(*row)).map(|row| strings.get(row).into()).collect()));
+            return Ok(Self::Strings(
+                (0..array.len()).filter(|row| array.is_valid(*row)).map(|row| strings.get(row).into()).collect(),
+            ));
         }
         let mut texts = HashSet::new();
         let mut writer = ValueWriter::new(values, TextStyle::Quoted, options)?;
@@ -193,9 +198,11 @@ impl Set {
                 found.iter_mut().for_each(|found| *found ^= other);
                 Ok(found)
             }, _ => Err(differ())),
-            Self::Bits(bits) => {
-                ask_numbers(array, |number| bits.get((number / 64) as usize).is_some_and(|word| word >> (number % 64) & 1 == 1), other)
-            }
+            Self::Bits(bits) => ask_numbers(
+                array,
+                |number| bits.get((number / 64) as usize).is_some_and(|word| word >> (number % 64) & 1 == 1),
+                other,
+            ),
             Self::Numbers(numbers) => ask_numbers(array, |number| numbers.contains(&number), other),
             Self::Strings(strings) => {
                 let columns = [Column::new(column.data_type().clone(), array.clone())];

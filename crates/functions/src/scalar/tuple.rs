@@ -44,7 +44,10 @@ pub(super) fn from_elements(data_type: &DataType, columns: &[Column], rows: usiz
         .zip(&arrays)
         .map(|(field, array)| arrow_schema::Field::new(field.name(), array.data_type().clone(), true))
         .collect();
-    Ok(Column::new(data_type.clone(), Arc::new(StructArray::try_new_with_length(fields, arrays, None::<NullBuffer>, rows)?)))
+    Ok(Column::new(
+        data_type.clone(),
+        Arc::new(StructArray::try_new_with_length(fields, arrays, None::<NullBuffer>, rows)?),
+    ))
 }
 
 fn tuple(call: &Call<'_>) -> Bound {

@@ -163,7 +163,10 @@ impl<'a> Input<'a> {
                 Some(found) if open == b'[' && found != close => {
                     return Err(Error::new(
                         ErrorCode::CANNOT_READ_ARRAY_FROM_TEXT,
-                        format!("Cannot read array from text, expected comma or end of array, found '{}'", char::from(found)),
+                        format!(
+                            "Cannot read array from text, expected comma or end of array, found '{}'",
+                            char::from(found)
+                        ),
                     ));
                 }
                 _ => return self.expect(close),

@@ -143,7 +143,8 @@ impl Node {
         }
         let values = match data_type {
             DataType::Nullable(inner) => {
-                return Self::new(inner, array, options).map(|node| Self { nulls: nulls.or(node.nulls), values: node.values });
+                return Self::new(inner, array, options)
+                    .map(|node| Self { nulls: nulls.or(node.nulls), values: node.values });
             }
             DataType::Nothing => {
                 return Ok(Self { values: Values::Nothing, nulls: Some(NullBuffer::new_null(array.len())) });

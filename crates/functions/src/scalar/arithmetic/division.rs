@@ -19,7 +19,9 @@ pub(super) fn divide(call: &Call<'_>) -> Bound {
     Shape::pair(call)?;
     call.bind(DataType::Float64, |arguments, rows| {
         let arguments = as_type(arguments, &DataType::Float64)?;
-        binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, |left, right| left / right)
+        binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, |left, right| {
+            left / right
+        })
     })
 }
 
@@ -50,13 +52,14 @@ fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
                 refuse_zero(&Numbers::<Float64Type>::of(&arguments, 1)?, 0.0)?;
             }
             let divide = |left: f64, right: f64| match () {
-                () if !left.is_finite() || !right.is_finite() => f64::NAN,
                 () if right == 0.0 => 0.0,
+                () if !left.is_finite() || !right.is_finite() => f64::NAN,
                 () => (left / right).trunc(),
             };
             let column = binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, divide)?;
             const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-            if column.as_primitive::<Float64Type>()?.values().iter().any(|value| value.is_nan() || value.abs() > LIMIT) {
+            if column.as_primitive::<Float64Type>()?.values().iter().any(|value| value.is_nan() || value.abs() > LIMIT)
+            {
                 return Err(Error::new(
                     ErrorCode::ILLEGAL_DIVISION,
                     "Cannot perform integer division on infinite or too large floating point numbers",
@@ -65,13 +68,14 @@ fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
             squall_types::cast(&column, &result, &squall_types::CastOptions::default())
         });
     }
-    // Beside a signed right side the left one is taken as signed of its own width, which may wrap.
+    // Where one side is signed both are taken as signed, the left one of its own width, the right one of the wider; they may wrap.
     let dividend = Shape { is_signed, ..left };
-    let result = dividend.data_type();
-    let operand = operand_type(dividend, right);
+    let divisor = Shape { is_signed, bytes: left.bytes.max(right.bytes), ..right };
+    let (result, divisor_type) = (dividend.data_type(), divisor.data_type());
+    let operand = operand_type(dividend, divisor);
     call.bind(result.clone(), move |arguments, rows| {
         let dividends = as_type(&as_type(arguments.get(..1).unwrap_or_default(), &result)?, &operand)?;
-        let divisors = as_type(arguments.get(1..).unwrap_or_default(), &operand)?;
+        let divisors = as_type(&as_type(arguments.get(1..).unwrap_or_default(), &divisor_type)?, &operand)?;
         let sides: Vec<Column> = dividends.into_iter().chain(divisors).collect();
         let column = integers_of(&operand, &sides, rows, by_zero, Operation::Quotient)?;
         as_result(&column, &result)
@@ -110,7 +114,9 @@ fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
         });
     }
     let bytes = if left.is_signed && !is_positive { right.next().bytes } else { right.bytes };
-    let is_signed = left.is_signed && !is_positive;
+    // A date's remainder has the divisor's sign, a number's its own.
+    let is_date = call.type_of(0).is_date_or_time();
+    let is_signed = (left.is_signed || is_date && right.is_signed) && !is_positive;
     let result = Shape { is_signed, is_float: false, bytes }.data_type();
     let operation = if is_positive { Operation::PositiveRemainder } else { Operation::Remainder };
     // The divisor's sign does not matter; beside an unsigned side its absolute value is taken.
@@ -139,7 +145,13 @@ fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
 }
 
 /// The remainder of signed numbers by divisors that only `UInt64` holds: of the absolute value, with the sign put back.
-fn signed_by_unsigned(result: &DataType, sides: &[Column], rows: usize, by_zero: ByZero, is_positive: bool) -> Result<Column> {
+fn signed_by_unsigned(
+    result: &DataType,
+    sides: &[Column],
+    rows: usize,
+    by_zero: ByZero,
+    is_positive: bool,
+) -> Result<Column> {
     let divisors = Numbers::<UInt64Type>::of(sides, 1)?;
     if by_zero == ByZero::Error {
         refuse_zero(&divisors, 0)?;

@@ -75,6 +75,12 @@ impl Shape {
         })
     }
 
+    /// The shape of an argument that is a number by its name.
+    pub fn of_number(call: &Call<'_>, at: usize) -> Result<Self> {
+        let data_type = call.type_of(at);
+        Self::of(data_type).filter(|_| *data_type != DataType::IPv4).ok_or_else(|| call.illegal(at))
+    }
+
     /// The shapes of both arguments.
     pub fn pair(call: &Call<'_>) -> Result<(Self, Self)> {
         call.arguments(2..=2)?;

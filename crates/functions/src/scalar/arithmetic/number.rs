@@ -32,10 +32,18 @@ macro_rules! bind_wrapping {
         $call.bind(bound_type, move |arguments, rows| {
             let arguments = as_type(arguments, &operand)?;
             let column = match operand {
-                DataType::Float64 => binary::<Float64Type, Float64Type, Float64Type>(&operand, &arguments, rows, $float),
-                DataType::UInt8 => binary::<UInt8Type, UInt8Type, UInt8Type>(&operand, &arguments, rows, |l, r| l.$wrapping(r)),
-                DataType::UInt16 => binary::<UInt16Type, UInt16Type, UInt16Type>(&operand, &arguments, rows, |l, r| l.$wrapping(r)),
-                DataType::UInt32 => binary::<UInt32Type, UInt32Type, UInt32Type>(&operand, &arguments, rows, |l, r| l.$wrapping(r)),
+                DataType::Float64 => {
+                    binary::<Float64Type, Float64Type, Float64Type>(&operand, &arguments, rows, $float)
+                }
+                DataType::UInt8 => {
+                    binary::<UInt8Type, UInt8Type, UInt8Type>(&operand, &arguments, rows, |l, r| l.$wrapping(r))
+                }
+                DataType::UInt16 => {
+                    binary::<UInt16Type, UInt16Type, UInt16Type>(&operand, &arguments, rows, |l, r| l.$wrapping(r))
+                }
+                DataType::UInt32 => {
+                    binary::<UInt32Type, UInt32Type, UInt32Type>(&operand, &arguments, rows, |l, r| l.$wrapping(r))
+                }
                 _ => binary::<UInt64Type, UInt64Type, UInt64Type>(&operand, &arguments, rows, |l, r| l.$wrapping(r)),
             }?;
             as_result(&column, &result)
@@ -90,7 +98,7 @@ pub(super) fn negate(call: &Call<'_>) -> Bound {
             unary::<Int64Type, Int64Type>(&data_type, arguments, rows, i64::wrapping_neg)
         });
     }
-    let shape = Shape::of(call.type_of(0)).ok_or_else(|| call.illegal(0))?;
+    let shape = Shape::of_number(call, 0)?;
     let result = match shape {
         Shape { is_float: true, .. } => shape,
         Shape { is_signed: true, .. } => shape,
@@ -112,7 +120,7 @@ pub(super) fn negate(call: &Call<'_>) -> Bound {
 
 pub(super) fn abs(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let shape = Shape::of(call.type_of(0)).ok_or_else(|| call.illegal(0))?;
+    let shape = Shape::of_number(call, 0)?;
     let result = Shape { is_signed: shape.is_float, ..shape }.data_type();
     let from = call.type_of(0).clone();
     call.bind(result.clone(), move |arguments, rows| match from {
@@ -135,7 +143,12 @@ pub(super) fn magnitudes(arguments: &[Column]) -> Result<Vec<Column>> {
                 let wide = cast(column, &DataType::Int64, &CastOptions::default())?;
                 let rows = wide.array().len();
                 let one = wide.is_constant();
-                let values = unary::<Int64Type, UInt64Type>(&DataType::UInt64, &[wide.slice(0, wide.rows())], rows, i64::unsigned_abs)?;
+                let values = unary::<Int64Type, UInt64Type>(
+                    &DataType::UInt64,
+                    &[wide.slice(0, wide.rows())],
+                    rows,
+                    i64::unsigned_abs,
+                )?;
                 return Ok(if one { Column::repeat(&values.slice(0, 1), column.rows()) } else { values });
             }
             cast(column, &DataType::UInt64, &CastOptions::default())
@@ -167,7 +180,12 @@ pub(super) fn gcd(call: &Call<'_>) -> Bound {
     }
     let result = sum_type(left, right).data_type();
     call.bind(result.clone(), move |arguments, rows| {
-        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(&DataType::UInt64, &refuse_zeros(magnitudes(arguments)?)?, rows, greatest_divisor)?;
+        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(
+            &DataType::UInt64,
+            &refuse_zeros(magnitudes(arguments)?)?,
+            rows,
+            greatest_divisor,
+        )?;
         as_result(&column, &result)
     })
 }
@@ -183,7 +201,12 @@ pub(super) fn lcm(call: &Call<'_>) -> Bound {
             0 => 0,
             divisor => (left / divisor).wrapping_mul(right),
         };
-        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(&DataType::UInt64, &refuse_zeros(magnitudes(arguments)?)?, rows, least)?;
+        let column = binary::<UInt64Type, UInt64Type, UInt64Type>(
+            &DataType::UInt64,
+            &refuse_zeros(magnitudes(arguments)?)?,
+            rows,
+            least,
+        )?;
         as_result(&column, &result)
     })
 }

@@ -68,12 +68,17 @@ fn difference(call: &Call<'_>) -> Result<Bound> {
     Ok(Some(bound))
 }
 
+/// Whether a number may be added to a time: floats are cut to whole days or seconds.
+fn is_amount(data_type: &DataType) -> bool {
+    data_type.is_number() || *data_type == DataType::Bool
+}
+
 /// The argument at `time` plus or minus the one at `amount`.
 fn shift(call: &Call<'_>, time: usize, amount: usize, sign: i64) -> Result<Bound> {
     let kind = match (call.type_of(time), call.type_of(amount)) {
         (_, DataType::Interval(kind)) => *kind,
-        (DataType::Date | DataType::Date32, number) if number.is_integer() => IntervalKind::Day,
-        (DataType::DateTime(_) | DataType::DateTime64(..), number) if number.is_integer() => IntervalKind::Second,
+        (DataType::Date | DataType::Date32, number) if is_amount(number) => IntervalKind::Day,
+        (DataType::DateTime(_) | DataType::DateTime64(..), number) if is_amount(number) => IntervalKind::Second,
         _ => return Err(illegal_pair(call)),
     };
     let result = shifted_type(call.type_of(time), kind);
@@ -117,7 +122,11 @@ fn add(times: &Column, kind: IntervalKind, amounts: &[i64], sign: i64, session_z
     Ok(match &data_type {
         DataType::Date => {
             let days = Numbers::<UInt16Type>::of(columns, 0)?;
-            let shifted = amounts.enumerate().map(|(row, amount)| shift_days(days.get(row).into(), kind, amount) as u16);
+            let shifted = amounts.enumerate().map(|(row, amount)| {
+                let shifted = shift_days(days.get(row).into(), kind, amount);
+                // Months do not go back past 1970, days wrap.
+                if months(kind).is_some() { shifted.clamp(0, u16::MAX.into()) as u16 } else { shifted as u16 }
+            });
             Column::from_primitive::<UInt16Type>(data_type.clone(), shifted.collect())
         }
         DataType::Date32 => {
@@ -128,16 +137,19 @@ fn add(times: &Column, kind: IntervalKind, amounts: &[i64], sign: i64, session_z
         DataType::DateTime(name) => {
             let seconds = Numbers::<UInt32Type>::of(columns, 0)?;
             let mut zone = zone(name)?;
-            let shifted =
-                amounts.enumerate().map(|(row, amount)| shift_ticks(seconds.get(row).into(), 1, kind, amount, &mut zone) as u32);
+            let shifted = amounts.enumerate().map(|(row, amount)| {
+                let shifted = shift_ticks(seconds.get(row).into(), 1, kind, amount, &mut zone);
+                if months(kind).is_some() { shifted.clamp(0, u32::MAX.into()) as u32 } else { shifted as u32 }
+            });
             Column::from_primitive::<UInt32Type>(data_type.clone(), shifted.collect())
         }
         DataType::DateTime64(digits, name) => {
             let ticks = Numbers::<Int64Type>::of(columns, 0)?;
             let per_second = 10i64.pow((*digits).into());
             let mut zone = zone(name)?;
-            let shifted =
-                amounts.enumerate().map(|(row, amount)| shift_ticks(ticks.get(row), per_second, kind, amount, &mut zone));
+            let shifted = amounts
+                .enumerate()
+                .map(|(row, amount)| shift_ticks(ticks.get(row), per_second, kind, amount, &mut zone));
             Column::from_primitive::<Int64Type>(data_type.clone(), shifted.collect())
         }
         other => return Err(Error::logical(format!("{other} is no time"))),

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::Int64Type;
 use arrow_array::Array;
+use arrow_array::types::Int64Type;
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value, least_supertype};
 
@@ -17,7 +17,10 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 const ITEMS_MAX: usize = 500_000_000;
 
 fn too_many() -> Error {
-    Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, format!("A call would produce more than {ITEMS_MAX} array elements in one block"))
+    Error::new(
+        ErrorCode::ARGUMENT_OUT_OF_BOUND,
+        format!("A call would produce more than {ITEMS_MAX} array elements in one block"),
+    )
 }
 
 pub(super) fn array(call: &Call<'_>) -> Bound {
@@ -29,7 +32,8 @@ pub(super) fn array(call: &Call<'_>) -> Bound {
         if item == DataType::Nothing {
             return Column::default_values(DataType::array(item.clone()), rows);
         }
-        let ends = (0..=rows).map(|row| i32::try_from(row * count).map_err(|_| too_many())).collect::<Result<Vec<i32>>>()?;
+        let ends =
+            (0..=rows).map(|row| i32::try_from(row * count).map_err(|_| too_many())).collect::<Result<Vec<i32>>>()?;
         let columns = arguments.iter().map(|column| cast(column, &item, &options)).collect::<Result<Vec<_>>>()?;
         let items = interleave(&columns, (0..rows).flat_map(|row| (0..count).map(move |at| (at, row))))?;
         list_column(&item, ends, items)
@@ -52,14 +56,20 @@ pub(super) fn range(call: &Call<'_>) -> Bound {
     call.arguments(1..=3)?;
     call.integers(0..call.arguments.len())?;
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
-    let item = match least_supertype(&types)? {
-        DataType::Bool => DataType::UInt8,
-        other => other,
-    };
+    let item = least_supertype(&types)?;
     let count = call.arguments.len();
     call.bind(DataType::array(item.clone()), move |arguments, rows| {
         let (starts, ends, steps) = match count {
-            1 => (vec![0; rows], integers(arguments, 0, rows)?, vec![1; rows]),
+            1 => {
+                let ends = integers(arguments, 0, rows)?;
+                if ends.iter().any(|end| *end < 0) {
+                    return Err(Error::new(
+                        ErrorCode::ARGUMENT_OUT_OF_BOUND,
+                        "A call to function range must not have a negative end",
+                    ));
+                }
+                (vec![0; rows], ends, vec![1; rows])
+            }
             2 => (integers(arguments, 0, rows)?, integers(arguments, 1, rows)?, vec![1; rows]),
             _ => (integers(arguments, 0, rows)?, integers(arguments, 1, rows)?, integers(arguments, 2, rows)?),
         };
@@ -69,7 +79,10 @@ pub(super) fn range(call: &Call<'_>) -> Bound {
         for row in 0..rows {
             let (start, end, step) = (i128::from(starts[row]), i128::from(ends[row]), i128::from(steps[row]));
             if step == 0 {
-                return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "A call to function range overflows, the 3rd argument step can't be zero"));
+                return Err(Error::new(
+                    ErrorCode::ARGUMENT_OUT_OF_BOUND,
+                    "A call to function range overflows, the 3rd argument step can't be zero",
+                ));
             }
             let distance = if step > 0 { end - start } else { start - end };
             let length = usize::try_from((distance + step.abs() - 1).max(0) / step.abs()).unwrap_or(usize::MAX);
@@ -79,7 +92,8 @@ pub(super) fn range(call: &Call<'_>) -> Bound {
             values.extend((0..length as i64).map(|at| starts[row].wrapping_add(at.wrapping_mul(steps[row]))));
             offsets.push(i32::try_from(values.len()).map_err(|_| too_many())?);
         }
-        let items = cast(&Column::from_primitive::<Int64Type>(DataType::Int64, values), &item, &CastOptions::default())?;
+        let items =
+            cast(&Column::from_primitive::<Int64Type>(DataType::Int64, values), &item, &CastOptions::default())?;
         list_column(&item, offsets, items.array().clone())
     })
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value};
 
@@ -171,19 +171,27 @@ pub(super) fn list_column(item_type: &DataType, ends: Vec<i32>, items: ArrayRef)
 pub(super) fn take_or_default(items: &Column, positions: &[Option<u32>]) -> Result<Column> {
     let data_type = items.data_type();
     let array = items.array();
-    let is_complete = positions.iter().all(Option::is_some);
-    let default_is_zero = !matches!(
-        data_type,
-        DataType::Tuple(_) | DataType::LowCardinality(_) | DataType::Enum8(_) | DataType::Enum16(_)
-    );
-    if is_complete || data_type.is_nullable() || default_is_zero {
+    if data_type.is_nullable() || positions.iter().all(Option::is_some) {
         let positions: UInt32Array = positions.iter().copied().collect();
         if array.is_empty() {
             return Column::default_values(data_type.clone(), positions.len())?.materialize();
         }
-        let taken = Column::new(data_type.clone(), arrow_select::take::take(&**array, &positions, None)?);
-        // Under a NULL that `take` made lie zeros.
-        return if data_type.is_nullable() || is_complete { Ok(taken) } else { taken.without_nulls() };
+        return Ok(Column::new(data_type.clone(), arrow_select::take::take(&**array, &positions, None)?));
+    }
+    // Zero is the default of all numbers but those of enums.
+    if !matches!(data_type, DataType::Enum8(_) | DataType::Enum16(_)) {
+        let numbers = squall_types::match_primitive!(array.data_type(), T => {
+            let values = array.as_primitive::<T>().values();
+            let taken = positions.iter().map(|at| at.and_then(|at| values.get(at as usize).copied()).unwrap_or_default());
+            Some(Column::from_primitive::<T>(data_type.clone(), taken.collect()))
+        }, _ => None);
+        if let Some(numbers) = numbers {
+            return Ok(numbers);
+        }
+    }
+    if let Some(strings) = array.as_binary_opt::<i32>() {
+        let taken = positions.iter().map(|at| at.map_or(&b""[..], |at| strings.value(at as usize)));
+        return Ok(Column::new(data_type.clone(), Arc::new(BinaryArray::from_iter_values(taken))));
     }
     let default = Column::constant(data_type.clone(), &default_value(data_type), 1)?;
     let missing = u32::try_from(array.len()).map_err(|_| Error::logical("too many items"))?;

@@ -28,10 +28,7 @@ fn number_items(call: &Call<'_>) -> Result<DataType> {
     if item.is_number() || item == DataType::Bool {
         return Ok(item);
     }
-    Err(Error::new(
-        ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-        format!("{} cannot add values of type {item}", call.name),
-    ))
+    Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, format!("{} cannot add values of type {item}", call.name)))
 }
 
 /// The type in which numbers of a type are added up.
@@ -57,7 +54,13 @@ pub(super) fn fold(call: &Call<'_>, fold: Fold) -> Bound {
             DataType::UInt64 | DataType::Int64 => {
                 let bits = [cast(&items[0], &DataType::UInt64, &CastOptions::default())?];
                 let values = values_of::<UInt64Type>(&bits)?;
-                let sum = |row: usize| values.get(lists.range(row)).unwrap_or_default().iter().fold(0u64, |sum, value| sum.wrapping_add(*value));
+                let sum = |row: usize| {
+                    values
+                        .get(lists.range(row))
+                        .unwrap_or_default()
+                        .iter()
+                        .fold(0u64, |sum, value| sum.wrapping_add(*value))
+                };
                 let sums = Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(sum).collect());
                 crate::scalar::arithmetic::as_result(&sums, &result)?
             }
@@ -66,6 +69,8 @@ pub(super) fn fold(call: &Call<'_>, fold: Fold) -> Bound {
                 let put_together = |row: usize| {
                     let values = values.get(lists.range(row)).unwrap_or_default();
                     match fold {
+                        // ClickHouse gives 0 for these two as well.
+                        _ if values.is_empty() => 0.0,
                         Fold::Sum => values.iter().sum(),
                         Fold::Average => values.iter().sum::<f64>() / values.len() as f64,
                         Fold::Product => values.iter().product(),
@@ -124,7 +129,11 @@ pub(super) fn running_sum(call: &Call<'_>) -> Bound {
                     sum
                 }));
             })?;
-            return list_column(&result, sums.1, Column::from_primitive::<Float64Type>(DataType::Float64, sums.0).array().clone());
+            return list_column(
+                &result,
+                sums.1,
+                Column::from_primitive::<Float64Type>(DataType::Float64, sums.0).array().clone(),
+            );
         }
         let bits = [cast(&items[0], &DataType::Int64, &CastOptions::default())?];
         let values = values_of::<Int64Type>(&bits)?;
@@ -147,7 +156,9 @@ fn by_row<V>(lists: &Lists, rows: usize, mut append: impl FnMut(usize, &mut Vec<
     ends.push(0);
     for row in 0..rows {
         append(row, &mut values);
-        ends.push(i32::try_from(values.len()).map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Too many items"))?);
+        ends.push(
+            i32::try_from(values.len()).map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Too many items"))?,
+        );
     }
     Ok((values, ends))
 }
@@ -175,7 +186,11 @@ pub(super) fn difference(call: &Call<'_>) -> Bound {
                 out.extend(values.first().map(|_| 0.0));
                 out.extend(values.windows(2).map(|pair| pair[1] - pair[0]));
             })?;
-            return list_column(&result, ends, Column::from_primitive::<Float64Type>(DataType::Float64, differences).array().clone());
+            return list_column(
+                &result,
+                ends,
+                Column::from_primitive::<Float64Type>(DataType::Float64, differences).array().clone(),
+            );
         }
         let items = [cast(&lists.items, &DataType::Int64, &CastOptions::default())?];
         let values = values_of::<Int64Type>(&items)?;
@@ -184,7 +199,8 @@ pub(super) fn difference(call: &Call<'_>) -> Bound {
             out.extend(values.first().map(|_| 0));
             out.extend(values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
         })?;
-        let differences = cast(&Column::from_primitive::<Int64Type>(DataType::Int64, differences), &result, &CastOptions::default())?;
+        let differences =
+            cast(&Column::from_primitive::<Int64Type>(DataType::Int64, differences), &result, &CastOptions::default())?;
         list_column(&result, ends, differences.array().clone())
     })
 }
@@ -202,7 +218,11 @@ pub(super) fn holding(call: &Call<'_>, holding: Holding) -> Bound {
     if !matches!(item_type(call, 0)?, DataType::UInt8 | DataType::Bool) {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-            format!("The only argument for function {} must be array of UInt8. Found {} instead", call.name, call.type_of(0)),
+            format!(
+                "The only argument for function {} must be array of UInt8. Found {} instead",
+                call.name,
+                call.type_of(0)
+            ),
         ));
     }
     let result = if holding == Holding::Count { DataType::UInt32 } else { DataType::UInt8 };

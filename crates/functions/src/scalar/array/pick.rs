@@ -161,7 +161,11 @@ pub(super) fn slice(call: &Call<'_>) -> Bound {
             }
             let values = integers(&[column.without_nulls()?], 0, rows)?;
             let column = column.materialize()?;
-            Ok(values.into_iter().enumerate().map(|(row, value)| column.nulls().is_none_or(|nulls| nulls.is_valid(row)).then_some(value)).collect())
+            Ok(values
+                .into_iter()
+                .enumerate()
+                .map(|(row, value)| column.nulls().is_none_or(|nulls| nulls.is_valid(row)).then_some(value))
+                .collect())
         };
         let (offsets, lengths) = (bounds(1)?, bounds(2)?);
         let mut positions = Positions::new(rows);
@@ -198,8 +202,8 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool) -> Bound {
         let is_null = |at: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
         let is_nan = squall_types::match_primitive!(array.data_type(), T => {
             use arrow_array::cast::AsArray;
-            // Only NaN differs from itself.
-            array.as_primitive::<T>().values().iter().map(|value| *value != *value).collect::<Vec<bool>>()
+            // Only NaN cannot be compared with itself.
+            array.as_primitive::<T>().values().iter().map(|value| value.partial_cmp(value).is_none()).collect::<Vec<bool>>()
         }, _ => Vec::new());
         let is_last = |at: usize| is_null(at) || is_nan.get(at) == Some(&true);
         let mut positions = Positions::new(rows);
@@ -226,9 +230,11 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool) -> Bound {
 /// Each item once, in the order of first appearance, without NULL.
 pub(super) fn distinct(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    item_type(call, 0)?;
+    let item = item_type(call, 0)?;
     let text = call.text_options()?;
-    call.bind(call.type_of(0).clone(), move |arguments, rows| {
+    let result =
+        DataType::array(if item.inner() == &DataType::Nothing { item.clone() } else { item.remove_nullable() });
+    call.bind(result.clone(), move |arguments, rows| {
         let lists = Lists::of(arguments, 0)?;
         let (numbers, count) = item_numbers(&lists.items, &text)?;
         // In which row a number was last seen, counted from 1.
@@ -247,7 +253,8 @@ pub(super) fn distinct(call: &Call<'_>) -> Bound {
             }
             positions.end_row()?;
         }
-        positions.take(&lists.items)
+        let arrays = positions.take(&lists.items)?;
+        if arrays.data_type() == &result { Ok(arrays) } else { cast(&arrays, &result, &CastOptions::default()) }
     })
 }
 
@@ -263,7 +270,9 @@ pub(super) fn compact(call: &Call<'_>) -> Bound {
         for row in 0..rows {
             let range = lists.range(row);
             let start = range.start;
-            positions.items.extend(range.filter(|at| *at == start || numbers.get(*at) != numbers.get(at - 1)).map(|at| at as u32));
+            positions
+                .items
+                .extend(range.filter(|at| *at == start || numbers.get(*at) != numbers.get(at - 1)).map(|at| at as u32));
             positions.end_row()?;
         }
         positions.take(&lists.items)

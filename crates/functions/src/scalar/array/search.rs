@@ -76,9 +76,12 @@ pub(super) fn find(call: &Call<'_>, found: Found) -> Bound {
         let is_constant = value.is_constant();
         let equals = |at: usize, row: usize| order(at, if is_constant { 0 } else { row }).is_eq();
         Ok(match found {
-            Found::Any => bytes_column((0..rows).map(|row| u8::from(lists.range(row).any(|at| equals(at, row)))).collect()),
+            Found::Any => {
+                bytes_column((0..rows).map(|row| u8::from(lists.range(row).any(|at| equals(at, row)))).collect())
+            }
             Found::Position => {
-                let index = |row: usize| lists.range(row).position(|at| equals(at, row)).map_or(0, |index| index as u64 + 1);
+                let index =
+                    |row: usize| lists.range(row).position(|at| equals(at, row)).map_or(0, |index| index as u64 + 1);
                 Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(index).collect())
             }
             Found::Count => {
@@ -207,8 +210,12 @@ pub(super) fn uniq(call: &Call<'_>) -> Bound {
         let mut seen = vec![0usize; count];
         let different = |row: usize| {
             let numbers = numbers.get(lists.range(row)).unwrap_or_default();
-            numbers.iter().filter(|number| seen.get_mut(**number as usize).is_some_and(|last| std::mem::replace(last, row + 1) != row + 1)).count()
-                as u32
+            numbers
+                .iter()
+                .filter(|number| {
+                    seen.get_mut(**number as usize).is_some_and(|last| std::mem::replace(last, row + 1) != row + 1)
+                })
+                .count() as u32
         };
         Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, (0..rows).map(different).collect()))
     })
@@ -251,7 +258,9 @@ fn numbered(lists: &Lists, rows: usize, mut number: impl FnMut(usize, u32) -> u3
     ends.push(0);
     for row in 0..rows {
         values.extend(lists.range(row).zip(0..).map(|(at, index)| number(at, index)));
-        ends.push(i32::try_from(values.len()).map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Too many items"))?);
+        ends.push(
+            i32::try_from(values.len()).map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Too many items"))?,
+        );
     }
     let items = Column::from_primitive::<UInt32Type>(DataType::UInt32, values);
     list_column(&DataType::UInt32, ends, items.array().clone())
@@ -269,7 +278,8 @@ pub(super) fn string_concat(call: &Call<'_>) -> Bound {
         let lists = Lists::of(arguments, 0)?;
         let separators = if arguments.len() > 1 { Strings::of(arguments, 1)? } else { Strings::Constant(b"") };
         let mut writer = ValueWriter::new(&lists.items, TextStyle::Plain, &text)?;
-        let is_null = |at: usize| lists.items.array().is_null(at) || lists.items.data_type().inner() == &DataType::Nothing;
+        let is_null =
+            |at: usize| lists.items.array().is_null(at) || lists.items.data_type().inner() == &DataType::Nothing;
         string_column(rows, 0, |bytes, row| {
             let mut is_first = true;
             for at in lists.range(row).filter(|at| !is_null(*at)) {

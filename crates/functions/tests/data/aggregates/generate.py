@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes ClickHouse's own answers behind the calls of aggregates.tsv.
 
-Run with a Python that has `chdb`: `python generate.py`. The file begins with a table: `@ column TAB Type` for each column, then
+Run with a Python that has `chdb`: `python generate.py`, or with `--new` to answer only lines without an answer. The file begins with a table: `@ column TAB Type` for each column, then
 `> value TAB value …` for each row, as TabSeparated writes it. A line after that is
 
     call TAB type TAB value over all rows TAB value over no rows        or        call TAB ERR TAB code
@@ -9,6 +9,7 @@ Run with a Python that has `chdb`: `python generate.py`. The file begins with a 
 and only the call is read: to add one, add a line with nothing else.
 """
 import pathlib
+import sys
 
 import chdb
 
@@ -39,7 +40,7 @@ def main():
     out = []
     for line in lines:
         call = line.split("\t")[0]
-        out.append(line if not call or line[:2] in ("@ ", "> ", "# ") else call + "\t" + answer(call))
+        out.append(line if not call or line[:2] in ("@ ", "> ", "# ") or "--new" in sys.argv and "\t" in line else call + "\t" + answer(call))
     file.write_text("\n".join(out))
 
 
