@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_planner::{Aggregate, Expression, Plan, Scan, SortKey};
+use squall_planner::{Aggregate, AggregateCall, Expression, Plan, Scan, SortKey};
 use squall_runtime::ThreadPool;
 use squall_storage::{Insertion, ScanRequest, TableHandle, TableScan};
 use squall_types::{DataType, Result, Schema};
@@ -238,10 +238,8 @@ impl Builder {
         };
         let kind = KeyKind::of(&key_types, range_end);
         let calls = aggregate.aggregates.clone();
-        let existence = matches!(kind, KeyKind::Direct8 | KeyKind::Direct16 { .. }).then(|| {
-            // Only `count()` needs no arguments.
-            calls.iter().position(|call| call.arguments.is_empty() && &*call.name == "count()").unwrap_or(calls.len())
-        });
+        let existence = matches!(kind, KeyKind::Direct8 | KeyKind::Direct16 { .. })
+            .then(|| calls.iter().position(AggregateCall::counts_rows).unwrap_or(calls.len()));
         let with_totals = aggregate.with_totals;
         let grouping =
             Arc::new(Grouping { keys: aggregate.keys.clone(), key_types, kind, calls, existence, with_totals });

@@ -9,7 +9,7 @@ use squall_planner::{Expression, Plan};
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_scheduler::scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
-use squall_storage::Table;
+use squall_storage::{InsertLimits, Table};
 use squall_types::{Block, Result, Schema};
 
 use crate::builder::Builder;
@@ -59,7 +59,7 @@ impl Engine {
     /// # Errors
     /// Where a table cannot be read or written.
     pub fn insert_select(&self, plan: &Plan, table: &dyn Table, context: Arc<QueryContext>) -> Result<Completion> {
-        let insertion = table.insert()?;
+        let insertion = table.insert_within(InsertLimits::new(&context.settings))?;
         let pipelines = Builder::new(context.clone()).insert_select(plan, insertion, self.pool.clone())?;
         let completion = Completion::new(context.clone());
         let ended = completion.state.clone();
@@ -79,7 +79,7 @@ impl Engine {
         project: Option<(Vec<Expression>, Arc<Schema>)>,
         context: Arc<QueryContext>,
     ) -> Result<InsertStream> {
-        let insertion = table.insert()?;
+        let insertion = table.insert_within(InsertLimits::new(&context.settings))?;
         let input = Arc::new(Input::default());
         let pipelines =
             Builder::new(context.clone()).insert_input(input.clone(), project, insertion, self.pool.clone());

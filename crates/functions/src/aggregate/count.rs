@@ -105,6 +105,10 @@ impl Counts {
 impl Accumulator for Counts {
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
         self.grow(groups.max(1));
+        // The literal NULL: its array says what it holds by its type, not by a validity buffer.
+        if arguments.first().is_some_and(|argument| *argument.data_type().inner() == DataType::Nothing) {
+            return Ok(());
+        }
         if let Some(valid) = arguments.first().and_then(Column::nulls) {
             self.count_valid(group_ids, valid, rows);
             return Ok(());
