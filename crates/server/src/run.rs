@@ -37,8 +37,12 @@ pub fn run(options: &Options) -> Result<()> {
     let logger = Logger::start(&config.logger, zone)?;
     log_panics();
     raise_open_files(config.server.max_open_files);
+    let has_file = config.logger.log.is_some();
     let result = run_configured(config, options, began);
-    if let Err(error) = &result {
+    // The caller says it on the console.
+    if let Err(error) = &result
+        && has_file
+    {
         tracing::error!(target: "Application", "{error}");
     }
     logger.flush();

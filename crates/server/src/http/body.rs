@@ -125,9 +125,11 @@ impl Stream {
                     State::Failed if self.linger.is_none() => {
                         self.linger = Some(Box::pin(tokio::time::sleep(FLUSH_TIME)));
                         self.writer = Some(writer);
+                        continue;
                     }
                     State::Failed => {
-                        let lingering = self.linger.as_mut().map_or(Poll::Ready(()), |linger| linger.as_mut().poll(task));
+                        let lingering =
+                            self.linger.as_mut().map_or(Poll::Ready(()), |linger| linger.as_mut().poll(task));
                         if lingering.is_pending() {
                             self.writer = Some(writer);
                             return Poll::Pending;

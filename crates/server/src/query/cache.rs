@@ -34,6 +34,8 @@ pub struct Parsed {
     pub format: Option<Arc<str>>,
     /// Whether the text holds nothing whose value depends on when, where or by whom it is run.
     pub is_timeless: bool,
+    /// Whether the text may name a function that sleeps.
+    pub may_sleep: bool,
     /// The last plan, with what it depends on.
     pub plan: ArcSwapOption<CachedPlan>,
 }
@@ -137,6 +139,11 @@ const TIMELY: &[&str] = &[
 pub fn is_timeless(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     !TIMELY.iter().any(|word| lower.contains(word))
+}
+
+/// Whether a text may name `sleep` or `sleepEachRow`.
+pub fn may_sleep(text: &str) -> bool {
+    text.as_bytes().windows(5).any(|word| word.eq_ignore_ascii_case(b"sleep"))
 }
 
 #[cfg(test)]

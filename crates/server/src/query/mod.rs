@@ -458,6 +458,7 @@ fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         normalized_query_hash: squall_sql::normalize(&*shown).hash,
         format: statement_format(&statement).map(Into::into),
         is_timeless: cache::is_timeless(&shown),
+        may_sleep: cache::may_sleep(&shown),
         text: shown,
         statement: Arc::new(statement),
         plan: Default::default(),

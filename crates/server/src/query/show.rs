@@ -46,17 +46,17 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
             session.server.databases.table(&database, &table)?;
             let more = if *full { ", NULL AS collation, comment, '' AS privileges" } else { "" };
             let inner = format!(
-                "SELECT name AS field, type AS type, if(startsWith(type, 'Nullable'), 'YES', 'NO') AS null, \
-                 trimBoth(concat(if(is_in_primary_key, 'PRI', ''), if(is_in_sorting_key, ' SOR', ''))) AS key, \
-                 if(default_expression = '', NULL, default_expression) AS default, '' AS extra{more}, position AS position \
+                "SELECT name AS field, type AS type, if(startsWith(type, 'Nullable'), 'YES', 'NO') AS `null`, \
+                 trimBoth(concat(if(is_in_primary_key, 'PRI', ''), if(is_in_sorting_key, ' SOR', ''))) AS `key`, \
+                 if(default_expression = '', NULL, default_expression) AS `default`, '' AS extra{more}, position AS position \
                  FROM system.columns WHERE database = {} AND table = {}",
                 literal(&database),
                 literal(&table)
             );
             let columns = if *full {
-                "field, type, null, collation, key, default, extra, comment, privileges"
+                "field, type, `null`, collation, `key`, `default`, extra, comment, privileges"
             } else {
-                "field, type, null, key, default, extra"
+                "field, type, `null`, `key`, `default`, extra"
             };
             filtered(
                 &format!("SELECT {columns} FROM ({inner}) ORDER BY position"),

@@ -7,6 +7,7 @@ use squall_sql::ast::{self, DropAction, Literal, SettingValue, Statement};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::Parsed;
+use super::system_command::run_blocking;
 use super::{Answer, create, describe, explain, insert, kill, planning, show, system_command};
 use crate::process::QueryKind;
 use crate::session::Session;
@@ -83,6 +84,11 @@ async fn select(session: &Session, parsed: &Parsed, query: &ast::Query, context:
         ));
     }
     let plan = planning::plan_cached(session, parsed, query, context).await?;
+    if parsed.may_sleep {
+        // A small query runs where it is started, and an I/O thread must not sleep.
+        let (engine, context) = (session.server.engine.clone(), context.clone());
+        return run_blocking(move || engine.start(&plan, context)).await.map(Answer::Stream);
+    }
     Ok(Answer::Stream(session.server.engine.start(&plan, context.clone())?))
 }
 
