@@ -1,6 +1,7 @@
 //! Expressions: literals, names, parameters and what they stand for. Calls are in `call`.
 
 use squall_sql::ast::{self, ExpressionKind};
+use squall_types::text::unescape;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::graph::NodeId;
@@ -267,15 +268,17 @@ impl<'q> Scope<'q> {
     pub fn parameter_value(&self, parameter: &ast::QueryParameter) -> Result<(Value, DataType)> {
         let text = self.analyzer.parameter(&parameter.name)?;
         let data_type = DataType::parse(&parameter.data_type)?;
-        if data_type == DataType::String {
-            return Ok((Value::string(text), data_type));
-        }
         let functions = &self.analyzer.context.functions;
         if data_type.is_nullable() && text == "\\N" {
             return Ok((Value::Null, data_type));
         }
-        match conversion::convert(&Value::string(text), &DataType::String, &data_type, &self.analyzer.context.functions)
-        {
+        // Clients write values as fields of TabSeparated; what nests has its own escapes.
+        let is_nested = matches!(data_type.inner(), DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_));
+        let written = if is_nested { text.as_bytes().into() } else { unescape(text.as_bytes())? };
+        if data_type == DataType::String {
+            return Ok((Value::string(written), data_type));
+        }
+        match conversion::convert(&Value::string(written), &DataType::String, &data_type, functions) {
             Ok(value) => Ok((value, data_type)),
             Err(_) => {
                 let reads = |length: &usize| {
