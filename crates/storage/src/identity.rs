@@ -52,10 +52,10 @@ impl TableIdentity {
                     format!("Cannot add column {}: column with this name already exists", column.name),
                 ));
             }
-            if column.data_type == DataType::Nothing {
+            if !can_be_in_tables(&column.data_type) {
                 return Err(Error::new(
                     ErrorCode::DATA_TYPE_CANNOT_BE_USED_IN_TABLES,
-                    format!("Data type Nothing of column '{}' cannot be used in tables", column.name),
+                    format!("Data type {} of column '{}' cannot be used in tables", column.data_type, column.name),
                 ));
             }
             let is_stored = !column
@@ -91,5 +91,18 @@ impl TableIdentity {
             .iter()
             .map(|column| stored(column).ok_or_else(|| Error::logical(format!("column {column} is not stored"))))
             .collect()
+    }
+}
+
+fn can_be_in_tables(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Nothing | DataType::Interval(_) => false,
+        DataType::Nullable(inner) | DataType::LowCardinality(inner) | DataType::Array(inner) => can_be_in_tables(inner),
+        DataType::Map(key, value) => can_be_in_tables(key) && can_be_in_tables(value),
+        // An empty group has no place in Parquet.
+        DataType::Tuple(elements) => {
+            !elements.is_empty() && elements.iter().all(|element| can_be_in_tables(&element.data_type))
+        }
+        _ => true,
     }
 }

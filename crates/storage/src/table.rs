@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use squall_planner::{ColumnDescription, Expression, TableMetadata};
-use squall_types::{Block, Error, ErrorCode, Result, Schema, Value};
+use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings, Value};
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.
@@ -58,6 +58,18 @@ pub struct InsertLimits {
     pub min_insert_block_size_bytes: usize,
     /// The most partitions that the rows of one part-making may fall into; 0 is unlimited.
     pub max_partitions_per_insert_block: usize,
+}
+
+impl InsertLimits {
+    /// The limits that a query's settings set.
+    pub fn new(settings: &Settings) -> Self {
+        let size = |setting: u64| usize::try_from(setting).unwrap_or(usize::MAX);
+        Self {
+            min_insert_block_size_rows: size(settings.min_insert_block_size_rows),
+            min_insert_block_size_bytes: size(settings.min_insert_block_size_bytes),
+            max_partitions_per_insert_block: size(settings.max_partitions_per_insert_block),
+        }
+    }
 }
 
 impl Default for InsertLimits {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
-use arrow_array::{Array, ArrayRef};
+use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 use squall_runtime::profile_events::GLOBAL;
 use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
@@ -100,9 +100,8 @@ impl ColumnCache {
         GLOBAL.add(ProfileEvent::ColumnCacheMisses, misses);
     }
 
-    /// Puts a chunk in where the bound allows, and lets go of others for it.
-    pub(crate) fn put(&self, slot: &Arc<ChunkSlot>, array: &ArrayRef) {
-        let bytes = array.to_data().get_slice_memory_size().unwrap_or(usize::MAX).saturating_add(64);
+    /// Puts a chunk of `bytes` in memory in where the bound allows, and lets go of others for it.
+    pub(crate) fn put(&self, slot: &Arc<ChunkSlot>, array: &ArrayRef, bytes: usize) {
         if bytes > self.capacity {
             return;
         }
@@ -213,14 +212,14 @@ mod tests {
         for slot in &slots {
             assert!(slot.get().is_none());
             cache.count(0, 1);
-            cache.put(slot, &chunk(1000));
+            cache.put(slot, &chunk(1000), 8000);
         }
         let statistics = cache.statistics();
         assert!(statistics.bytes <= 100_000 && statistics.chunks >= 10, "{statistics:?}");
         assert_eq!(statistics.misses, 50);
         assert_eq!(statistics.evictions, 50 - statistics.chunks);
         assert_eq!(slots.iter().filter(|slot| slot.get().is_some()).count() as u64, statistics.chunks);
-        cache.put(&cache.slot(), &chunk(100_000));
+        cache.put(&cache.slot(), &chunk(100_000), 800_000);
         assert!(cache.statistics().bytes <= 100_000);
         cache.clear();
         assert_eq!((cache.statistics().bytes, cache.statistics().chunks), (0, 0));

@@ -7,6 +7,7 @@ use std::task::{Wake, Waker};
 
 use arrow_array::ArrayRef;
 use parking_lot::Mutex;
+use squall_runtime::cpu::logical_cpus;
 use squall_types::{Block, Error, Result, Schema};
 
 use super::hot_scan::slice;
@@ -15,10 +16,10 @@ use super::pruning::Segment;
 use crate::column_cache::ChunkLoad;
 use crate::table::{Claim, Morsel, ScanRequest, TableScan};
 
-/// Row groups that are fetched before they are claimed.
-const GROUPS_AHEAD: usize = 4;
-/// Bytes on disk of the row groups that are fetched ahead; one group is fetched however large it is.
-const BYTES_AHEAD_MAX: u64 = 256 << 20;
+/// Row groups that are fetched before they are claimed: two a core, so that every core has one to decode.
+const GROUPS_AHEAD_PER_CPU: usize = 2;
+/// Bytes on disk of the row groups that are fetched ahead, per core; one group is fetched however large it is.
+const BYTES_AHEAD_PER_CPU_MAX: u64 = 64 << 20;
 
 /// A scan over chunks that are read as it goes.
 pub(super) struct ColdScan {
@@ -122,15 +123,16 @@ impl ColdScan {
     /// Starts fetching the next groups.
     fn fetch_ahead(&self, state: &mut State) {
         let columns = &self.columns;
+        let cpus = logical_cpus().max(2);
         let mut bytes = 0;
         let open = state.groups.iter_mut().skip(state.first_open).filter(|group| group.claimed < group.rows);
-        for (at, group) in open.take(GROUPS_AHEAD).enumerate() {
+        for (at, group) in open.take(GROUPS_AHEAD_PER_CPU * cpus).enumerate() {
             let described = group.part.description.row_groups.get(group.row_group);
             let chunk_bytes = |column: &usize| {
                 described.and_then(|group| group.chunks.get(*column)).map_or(0, |chunk| chunk.at.length)
             };
             bytes += columns.iter().map(chunk_bytes).sum::<u64>();
-            if at > 0 && bytes > BYTES_AHEAD_MAX {
+            if at > 0 && bytes > BYTES_AHEAD_PER_CPU_MAX * cpus as u64 {
                 break;
             }
             if !matches!(group.chunks, Chunks::OnDisk) {

@@ -11,6 +11,7 @@ mod partition;
 mod pruning;
 mod settings;
 mod sorting;
+mod table_directory;
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -28,6 +29,7 @@ use crate::table::{InsertLimits, Insertion, PartInfo, ScanRequest, Table, TableS
 use parquet_layout::ParquetLayout;
 use part::{Part, PartFile};
 use part_description::PartDescription;
+use table_directory::TableDirectory;
 
 pub(crate) use parquet_layout::{LakeColumn, lake_columns};
 pub(crate) use part::remove_file;
@@ -42,7 +44,7 @@ pub(crate) struct MergeTree {
     settings: MergeTreeSettings,
     layout: Arc<ParquetLayout>,
     primary_key: Vec<KeyExpression>,
-    directory: PathBuf,
+    directory: Arc<TableDirectory>,
     catalog: Arc<Catalog>,
     cache: Arc<ColumnCache>,
     parts: ArcSwap<PartSet>,
@@ -89,7 +91,7 @@ impl std::fmt::Debug for MergeTree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MergeTree")
             .field("table_id", &self.table_id)
-            .field("directory", &self.directory)
+            .field("directory", &self.directory.path())
             .finish_non_exhaustive()
     }
 }
@@ -178,6 +180,7 @@ impl MergeTree {
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
         let key_types: Vec<DataType> =
             primary_key.iter().map(|key| key.expression.data_type().inner().clone()).collect();
+        let directory = Arc::new(TableDirectory::new(directory));
         let mut parts = Vec::with_capacity(stored.len());
         let mut last_block = 0;
         for part in stored {
@@ -185,12 +188,12 @@ impl MergeTree {
                 .map_err(|error| error.context(format!("Part {} of table {}", part.name, identity.uuid)))?;
             last_block = last_block.max(block_number(&part.name));
             let file = PartFile {
-                path: directory.join(&part.path),
+                path: directory.path().join(&part.path),
                 name: part.name,
                 partition_id: part.partition_id,
                 bytes: part.bytes,
             };
-            parts.push(Arc::new(Part::open(file, description, layout.clone(), cache.clone())));
+            parts.push(Arc::new(Part::open(file, description, layout.clone(), cache.clone(), directory.clone())));
         }
         for part in parts.iter().filter(|part| part.failure().is_some()) {
             tracing::error!(part = %part.file.name, path = %part.file.path.display(), "a part cannot be read");
@@ -236,11 +239,7 @@ impl MergeTree {
     /// DROP, after the catalog did, which refuses commits of inserts under way.
     pub(crate) fn mark_dropped(&self) {
         self.retire_parts();
-        // Empty by then, unless scans still read; the next start removes what is left.
-        let directory = self.directory.clone();
-        self.cache.on_io_thread(move || {
-            let _ = std::fs::remove_dir(directory);
-        });
+        self.directory.retire();
     }
 
     fn next_block_number(&self) -> u64 {

@@ -20,6 +20,7 @@ use twox_hash::XxHash3_64;
 
 use super::parquet_layout::ParquetLayout;
 use super::part_description::{FileRange, PartDescription};
+use super::table_directory::TableDirectory;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache};
 
 /// A part's file, named and measured.
@@ -39,6 +40,7 @@ pub(crate) struct Part {
     pub(crate) rows: u64,
     layout: Arc<ParquetLayout>,
     cache: Arc<ColumnCache>,
+    directory: Arc<TableDirectory>,
     /// Row group by row group.
     slots: Box<[Arc<ChunkSlot>]>,
     /// How to read the file's row groups, read from it when it is first needed.
@@ -61,8 +63,9 @@ impl Part {
         description: PartDescription,
         layout: Arc<ParquetLayout>,
         cache: Arc<ColumnCache>,
+        directory: Arc<TableDirectory>,
     ) -> Self {
-        Self::new(file, description, layout, cache, None)
+        Self::new(file, description, layout, cache, directory, None)
     }
 
     /// A part that the catalog knows. A file that is missing or not as long as it was fails this part's reads, nothing else.
@@ -71,13 +74,14 @@ impl Part {
         description: PartDescription,
         layout: Arc<ParquetLayout>,
         cache: Arc<ColumnCache>,
+        directory: Arc<TableDirectory>,
     ) -> Self {
         let failure = match std::fs::metadata(&file.path) {
             Ok(found) if found.len() == file.bytes => None,
             Ok(found) => Some(corrupted(&file.path, format!("it has {} bytes, expected {}", found.len(), file.bytes))),
             Err(error) => Some(corrupted(&file.path, error)),
         };
-        let part = Self::new(file, description, layout, cache, failure);
+        let part = Self::new(file, description, layout, cache, directory, failure);
         part.keep();
         part
     }
@@ -87,6 +91,7 @@ impl Part {
         description: PartDescription,
         layout: Arc<ParquetLayout>,
         cache: Arc<ColumnCache>,
+        directory: Arc<TableDirectory>,
         failure: Option<Error>,
     ) -> Self {
         let chunks = description.row_groups.iter().map(|group| group.chunks.len()).sum();
@@ -99,6 +104,7 @@ impl Part {
             rows,
             layout,
             cache,
+            directory,
             slots,
             reading: OnceLock::new(),
             failure,
@@ -130,7 +136,13 @@ impl Part {
     /// Puts a chunk that is at hand into the cache.
     pub(crate) fn remember(&self, row_group: usize, column: usize, array: &ArrayRef) {
         if let Some(slot) = self.slot(row_group, column) {
-            self.cache.put(slot, array);
+            // Row groups of a part that was just written are slices of the same buffers.
+            let is_slice = array.len() < self.rows as usize && array.offset() > 0;
+            let bytes = match array.to_data().get_slice_memory_size() {
+                Ok(bytes) if is_slice => bytes,
+                _ => array.get_array_memory_size(),
+            };
+            self.cache.put(slot, array, bytes);
         }
     }
 
@@ -258,7 +270,11 @@ impl Drop for Part {
         if *self.is_obsolete.get_mut() {
             let path = std::mem::take(&mut self.file.path);
             // Whoever lets go last may be a worker. Where no thread can be had, the next start removes the file.
-            self.cache.on_io_thread(move || remove_file(&path));
+            let directory = self.directory.clone();
+            self.cache.on_io_thread(move || {
+                remove_file(&path);
+                drop(directory);
+            });
         }
     }
 }

@@ -82,9 +82,15 @@ pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Blo
     description.primary_index = primary_index;
     let number = table.next_block_number();
     let name: Arc<str> = format!("{partition_id}_{number}_{number}_0").into();
-    let path = table.directory.join(format!("{name}.parquet"));
+    let path = table.directory.path().join(format!("{name}.parquet"));
     let file = PartFile { name, partition_id: partition_id.clone(), path, bytes: bytes.len() as u64 };
-    let part = Arc::new(Part::new_uncommitted(file, description, table.layout.clone(), table.cache.clone()));
+    let part = Arc::new(Part::new_uncommitted(
+        file,
+        description,
+        table.layout.clone(),
+        table.cache.clone(),
+        table.directory.clone(),
+    ));
     for (row_group, arrays) in groups.iter().enumerate() {
         for (column, array) in arrays.iter().enumerate() {
             part.remember(row_group, column, array);
@@ -94,7 +100,7 @@ pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Blo
     let job = {
         let (directory, part, written) = (table.directory.clone(), part.clone(), written.clone());
         move || {
-            let result = write_durably(&directory, &part.file.path, &bytes);
+            let result = write_durably(directory.path(), &part.file.path, &bytes);
             *written.result.lock() = Some(result);
             written.known.notify_all();
         }

@@ -47,8 +47,7 @@ impl MergeTreeSettings {
     /// # Errors
     /// `UNKNOWN_SETTING`, `CANNOT_PARSE_INPUT_ASSERTION_FAILED`, `BAD_ARGUMENTS`.
     pub(crate) fn new(definition: &TableDefinition) -> Result<Self> {
-        let mut settings =
-            Self {
+        let mut settings = Self {
             index_granularity: INDEX_GRANULARITY_DEFAULT,
             parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT,
             compression: Compression::LZ4_RAW,
