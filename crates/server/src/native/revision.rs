@@ -55,8 +55,6 @@ pub const INTERSERVER_SECRET_V2: u64 = 54_462;
 pub const TOTAL_BYTES_IN_PROGRESS: u64 = 54_463;
 /// The server tells a session's time zone.
 pub const TIMEZONE_UPDATES: u64 = 54_464;
-/// A table's status tells whether it is read-only.
-pub const TABLE_READ_ONLY_CHECK: u64 = 54_467;
 /// The summary tells the rows before aggregation.
 pub const ROWS_BEFORE_AGGREGATION: u64 = 54_469;
 /// Packets may be cut into chunks.
