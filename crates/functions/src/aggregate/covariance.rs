@@ -8,7 +8,7 @@ use crate::accumulator::AggregateFunction;
 
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::number::{Number, with_number};
+use super::number::floats;
 use super::variance::float_column;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,12 +48,6 @@ pub(super) struct Moments {
     left_squares: f64,
     right_squares: f64,
     products: f64,
-}
-
-fn floats(column: &Column) -> Result<Vec<f64>> {
-    with_number!(column.data_type(), T => {
-        Ok(column.as_primitive::<T>()?.values().iter().map(|&value| T::to_f64(value)).collect())
-    }, otherwise Err(Error::logical("a covariance of something else than numbers")))
 }
 
 impl StateFunction for Covariance {

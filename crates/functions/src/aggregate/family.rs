@@ -8,8 +8,8 @@ use crate::accumulator::AggregateFunction;
 use crate::registry::own_name;
 
 use super::{
-    any, arg_min_max, average, bits, count, covariance, group_array, group_uniq_array, hyper_log_log, min_max,
-    quantile, sum, top_k, uniq, uniq_exact, variance,
+    any, arg_min_max, average, average_weighted, bits, count, covariance, group_array, group_concat, group_uniq_array,
+    hyper_log_log, min_max, quantile, shape, sum, top_k, uniq, uniq_exact, variance,
 };
 
 /// A function asked for by name.
@@ -128,6 +128,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("argMax", Nulls::Skipped, arg_min_max::resolve),
     family("argMin", Nulls::Skipped, arg_min_max::resolve),
     family("avg", Nulls::Skipped, average::resolve),
+    family("avgWeighted", Nulls::Skipped, average_weighted::resolve),
     family("corr", Nulls::Skipped, covariance::resolve),
     family("count", Nulls::Handled, count::resolve),
     family("covarPop", Nulls::Skipped, covariance::resolve),
@@ -136,7 +137,10 @@ pub(super) const FAMILIES: &[Family] = &[
     family("groupBitAnd", Nulls::Skipped, bits::resolve),
     family("groupBitOr", Nulls::Skipped, bits::resolve),
     family("groupBitXor", Nulls::Skipped, bits::resolve),
+    family("groupConcat", Nulls::Skipped, group_concat::resolve),
     family("groupUniqArray", Nulls::Skipped, group_uniq_array::resolve),
+    family("kurtPop", Nulls::Skipped, shape::resolve),
+    family("kurtSamp", Nulls::Skipped, shape::resolve),
     family("max", Nulls::Skipped, min_max::resolve),
     family("min", Nulls::Skipped, min_max::resolve),
     family("quantile", Nulls::Skipped, quantile::resolve),
@@ -151,6 +155,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("quantilesExactHigh", Nulls::Skipped, quantile::resolve),
     family("quantilesExactInclusive", Nulls::Skipped, quantile::resolve),
     family("quantilesExactLow", Nulls::Skipped, quantile::resolve),
+    family("skewPop", Nulls::Skipped, shape::resolve),
+    family("skewSamp", Nulls::Skipped, shape::resolve),
     family("stddevPop", Nulls::Skipped, variance::resolve),
     family("stddevSamp", Nulls::Skipped, variance::resolve),
     family("sum", Nulls::Skipped, sum::resolve),

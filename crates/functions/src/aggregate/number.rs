@@ -4,6 +4,7 @@ use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use squall_types::{Column, Error, Result};
 
 /// A type of numbers that can be added up.
 pub(super) trait Number: ArrowPrimitiveType + std::fmt::Debug + Send + Sync {
@@ -168,6 +169,13 @@ macro_rules! with_number {
     }};
 }
 pub(super) use with_number;
+
+/// The values of a numeric column as floats.
+pub(super) fn floats(column: &Column) -> Result<Vec<f64>> {
+    with_number!(column.data_type(), T => {
+        Ok(column.as_primitive::<T>()?.values().iter().map(|&value| T::to_f64(value)).collect())
+    }, otherwise Err(Error::logical("a number was expected")))
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,80 @@
+//! `skewPop`, `skewSamp`, `kurtPop`, `kurtSamp`: the shape of a distribution, from sums of powers as `variance` does it.
+
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Error, Result};
+
+use crate::accumulator::AggregateFunction;
+
+use super::family::Call;
+use super::grouped::{self, StateFunction};
+use super::number::floats;
+use super::variance::float_column;
+
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    call.without_parameters()?;
+    let argument = call.argument()?;
+    if !argument.is_number() {
+        return Err(call.illegal_type(argument));
+    }
+    let return_type = if *argument == DataType::Float32 { DataType::Float32 } else { DataType::Float64 };
+    let (of_sample, kurtosis) = (call.name.ends_with("Samp"), call.name.starts_with("kurt"));
+    Ok(grouped::function(Shape { return_type, of_sample, kurtosis }))
+}
+
+#[derive(Debug)]
+struct Shape {
+    return_type: DataType,
+    of_sample: bool,
+    kurtosis: bool,
+}
+
+/// The sums of the powers 0 to 4.
+pub(super) type Powers = [f64; 5];
+
+impl StateFunction for Shape {
+    type State = Powers;
+    type Rows<'a> = Vec<f64>;
+
+    fn return_type(&self) -> &DataType {
+        &self.return_type
+    }
+
+    fn state(&self) -> Self::State {
+        Powers::default()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
+        let [column] = arguments else { return Err(Error::logical("a shape takes one argument")) };
+        floats(column)
+    }
+
+    #[inline]
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        let mut power = 1.0;
+        for sum in state {
+            *sum += power;
+            power *= rows[row];
+        }
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) {
+        into.iter_mut().zip(from).for_each(|(sum, other)| *sum += other);
+    }
+
+    fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
+        let result = |[count, sum1, sum2, sum3, sum4]: Powers| {
+            let divisor = if self.of_sample { count - 1.0 } else { count };
+            let variance = if divisor > 0.0 { ((sum2 - sum1 * sum1 / count) / divisor).max(0.0) } else { f64::NAN };
+            if self.kurtosis {
+                let inner = 6.0 * sum2 - 3.0 * sum1 * sum1 / count;
+                let moment = sum4 - (4.0 * sum3 - inner * sum1 / count) * sum1 / count;
+                moment / count / (variance * variance)
+            } else {
+                let moment = sum3 - (3.0 * sum2 - 2.0 * sum1 * sum1 / count) * sum1 / count;
+                moment / count / variance.powf(1.5)
+            }
+        };
+        Ok(float_column(&self.return_type, states.into_iter().map(result)))
+    }
+}
