@@ -392,13 +392,13 @@ impl Parser<'_> {
         self.advance();
         self.need_keyword(K::AS)?;
         let user = self.identifier_or_string()?.value;
-        self.enter(2)?;
+        self.enter(20)?;
         let statement = if matches!(self.peek().kind, T::End | T::Semicolon) {
             None
         } else {
             Some(Box::new(self.statement_without_parallel()?))
         };
-        self.leave(2);
+        self.leave(20);
         Ok(Statement::ExecuteAs(Box::new(ExecuteAs { user, statement })))
     }
 }

@@ -27,7 +27,7 @@ impl Parser<'_> {
     /// `EXPLAIN …`.
     pub(super) fn explain(&mut self) -> Parsed<Statement> {
         self.advance();
-        self.enter(2)?;
+        self.enter(20)?;
         let (kind, settings) = self.explain_kind()?;
         let mut explain = Explain { kind, settings, statement: None, table_override: None, output: Output::default() };
         match kind {
@@ -55,7 +55,7 @@ impl Parser<'_> {
         if explain.output == Output::default() {
             explain.output = self.output()?;
         }
-        self.leave(2);
+        self.leave(20);
         Ok(Statement::Explain(Box::new(explain)))
     }
 
