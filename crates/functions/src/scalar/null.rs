@@ -152,6 +152,9 @@ fn null_if(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
     let equals = resolve_scalar("equals", call.arguments, call.context)?;
     let result = call.type_of(0).to_nullable();
+    if !result.is_nullable() {
+        return Err(call.illegal(0));
+    }
     call.bind(result.clone(), move |arguments, rows| {
         let column = argument(arguments, 0)?;
         let is_equal = condition(&equals.execute(arguments, rows)?.without_low_cardinality()?, rows)?;

@@ -45,29 +45,24 @@ pub(super) fn find(call: &Call<'_>, found: Found) -> Bound {
         return call.bind(result, never);
     }
     // A constant that is no item of the array is never found.
-    let common = match call.constant(1) {
-        Some(value) if !value.is_null() && call.type_of(1).inner().is_number() && plain.inner().is_number() => {
+    let zone = call.session_zone()?;
+    let value_type = call.type_of(1).remove_low_cardinality().clone();
+    let are_numbers = value_type.inner().is_number() && plain.inner().is_number();
+    let (common, mode) = match call.constant(1) {
+        Some(value) if !value.is_null() && are_numbers => {
             if convert_value(value, plain.inner()).is_err() {
                 return call.bind(result, never);
             }
-            plain.to_nullable()
+            (plain.to_nullable(), CastMode::Plain)
         }
-        _ => {
-            let value = call.type_of(1).remove_low_cardinality().clone();
-            least_supertype(&[plain, value]).map_err(|_| {
-                Error::new(
-                    ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-                    format!(
-                        "Types of array and 2nd argument of function {} must be identical up to nullability, cardinality, numeric types, or Enum and numeric type. Passed: {} and {}.",
-                        call.name,
-                        call.type_of(0),
-                        call.type_of(1)
-                    ),
-                )
-            })?
-        }
+        _ => match least_supertype(&[plain.clone(), value_type]) {
+            Ok(common) => (common, CastMode::Plain),
+            // A number that the items' type does not have becomes NULL, which no item is.
+            Err(_) if are_numbers && !plain.is_nullable() => (plain.to_nullable(), CastMode::OrNull),
+            Err(error) => return Err(error),
+        },
     };
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions::new(mode, zone);
     call.bind(result, move |arguments, rows| {
         let lists = Lists::of(arguments, 0)?;
         let items = cast(&lists.items, &common, &options)?;
@@ -272,6 +267,7 @@ pub(super) fn string_concat(call: &Call<'_>) -> Bound {
     item_type(call, 0)?;
     if call.arguments.len() == 2 {
         call.strings([1])?;
+        call.constant_bytes(1)?;
     }
     let text = call.text_options()?;
     call.bind(DataType::String, move |arguments, rows| {
