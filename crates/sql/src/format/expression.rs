@@ -85,7 +85,13 @@ impl Writer {
                 self.text(&parameter.data_type);
                 self.text("}");
             }
-            ExpressionKind::Matcher(matcher) => self.matcher(matcher),
+            ExpressionKind::Matcher(matcher) => {
+                // A lambda at the end would take the operator behind it for its own.
+                let wrap_lambdas = self.wrap_lambdas;
+                self.wrap_lambdas |= nested;
+                self.matcher(matcher);
+                self.wrap_lambdas = wrap_lambdas;
+            }
         }
     }
 
