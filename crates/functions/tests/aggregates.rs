@@ -1,6 +1,8 @@
 //! Aggregate functions against ClickHouse itself: `data/aggregates/aggregates.tsv` holds a table, and calls with the type and the
 //! values that ClickHouse gives over all of its rows and over none, written by the script beside it.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failing test")]
+
 use std::collections::HashMap;
 
 use squall_functions::{GroupIds, aggregate_exists, resolve_aggregate};

@@ -1,6 +1,8 @@
 //! Scalar functions against ClickHouse itself: `data/expressions/*.tsv` holds expressions with the type and the value that ClickHouse
 //! gives, written by the script beside them. Each is tried twice: with constants, and with columns of several rows.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failing test")]
+
 use std::sync::Arc;
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};

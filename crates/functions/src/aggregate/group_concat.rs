@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
 
@@ -139,9 +139,10 @@ impl StateFunction for GroupConcat {
     }
 }
 
-/// A separator is text, whatever is asked for.
 #[cfg(test)]
 mod tests {
+    use squall_types::Value;
+
     use super::*;
 
     #[test]

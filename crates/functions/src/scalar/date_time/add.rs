@@ -8,6 +8,7 @@ use squall_types::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS, civil_from_day
 use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result};
 
 use crate::function::BoundFunction;
+use crate::registry::resolve_scalar;
 use crate::scalar::simple::{Call, integers};
 
 use super::time::{Kind, Time};
@@ -52,6 +53,16 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         add_to_times(&time, kind, arguments, rows, &return_type, delta)
     })
+}
+
+/// `addDate` and `subDate`: a time plus or minus an interval.
+pub(super) fn resolve_interval(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=2)?;
+    if !matches!(call.type_of(1), DataType::Interval(_)) {
+        return Err(call.illegal(1));
+    }
+    Time::of(call, 0, None)?;
+    resolve_scalar(if call.name == "addDate" { "plus" } else { "minus" }, call.arguments, call.context)
 }
 
 fn add_to_times(
