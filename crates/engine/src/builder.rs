@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use squall_planner::{Aggregate, AggregateCall, Expression, Plan, Scan, SortKey};
-use squall_runtime::ThreadPool;
+use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, ScanRequest, TableHandle, TableScan};
 use squall_types::{DataType, Result, Schema};
 
@@ -221,6 +221,9 @@ impl Builder {
             let total = &self.context.progress.total_rows_to_read;
             total.fetch_add(rows, std::sync::atomic::Ordering::Relaxed);
         }
+        let selection = source.selection();
+        self.context.counters.add(ProfileEvent::SelectedParts, selection.parts);
+        self.context.counters.add(ProfileEvent::SelectedMarks, selection.marks);
         let mut operators: Vec<Arc<dyn Operator>> = Vec::new();
         if let Some(predicate) = &scan.predicate {
             let needed = needed.unwrap_or_else(|| vec![true; scan.schema.len()]);

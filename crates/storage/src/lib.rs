@@ -22,5 +22,6 @@ pub use generated::table_function;
 pub use identity::TableName;
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, ScanRequest, Table, TableHandle, TableScan,
+    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, ScanRequest, ScanSelection, Table, TableHandle,
+    TableScan,
 };

@@ -108,7 +108,7 @@ impl Table for MemoryTable {
             schema: request.schema.clone(),
             columns: self.identity.stored_columns(&request.columns)?,
             blocks: self.blocks.clone(),
-            claims: RowClaims::new(request.limit.map_or(rows, |limit| rows.min(limit))),
+            claims: RowClaims::new(request.limited(rows)),
         }))
     }
 

@@ -114,10 +114,34 @@ pub struct ScanRequest {
     pub limit: Option<u64>,
 }
 
+impl ScanRequest {
+    /// How many of `rows` rows the scan hands out: the limit counts rows that no predicate follows.
+    pub fn limited(&self, rows: u64) -> u64 {
+        match (self.limit, &self.predicate) {
+            (Some(limit), None) => rows.min(limit),
+            _ => rows,
+        }
+    }
+}
+
+/// What pruning left of a table, for `ProfileEvents`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ScanSelection {
+    /// `SelectedParts`.
+    pub parts: u64,
+    /// `SelectedMarks`: granules.
+    pub marks: u64,
+}
+
 /// A read under way. Any number of threads claim and read at once.
 pub trait TableScan: Send + Sync {
     /// Rows that the scan will hand out at most, where known: after pruning, for progress and for the number of threads.
     fn rows_total(&self) -> Option<u64>;
+
+    /// What pruning left; nothing where the table has no parts.
+    fn selection(&self) -> ScanSelection {
+        ScanSelection::default()
+    }
 
     /// Claims the next morsel of about `rows` rows. Lock-free where the table allows. `Pending` where the next rows are being
     /// fetched from disk: nothing is claimed, and `waker` is woken once it is worth asking again.

@@ -276,4 +276,9 @@ fn predicates_over_keys_make_scans_small() {
     at_most("u = 5000 OR u = 6000", 2 * 4 * 16);
     at_most("u = 5000 AND i = 100", 0);
     at_most("f > 1 OR u = 3", 4 * 16);
+    let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
+    let one = request(&*table, &names, Some(predicate(&databases, "u = 5000 AND d = toDate(15900)")));
+    assert!(table.scan(&one).unwrap().selection().parts <= 1);
+    let all = table.scan(&request(&*table, &names, None)).unwrap().selection();
+    assert_eq!((all.parts, all.marks), (table.parts().len() as u64, table.parts().iter().map(|part| part.marks).sum()));
 }

@@ -91,10 +91,6 @@ impl TableMetadata for Sequence {
     fn columns(&self) -> &[ColumnDescription] {
         &self.columns
     }
-    fn sorting_key(&self) -> &[usize] {
-        // Claims are handed out in order, and a sequence that does not wrap ascends.
-        if self.rows.is_none() || self.last().is_some() { &[0] } else { &[] }
-    }
     fn rows(&self) -> Option<u64> {
         self.rows
     }
@@ -122,7 +118,7 @@ impl Table for Sequence {
             schema: request.schema.clone(),
             first: self.first.wrapping_add(from.wrapping_mul(self.step)),
             step: self.step,
-            claims: RowClaims::new(request.limit.map_or(rows, |limit| rows.min(limit))),
+            claims: RowClaims::new(request.limited(rows)),
             is_endless: self.rows.is_none() && to == u64::MAX && request.limit.is_none(),
         }))
     }

@@ -68,7 +68,7 @@ impl Table for Zeros {
         let rows = self.rows.unwrap_or(u64::MAX);
         Ok(Arc::new(ZerosScan {
             schema: request.schema.clone(),
-            claims: RowClaims::new(request.limit.map_or(rows, |limit| rows.min(limit))),
+            claims: RowClaims::new(request.limited(rows)),
             is_endless: self.rows.is_none() && request.limit.is_none(),
         }))
     }

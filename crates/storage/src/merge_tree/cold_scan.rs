@@ -12,9 +12,9 @@ use squall_types::{Block, Error, Result, Schema};
 
 use super::hot_scan::slice;
 use super::part::Part;
-use super::pruning::Segment;
+use super::pruning::{Segment, selection};
 use crate::column_cache::ChunkLoad;
-use crate::table::{Claim, Morsel, ScanRequest, TableScan};
+use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, TableScan};
 
 /// Row groups that are fetched before they are claimed: two a core, so that every core has one to decode.
 const GROUPS_AHEAD_PER_CPU: usize = 2;
@@ -26,6 +26,7 @@ pub(super) struct ColdScan {
     schema: Arc<Schema>,
     columns: Vec<usize>,
     rows: u64,
+    selection: ScanSelection,
     state: Mutex<State>,
     waiters: Arc<Waiters>,
     this: Weak<Self>,
@@ -85,6 +86,7 @@ impl Wake for Waiters {
 impl ColdScan {
     /// Begins the scan and its first fetches.
     pub(super) fn start(segments: Vec<Segment>, columns: &[usize], request: &ScanRequest) -> Arc<Self> {
+        let selection = selection(&segments);
         let mut groups: Vec<Group> = Vec::new();
         let mut total = 0;
         for segment in segments {
@@ -107,11 +109,12 @@ impl ColdScan {
             }
             total += rows;
         }
-        let rows = request.limit.map_or(total, |limit| total.min(limit));
+        let rows = request.limited(total);
         let scan = Arc::new_cyclic(|this| Self {
             schema: request.schema.clone(),
             columns: columns.to_vec(),
             rows,
+            selection,
             state: Mutex::new(State { groups, first_open: 0, rows_left: rows }),
             waiters: Arc::default(),
             this: this.clone(),
@@ -251,6 +254,10 @@ impl ColdScan {
 impl TableScan for ColdScan {
     fn rows_total(&self) -> Option<u64> {
         Some(self.rows)
+    }
+
+    fn selection(&self) -> ScanSelection {
+        self.selection
     }
 
     fn claim(&self, rows: u64, waker: &Waker) -> Claim {

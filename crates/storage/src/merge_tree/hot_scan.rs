@@ -8,10 +8,10 @@ use arrow_array::ArrayRef;
 use squall_types::{Block, Column, DataType, Error, Result, Schema};
 
 use super::part::Part;
-use super::pruning::Segment;
+use super::pruning::{Segment, selection};
 use crate::column_cache::ColumnCache;
 use crate::row_claims::RowClaims;
-use crate::table::{Claim, Morsel, ScanRequest, TableScan};
+use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, TableScan};
 
 /// A scan over arrays in memory.
 pub(super) struct HotScan {
@@ -20,6 +20,7 @@ pub(super) struct HotScan {
     /// The number of rows before each segment.
     starts: Vec<u64>,
     claims: RowClaims,
+    selection: ScanSelection,
     /// Kept so that their files, and what else readers of them may open, stay.
     _parts: Vec<Arc<Part>>,
 }
@@ -70,13 +71,15 @@ impl HotScan {
             starts.push(rows);
             rows += segment.rows as u64;
         }
+        let selection = selection(&segments);
         let mut parts: Vec<Arc<Part>> = segments.into_iter().map(|segment| segment.part).collect();
         parts.dedup_by(|left, right| Arc::ptr_eq(left, right));
         Ok(Self {
             schema: request.schema.clone(),
             segments: hot,
             starts,
-            claims: RowClaims::new(request.limit.map_or(rows, |limit| rows.min(limit))),
+            claims: RowClaims::new(request.limited(rows)),
+            selection,
             _parts: parts,
         })
     }
@@ -85,6 +88,10 @@ impl HotScan {
 impl TableScan for HotScan {
     fn rows_total(&self) -> Option<u64> {
         Some(self.claims.total())
+    }
+
+    fn selection(&self) -> ScanSelection {
+        self.selection
     }
 
     fn claim(&self, rows: u64, _: &Waker) -> Claim {

@@ -9,6 +9,7 @@ use squall_types::Result;
 use super::MergeTree;
 use super::part::Part;
 use crate::key_condition::{Field, KeyCondition, ValueRange};
+use crate::table::ScanSelection;
 
 /// Rows of one row group that a scan reads, one after the other.
 #[derive(Clone, Debug)]
@@ -41,6 +42,20 @@ pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&
     }
     segments.retain(|segment| segment.rows > 0);
     Ok(segments)
+}
+
+/// How many parts and granules the segments touch.
+pub(super) fn selection(segments: &[Segment]) -> ScanSelection {
+    let mut selection = ScanSelection::default();
+    let mut last: Option<&Arc<Part>> = None;
+    for segment in segments {
+        if !last.is_some_and(|last| Arc::ptr_eq(last, &segment.part)) {
+            selection.parts += 1;
+            last = Some(&segment.part);
+        }
+        selection.marks += segment.rows.div_ceil(segment.part.description.granularity) as u64;
+    }
+    selection
 }
 
 struct Pruning<'a> {
