@@ -44,8 +44,8 @@ pub(crate) enum Values {
     Enum16(Vec<i16>, Arc<EnumValues>),
     String(Strings),
     FixedString { bytes: Vec<u8>, width: usize },
-    UUID(Vec<[u8; 16]>),
-    IPv6(Vec<[u8; 16]>),
+    Uuid(Vec<[u8; 16]>),
+    Ipv6(Vec<[u8; 16]>),
     Nullable { valid: Vec<bool>, inner: Box<Builder> },
     LowCardinality(Box<Dictionary>),
     Array { ends: Ends, items: Box<Builder> },
@@ -195,8 +195,8 @@ impl Builder {
             DataType::Float64 => Values::Float64(Vec::new()),
             DataType::String => Values::String(Strings::new()),
             DataType::FixedString(width) => Values::FixedString { bytes: Vec::new(), width: *width },
-            DataType::UUID => Values::UUID(Vec::new()),
-            DataType::IPv6 => Values::IPv6(Vec::new()),
+            DataType::UUID => Values::Uuid(Vec::new()),
+            DataType::IPv6 => Values::Ipv6(Vec::new()),
             DataType::Enum8(values) => Values::Enum8(Vec::new(), values.clone()),
             DataType::Enum16(values) => Values::Enum16(Vec::new(), values.clone()),
             DataType::Nullable(inner) => Values::Nullable { valid: Vec::new(), inner: boxed(inner) },
@@ -223,7 +223,7 @@ impl Builder {
             Values::Nothing(rows) | Values::Tuple { rows, .. } => *rows,
             Values::String(strings) => strings.offsets.len() - 1,
             Values::FixedString { bytes, width } => bytes.len() / width,
-            Values::UUID(values) | Values::IPv6(values) => values.len(),
+            Values::Uuid(values) | Values::Ipv6(values) => values.len(),
             Values::Nullable { valid, .. } => valid.len(),
             Values::LowCardinality(dictionary) => dictionary.keys.len(),
             Values::Array { ends, .. } | Values::Map { ends, .. } => ends.rows(),
@@ -240,7 +240,7 @@ impl Builder {
             }
             Values::String(strings) => strings.truncate(rows),
             Values::FixedString { bytes, width } => bytes.truncate(rows * *width),
-            Values::UUID(values) | Values::IPv6(values) => values.truncate(rows),
+            Values::Uuid(values) | Values::Ipv6(values) => values.truncate(rows),
             Values::Nullable { valid, inner } => {
                 valid.truncate(rows);
                 inner.truncate(rows);
@@ -270,7 +270,7 @@ impl Builder {
             }
             Values::String(strings) => strings.end_row()?,
             Values::FixedString { bytes, width } => bytes.resize(bytes.len() + *width, 0),
-            Values::UUID(values) | Values::IPv6(values) => values.push([0; 16]),
+            Values::Uuid(values) | Values::Ipv6(values) => values.push([0; 16]),
             Values::Nullable { valid, inner } => {
                 inner.append_default()?;
                 valid.push(false);
@@ -318,7 +318,7 @@ impl Builder {
             Values::FixedString { bytes, width } => {
                 out.extend_from_slice(bytes.get(row * width..(row + 1) * width).unwrap_or_default());
             }
-            Values::UUID(values) | Values::IPv6(values) => {
+            Values::Uuid(values) | Values::Ipv6(values) => {
                 out.extend_from_slice(values.get(row).map_or(&[], |value| value.as_slice()));
             }
             _ => {}
@@ -348,7 +348,7 @@ impl Builder {
                 Arc::new(BinaryArray::try_new(OffsetBuffer::new(strings.offsets.into()), strings.bytes.into(), nulls)?)
             }
             Values::FixedString { bytes, width } => fixed(width, bytes, nulls)?,
-            Values::UUID(values) | Values::IPv6(values) => fixed(16, values.into_flattened(), nulls)?,
+            Values::Uuid(values) | Values::Ipv6(values) => fixed(16, values.into_flattened(), nulls)?,
             Values::Nullable { valid, inner } => {
                 let nulls = NullBuffer::new(BooleanBuffer::from(valid));
                 inner.finish_array(Some(nulls).filter(|nulls| nulls.null_count() > 0))?

@@ -25,7 +25,7 @@ pub(crate) enum Cells<'a> {
     Float64(&'a [f64]),
     String { offsets: &'a [i32], bytes: &'a [u8] },
     Fixed { bytes: &'a [u8], width: usize },
-    UUID(&'a [u8]),
+    Uuid(&'a [u8]),
     Nullable { nulls: Option<&'a NullBuffer>, inner: Box<Cells<'a>> },
     LowCardinality { keys: &'a [u32], nulls: Option<&'a NullBuffer>, is_nullable: bool, values: Box<Cells<'a>> },
     Array { offsets: &'a [i32], items: Box<Cells<'a>> },
@@ -48,7 +48,7 @@ impl Arrays {
     }
 }
 
-fn primitive<'a, T: ArrowPrimitiveType>(array: &'a dyn Array) -> Result<&'a [T::Native]> {
+fn primitive<T: ArrowPrimitiveType>(array: &dyn Array) -> Result<&[T::Native]> {
     array.as_primitive_opt::<T>().map(|array| &**array.values()).ok_or_else(|| bad_array(array))
 }
 
@@ -84,7 +84,7 @@ impl<'a> Cells<'a> {
             }
             DataType::FixedString(width) => Self::Fixed { bytes: fixed(array)?, width: *width },
             DataType::IPv6 => Self::Fixed { bytes: fixed(array)?, width: 16 },
-            DataType::UUID => Self::UUID(fixed(array)?),
+            DataType::UUID => Self::Uuid(fixed(array)?),
             DataType::Nullable(inner) => Self::Nullable { nulls: array.nulls(), inner: boxed(inner, array)? },
             DataType::LowCardinality(inner) => {
                 let dictionary = array.as_dictionary_opt::<UInt32Type>().ok_or_else(|| bad_array(array))?;

@@ -305,7 +305,7 @@ impl<C: GrowingColumn> Rows<C> {
                 all if all == rows => Omitted::All,
                 _ => {
                     let mut bits = vec![false; rows];
-                    positions.iter().filter_map(|row| Some(*row as usize)).for_each(|row| bits[row] = true);
+                    positions.iter().for_each(|row| bits[*row as usize] = true);
                     Omitted::Rows(BooleanBuffer::from(bits))
                 }
             }

@@ -14,13 +14,8 @@ use crate::field::{Nulls, element_of};
 /// A column as a tree of its arrays, tuples and maps, down to values that `types` prints.
 #[derive(Debug)]
 pub(crate) enum Nested {
-    /// A value that is not nested, in JSON, bare, and in quotes.
-    Value {
-        json: ValueWriter,
-        plain: ValueWriter,
-        quoted: ValueWriter,
-        nulls: Nulls,
-    },
+    /// A value that is not nested.
+    Value(Box<Leaf>),
     Array {
         offsets: OffsetBuffer<i32>,
         items: Box<Nested>,
@@ -33,6 +28,15 @@ pub(crate) enum Nested {
     Tuple {
         elements: Vec<(Option<Arc<str>>, Nested)>,
     },
+}
+
+/// A value that is not nested, in JSON, bare, and in quotes.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    json: ValueWriter,
+    plain: ValueWriter,
+    quoted: ValueWriter,
+    nulls: Nulls,
 }
 
 /// What each level of lines is indented with.
@@ -82,17 +86,17 @@ impl Nested {
                     })
                     .collect::<Result<_>>()?,
             },
-            _ => Self::Value {
+            _ => Self::Value(Box::new(Leaf {
                 json: ValueWriter::new(column, TextStyle::Json, text)?,
                 plain: ValueWriter::new(column, TextStyle::Plain, text)?,
                 quoted: ValueWriter::new(column, TextStyle::Quoted, text)?,
                 nulls: Nulls::new(column),
-            },
+            })),
         })
     }
 
     fn is_value(&self) -> bool {
-        matches!(self, Self::Value { .. })
+        matches!(self, Self::Value(_))
     }
 
     fn is_named(elements: &[(Option<Arc<str>>, Self)]) -> bool {
@@ -108,7 +112,7 @@ impl Nested {
             indent.new_line(depth + 1, out);
         };
         match self {
-            Self::Value { json, .. } => json.write(out, row),
+            Self::Value(leaf) => leaf.json.write(out, row),
             Self::Array { offsets, items } if items.is_value() || range(offsets, row).is_empty() => {
                 out.push(b'[');
                 for item in range(offsets, row) {
@@ -163,8 +167,8 @@ impl Nested {
 
     /// Appends a row bare where it is a value.
     fn write_plain(&mut self, row: usize, out: &mut Vec<u8>) {
-        if let Self::Value { plain, .. } = self {
-            plain.write(out, row);
+        if let Self::Value(leaf) = self {
+            leaf.plain.write(out, row);
         }
     }
 
@@ -172,8 +176,8 @@ impl Nested {
     pub fn write_pretty(&mut self, row: usize, is_inside: bool, text: &TextOptions, out: &mut Vec<u8>) {
         let mut separator = None;
         match self {
-            Self::Value { quoted, .. } if is_inside => quoted.write(out, row),
-            Self::Value { plain, .. } => plain.write(out, row),
+            Self::Value(leaf) if is_inside => leaf.quoted.write(out, row),
+            Self::Value(leaf) => leaf.plain.write(out, row),
             Self::Tuple { elements } if Self::is_named(elements) => self.write_json(row, Indent("  "), 0, text, out),
             Self::Array { offsets, items } => {
                 out.push(b'[');
@@ -207,12 +211,12 @@ impl Nested {
     /// Appends a row as XML elements.
     pub fn write_xml(&mut self, row: usize, out: &mut Vec<u8>) {
         match self {
-            Self::Value { plain, nulls, .. } => {
-                if nulls.is_null(row) {
+            Self::Value(leaf) => {
+                if leaf.nulls.is_null(row) {
                     out.extend_from_slice(b"\\N");
                 } else {
                     let mut value = Vec::new();
-                    plain.write(&mut value, row);
+                    leaf.plain.write(&mut value, row);
                     append_xml(out, &value);
                 }
             }

@@ -16,10 +16,10 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{
-    Compression, LogicalType, Repetition, TimeUnit as ParquetTimeUnit, Type as PhysicalType, ZstdLevel,
+    Compression, ConvertedType, LogicalType, Repetition, TimeUnit as ParquetTimeUnit, Type as PhysicalType, ZstdLevel,
 };
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -309,6 +309,34 @@ impl ParquetInput {
     }
 }
 
+/// The type with its strings as bytes: ours need not be UTF-8, and nobody shall check.
+fn strings_as_bytes(parquet: &TypePtr) -> Result<TypePtr, ParquetError> {
+    let info = parquet.get_basic_info();
+    if parquet.is_primitive() {
+        let is_text = match info.logical_type_ref() {
+            Some(logical) => matches!(logical, LogicalType::String | LogicalType::Enum | LogicalType::Json),
+            None => matches!(info.converted_type(), ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON),
+        };
+        if parquet.get_physical_type() != PhysicalType::BYTE_ARRAY || !is_text {
+            return Ok(parquet.clone());
+        }
+        let builder = Type::primitive_type_builder(parquet.name(), PhysicalType::BYTE_ARRAY)
+            .with_repetition(info.repetition())
+            .with_id(info.has_id().then(|| info.id()));
+        return Ok(Arc::new(builder.build()?));
+    }
+    let fields = parquet.get_fields().iter().map(strings_as_bytes).collect::<Result<_, _>>()?;
+    let mut builder = Type::group_type_builder(parquet.name())
+        .with_converted_type(info.converted_type())
+        .with_logical_type(info.logical_type_ref().cloned())
+        .with_id(info.has_id().then(|| info.id()))
+        .with_fields(fields);
+    if info.has_repetition() {
+        builder = builder.with_repetition(info.repetition());
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
 /// What is read as its own type and cast afterwards: the type of ours that an Arrow array is nearest to, and the array in its layout.
 fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)> {
     let nullable = |data_type: DataType| if array.null_count() > 0 { data_type.to_nullable() } else { data_type };
@@ -416,8 +444,16 @@ impl InputFormat for ParquetInput {
             return Ok(());
         }
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let reader = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
-            .and_then(|builder| builder.with_batch_size(BLOCK_ROWS).build())
+        let reader = ArrowReaderMetadata::load(&file, options.clone())
+            .and_then(|metadata| {
+                let schema = metadata.parquet_schema().root_schema_ptr();
+                let schema = Arc::new(SchemaDescriptor::new(strings_as_bytes(&schema)?));
+                ArrowReaderMetadata::load(&file, options.with_parquet_schema(schema))
+            })
+            .and_then(|metadata| {
+                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
+                builder.with_batch_size(BLOCK_ROWS).build()
+            })
             .map_err(|error| parquet_error(&error))?;
         for batch in reader {
             let batch = batch.map_err(|error| arrow_error(&error))?;

@@ -70,8 +70,8 @@ struct Texts {
 }
 
 enum Text {
-    Field(Field),
-    Nested(Nested),
+    Field(Box<Field>),
+    Nested(Box<Nested>),
 }
 
 impl Texts {
@@ -82,9 +82,9 @@ impl Texts {
             for ((column, values), field) in block.columns().iter().zip(&mut texts.columns).zip(fields.of(block)?) {
                 let mut source = match column.data_type() {
                     DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) => {
-                        Text::Nested(Nested::new(column, text)?)
+                        Text::Nested(Box::new(Nested::new(column, text)?))
                     }
-                    _ => Text::Field(field),
+                    _ => Text::Field(Box::new(field)),
                 };
                 values.extend((0..block.rows()).map(|row| {
                     let mut value = Vec::new();

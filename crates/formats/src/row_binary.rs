@@ -45,7 +45,7 @@ impl Cells<'_> {
             Self::Float64(values) => number!(values),
             Self::String { offsets, bytes } => put_string(out, string(offsets, bytes, row)),
             Self::Fixed { bytes, width } => out.extend_from_slice(&bytes[row * width..(row + 1) * width]),
-            Self::UUID(bytes) => {
+            Self::Uuid(bytes) => {
                 out.extend_from_slice(&swap_halves(*bytes[row * 16..].first_chunk().unwrap_or(&[0; 16])))
             }
             Self::Nullable { inner, .. } => {
@@ -278,8 +278,8 @@ pub(crate) fn read_binary(builder: &mut Builder, input: &mut Cursor<'_>) -> Resu
             strings.end_row()?;
         }
         Values::FixedString { bytes, width } => bytes.extend_from_slice(input.take(*width)?),
-        Values::UUID(values) => values.push(swap_halves(input.array()?)),
-        Values::IPv6(values) => values.push(input.array()?),
+        Values::Uuid(values) => values.push(swap_halves(input.array()?)),
+        Values::Ipv6(values) => values.push(input.array()?),
         Values::Nullable { valid, inner } => {
             let is_null = input.byte()? != 0;
             if is_null {

@@ -1,5 +1,7 @@
 //! Every format against the bytes that ClickHouse 26.9 writes: written equal, and read back to the same table.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod common;
 
 use common::{BOTH_WAYS, TABLES, folder, golden, read, table, write};
@@ -54,7 +56,7 @@ fn what_clickhouse_writes_is_read_back() {
 
 #[test]
 fn parquet_comes_back() {
-    for name in ["times", "addresses", "many", "wide"] {
+    for name in ["times", "addresses", "many", "wide", "invalid"] {
         let (schema, blocks) = table(name);
         let expected = write("TSVWithNamesAndTypes", &schema, &blocks).unwrap();
         let file = write("Parquet", &schema, &blocks).unwrap();

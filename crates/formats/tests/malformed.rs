@@ -1,6 +1,8 @@
 //! Hostile input: truncated, mutated and random bytes are an error or rows, never a panic, and never take memory that the bytes at hand
 //! do not account for.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod common;
 
 use common::{BOTH_WAYS, TABLES, golden, read, schema, table, write};

@@ -1,6 +1,7 @@
 //! The tables of `golden`, and what the tests do with them.
 
 #![allow(dead_code)] // Each test file uses its part.
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
