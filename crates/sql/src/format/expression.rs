@@ -496,6 +496,7 @@ fn has_own_syntax(name: &str) -> bool {
         "datesub",
         "exists",
         "ltrim",
+        "on",
         "not",
         "rtrim",
         "timestamp_add",
