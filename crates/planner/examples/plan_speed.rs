@@ -1,5 +1,7 @@
 //! How long parsing and planning take, in microseconds per query: `cargo run --release -p squall-planner --example plan_speed`.
 
+#![allow(clippy::unwrap_used)] // An example's queries are good.
+
 #[path = "../tests/support/mod.rs"]
 mod support;
 

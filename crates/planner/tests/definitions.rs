@@ -1,5 +1,7 @@
 //! CREATE TABLE and INSERT: columns, types, defaults, keys.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // Helpers of tests are no tests to clippy.
+
 mod support;
 
 use std::sync::Arc;

@@ -73,7 +73,7 @@ fn common_tables_do_not_grow_without_bounds() {
 fn subqueries_are_not_too_deep() {
     let nested =
         |depth: usize| format!("{}t{}", "SELECT a FROM (".repeat(depth - 1) + "SELECT a FROM ", ")".repeat(depth - 1));
-    assert_eq!(code(&nested(40)), ErrorCode::OK);
+    assert_eq!(code(&nested(15)), ErrorCode::OK);
     let mut world = World::new();
     world.settings.set("max_subquery_depth", "5").unwrap();
     assert_eq!(world.plan(&nested(10)).unwrap_err().code, ErrorCode::TOO_DEEP_SUBQUERIES);

@@ -8,7 +8,7 @@ use squall_types::{Block, ColumnBuilder, DataType, Error, ErrorCode, Result, Sch
 use super::Analyzer;
 use super::conversion;
 use super::graph::{Graph, NodeId};
-use super::scope::Scope;
+use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
 use crate::expression::Expression;
@@ -88,7 +88,7 @@ impl Scope<'_> {
         let database = name.database.as_ref().map(|database| self.analyzer.identifier(database)).transpose()?;
         let table = self.analyzer.identifier(&name.table)?;
         if database.is_none()
-            && let Some(plan) = self.analyzer.nested(|| self.visible_common_table(table))?
+            && let Some(plan) = self.analyzer.nested(|| self.common_table(table))?
         {
             return Ok(Source::plan(plan).named(None, Some(table)));
         }
@@ -113,11 +113,6 @@ impl Scope<'_> {
             }
             Err(error) => Err(error),
         }
-    }
-
-    fn visible_common_table(&self, name: &str) -> Result<Option<Plan>> {
-        use super::scope::Outer;
-        self.common_table(name)
     }
 
     /// The rows of a table that is named where an expression could stand: `x IN table`.
@@ -275,7 +270,6 @@ impl Scope<'_> {
                 }
                 _ => name.into(),
             };
-            // Later arrays of the same ARRAY JOIN may use the items' names of the earlier only after the join.
             arrays.push(node);
             joined.push(JoinedColumn { name, data_type: item, replaces });
         }
