@@ -116,6 +116,7 @@ impl Builder {
 
     /// Ends chains in a sink; gives the numbers of the pipelines.
     fn end(&mut self, chains: Vec<Chain>, sink: Arc<dyn Sink>) -> Vec<usize> {
+        let block_rows_max = sink.block_rows_max();
         let stage = Stage::new(sink, chains.len());
         let first = self.pipelines.len();
         for (input, chain) in chains.into_iter().enumerate() {

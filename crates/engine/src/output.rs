@@ -13,9 +13,11 @@ use crate::pipeline::{LocalSink, Sequence, Sink};
 use crate::query_context::QueryContext;
 
 /// Blocks that may wait for the client.
-const BLOCKS_MAX: usize = 32;
+const BLOCKS_MAX: usize = 16;
 /// Bytes that may wait for the client.
-const BYTES_MAX: usize = 32 << 20;
+const BYTES_MAX: usize = 8 << 20;
+/// Rows of a morsel at most; so many may come although the output is full.
+const MORSEL_ROWS_MAX: u64 = 262_144;
 /// Smaller blocks of one morsel are put together up to this many rows.
 const SQUASH_ROWS: usize = 65_409;
 
@@ -216,6 +218,14 @@ impl Sink for OutputSink {
 
     fn is_done(&self) -> bool {
         self.0.is_done.load(Ordering::SeqCst)
+    }
+
+    fn morsel_rows_max(&self) -> u64 {
+        MORSEL_ROWS_MAX
+    }
+
+    fn block_rows_max(&self) -> Option<usize> {
+        usize::try_from(self.0.context.settings.max_block_size).ok().filter(|rows| *rows > 0)
     }
 
     fn name(&self) -> &'static str {

@@ -38,6 +38,16 @@ pub trait Sink: Send + Sync {
         false
     }
 
+    /// Rows of a morsel at most: a sink that keeps rows for a slow reader can be over its bound by a morsel of each worker.
+    fn morsel_rows_max(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Rows of a block at most; `None` for as many as come.
+    fn block_rows_max(&self) -> Option<usize> {
+        None
+    }
+
     /// The name for EXPLAIN PIPELINE.
     fn name(&self) -> &'static str;
 }
@@ -193,7 +203,7 @@ impl Pipeline {
         }
         let claimed = self.rows_claimed.load(Ordering::Relaxed);
         let rows_left = self.source.rows_total().map(|total| total.saturating_sub(claimed));
-        let rows = self.sizer.rows(target_ns, rows_left, workers.min(self.workers_max));
+        let rows = self.sizer.rows(target_ns, rows_left, workers.min(self.workers_max)).min(sink.morsel_rows_max());
         let (claim, sequence) = {
             let mut next = self.next_sequence.lock();
             let claim = self.source.claim(rows, waker);
