@@ -126,7 +126,9 @@ impl Builder {
             if chain.operators.iter().any(|operator| operator.needs_order()) {
                 pipeline.workers_max = 1;
             }
-            if !chain.operators.is_empty() {
+            if let Some(rows) = block_rows_max {
+                pipeline.block_rows = rows;
+            } else if !chain.operators.is_empty() {
                 pipeline.block_rows =
                     usize::try_from(self.context.settings.max_block_size).unwrap_or(usize::MAX).max(1);
             }
