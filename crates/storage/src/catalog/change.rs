@@ -1,0 +1,76 @@
+//! One change of the catalog: a transaction that makes a snapshot.
+
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+/// A transaction that makes a snapshot.
+pub(super) struct Change<'a> {
+    pub(super) transaction: Transaction<'a>,
+    pub(super) snapshot: i64,
+    schema_version: i64,
+    next_catalog_id: i64,
+    pub(super) next_file_id: i64,
+    pub(super) is_schema_change: bool,
+    /// The entries of `changes_made`.
+    pub(super) made: Vec<String>,
+    /// Tables whose schema this snapshot makes.
+    pub(super) new_tables: Vec<i64>,
+}
+
+impl<'a> Change<'a> {
+    /// Begins a change after the newest snapshot.
+    pub(super) fn begin(connection: &'a mut Connection) -> rusqlite::Result<Self> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let (snapshot, schema_version, next_catalog_id, next_file_id) = transaction.query_row(
+            "SELECT snapshot_id, schema_version, next_catalog_id, next_file_id FROM ducklake_snapshot
+             ORDER BY snapshot_id DESC LIMIT 1",
+            [],
+            |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )?;
+        Ok(Self {
+            transaction,
+            snapshot: snapshot + 1,
+            schema_version,
+            next_catalog_id,
+            next_file_id,
+            is_schema_change: false,
+            made: Vec::new(),
+            new_tables: Vec::new(),
+        })
+    }
+
+    /// A number for a new schema, table or sort order.
+    pub(super) fn new_catalog_id(&mut self) -> i64 {
+        self.next_catalog_id += 1;
+        self.next_catalog_id - 1
+    }
+
+    /// Records the snapshot and makes everything durable.
+    pub(super) fn commit(self) -> rusqlite::Result<()> {
+        let schema_version = self.schema_version + i64::from(self.is_schema_change);
+        self.transaction.execute(
+            "INSERT INTO ducklake_snapshot VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![self.snapshot, now(), schema_version, self.next_catalog_id, self.next_file_id],
+        )?;
+        self.transaction.execute(
+            "INSERT INTO ducklake_snapshot_changes VALUES (?1, ?2, NULL, NULL, NULL)",
+            params![self.snapshot, self.made.join(",")],
+        )?;
+        for table in &self.new_tables {
+            self.transaction.execute(
+                "INSERT INTO ducklake_schema_versions VALUES (?1, ?2, ?3)",
+                params![self.snapshot, schema_version, table],
+            )?;
+        }
+        self.transaction.commit()
+    }
+}
+
+/// A name as `changes_made` has it.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The time as the catalog writes it.
+pub(super) fn now() -> String {
+    chrono::Utc::now().format("%Y-%m-%d %H:%M:%S%.6f+00").to_string()
+}

@@ -1,0 +1,153 @@
+//! Recording the parts of inserts, and the running totals that DuckLake keeps of tables.
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use squall_types::{DataType, Schema, Value};
+
+use super::change::Change;
+use super::lake_value::lake_value;
+use crate::merge_tree::{LakeColumn, lake_columns};
+
+/// A part to be recorded.
+pub(crate) struct NewPart {
+    pub(crate) name: Arc<str>,
+    pub(crate) partition_id: Arc<str>,
+    pub(crate) path: String,
+    pub(crate) rows: i64,
+    pub(crate) bytes: i64,
+    pub(crate) footer_bytes: i64,
+    pub(crate) description: Vec<u8>,
+    /// One per stored column.
+    pub(crate) columns: Vec<ColumnStatistics>,
+}
+
+/// A column of a part in numbers.
+pub(crate) struct ColumnStatistics {
+    pub(crate) bytes: i64,
+    pub(crate) values: i64,
+    pub(crate) nulls: i64,
+    pub(crate) may_have_nan: bool,
+    pub(crate) low: Option<Value>,
+    pub(crate) high: Option<Value>,
+}
+
+/// A table's running totals, as `ducklake_table_stats` and its kin hold them.
+#[derive(Clone)]
+pub(super) struct TableTotals {
+    pub(super) stored: Arc<Schema>,
+    pub(super) columns: Vec<LakeColumn>,
+    pub(super) rows: i64,
+    pub(super) next_row_id: i64,
+    pub(super) bytes: i64,
+    pub(super) ranges: Vec<ColumnTotals>,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct ColumnTotals {
+    has_null: bool,
+    may_have_nan: bool,
+    /// `None` before the first part; a bound that is `None` is unknown.
+    range: Option<(Option<Value>, Option<Value>)>,
+}
+
+/// Running totals of a table without its columns' bounds, which [`super::Catalog::observe`] brings.
+pub(super) fn load_totals(connection: &Connection, table: i64, stored: Arc<Schema>) -> rusqlite::Result<TableTotals> {
+    let totals = connection
+        .query_row(
+            "SELECT record_count, next_row_id, file_size_bytes FROM ducklake_table_stats WHERE table_id = ?1",
+            params![table],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        )
+        .optional()?;
+    let (rows, next_row_id, bytes) = totals.unwrap_or((0, 0, 0));
+    let columns = lake_columns(&stored);
+    let ranges = vec![ColumnTotals::default(); stored.len()];
+    Ok(TableTotals { stored, columns, rows, next_row_id, bytes, ranges })
+}
+
+/// Records a part and adds it to its table's totals.
+pub(super) fn insert_part(
+    change: &mut Change,
+    table_id: i64,
+    table: &mut TableTotals,
+    part: &NewPart,
+) -> rusqlite::Result<()> {
+    let file = change.next_file_id;
+    change.next_file_id += 1;
+    change.transaction.prepare_cached(
+        "INSERT INTO ducklake_data_file VALUES (?1, ?2, ?3, NULL, ?1, ?4, 1, 'parquet', ?5, ?6, ?7, ?8, NULL, NULL, NULL, NULL)",
+    )?
+    .execute(params![file, table_id, change.snapshot, part.path, part.rows, part.bytes, part.footer_bytes, table.next_row_id])?;
+    change.transaction.prepare_cached("INSERT INTO squall_part VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+        file,
+        table_id,
+        &*part.name,
+        &*part.partition_id,
+        part.description,
+    ])?;
+    table.rows += part.rows;
+    table.next_row_id += part.rows;
+    table.bytes += part.bytes;
+    let mut statement = change
+        .transaction
+        .prepare_cached("INSERT INTO ducklake_file_column_stats VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)")?;
+    let top_level = table.columns.iter().filter(|column| column.parent.is_none());
+    let columns = top_level.zip(&table.stored.fields).zip(&part.columns).zip(&mut table.ranges);
+    for (((column, (_, data_type)), found), totals) in columns {
+        if !matches!(data_type.inner(), DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_)) {
+            let text = |value: &Option<Value>| value.as_ref().and_then(|value| lake_value(data_type, value));
+            statement.execute(params![
+                file,
+                table_id,
+                column.id,
+                found.bytes,
+                found.values - found.nulls,
+                found.nulls,
+                text(&found.low),
+                text(&found.high),
+                data_type.inner().is_float().then_some(found.may_have_nan),
+            ])?;
+        }
+        totals.add(found);
+    }
+    Ok(())
+}
+
+impl ColumnTotals {
+    /// Adds a part's column.
+    pub(super) fn add(&mut self, part: &ColumnStatistics) {
+        self.has_null |= part.nulls > 0;
+        self.may_have_nan |= part.may_have_nan;
+        let pick = |old: Option<Value>, new: &Option<Value>, wanted| match (old, new) {
+            (Some(old), Some(new)) => Some(if new.compare(&old) == wanted { new.clone() } else { old }),
+            _ => None,
+        };
+        self.range = Some(match self.range.take() {
+            None => (part.low.clone(), part.high.clone()),
+            Some((low, high)) => {
+                (pick(low, &part.low, std::cmp::Ordering::Less), pick(high, &part.high, std::cmp::Ordering::Greater))
+            }
+        });
+    }
+}
+
+/// Records a table's totals.
+pub(super) fn write_totals(transaction: &Transaction, table_id: i64, table: &TableTotals) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("UPDATE ducklake_table_stats SET record_count = ?2, next_row_id = ?3, file_size_bytes = ?4 WHERE table_id = ?1")?
+        .execute(params![table_id, table.rows, table.next_row_id, table.bytes])?;
+    transaction
+        .prepare_cached("DELETE FROM ducklake_table_column_stats WHERE table_id = ?1")?
+        .execute(params![table_id])?;
+    let mut statement =
+        transaction.prepare_cached("INSERT INTO ducklake_table_column_stats VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL)")?;
+    let top_level = table.columns.iter().filter(|column| column.parent.is_none());
+    for ((column, (_, data_type)), totals) in top_level.zip(&table.stored.fields).zip(&table.ranges) {
+        let (low, high) = totals.range.clone().unwrap_or_default();
+        let text = |value: Option<Value>| value.and_then(|value| lake_value(data_type, &value));
+        let nan = data_type.inner().is_float().then_some(totals.may_have_nan);
+        statement.execute(params![table_id, column.id, totals.has_null, nan, text(low), text(high)])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! A table's rows in the catalog: its definition, and its end.
+
+use rusqlite::params;
+use squall_planner::Expression;
+
+use super::change::{Change, now, quoted};
+use super::stored::default_kind_name;
+use crate::identity::TableIdentity;
+use crate::merge_tree::LakeColumn;
+
+/// Records a new table.
+pub(super) fn insert_table(
+    change: &mut Change,
+    id: i64,
+    database: i64,
+    name: &str,
+    identity: &TableIdentity,
+    columns: &[LakeColumn],
+) -> rusqlite::Result<()> {
+    let definition = &identity.definition;
+    let snapshot = change.snapshot;
+    change.is_schema_change = true;
+    change.new_tables.push(id);
+    let database_name: String = change.transaction.query_row(
+        "SELECT schema_name FROM ducklake_schema WHERE schema_id = ?1 AND end_snapshot IS NULL",
+        params![database],
+        |row| row.get(0),
+    )?;
+    change.made.push(format!("created_table:{}.{}", quoted(&database_name), quoted(name)));
+    let transaction = &change.transaction;
+    transaction.execute(
+        "INSERT INTO ducklake_table VALUES (?1, ?2, ?3, NULL, ?4, ?5, ?6, 1)",
+        params![id, identity.uuid.to_string(), snapshot, database, name, format!("{}/", identity.uuid)],
+    )?;
+    for (order, column) in columns.iter().enumerate() {
+        transaction.execute(
+            "INSERT INTO ducklake_column VALUES (?1, ?2, NULL, ?3, ?4, ?5, ?6, NULL, NULL, ?7, ?8, 'literal', NULL)",
+            params![
+                column.id,
+                snapshot,
+                id,
+                order as i64,
+                column.name,
+                column.lake_type,
+                column.is_nullable,
+                column.parent
+            ],
+        )?;
+    }
+    transaction.execute("INSERT INTO ducklake_table_stats VALUES (?1, 0, 0, 0)", params![id])?;
+    transaction.execute(
+        "INSERT INTO squall_table VALUES (?1, ?2, ?3, ?4)",
+        params![id, &*definition.engine, definition.primary_key.is_some(), &*definition.comment],
+    )?;
+    for (position, column) in definition.columns.iter().enumerate() {
+        let default = column.default.as_ref();
+        transaction.execute(
+            "INSERT INTO squall_column VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![
+                id,
+                position as i64,
+                &*column.name,
+                column.data_type.to_string(),
+                default.map(|default| default_kind_name(default.kind)),
+                default.map(|default| &*default.expression),
+                &*column.comment,
+            ],
+        )?;
+    }
+    let keys = [
+        ("sorting", definition.sorting_key.as_slice()),
+        ("primary", definition.primary_key.as_deref().unwrap_or_default()),
+        ("partition", definition.partition_key.as_slice()),
+    ];
+    for (kind, keys) in keys {
+        for (position, key) in keys.iter().enumerate() {
+            transaction.execute(
+                "INSERT INTO squall_key VALUES (?1, ?2, ?3, ?4)",
+                params![id, kind, position as i64, &*key.sql],
+            )?;
+        }
+    }
+    for (position, (name, value)) in definition.settings.iter().enumerate() {
+        transaction.execute(
+            "INSERT INTO squall_setting VALUES (?1, ?2, ?3, ?4)",
+            params![id, position as i64, &**name, &**value],
+        )?;
+    }
+    // DuckLake's sort order knows plain columns only.
+    let column_name = |expression: &Expression| match expression {
+        Expression::Column { position, .. } => definition.columns.get(*position).map(|column| column.name.clone()),
+        _ => None,
+    };
+    let sorting: Option<Vec<_>> = definition.sorting_key.iter().map(|key| column_name(&key.expression)).collect();
+    if let Some(sorting) = sorting.filter(|sorting| !sorting.is_empty()) {
+        let sort_id = change.new_catalog_id();
+        change
+            .transaction
+            .execute("INSERT INTO ducklake_sort_info VALUES (?1, ?2, ?3, NULL)", params![sort_id, id, snapshot])?;
+        for (at, name) in sorting.iter().enumerate() {
+            change.transaction.execute(
+                "INSERT INTO ducklake_sort_expression VALUES (?1, ?2, ?3, ?4, 'duckdb', 'ASC', 'NULLS_LAST')",
+                params![sort_id, id, at as i64, quoted(name)],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends a table and its parts.
+pub(super) fn drop_table(change: &mut Change, table: i64) -> rusqlite::Result<()> {
+    change.is_schema_change = true;
+    change.made.push(format!("dropped_table:{table}"));
+    end_parts(change, table)?;
+    for lake_table in
+        ["ducklake_table", "ducklake_partition_info", "ducklake_column", "ducklake_column_tag", "ducklake_sort_info"]
+    {
+        change.transaction.execute(
+            &format!("UPDATE {lake_table} SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL"),
+            params![table, change.snapshot],
+        )?;
+    }
+    for own_table in ["squall_table", "squall_column", "squall_key", "squall_setting"] {
+        change.transaction.execute(&format!("DELETE FROM {own_table} WHERE table_id = ?1"), params![table])?;
+    }
+    Ok(())
+}
+
+/// Ends a table's parts: their files are removed when nobody reads them, at the latest at the next start.
+pub(super) fn end_parts(change: &mut Change, table: i64) -> rusqlite::Result<()> {
+    change.transaction.execute(
+        "INSERT INTO ducklake_files_scheduled_for_deletion
+         SELECT f.data_file_id, s.path || t.path || f.path, 1, ?2
+         FROM ducklake_data_file f
+             JOIN ducklake_table t ON t.table_id = f.table_id AND t.end_snapshot IS NULL
+             JOIN ducklake_schema s ON s.schema_id = t.schema_id
+         WHERE f.table_id = ?1 AND f.end_snapshot IS NULL",
+        params![table, now()],
+    )?;
+    change.transaction.execute(
+        "UPDATE ducklake_data_file SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL",
+        params![table, change.snapshot],
+    )?;
+    Ok(())
+}
