@@ -14,6 +14,10 @@ use thiserror::Error;
 use crate::current_metrics::CurrentMetric;
 use crate::profile_events::{GLOBAL, ProfileEvent};
 
+/// The stack of a thread that plans or runs queries, whose expressions may nest as deep as `max_ast_depth` says. Address space
+/// only: pages are touched as they are needed.
+pub const STACK_BYTES: usize = 16 << 20;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// How large a pool may get.
@@ -114,7 +118,8 @@ impl ThreadPool {
     fn start_thread(&self) -> Result<(), ScheduleError> {
         let shared = self.shared.clone();
         let begun = Instant::now();
-        let result = std::thread::Builder::new().name("ThreadPool".into()).spawn(move || shared.run());
+        let result =
+            std::thread::Builder::new().name("ThreadPool".into()).stack_size(STACK_BYTES).spawn(move || shared.run());
         GLOBAL.add(ProfileEvent::GlobalThreadPoolThreadCreationMicroseconds, begun.elapsed().as_micros() as u64);
         match result {
             Ok(_) => {

@@ -8,6 +8,7 @@ use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, RwLock};
+use squall_runtime::thread_pool::STACK_BYTES;
 use squall_runtime::thread_usage::thread_cpu_ns;
 use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, profile_events};
 use thiserror::Error;
@@ -120,7 +121,10 @@ impl Scheduler {
         let mut handles = Vec::with_capacity(workers);
         for worker in 0..workers {
             let shared = shared.clone();
-            let handle = std::thread::Builder::new().name("QueryWorker".into()).spawn(move || shared.work(worker))?;
+            let handle = std::thread::Builder::new()
+                .name("QueryWorker".into())
+                .stack_size(STACK_BYTES)
+                .spawn(move || shared.work(worker))?;
             threads.push(handle.thread().clone());
             handles.push(handle);
         }

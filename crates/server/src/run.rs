@@ -54,6 +54,8 @@ fn run_configured(config: Config, options: &Options, began: Instant) -> Result<(
         Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot {what}: {error}"))
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Queries are planned here: as deep as max_ast_depth allows. Reserved, not used.
+        .thread_stack_size(squall_runtime::thread_pool::STACK_BYTES)
         .worker_threads(squall_runtime::cpu::logical_cpus())
         .thread_name("IO")
         .enable_all()
