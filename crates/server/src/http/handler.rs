@@ -221,13 +221,15 @@ impl Connection {
         let context = query.context().clone();
         let time_zone = query.time_zone().clone();
         let mut writer = ResultWriter::new(query, format, compression);
-        let bytes = if settings.wait_end_of_query {
+        let wait_end_of_query = http.wait_end_of_query.unwrap_or(settings.wait_end_of_query);
+        let buffer_size = http.buffer_size.unwrap_or(settings.buffer_size);
+        let bytes = if wait_end_of_query {
             WAIT_END_BYTES_MAX
         } else {
-            BUFFER_BYTES.max(usize::try_from(settings.buffer_size).unwrap_or(usize::MAX).min(WAIT_END_BYTES_MAX))
+            BUFFER_BYTES.max(usize::try_from(buffer_size).unwrap_or(usize::MAX).min(WAIT_END_BYTES_MAX))
         };
         let filled = writer.fill(bytes).await.and_then(|is_all| {
-            if !is_all && settings.wait_end_of_query {
+            if !is_all && wait_end_of_query {
                 let message = format!("The result is larger than {WAIT_END_BYTES_MAX} bytes, which is the most that wait_end_of_query holds back");
                 return Err(Error::new(ErrorCode::LIMIT_EXCEEDED, message));
             }
@@ -276,7 +278,8 @@ impl Connection {
             ));
         }
         let new = || Session::new(self.server.clone(), user.clone(), client.clone());
-        self.server.sessions.take(&user.name, &named.id, Duration::from_secs(timeout), named.check, new)
+        let timeout = if named.close { Duration::ZERO } else { Duration::from_secs(timeout) };
+        self.server.sessions.take(&user.name, &named.id, timeout, named.check, new)
     }
 
     /// What the client says of itself, made anew only where it says something else than before.

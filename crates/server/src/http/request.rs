@@ -31,6 +31,10 @@ pub struct QueryRequest {
     pub decompress: bool,
     /// `quota_key`.
     pub quota_key: String,
+    /// `wait_end_of_query`: nothing is sent before the query is done. A setting too, but in the URL no read-only session minds it.
+    pub wait_end_of_query: Option<bool>,
+    /// `buffer_size`: bytes that are held back before the first is sent.
+    pub buffer_size: Option<u64>,
     /// `client_protocol_version`, for the Native format.
     pub client_protocol_version: u64,
     /// `param_x`, by `x`.
@@ -57,6 +61,8 @@ pub struct SessionRequest {
     pub timeout: Option<String>,
     /// `session_check`: the session must be there.
     pub check: bool,
+    /// `close_session`: the session ends with this request.
+    pub close: bool,
 }
 
 impl QueryRequest {
@@ -70,6 +76,7 @@ impl QueryRequest {
         let mut url_has_password = false;
         let mut session_timeout = None;
         let mut session_check = false;
+        let mut close_session = false;
         for (number, (name, value)) in parameters(url_query).enumerate() {
             if number == PARAMETERS_MAX {
                 return Err(Error::new(
@@ -88,7 +95,8 @@ impl QueryRequest {
                 }
                 "query_id" => request.query_id = Some(value.into_owned()).filter(|id| !id.is_empty()),
                 "session_id" if !value.is_empty() => {
-                    request.session = Some(SessionRequest { id: value.into_owned(), timeout: None, check: false });
+                    request.session =
+                        Some(SessionRequest { id: value.into_owned(), timeout: None, check: false, close: false });
                 }
                 "session_id" => {}
                 "session_timeout" => session_timeout = Some(value.into_owned()),
@@ -105,8 +113,15 @@ impl QueryRequest {
                         )
                     })?;
                 }
+                "wait_end_of_query" => request.wait_end_of_query = Some(is_true(&value)),
+                "buffer_size" => {
+                    request.buffer_size = Some(value.trim().parse().map_err(|_| {
+                        Error::new(ErrorCode::CANNOT_PARSE_TEXT, format!("Cannot parse buffer_size '{value}'"))
+                    })?);
+                }
+                "close_session" => close_session = is_true(&value),
                 // Accepted without effect: there are no roles, and stacks are not sent to clients.
-                "role" | "stacktrace" | "http_method" => {}
+                "role" | "stacktrace" => {}
                 name if name.starts_with("param_") => {
                     request.parameters.insert(name["param_".len()..].to_owned(), value.into_owned());
                 }
@@ -116,6 +131,7 @@ impl QueryRequest {
         if let Some(session) = &mut request.session {
             session.timeout = session_timeout;
             session.check = session_check;
+            session.close = close_session;
         }
         let header =
             |name: &HeaderName| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -248,7 +264,10 @@ mod tests {
         assert_eq!(request.database.as_deref(), Some("d"));
         assert_eq!(request.settings, [("max_threads".to_owned(), "4".to_owned()), ("empty".to_owned(), String::new())]);
         assert_eq!(request.parameters["x"], "a&b");
-        assert_eq!(request.session, Some(SessionRequest { id: "s".into(), timeout: Some("5".into()), check: false }));
+        assert_eq!(
+            request.session,
+            Some(SessionRequest { id: "s".into(), timeout: Some("5".into()), check: false, close: false })
+        );
         assert!(request.compress && !request.decompress);
         assert_eq!(request.default_format.as_deref(), Some("CSV"));
     }
