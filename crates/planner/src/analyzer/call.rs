@@ -7,7 +7,8 @@ use squall_functions::{
     Argument, aggregate_exists, canonical_name, resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::settings::SettingType;
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
 
 use super::graph::{AggregateNode, NodeId};
 use super::scope::Scope;
@@ -36,6 +37,7 @@ impl Scope<'_> {
             "exists" => return self.exists(call),
             "arrayJoin" => return self.array_join(call),
             "caseWithExpression" => return self.case_with_expression(call),
+            "getSetting" => return self.get_setting(call),
             "grouping" => return Err(Error::not_implemented("Function grouping")),
             "untuple" => return Err(Error::not_implemented("Function untuple in this place")),
             _ => {}
@@ -104,6 +106,41 @@ impl Scope<'_> {
             return Ok(self.graph.constant(text, function.return_type().clone()));
         }
         self.graph.add_function(name.into(), function, arguments)
+    }
+
+    /// `getSetting('name')`: the query's settings are known, so this is a constant of the narrowest type.
+    fn get_setting(&mut self, call: &ast::Function) -> Result<NodeId> {
+        let arguments = self.arguments(&call.arguments)?;
+        let [argument] = arguments[..] else {
+            let message = format!(
+                "Number of arguments for function getSetting doesn't match: passed {}, should be 1",
+                arguments.len()
+            );
+            return Err(self.in_scope_of_call(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message)));
+        };
+        let Some(name) = self.graph.constant_value(argument).and_then(Value::as_str) else {
+            let message = "The argument of function getSetting should be a constant string with the name of a setting";
+            return Err(self.in_scope_of_call(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message)));
+        };
+        let known = Settings::description(name).zip(self.analyzer.context.settings.get(name));
+        let Some((description, text)) = known else {
+            let message = format!("Unknown setting '{name}'");
+            return Err(self.in_scope_of_call(Error::new(ErrorCode::UNKNOWN_SETTING, message)));
+        };
+        let value = match description.setting_type {
+            SettingType::String => Value::string(text),
+            SettingType::Bool => Value::Bool(text == "1"),
+            SettingType::Float | SettingType::Seconds => Value::Float64(text.parse().unwrap_or_default()),
+            SettingType::Int64 => Value::Int64(text.parse().unwrap_or_default()),
+            SettingType::MaxThreads if text == "0" => {
+                Value::UInt64(std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64))
+            }
+            SettingType::UInt64 | SettingType::Milliseconds | SettingType::MaxThreads => {
+                Value::UInt64(text.parse().unwrap_or_default())
+            }
+        };
+        let data_type = value.literal_type();
+        Ok(self.graph.constant(value, data_type))
     }
 
     /// The name of an aggregate that may be written as `countDistinct`.
