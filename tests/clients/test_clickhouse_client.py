@@ -92,7 +92,7 @@ def test_multiquery(server, table):
 
 def test_settings_are_sent(server):
     # Old clients send settings in binary.
-    assert ok(server.client("--max_block_size=777", "-q", "SELECT getSetting('max_block_size')")) == "777\n"
+    assert ok(server.client("--max_block_size=777", "-q", "SELECT value FROM system.settings WHERE name = 'max_block_size'")) == "777\n"
     assert ok(server.client("--max_block_size=10", "-q", "SELECT max(blockSize()) FROM numbers(100)")) == "10\n"
 
 

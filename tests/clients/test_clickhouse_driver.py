@@ -150,7 +150,7 @@ def test_totals_and_extremes(client):
 def test_settings_and_query_id(client):
     query_id = str(uuid.uuid4())
     settings = {"max_block_size": 555}
-    assert client.execute("SELECT getSetting('max_block_size')", settings=settings, query_id=query_id) == [(555,)]
+    assert client.execute("SELECT value FROM system.settings WHERE name = 'max_block_size'", settings=settings, query_id=query_id) == [("555",)]
     client.execute("SYSTEM FLUSH LOGS")
     logged = client.execute("SELECT type, Settings['max_block_size'] FROM system.query_log WHERE query_id = %(id)s ORDER BY type", {"id": query_id})
     assert [row[1] for row in logged] == ["555", "555"]
@@ -191,7 +191,7 @@ def test_session_keeps_database(server, client):
     client.execute("USE session_db")
     assert client.execute("SELECT currentDatabase()") == [("session_db",)]
     client.execute("SET max_block_size = 99")
-    assert client.execute("SELECT getSetting('max_block_size')") == [(99,)]
+    assert client.execute("SELECT value FROM system.settings WHERE name = 'max_block_size'") == [("99",)]
 
 
 def test_old_revisions(server):

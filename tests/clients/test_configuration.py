@@ -33,7 +33,9 @@ def test_users_d_and_profiles(start_server):
             "</extra></users></clickhouse>"
         }
     )
-    assert server.value("SELECT getSetting('max_threads'), getSetting('max_block_size')") == "3\t1000"
+    names = "'max_threads', 'max_block_size'"
+    values = server.rows(f"SELECT value FROM system.settings WHERE name IN ({names}) ORDER BY name")
+    assert values == [["1000"], ["3"]]
     assert server.value("SELECT currentUser()", user="extra", password="e") == "extra"
 
 

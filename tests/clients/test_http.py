@@ -97,7 +97,7 @@ def test_database(server):
 
 
 def test_settings_in_url(server):
-    assert server.http("SELECT getSetting('max_block_size')", max_block_size=1234).body == b"1234\n"
+    assert server.http("SELECT value FROM system.settings WHERE name = 'max_block_size'", max_block_size=1234).body == b"1234\n"
     response = server.http("SELECT 1", no_such_setting=1)
     assert response.headers["X-ClickHouse-Exception-Code"] == "115"
     response = server.http("SELECT 1", max_threads="many")

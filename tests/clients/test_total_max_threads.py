@@ -8,7 +8,7 @@ import uuid
 import pytest
 from server import wait_until
 
-HEAVY = "SELECT sum(number) FROM numbers_mt(200000000)"
+HEAVY = "SELECT sum(number) FROM numbers_mt(10000000)"
 CORES = len(os.sched_getaffinity(0))
 
 
