@@ -57,10 +57,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.bind(DataType::String, move |arguments, rows| {
         let instants = time.instants(arguments, 0, rows)?;
         string_column(rows, rows * 20, |out, row| {
+            let fields = Fields::new(instants[row], ticks);
             for piece in &pieces {
                 match piece {
                     Piece::Text(text) => out.extend_from_slice(text),
-                    Piece::Field(letter) => append(out, *letter, instants[row], ticks),
+                    Piece::Field(letter) => fields.append(out, *letter),
                 }
             }
             Ok(())
@@ -101,73 +102,104 @@ fn parse(pattern: &[u8]) -> Result<Vec<Piece>> {
 }
 
 /// Appends a number with at least `width` digits.
-fn digits(out: &mut Vec<u8>, value: i64, width: usize) {
+fn digits(out: &mut Vec<u8>, value: i64, width: u32) {
+    let mut rest = value.max(0);
+    let count = width.max(rest.checked_ilog10().unwrap_or(0) + 1);
     let start = out.len();
-    squall_types::text::append_integer(out, value.max(0));
-    let written = out.len() - start;
-    if written < width {
-        out.splice(start..start, std::iter::repeat_n(b'0', width - written));
+    out.resize(start + count as usize, b'0');
+    for digit in out[start..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
 }
 
-fn append(out: &mut Vec<u8>, letter: u8, instant: Instant, ticks: i64) {
-    let days = instant.day();
-    let (year, month, day) = civil_from_days(days);
-    let (year, month, day) = (i64::from(year), i64::from(month), i64::from(day));
-    let second_of_day = instant.second_of_day();
-    let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
-    let hour_of_half = if hour % 12 == 0 { 12 } else { hour % 12 };
-    let half: &[u8] = if hour < 12 { b"AM" } else { b"PM" };
-    let mut group = |letters: &[u8], separator: u8| {
+/// An instant taken apart once for all pieces of a pattern.
+#[derive(Clone, Copy)]
+struct Fields {
+    instant: Instant,
+    ticks: i64,
+    days: i32,
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+}
+
+impl Fields {
+    fn new(instant: Instant, ticks: i64) -> Self {
+        let days = instant.day();
+        let (year, month, day) = civil_from_days(days);
+        let second_of_day = instant.second_of_day();
+        Self {
+            instant,
+            ticks,
+            days,
+            year: year.into(),
+            month: month.into(),
+            day: day.into(),
+            hour: second_of_day / 3600,
+            minute: second_of_day / 60 % 60,
+            second: second_of_day % 60,
+        }
+    }
+
+    fn half_of_day(&self) -> &'static [u8] {
+        if self.hour < 12 { b"AM" } else { b"PM" }
+    }
+
+    /// Appends several fields with a separator between them.
+    fn append_all(&self, out: &mut Vec<u8>, letters: &[u8], separator: u8) {
         for (at, &letter) in letters.iter().enumerate() {
             if at > 0 {
                 out.push(separator);
             }
-            append(out, letter, instant, ticks);
+            self.append(out, letter);
         }
-    };
-    match letter {
-        b'D' => return group(b"mdy", b'/'),
-        b'F' => return group(b"Ymd", b'-'),
-        b'R' => return group(b"Hi", b':'),
-        b'T' => return group(b"HiS", b':'),
-        b'r' => {
-            group(b"hi", b':');
-            out.push(b' ');
-            out.extend_from_slice(half);
-            return;
-        }
-        _ => {}
     }
-    match letter {
-        b'a' => out.extend_from_slice(&weekday_name(days).as_bytes()[..3]),
-        b'b' => out.extend_from_slice(&month_name(month as u32).as_bytes()[..3]),
-        b'c' | b'm' => digits(out, month, 2),
-        b'C' => digits(out, year / 100, 2),
-        b'd' => digits(out, day, 2),
-        b'e' => digits(out, day, 1),
-        b'f' => digits(out, (i128::from(instant.fraction) * 1_000_000 / i128::from(ticks)) as i64, 6),
-        b'g' => digits(out, i64::from(iso_year(days)) % 100, 2),
-        b'G' => digits(out, i64::from(iso_year(days)), 4),
-        b'h' | b'I' | b'l' => digits(out, hour_of_half, 2),
-        b'H' | b'k' => digits(out, hour, 2),
-        b'i' => digits(out, minute, 2),
-        b'j' => digits(out, i64::from(day_of_year(days)), 3),
-        b'M' => out.extend_from_slice(month_name(month as u32).as_bytes()),
-        b'p' => out.extend_from_slice(half),
-        b'Q' => digits(out, (month + 2) / 3, 1),
-        b's' | b'S' => digits(out, second, 2),
-        b'u' => digits(out, i64::from(weekday(days)) + 1, 1),
-        b'V' => digits(out, i64::from(iso_week(days)), 2),
-        b'w' => digits(out, (i64::from(weekday(days)) + 1) % 7, 1),
-        b'W' => out.extend_from_slice(weekday_name(days).as_bytes()),
-        b'y' => digits(out, year % 100, 2),
-        b'Y' => digits(out, year, 4),
-        _ => {
-            let offset = instant.local - instant.utc;
-            out.push(if offset < 0 { b'-' } else { b'+' });
-            digits(out, offset.abs() / 3600, 2);
-            digits(out, offset.abs() / 60 % 60, 2);
+
+    fn append(&self, out: &mut Vec<u8>, letter: u8) {
+        let Self { instant, days, year, month, day, hour, minute, second, .. } = *self;
+        match letter {
+            b'a' => out.extend_from_slice(&weekday_name(days).as_bytes()[..3]),
+            b'b' => out.extend_from_slice(&month_name(month as u32).as_bytes()[..3]),
+            b'c' | b'm' => digits(out, month, 2),
+            b'C' => digits(out, year / 100, 2),
+            b'd' => digits(out, day, 2),
+            b'D' => self.append_all(out, b"mdy", b'/'),
+            b'e' => digits(out, day, 1),
+            b'f' => digits(out, (i128::from(instant.fraction) * 1_000_000 / i128::from(self.ticks)) as i64, 6),
+            b'F' => self.append_all(out, b"Ymd", b'-'),
+            b'g' => digits(out, i64::from(iso_year(days)) % 100, 2),
+            b'G' => digits(out, i64::from(iso_year(days)), 4),
+            b'h' | b'I' | b'l' => digits(out, if hour % 12 == 0 { 12 } else { hour % 12 }, 2),
+            b'H' | b'k' => digits(out, hour, 2),
+            b'i' => digits(out, minute, 2),
+            b'j' => digits(out, i64::from(day_of_year(days)), 3),
+            b'M' => out.extend_from_slice(month_name(month as u32).as_bytes()),
+            b'p' => out.extend_from_slice(self.half_of_day()),
+            b'Q' => digits(out, (month + 2) / 3, 1),
+            b'r' => {
+                self.append_all(out, b"hi", b':');
+                out.push(b' ');
+                out.extend_from_slice(self.half_of_day());
+            }
+            b'R' => self.append_all(out, b"Hi", b':'),
+            b's' | b'S' => digits(out, second, 2),
+            b'T' => self.append_all(out, b"HiS", b':'),
+            b'u' => digits(out, i64::from(weekday(days)) + 1, 1),
+            b'V' => digits(out, i64::from(iso_week(days)), 2),
+            b'w' => digits(out, (i64::from(weekday(days)) + 1) % 7, 1),
+            b'W' => out.extend_from_slice(weekday_name(days).as_bytes()),
+            b'y' => digits(out, year % 100, 2),
+            b'Y' => digits(out, year, 4),
+            _ => {
+                let offset = instant.local - instant.utc;
+                out.push(if offset < 0 { b'-' } else { b'+' });
+                digits(out, offset.abs() / 3600, 2);
+                digits(out, offset.abs() / 60 % 60, 2);
+            }
         }
     }
 }
@@ -221,7 +253,7 @@ pub(super) fn resolve_name(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let mut text = Vec::new();
         string_column(rows, rows * 6, |out, row| {
             text.clear();
-            append(&mut text, field, instants[row], 1);
+            Fields::new(instants[row], 1).append(&mut text, field);
             // Numbers come without leading zeros.
             let zeros = if is_number { text.iter().take_while(|&&digit| digit == b'0').count() } else { 0 };
             out.extend_from_slice(&text[zeros.min(text.len() - 1)..]);

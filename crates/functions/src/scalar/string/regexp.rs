@@ -1,12 +1,12 @@
 //! Regular expressions: `match`, `extract`, `replaceRegexp…`, `splitByRegexp` and their kin. The syntax is RE2's, as the `regex` crate
 //! has it; `.` matches line breaks too, as in ClickHouse.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arrow_array::ListArray;
 use arrow_array::types::{UInt8Type, UInt64Type};
 use arrow_buffer::OffsetBuffer;
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
@@ -36,36 +36,32 @@ fn compile_bytes(pattern: &[u8]) -> Result<Regex> {
     compile(&String::from_utf8_lossy(pattern))
 }
 
-/// The expression of each row: compiled once where it is constant, else again whenever it changes.
-#[derive(Debug)]
-enum Expressions {
-    Constant(Regex),
-    Varying(Mutex<Option<(Vec<u8>, Regex)>>),
+/// The expressions of a block's rows: compiled once where the pattern is constant, else again whenever it changes. They are lent,
+/// not cloned: a clone of an expression begins with an empty cache.
+struct Expressions<'a> {
+    constant: Option<&'a Regex>,
+    last: Option<(Vec<u8>, Regex)>,
 }
 
-impl Expressions {
-    fn of(call: &Call<'_>, at: usize) -> Result<Self> {
-        Ok(match call.constant(at).and_then(Value::as_bytes) {
-            Some(pattern) => Self::Constant(compile_bytes(pattern)?),
-            None => Self::Varying(Mutex::new(None)),
-        })
+impl<'a> Expressions<'a> {
+    /// The expression of a constant pattern, where argument `at` is one.
+    fn constant(call: &Call<'_>, at: usize) -> Result<Option<Regex>> {
+        call.constant(at).and_then(Value::as_bytes).map(compile_bytes).transpose()
     }
 
-    fn get(&self, pattern: &[u8]) -> Result<Regex> {
-        match self {
-            Self::Constant(regex) => Ok(regex.clone()),
-            Self::Varying(last) => {
-                let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some((known, regex)) = &*last
-                    && known == pattern
-                {
-                    return Ok(regex.clone());
-                }
-                let regex = compile_bytes(pattern)?;
-                *last = Some((pattern.to_vec(), regex.clone()));
-                Ok(regex)
-            }
+    fn new(constant: Option<&'a Regex>) -> Self {
+        Self { constant, last: None }
+    }
+
+    fn get(&mut self, pattern: &[u8]) -> Result<&Regex> {
+        if let Some(constant) = self.constant {
+            return Ok(constant);
         }
+        let last = match self.last.take().filter(|(known, _)| known == pattern) {
+            Some(last) => last,
+            None => (pattern.to_vec(), compile_bytes(pattern)?),
+        };
+        Ok(&self.last.insert(last).1)
     }
 }
 
@@ -99,19 +95,16 @@ pub(super) fn resolve_match(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         data_type.is_string_or_fixed_string() || matches!(data_type, DataType::Enum8(_) | DataType::Enum16(_))
     })?;
     call.strings([1])?;
-    let expressions = Expressions::of(call, 1)?;
+    let constant = Expressions::constant(call, 1)?;
     let options = call.text_options()?;
     call.bind(DataType::UInt8, move |arguments, rows| {
         let named = with_names(arguments, rows, &options)?;
         let arguments = named.as_deref().unwrap_or(arguments);
         let (strings, patterns) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
+        let mut expressions = Expressions::new(constant.as_ref());
         let mut flags = Vec::with_capacity(rows);
-        if let Expressions::Constant(expression) = &expressions {
-            flags.extend((0..rows).map(|row| u8::from(expression.is_match(strings.get(row)))));
-        } else {
-            for row in 0..rows {
-                flags.push(u8::from(expressions.get(patterns.get(row))?.is_match(strings.get(row))));
-            }
+        for row in 0..rows {
+            flags.push(u8::from(expressions.get(patterns.get(row))?.is_match(strings.get(row))));
         }
         Ok(Column::from_primitive::<UInt8Type>(DataType::UInt8, flags))
     })
@@ -274,11 +267,12 @@ fn parse_replacement(replacement: &[u8], groups: usize) -> Result<Vec<Piece>> {
 
 pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     check(call, 3)?;
-    let expressions = Expressions::of(call, 1)?;
+    let constant = Expressions::constant(call, 1)?;
     let once = call.name == "replaceRegexpOne";
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         let (patterns, replacements) = (Strings::of(arguments, 1)?, Strings::of(arguments, 2)?);
+        let mut expressions = Expressions::new(constant.as_ref());
         let mut last: Option<(&[u8], usize, Vec<Piece>)> = None;
         string_column(rows, strings.bytes(rows), |out, row| {
             let (string, pattern, replacement) = (strings.get(row), patterns.get(row), replacements.get(row));
@@ -293,28 +287,43 @@ pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
                 Some((.., pieces)) => pieces,
                 None => parse_replacement(replacement, groups)?,
             };
-            let mut end = 0;
-            for captures in expression.captures_iter(string).take(if once { 1 } else { usize::MAX }) {
-                let Some(whole) = captures.get(0) else { continue };
-                out.extend_from_slice(&string[end..whole.start()]);
-                for piece in &pieces {
-                    match piece {
-                        Piece::Text(text) => out.extend_from_slice(text),
-                        Piece::Group(at) => {
-                            out.extend_from_slice(captures.get(*at).map_or(&[], |group| group.as_bytes()))
-                        }
-                    }
-                }
-                if out.len() > i32::MAX as usize {
-                    return Err(crate::scalar::simple::too_large());
-                }
-                end = whole.end();
-            }
-            out.extend_from_slice(&string[end..]);
+            replace(out, string, expression, &pieces, if once { 1 } else { usize::MAX })?;
             last = Some((replacement, groups, pieces));
             Ok(())
         })
     })
+}
+
+/// Appends a string with its first `count` matches replaced.
+fn replace(out: &mut Vec<u8>, string: &[u8], expression: &Regex, pieces: &[Piece], count: usize) -> Result<()> {
+    let mut end = 0;
+    let mut put = |whole: Match<'_>, append_group: &dyn Fn(&mut Vec<u8>, usize)| {
+        out.extend_from_slice(&string[end..whole.start()]);
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text),
+                Piece::Group(at) => append_group(out, *at),
+            }
+        }
+        end = whole.end();
+        if out.len() > i32::MAX as usize { Err(crate::scalar::simple::too_large()) } else { Ok(()) }
+    };
+    // Where no group is asked for, finding the matches alone is several times faster than finding their groups, too.
+    if pieces.iter().any(|piece| matches!(piece, Piece::Group(1..))) {
+        for captures in expression.captures_iter(string).take(count) {
+            let Some(whole) = captures.get(0) else { continue };
+            let append = |out: &mut Vec<u8>, at: usize| {
+                out.extend_from_slice(captures.get(at).map_or(&[], |group| group.as_bytes()));
+            };
+            put(whole, &append)?;
+        }
+    } else {
+        for whole in expression.find_iter(string).take(count) {
+            put(whole, &|out: &mut Vec<u8>, _| out.extend_from_slice(whole.as_bytes()))?;
+        }
+    }
+    out.extend_from_slice(&string[end..]);
+    Ok(())
 }
 
 pub(super) fn resolve_split(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
