@@ -28,18 +28,25 @@ pub fn days_from_civil(year: i32, month: u32, day: u32) -> i32 {
     (era * 146_097 + day_of_era - 719_468) as i32
 }
 
-/// Year, month (1 to 12) and day (1 to 31) of days since 1970-01-01.
+/// Year, month (1 to 12) and day (1 to 31) of days since 1970-01-01. Days more than 30,000 years away are cut to that.
+///
+/// Multiplications stand for divisions, after Neri and Schneider, *Euclidean affine functions and their application to calendar
+/// algorithms*, 2022.
 pub fn civil_from_days(days: i32) -> (i32, u32, u32) {
-    let days = i64::from(days) + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = (day_of_year - (153 * month_from_march + 2) / 5 + 1) as u32;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 } as u32;
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year as i32, month, day)
+    const ERAS: u32 = 82;
+    const DAYS_MAX: i32 = 30_000 * 365;
+    // Days since the first of March of a year far enough before any date.
+    let day = (days.clamp(-DAYS_MAX, DAYS_MAX) + 719_468 + 146_097 * ERAS as i32) as u32;
+    let quarters = 4 * day + 3;
+    let (century, day_of_century) = (quarters / 146_097, quarters % 146_097 / 4);
+    let product = 2_939_745 * u64::from(4 * day_of_century + 3);
+    let (year_of_century, day_of_year) = ((product >> 32) as u32, product as u32 / 2_939_745 / 4);
+    let parts = 2_141 * day_of_year + 197_913;
+    let (month, day) = (parts >> 16, (parts & 0xFFFF) / 2_141);
+    // January and February end the year that began in March.
+    let is_next_year = day_of_year >= 306;
+    let year = (100 * century + year_of_century) as i32 - 400 * ERAS as i32 + i32::from(is_next_year);
+    (year, if is_next_year { month - 12 } else { month }, day + 1)
 }
 
 /// Whether the year has a 29th of February.
@@ -242,7 +249,7 @@ mod tests {
         assert_eq!(days_from_civil(1970, 1, 1), 0);
         assert_eq!(days_from_civil(0, 1, 1), DATE32_MIN);
         assert_eq!(days_from_civil(9999, 12, 31), DATE32_MAX);
-        for days in (DATE32_MIN..=DATE32_MAX).step_by(17) {
+        for days in DATE32_MIN..=DATE32_MAX {
             let (year, month, day) = civil_from_days(days);
             assert_eq!(days_from_civil(year, month, day), days);
             assert!((1..=12).contains(&month) && day >= 1 && day <= days_of_month(year, month));
