@@ -13,6 +13,11 @@ use super::server::{Server, find_program};
 use crate::benchmark::Load;
 use crate::native::Stage;
 
+/// What clickhouse-benchmark says where no query was answered.
+const NOTHING_TO_REPORT: &str = "empty ReservoirSampler";
+/// It is tried again with more time up to about this many seconds.
+const SECONDS_MAX: f64 = 30.0;
+
 /// What sends the queries.
 #[derive(Debug, Clone)]
 pub enum Tool {
@@ -70,16 +75,26 @@ impl Tool {
         let mut sample = match self {
             Tool::ClickHouseBenchmark(program) => {
                 let json = scratch.file("benchmark.json");
-                let mut command = tokio::process::Command::new(program);
-                command
-                    .args(["--host=127.0.0.1", "--delay=0"])
-                    .arg(format!("--port={}", server.port()))
-                    .arg(format!("--concurrency={clients}"))
-                    .arg(format!("--timelimit={seconds}"))
-                    .arg(format!("--max_threads={max_threads}"))
-                    .arg("--json")
-                    .arg(&json);
-                run_tool(command, query).await?;
+                let mut seconds = seconds;
+                loop {
+                    let mut command = tokio::process::Command::new(program);
+                    command
+                        .args(["--host=127.0.0.1", "--delay=0"])
+                        .arg(format!("--port={}", server.port()))
+                        .arg(format!("--concurrency={clients}"))
+                        .arg(format!("--timelimit={seconds}"))
+                        .arg(format!("--max_threads={max_threads}"))
+                        .arg("--json")
+                        .arg(&json);
+                    match run_tool(command, query).await {
+                        Ok(()) => break,
+                        // Where no query ends in the time, the program has nothing to report.
+                        Err(error) if error.message.contains(NOTHING_TO_REPORT) && seconds < SECONDS_MAX => {
+                            seconds *= 3.0
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
                 read_report(&json)?
             }
             Tool::Own => {
