@@ -67,6 +67,19 @@ impl Sink for AggregateSink {
         self.merge.lock().begin(&self.grouping, locals.into_iter().map(|local| *local).collect())
     }
 
+    fn block_rows_max(&self) -> Option<usize> {
+        // Counting plain columns into a direct table needs no room per row; everything else computes columns that should stay
+        // in the cache.
+        let grouping = &self.grouping;
+        let is_plain = |expression: &Expression| matches!(expression, Expression::Column { .. });
+        let arguments = grouping.calls.iter().flat_map(|call| &call.arguments);
+        let is_direct = matches!(grouping.kind, KeyKind::Single | KeyKind::Direct8 | KeyKind::Direct16 { .. });
+        if is_direct && grouping.keys.iter().chain(arguments).all(is_plain) {
+            return None;
+        }
+        usize::try_from(self.context.settings.max_block_size).ok().filter(|rows| *rows > 0)
+    }
+
     fn name(&self) -> &'static str {
         "AggregatingTransform"
     }
