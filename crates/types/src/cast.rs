@@ -42,12 +42,21 @@ pub struct CastOptions {
     pub mode: CastMode,
     /// The session's time zone, and how texts look.
     pub text: TextOptions,
+    /// Whether a date past `DateTime`'s range is cut to it; otherwise it wraps.
+    pub cuts_dates: bool,
+    /// Whether a `FixedString` keeps as a `String` the zeros that fill it up.
+    pub keeps_padding: bool,
 }
 
 impl CastOptions {
     /// A mode in a session's time zone.
     pub fn new(mode: CastMode, time_zone: TimeZone) -> Self {
-        Self { mode, text: TextOptions::in_zone(time_zone) }
+        Self { mode, text: TextOptions::in_zone(time_zone), cuts_dates: false, keeps_padding: false }
+    }
+
+    /// Values of several types to their [`least_supertype`](crate::least_supertype).
+    pub fn to_common(time_zone: TimeZone) -> Self {
+        Self { cuts_dates: true, ..Self::new(CastMode::Plain, time_zone) }
     }
 }
 
@@ -291,7 +300,10 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
     match (from, to) {
         (T::FixedString(_), T::String) => {
             let strings = array.as_fixed_size_binary();
-            let values = (0..strings.len()).map(|row| without_padding(strings.value(row)));
+            let values = (0..strings.len()).map(|row| match options.keeps_padding {
+                true => strings.value(row),
+                false => without_padding(strings.value(row)),
+            });
             Ok(Arc::new(BinaryArray::from_iter_values(values)))
         }
         (T::String | T::FixedString(_), T::FixedString(width)) => to_fixed_string(array, *width),
@@ -429,7 +441,7 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
 /// Inside arrays, maps and tuples a loss cannot become NULL.
 fn strictly(options: &CastOptions) -> CastOptions {
     let mode = if options.mode == CastMode::OrNull { CastMode::Accurate } else { options.mode };
-    CastOptions { mode, text: options.text.clone() }
+    CastOptions { mode, ..options.clone() }
 }
 
 fn to_text(from: &DataType, array: &ArrayRef, options: &CastOptions) -> Result<ArrayRef> {
@@ -798,12 +810,7 @@ fn ticks_to_number(array: &ArrayRef, digits: u8, to: &DataType, options: &CastOp
     if to.is_float() {
         let seconds: Vec<f64> = ticks.values().iter().map(|ticks| *ticks as f64 / per_second as f64).collect();
         let seconds: ArrayRef = Arc::new(PrimitiveArray::<Float64Type>::new(seconds.into(), None));
-        return numbers(
-            &seconds,
-            to,
-            &CastOptions { mode: CastMode::Plain, text: options.text.clone() },
-            &DataType::Float64,
-        );
+        return numbers(&seconds, to, &CastOptions { mode: CastMode::Plain, ..options.clone() }, &DataType::Float64);
     }
     let seconds: Vec<i64> = ticks.values().iter().map(|ticks| ticks / per_second).collect();
     if let Some((least, most)) = integer_range(to)
@@ -924,6 +931,11 @@ fn times_as(times: Times, from: &DataType, to: &DataType, options: &CastOptions)
             let mut zone = zone_of(to, options)?;
             let seconds: Vec<u32> = match times {
                 // Calendar types wrap into DateTime as their seconds do; plain numbers are cut to its range.
+                Times::Days(days) if options.cuts_dates => {
+                    // The last day that DateTime has for its whole length.
+                    let last = i64::from(u32::MAX) / DAY_SECONDS - 1;
+                    days.iter().map(|days| zone.to_utc(*days.min(&last) * DAY_SECONDS).max(0) as u32).collect()
+                }
                 Times::Days(days) => days.iter().map(|days| zone.to_utc(days * DAY_SECONDS) as u32).collect(),
                 Times::Seconds(seconds) => seconds.iter().map(|seconds| *seconds as u32).collect(),
                 Times::Ticks(ticks, digits) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, Scalar};
-use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, least_supertype};
 
 use super::kernel::truth;
@@ -130,7 +130,7 @@ fn branches(call: &Call<'_>) -> Bound {
     let values: Vec<DataType> =
         (0..last).filter(|at| at % 2 == 1).chain([last]).map(|at| call.type_of(at).clone()).collect();
     let result = least_supertype(&values)?;
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions { keeps_padding: call.name == "if", ..CastOptions::to_common(call.session_zone()?) };
     call.bind(result.clone(), move |arguments, rows| {
         let value = |at: usize| cast(argument(arguments, at)?, &result, &options);
         if last == 2 {

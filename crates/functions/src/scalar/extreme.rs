@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_buffer::NullBuffer;
-use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
 use super::conditional::select;
@@ -35,7 +35,7 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
             format!("There is no type in which {} compares intervals", call.name),
         ));
     }
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions::to_common(call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
         // A literal NULL is passed over for all rows at once.
         let is_there = |column: &&Column| column.data_type().inner() != &DataType::Nothing;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
 use super::conditional::{condition, select};
@@ -132,7 +132,7 @@ fn coalesce(call: &Call<'_>) -> Bound {
         .map(|at| if *at == last { call.type_of(*at).clone() } else { call.type_of(*at).remove_nullable() })
         .collect();
     let result = least_supertype(&types)?;
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions { keeps_padding: true, ..CastOptions::to_common(call.session_zone()?) };
     call.bind(result.clone(), move |arguments, rows| {
         let nullable = result.to_nullable();
         let mut value = cast(argument(arguments, last)?, &result, &options)?;

@@ -173,6 +173,36 @@ def main():
             for text in {"String": ["2020-02-29", "a", "3"], "UInt8": ["3"], "Int8": ["-5"], "Float64": ["2.5"]}[right]:
                 block([left, f"const {right} = {text}"], [[value] for value in VALUES[left]],
                       ["equals", "less", "greaterOrEquals", "plus", "intDiv", "modulo"] + (["arrayElement", "tupleElement", "has"] if left.startswith(("Array", "Tuple", "Map")) else []))
+    conditions()
+    sets()
+
+
+def conditions():
+    """`if`, `multiIf`, `CASE` and their like, which take more than two arguments."""
+    values = {name: VALUES[name] for name in ("UInt8", "Int64", "Float64", "String", "FixedString(3)", "Date", "DateTime", "Nullable(UInt8)",
+                                              "Nullable(String)", "LowCardinality(String)", "Array(UInt8)", "Tuple(UInt8, String)")}
+    for condition in ("UInt8", "Nullable(UInt8)", "Bool", "Int8"):
+        flags = {"UInt8": ["1", "0", "5"], "Nullable(UInt8)": ["1", "\\N", "0"], "Bool": ["true", "false", "true"], "Int8": ["1", "0", "1"]}[condition]
+        for left, right in itertools.product(values, values):
+            block([condition, left, right], list(zip(flags, values[left], values[right])), ["if"])
+            if left == right or condition == "UInt8" and right == "String":
+                block([condition, left, condition, left, right], list(zip(flags, values[left], reversed(flags), reversed(values[left]), values[right])), ["multiIf"])
+                block([left, left, right, left, right, right], list(zip(values[left], reversed(values[left]), values[right], values[left], reversed(values[right]), values[right])), ["caseWithExpression"])
+            block([left, right, left], list(zip(values[left], values[right], reversed(values[left]))), ["coalesce", "greatest", "least"])
+
+
+def sets():
+    """`IN` with constants."""
+    for left, right in (("UInt8", "Tuple(UInt8, UInt8) = (3,200)"), ("Int64", "Tuple(Int8, UInt64) = (-5,18446744073709551615)"),
+                        ("UInt64", "Tuple(Int8, UInt8) = (-1,9)"), ("Float64", "Tuple(Float64, UInt8) = (-2.5,3)"),
+                        ("String", "Tuple(String, String) = ('abc','')"), ("FixedString(3)", "Tuple(String, String) = ('abc','3')"),
+                        ("Date", "Tuple(String, String) = ('2020-02-29','1970-01-01')"), ("DateTime", "Tuple(String, String) = ('2020-02-29 12:34:56','1970-01-01 00:00:00')"),
+                        ("LowCardinality(String)", "Tuple(String, String) = ('abc','3')"), ("Nullable(UInt8)", "Tuple(UInt8, UInt8) = (7,0)"),
+                        ("Nullable(String)", "Tuple(String, String) = ('abc','x')"), ("LowCardinality(Nullable(String))", "Tuple(String, String) = ('abc','x')"),
+                        ("Enum8('a' = 1, 'b' = 2)", "Tuple(String, String) = ('a','a')"), ("Array(UInt8)", "Array(Array(UInt8)) = [[1,2],[]]"),
+                        ("Tuple(UInt8, String)", "Tuple(Tuple(UInt8, String), Tuple(UInt8, String)) = ((1,'a'),(3,'x'))"),
+                        ("UInt8", "Array(UInt16) = [3,300]"), ("UInt16", "UInt16 = 7"), ("UUID", "Tuple(String) = ('61f0c404-5cb3-11e7-907b-a6006ad3dba0')")):
+        block([left, "const " + right], [[value] for value in VALUES[left]], ["in", "notIn"])
 
 
 if __name__ == "__main__":

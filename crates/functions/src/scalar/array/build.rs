@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::Array;
 use arrow_array::types::Int64Type;
-use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value, least_supertype};
 
 use super::{Lists, Positions, item_type, list_column};
@@ -26,7 +26,7 @@ fn too_many() -> Error {
 pub(super) fn array(call: &Call<'_>) -> Bound {
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
     let item = least_supertype(&types)?;
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions::to_common(call.session_zone()?);
     let count = types.len();
     call.bind(DataType::array(item.clone()), move |arguments, rows| {
         if item == DataType::Nothing {
@@ -125,7 +125,7 @@ pub(super) fn concat(call: &Call<'_>) -> Bound {
     let items = (0..call.arguments.len()).map(|at| item_type(call, at).cloned()).collect::<Result<Vec<_>>>()?;
     let item = least_supertype(&items)?;
     let result = DataType::array(item.clone());
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions::to_common(call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
         let columns = arguments.iter().map(|column| cast(column, &result, &options)).collect::<Result<Vec<_>>>()?;
         let lists = columns.iter().map(Lists::of_column).collect::<Result<Vec<_>>>()?;
@@ -148,7 +148,7 @@ pub(super) fn push(call: &Call<'_>, at_back: bool) -> Bound {
     call.arguments(2..=2)?;
     let item = least_supertype(&[item_type(call, 0)?.clone(), call.type_of(1).clone()])?;
     let result = DataType::array(item.clone());
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions::to_common(call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
         let lists = Lists::of_column(&cast(argument(arguments, 0)?, &result, &options)?)?;
         let value = cast(argument(arguments, 1)?, &item, &options)?;
@@ -179,7 +179,7 @@ pub(super) fn resize(call: &Call<'_>) -> Bound {
         None => own.clone(),
     };
     let result = DataType::array(item.clone());
-    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let options = CastOptions::to_common(call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
         let lists = Lists::of_column(&cast(argument(arguments, 0)?, &result, &options)?)?;
         let filler = match arguments.get(2) {
