@@ -1,6 +1,8 @@
 //! Scalar functions against ClickHouse's own answers in `data/expectations.txt`, which `data/generate_expectations.py` writes and
 //! explains.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::fmt::Write;
 
 use squall_functions::{Argument, BoundFunction, FunctionContext, canonical_name, resolve_scalar};
