@@ -75,10 +75,10 @@ fn main() {
         "in",
         &[small.clone(), constant("Tuple(UInt8, UInt8, UInt8)", Value::Tuple([1u64, 2, 3].map(Value::UInt64).into()))],
     );
-    call("toDate", &[time_of.clone()]);
-    call("toString", &[wide.clone()]);
-    call("toString", &[time_of.clone()]);
-    call("toUInt64", &[text.clone()]);
+    call("toDate", std::slice::from_ref(&time_of));
+    call("toString", std::slice::from_ref(&wide));
+    call("toString", std::slice::from_ref(&time_of));
+    call("toUInt64", std::slice::from_ref(&text));
     let flag = cast(&small, &DataType::UInt8, &CastOptions::default()).unwrap();
     call("and", &[flag.clone(), flag.clone()]);
     call("if", &[flag, wide.clone(), narrow]);
