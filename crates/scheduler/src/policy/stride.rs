@@ -28,7 +28,8 @@ struct Entry {
     is_runnable: bool,
     /// Removed as soon as the last worker gives it back.
     is_finished: bool,
-    /// Counts wake-ups: a worker that found nothing to do believes it only if nobody has called meanwhile.
+    /// Counts wake-ups and morsels that were run: a worker that found nothing to do believes it only if nothing has happened
+    /// meanwhile.
     wake_ups: u64,
     /// Since when the task has been runnable without any worker; for the wait that is reported.
     waiting_since_ns: Option<u64>,
@@ -131,7 +132,12 @@ impl Stride {
         entry.pass += cpu_ns as f64 / entry.priority();
         entry.consumed_ns += cpu_ns;
         match step {
-            Step::Worked => entry.is_runnable = true,
+            // Counts as a call too: another worker that found nothing while this one was at it, and gives the task back after it, must
+            // not put the task to sleep, since this one may take another task next.
+            Step::Worked => {
+                entry.is_runnable = true;
+                entry.wake_ups += 1;
+            }
             Step::Idle => entry.is_runnable &= entry.wake_ups != pick.wake_ups,
             Step::Finished => entry.is_finished = true,
         }
@@ -263,6 +269,18 @@ mod tests {
             stride.ran(pick, MORSEL_NS, step, round);
         }
         assert!(long_runs > 150, "the long query ran {long_runs} of 20000 morsels");
+    }
+
+    #[test]
+    fn work_done_during_an_idle_step_is_not_lost() {
+        let mut stride = Stride::default();
+        let task = stride.add(1.0, 2);
+        stride.wake(task, 0);
+        // The second worker is turned away by a pipeline that takes one worker at a time, and is slow to say so.
+        let (first, second) = (stride.pick(0).unwrap(), stride.pick(0).unwrap());
+        stride.ran(first, 0, Step::Worked, 1);
+        stride.ran(second, 0, Step::Idle, 2);
+        assert!(stride.pick(3).is_some(), "the task still has work, and nobody else would call");
     }
 
     #[test]
