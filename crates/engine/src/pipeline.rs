@@ -132,10 +132,16 @@ pub struct Pipeline {
     /// The next morsel's number. The lock is held while a morsel is claimed, so that numbers have the order of rows.
     next_sequence: Mutex<u64>,
     rows_claimed: std::sync::atomic::AtomicU64,
-    running: AtomicUsize,
-    is_exhausted: AtomicBool,
+    /// Workers inside, times two, plus one once nothing is left to claim. One number, so that the worker that leaves last knows in
+    /// the same moment whether the pipeline is over: between two looks another could come, claim, and still be running.
+    presence: AtomicUsize,
     is_ended: AtomicBool,
 }
+
+/// In [`Pipeline::presence`]: nothing is left to claim.
+const EXHAUSTED: usize = 1;
+/// In [`Pipeline::presence`]: one worker.
+const WORKER: usize = 2;
 
 /// What a worker found when it came to a pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -161,8 +167,7 @@ impl Pipeline {
             sizer: MorselSizer::default(),
             next_sequence: Mutex::new(0),
             rows_claimed: 0.into(),
-            running: AtomicUsize::new(0),
-            is_exhausted: AtomicBool::new(false),
+            presence: AtomicUsize::new(0),
             is_ended: AtomicBool::new(false),
         }
     }
@@ -176,26 +181,25 @@ impl Pipeline {
         workers: usize,
         waker: &Waker,
     ) -> (Result<Visit>, bool) {
-        let entered = self.running.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |running| {
-            (running < self.workers_max).then_some(running + 1)
+        let entered = self.presence.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |presence| {
+            (presence / WORKER < self.workers_max).then_some(presence + WORKER)
         });
         if entered.is_err() {
             return (Ok(Visit::Nothing), false);
         }
         let result = self.claim_and_run(context, target_ns, workers, waker);
-        let is_last = self.running.fetch_sub(1, Ordering::SeqCst) == 1;
-        let must_end =
-            is_last && self.is_exhausted.load(Ordering::SeqCst) && !self.is_ended.swap(true, Ordering::SeqCst);
+        let before = self.presence.fetch_sub(WORKER, Ordering::SeqCst);
+        let must_end = before == WORKER | EXHAUSTED && !self.is_ended.swap(true, Ordering::SeqCst);
         (result, must_end)
     }
 
     fn claim_and_run(&self, context: &QueryContext, target_ns: u64, workers: usize, waker: &Waker) -> Result<Visit> {
-        if self.is_exhausted.load(Ordering::SeqCst) {
+        if self.presence.load(Ordering::SeqCst) & EXHAUSTED != 0 {
             return Ok(Visit::Nothing);
         }
         let sink = &self.stage.sink;
         if context.is_reading_stopped() && self.counts_as_read || self.is_done() {
-            self.is_exhausted.store(true, Ordering::SeqCst);
+            self.presence.fetch_or(EXHAUSTED, Ordering::SeqCst);
             return Ok(Visit::Nothing);
         }
         if sink.is_full() {
@@ -217,7 +221,7 @@ impl Pipeline {
             Claim::Morsel(morsel) => morsel,
             Claim::Pending => return Ok(Visit::Nothing),
             Claim::Finished => {
-                self.is_exhausted.store(true, Ordering::SeqCst);
+                self.presence.fetch_or(EXHAUSTED, Ordering::SeqCst);
                 return Ok(Visit::Nothing);
             }
         };

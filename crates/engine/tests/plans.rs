@@ -457,3 +457,25 @@ fn an_insert_that_is_broken_off_leaves_nothing() {
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(rows(&engine, &aggregate(scan(table_of(&databases), None), Vec::new(), None)), [[Value::UInt64(1)]]);
 }
+
+#[test]
+fn many_queries_at_once_all_end_with_the_right_result() {
+    let random = &mut StdRng::seed_from_u64(3);
+    let engine = engine(PolicyKind::Stride);
+    let handle = table(&engine, &[("Int16", random_values("Int16", 500, random))]);
+    let key = SortKey { expression: column(1, "UInt64"), descending: true, nulls_first: false };
+    let grouped = aggregate(scan(handle, None), vec![column(0, "Int16")], None);
+    let plan = Plan::Sort { input: Box::new(grouped), keys: vec![key], limit: Some(100) };
+    let expected = rows(&engine, &plan);
+    assert_eq!(expected.len(), 100);
+    std::thread::scope(|scope| {
+        for _ in 0..20 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let counts = |rows: &[Vec<Value>]| rows.iter().map(|row| row[1].clone()).collect::<Vec<_>>();
+                    assert!(counts(&rows(&engine, &plan)) == counts(&expected));
+                }
+            });
+        }
+    });
+}

@@ -21,6 +21,10 @@ use crate::thread_budget::ThreadBudget;
 /// How long a morsel should run.
 pub const MORSEL_TARGET: Duration = Duration::from_micros(1_500);
 
+/// After so long without work, a worker looks at tasks that nobody has called for. Cancellation and time limits of queries that
+/// wait for a slow client are noticed by it; and a wake-up that was lost costs this much, not a query that never ends.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
 /// What a scheduler is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerOptions {
@@ -193,11 +197,19 @@ impl Shared {
         while !self.is_stopping.load(Ordering::SeqCst) {
             let Some(pick) = state.stride.pick(self.now_ns()) else {
                 state.idle.push(worker);
+                let has_tasks = state.stride.tasks() > 0;
                 drop(state);
                 // Unparking before parking is remembered by the token, so no wake-up is lost; a spurious return only looks again.
-                std::thread::park();
+                let parked = Instant::now();
+                match has_tasks {
+                    true => std::thread::park_timeout(LOOK_AGAIN),
+                    false => std::thread::park(),
+                }
                 state = self.state.lock();
                 state.idle.retain(|idle| *idle != worker);
+                if has_tasks && parked.elapsed() >= LOOK_AGAIN {
+                    state.stride.look_again();
+                }
                 continue;
             };
             let task = state.tasks[pick.task.0].clone();

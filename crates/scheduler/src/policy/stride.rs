@@ -156,6 +156,14 @@ impl Stride {
         false
     }
 
+    /// Makes every task runnable that nobody works for, so that each is looked at once more: what a worker that has found nothing
+    /// to do for long does. A task that still has no morsel is put aside again after one look.
+    pub fn look_again(&mut self) {
+        for entry in self.entries.iter_mut().flatten() {
+            entry.is_runnable |= entry.workers == 0 && entry.wake_ups > 0 && !entry.is_finished;
+        }
+    }
+
     /// Whether any task could take one more worker.
     pub fn has_work(&self) -> bool {
         self.entries.iter().flatten().any(Entry::can_take_worker)
@@ -281,6 +289,20 @@ mod tests {
         stride.ran(first, 0, Step::Worked, 1);
         stride.ran(second, 0, Step::Idle, 2);
         assert!(stride.pick(3).is_some(), "the task still has work, and nobody else would call");
+    }
+
+    #[test]
+    fn tasks_that_wait_can_be_looked_at_again() {
+        let mut stride = Stride::default();
+        let task = stride.add(1.0, 2);
+        stride.look_again();
+        assert_eq!(stride.pick(0), None, "a task is not run before it is first woken");
+        stride.wake(task, 0);
+        let pick = stride.pick(0).unwrap();
+        stride.ran(pick, 0, Step::Idle, 1);
+        assert_eq!(stride.pick(2), None);
+        stride.look_again();
+        assert!(stride.pick(3).is_some());
     }
 
     #[test]
