@@ -75,7 +75,8 @@ async fn serve_connection(
     let connection = Arc::new(Connection::new(server.clone(), headers, address));
     let io = TokioIo::new(Wire { read, stream, stuck: None });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEADERS_BYTES_MAX).pipeline_flush(true);
+    // Not `pipeline_flush`: with it hyper's write buffer has no bound, and a client that stops reading fills the memory.
+    builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEADERS_BYTES_MAX);
     let serving = builder.serve_connection(
         io,
         service_fn(move |request| {
