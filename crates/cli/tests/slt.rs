@@ -1,5 +1,13 @@
 //! The SQL tests of `tests/slt`: each file runs over HTTP against a real server of its own.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a failure is the test's failure"
+)]
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};

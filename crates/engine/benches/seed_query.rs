@@ -3,6 +3,14 @@
 //!
 //! `cargo bench -p squall-engine --bench seed_query`
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a failure is the test's failure"
+)]
+
 use std::sync::Arc;
 use std::time::Instant;
 

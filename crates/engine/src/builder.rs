@@ -45,12 +45,19 @@ impl Chain {
     }
 }
 
+/// An aggregation WITH TOTALS and the projections above it.
+struct Totals {
+    merge: Arc<Mutex<Merge>>,
+    schema: Arc<Schema>,
+    projects: Vec<Arc<Project>>,
+}
+
 /// Builds the pipelines of one query.
 pub(crate) struct Builder {
     context: Arc<QueryContext>,
     pipelines: Vec<Pipeline>,
     /// The aggregation with totals, while steps above it are built: its projections so far.
-    totals: Option<(Arc<Mutex<Merge>>, Arc<Schema>, Vec<Arc<Project>>)>,
+    totals: Option<Totals>,
 }
 
 impl Builder {
@@ -68,7 +75,7 @@ impl Builder {
         let wants_few = limit.is_some();
         let chains = self.lower(plan, wants_few)?;
         let output = Output::new(plan.schema().clone(), self.context.clone(), offset, limit);
-        if let Some((merge, schema, projects)) = self.totals.take() {
+        if let Some(Totals { merge, schema, projects }) = self.totals.take() {
             merge.lock().set_totals(TotalsTarget { output: output.clone(), projects, schema });
         }
         self.end(chains, Arc::new(OutputSink(output.clone())));
@@ -161,8 +168,8 @@ impl Builder {
                     other => self.lower(other, wants_few)?,
                 };
                 let project = Arc::new(Project::new(expressions.clone(), schema.clone()));
-                if let Some((_, _, projects)) = &mut self.totals {
-                    projects.push(project.clone());
+                if let Some(totals) = &mut self.totals {
+                    totals.projects.push(project.clone());
                 }
                 add(chains, &(project as Arc<dyn Operator>))
             }
@@ -256,7 +263,7 @@ impl Builder {
         let partitioning = Chain::new(UnitSource::new(Partitioning(merge.clone())), "PartitionGroups", collected);
         let partitioned = self.end(vec![partitioning], Arc::new(Nothing));
         if with_totals {
-            self.totals = Some((merge.clone(), aggregate.schema.clone(), Vec::new()));
+            self.totals = Some(Totals { merge: merge.clone(), schema: aggregate.schema.clone(), projects: Vec::new() });
         }
         let merging = Merging { merge, grouping, schema: aggregate.schema.clone() };
         Ok(Chain::new(UnitSource::new(merging), "MergeGroups", partitioned))

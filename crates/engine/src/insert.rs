@@ -19,11 +19,14 @@ use crate::source::{Places, Units};
 /// Blocks that may wait to be written; the sender waits when there are more.
 const BLOCKS_MAX: usize = 8;
 
+/// All workers' writers, once every row has come.
+pub(crate) type Writers = Option<Arc<Places<Box<dyn InsertWriter>>>>;
+
 /// Writes its input into a table.
 pub(crate) struct InsertSink {
     pub(crate) insertion: Arc<dyn Insertion>,
     pub(crate) context: Arc<QueryContext>,
-    pub(crate) writers: Arc<Mutex<Option<Arc<Places<Box<dyn InsertWriter>>>>>>,
+    pub(crate) writers: Arc<Mutex<Writers>>,
 }
 
 impl Sink for InsertSink {
@@ -58,7 +61,7 @@ impl LocalSink for InsertLocal {
 }
 
 /// Finishes one writer per unit.
-pub(crate) struct Finishing(pub(crate) Arc<Mutex<Option<Arc<Places<Box<dyn InsertWriter>>>>>>);
+pub(crate) struct Finishing(pub(crate) Arc<Mutex<Writers>>);
 
 impl Units for Finishing {
     fn units(&self) -> usize {

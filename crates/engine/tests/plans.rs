@@ -1,5 +1,13 @@
 //! Plans run on real workers over Memory tables, against naive models of the same steps.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a failure is the test's failure"
+)]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
