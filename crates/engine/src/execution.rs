@@ -92,6 +92,9 @@ impl Execution {
     /// Ends the query, the first time it is called.
     fn end(&self, result: Result<()>) {
         self.is_done.store(true, Ordering::SeqCst);
+        if let Some(handle) = self.handle.get() {
+            handle.release();
+        }
         let on_end = self.on_end.lock().take();
         if let Some(on_end) = on_end {
             on_end(result);

@@ -94,6 +94,14 @@ impl TaskHandle {
         }
     }
 
+    /// The task is about to tell that it is over: what it holds of the budget is free from now on, so that whoever hears of the end
+    /// and starts the next query finds it.
+    pub fn release(&self) {
+        if let Driver::FixedAtStart(task) = &self.0 {
+            task.release();
+        }
+    }
+
     /// The threads that `fixed_at_start` granted; `None` under `stride`, where any worker may come.
     pub fn threads_granted(&self) -> Option<usize> {
         match &self.0 {
@@ -194,8 +202,9 @@ impl Shared {
     /// A worker's life: pick, run, give back.
     fn work(&self, worker: usize) {
         let mut state = self.state.lock();
+        let mut last = None;
         while !self.is_stopping.load(Ordering::SeqCst) {
-            let Some(pick) = state.stride.pick(self.now_ns()) else {
+            let Some(pick) = state.stride.pick(self.now_ns(), last) else {
                 state.idle.push(worker);
                 let has_tasks = state.stride.tasks() > 0;
                 drop(state);
@@ -212,6 +221,7 @@ impl Shared {
                 }
                 continue;
             };
+            last = Some(pick.task);
             let task = state.tasks[pick.task.0].clone();
             drop(state);
             profile_events::GLOBAL.add(ProfileEvent::SchedulerMorsels, 1);
@@ -260,6 +270,7 @@ struct FixedTask {
     shared: Arc<Shared>,
     task: Mutex<Option<Arc<dyn Task>>>,
     threads: usize,
+    is_released: AtomicBool,
     state: Mutex<FixedState>,
     woken: Condvar,
 }
@@ -282,7 +293,15 @@ impl FixedTask {
         // The closure never refuses, so the update always succeeds.
         let _ = shared.fixed_threads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
         let task = Mutex::new(Some(task));
-        Arc::new(Self { shared, task, threads, state: Mutex::default(), woken: Condvar::new() })
+        let is_released = AtomicBool::new(false);
+        Arc::new(Self { shared, task, threads, is_released, state: Mutex::default(), woken: Condvar::new() })
+    }
+
+    /// Gives the threads back to the budget, once.
+    fn release(&self) {
+        if !self.is_released.swap(true, Ordering::Relaxed) {
+            self.shared.fixed_threads.fetch_sub(self.threads, Ordering::Relaxed);
+        }
     }
 
     fn wake(self: &Arc<Self>) {
@@ -340,7 +359,7 @@ impl FixedTask {
 
 impl Drop for FixedTask {
     fn drop(&mut self) {
-        self.shared.fixed_threads.fetch_sub(self.threads, Ordering::Relaxed);
+        self.release();
     }
 }
 
