@@ -284,7 +284,8 @@ fn an_insert_without_commit_leaves_nothing() {
         for _ in 0..5 {
             writer.write(block(&*table, (0..10).map(|at| vec![number(at)]))).unwrap();
         }
-        assert_eq!(files(directory.path()).len(), 5);
+        // Files are written beside the encoding of the next part.
+        wait_for(|| files(directory.path()).len() == 5);
     }
     wait_for(|| files(directory.path()).is_empty());
     assert_eq!(count(&databases, "default", "t"), 0);
