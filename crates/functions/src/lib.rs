@@ -12,7 +12,7 @@ mod scalar;
 pub use accumulator::{Accumulator, AggregateFunction, GroupIds};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 pub use registry::{
-    FunctionDescription, aggregate_exists, all_functions, canonical_name, resolve_aggregate, resolve_scalar,
-    scalar_exists, unknown_function,
+    FunctionDescription, aggregate_exists, all_functions, canonical_name, edit_distance, resolve_aggregate,
+    resolve_scalar, scalar_exists, unknown_function,
 };
 pub use scalar::set::in_set;

@@ -158,8 +158,8 @@ pub fn unknown_function(name: &str) -> Error {
     Error::new(ErrorCode::UNKNOWN_FUNCTION, message)
 }
 
-/// Levenshtein's distance.
-fn edit_distance(left: &[u8], right: &[u8]) -> usize {
+/// Levenshtein's distance in bytes: for hints at names that are misspelt.
+pub fn edit_distance(left: &[u8], right: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=right.len()).collect();
     for (at, from) in left.iter().enumerate() {
         let mut diagonal = at;

@@ -1,5 +1,7 @@
 //! "Maybe you meant": the known name that is nearest to a misspelt one.
 
+use squall_functions::edit_distance;
+
 /// Names longer than this are not misspelt ones, and the distance is quadratic.
 const NAME_BYTES_MAX: usize = 100;
 
@@ -23,25 +25,6 @@ pub(crate) fn maybe_you_meant<'a>(name: &str, known: impl Iterator<Item = &'a st
         Some((_, candidate)) => format!(". Maybe you meant: ['{candidate}']"),
         None => String::new(),
     }
-}
-
-/// Levenshtein's distance.
-fn edit_distance(left: &[u8], right: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (at, from) in left.iter().enumerate() {
-        let mut diagonal = at;
-        let mut before = at + 1;
-        for (to, cell) in right.iter().zip(row.iter_mut().skip(1)) {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = *cell;
-            before = replaced.min(diagonal + 1).min(before + 1);
-            *cell = before;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = at + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]
