@@ -4,6 +4,7 @@
 pub mod compression;
 pub mod config;
 pub mod http;
+pub mod listener;
 pub mod logger;
 pub mod native;
 pub mod process;

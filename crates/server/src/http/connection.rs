@@ -1,4 +1,4 @@
-//! Connections of the HTTP interface: accepting them, their limits and timeouts, and their end when the server stops.
+//! Connections of the HTTP interface: their limits and timeouts, and their end when the server stops.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,70 +10,41 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use squall_runtime::CurrentMetric;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::handler::Connection;
 use super::ping;
 use super::response::Headers;
+use crate::listener::Linger;
 use crate::server::Server;
 
 /// The most bytes of a request's line and headers, the URL among them: a query may stand there. Hyper refuses more than 100 headers.
 const HEADERS_BYTES_MAX: usize = 1 << 20;
 /// How long a client may take nothing of what it is sent, before the connection is closed.
 const SEND_TIMEOUT: Duration = Duration::from_secs(300);
-/// How long to wait before accepting again when the process has no file descriptors left.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts connections until the server stops; then waits for those that are in the middle of a request.
-pub async fn serve(server: Arc<Server>, listener: TcpListener, connections: Arc<Semaphore>) {
-    let headers = Arc::new(Headers::new(&server));
-    let idle = Duration::from_secs(server.config.load().server.keep_alive_timeout.max(1));
-    loop {
-        // Clients beyond `max_connections` wait in the backlog.
-        let permit = tokio::select! {
-            permit = connections.clone().acquire_owned() => permit,
-            () = server.stopping() => return,
-        };
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = server.stopping() => return,
-        };
-        let (stream, address) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(target: "HTTPHandler", "Cannot accept a connection: {error}");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
-            }
-        };
-        let (server, headers) = (server.clone(), headers.clone());
-        tokio::spawn(async move {
-            let _permit = permit;
-            let _metric = CurrentMetric::HTTPConnection.hold(1);
-            // A client that goes away is no news.
-            if let Err(error) = serve_connection(server, headers, stream, address, idle).await {
-                tracing::trace!(target: "HTTPHandler", "The connection from {address} ended: {error}");
-            }
-        });
+/// Serves one connection to its end.
+pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, stream: TcpStream, address: SocketAddr) {
+    // A client that goes away is no news.
+    if let Err(error) = serve_requests(server, headers, stream, address).await {
+        tracing::trace!(target: "HTTPHandler", "The connection from {address} ended: {error}");
     }
 }
 
-async fn serve_connection(
+async fn serve_requests(
     server: Arc<Server>,
     headers: Arc<Headers>,
     mut stream: TcpStream,
     address: SocketAddr,
-    idle: Duration,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     stream.set_nodelay(true)?;
+    let idle = Duration::from_secs(server.config.load().server.keep_alive_timeout.max(1));
     let Some(read) = ping::serve(&mut stream, headers.ping(), idle).await? else { return Ok(()) };
     let _busy = server.keep_busy();
     let connection = Arc::new(Connection::new(server.clone(), headers, address));
-    let io = TokioIo::new(Wire { read, stream, stuck: None });
+    let io = TokioIo::new(Wire { read, stream, stuck: None, linger: Linger::default() });
     let mut builder = http1::Builder::new();
     // Not `pipeline_flush`: with it hyper's write buffer has no bound, and a client that stops reading fills the memory.
     builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEADERS_BYTES_MAX);
@@ -98,6 +69,7 @@ struct Wire {
     stream: TcpStream,
     /// Runs while the client takes nothing.
     stuck: Option<Pin<Box<Sleep>>>,
+    linger: Linger,
 }
 
 impl Wire {
@@ -137,7 +109,8 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(task)
+        let Self { stream, linger, .. } = &mut *self;
+        linger.poll(stream, task)
     }
 
     fn poll_write_vectored(

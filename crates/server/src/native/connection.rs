@@ -17,6 +17,7 @@ use super::packet::{
     write_hello, write_tables_status,
 };
 use super::revision;
+use crate::listener::Linger;
 use crate::server::Server;
 use crate::session::{ClientInfo, Interface, Session};
 
@@ -360,18 +361,14 @@ async fn greet(server: &Arc<Server>, wire: &mut Wire, address: SocketAddr) -> Re
 
 /// Tells a client what it did wrong, if it did; then the connection ends.
 async fn farewell(wire: &mut Wire, end: End, address: SocketAddr) {
-    let End::Bad(error) = end else { return };
-    tracing::error!(target: "TCPHandler", "{error} (from {address})");
-    let mut out = Vec::new();
-    write_exception(&error, &mut out);
-    if wire.send(&mut out, Duration::from_secs(1)).await.is_err() {
-        return;
+    if let End::Bad(error) = end {
+        tracing::error!(target: "TCPHandler", "{error} (from {address})");
+        let mut out = Vec::new();
+        write_exception(&error, &mut out);
+        if wire.send(&mut out, Duration::from_secs(1)).await.is_err() {
+            return;
+        }
     }
-    // What the client has sent is taken from the socket, lest its system drop the answer with it.
-    let _ = wire.stream.shutdown().await;
-    let _ = tokio::time::timeout(Duration::from_millis(500), async {
-        let mut discarded = vec![0; READ_BYTES];
-        while matches!(wire.stream.read(&mut discarded).await, Ok(1..)) {}
-    })
-    .await;
+    let mut linger = Linger::default();
+    let _ = std::future::poll_fn(|task| linger.poll(&mut wire.stream, task)).await;
 }

@@ -3,10 +3,24 @@
 
 mod blocks;
 mod connection;
-mod listener;
 mod packet;
 mod query;
 mod revision;
 mod settings;
 
-pub use listener::serve;
+use std::sync::Arc;
+
+use squall_runtime::CurrentMetric;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use self::connection::Connection;
+use crate::listener::accept;
+use crate::server::Server;
+
+/// Serves this interface on a listening socket until the server stops; connections in the middle of a query go on to its end.
+pub async fn serve(server: Arc<Server>, listener: TcpListener, connections: Arc<Semaphore>) {
+    let serving = server.clone();
+    let serve = move |stream, address| Connection::serve(serving.clone(), stream, address);
+    accept(server, listener, connections, CurrentMetric::TCPConnection, serve).await;
+}
