@@ -119,7 +119,7 @@ impl Engine {
         pipelines: Vec<Pipeline>,
         on_end: impl FnOnce(Result<()>) + Send + 'static,
     ) -> Arc<Execution> {
-        Execution::new(context.clone(), pipelines, self.workers_max(context), Box::new(on_end))
+        Execution::new(context.clone(), pipelines, Box::new(on_end))
     }
 
     /// Workers that a query may have at once.

@@ -30,19 +30,13 @@ pub(crate) struct Execution {
     on_end: Mutex<Option<OnEnd>>,
     handle: OnceLock<TaskHandle>,
     waker: OnceLock<Waker>,
-    workers: usize,
 }
 
 type OnEnd = Box<dyn FnOnce(Result<()>) + Send>;
 
 impl Execution {
     /// Makes a query of pipelines. `on_end` is called once, from whichever thread ends it.
-    pub(crate) fn new(
-        context: Arc<QueryContext>,
-        pipelines: Vec<Pipeline>,
-        workers: usize,
-        on_end: OnEnd,
-    ) -> Arc<Self> {
+    pub(crate) fn new(context: Arc<QueryContext>, pipelines: Vec<Pipeline>, on_end: OnEnd) -> Arc<Self> {
         let waits_for = pipelines.iter().map(|pipeline| AtomicUsize::new(pipeline.depends_on.len())).collect();
         let active = (0..pipelines.len()).filter(|at| pipelines[*at].depends_on.is_empty()).collect();
         let execution = Arc::new(Self {
@@ -55,7 +49,6 @@ impl Execution {
             on_end: Mutex::new(Some(on_end)),
             handle: OnceLock::new(),
             waker: OnceLock::new(),
-            workers,
         });
         let waker = Waker::from(Arc::new(WakeExecution(Arc::downgrade(&execution))));
         let _ = execution.waker.set(waker);
@@ -107,7 +100,7 @@ impl Execution {
         let waker = self.waker.get().map_or(Waker::noop(), |waker| waker);
         for at in active {
             let pipeline = &self.pipelines[at];
-            let (result, must_end) = pipeline.visit(&self.context, target_ns, self.workers, waker);
+            let (result, must_end) = pipeline.visit(&self.context, target_ns, waker);
             let visit = result?;
             if must_end {
                 self.end_pipeline(at)?;

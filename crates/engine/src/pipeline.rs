@@ -174,19 +174,13 @@ impl Pipeline {
 
     /// Runs one morsel if there is one. The second value is true for the caller that must end the pipeline: no morsel is left and
     /// none is running.
-    pub(crate) fn visit(
-        &self,
-        context: &QueryContext,
-        target_ns: u64,
-        workers: usize,
-        waker: &Waker,
-    ) -> (Result<Visit>, bool) {
+    pub(crate) fn visit(&self, context: &QueryContext, target_ns: u64, waker: &Waker) -> (Result<Visit>, bool) {
         let entered = self.presence.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |presence| {
             (presence / WORKER < self.workers_max).then_some(presence + WORKER)
         });
-        if entered.is_err() {
-            return (Ok(Visit::Nothing), false);
-        }
+        let Ok(presence) = entered else { return (Ok(Visit::Nothing), false) };
+        // Those who are here share what is left: a worker that is alone, as in a rush, need not cut its last morsels small.
+        let workers = presence / WORKER + 1;
         let result = self.claim_and_run(context, target_ns, workers, waker);
         let before = self.presence.fetch_sub(WORKER, Ordering::SeqCst);
         let must_end = before == WORKER | EXHAUSTED && !self.is_ended.swap(true, Ordering::SeqCst);
@@ -207,7 +201,7 @@ impl Pipeline {
         }
         let claimed = self.rows_claimed.load(Ordering::Relaxed);
         let rows_left = self.source.rows_total().map(|total| total.saturating_sub(claimed));
-        let rows = self.sizer.rows(target_ns, rows_left, workers.min(self.workers_max)).min(sink.morsel_rows_max());
+        let rows = self.sizer.rows(target_ns, rows_left, workers).min(sink.morsel_rows_max());
         let (claim, sequence) = {
             let mut next = self.next_sequence.lock();
             let claim = self.source.claim(rows, waker);

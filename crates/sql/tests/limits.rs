@@ -13,7 +13,13 @@ fn error(text: &str) -> SyntaxError {
 }
 
 fn unlimited() -> ParserLimits {
-    ParserLimits { max_query_size: 0, max_parser_depth: 0, max_parser_backtracks: 0, max_ast_depth: 0 }
+    ParserLimits {
+        max_query_size: 0,
+        max_parser_depth: 0,
+        max_parser_backtracks: 0,
+        max_ast_depth: 0,
+        ..ParserLimits::default()
+    }
 }
 
 /// The text nests `n` times.

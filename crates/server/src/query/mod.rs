@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use squall_engine::{QueryContext, QueryStream};
+use squall_runtime::thread_pool::STACK_BYTES;
 use squall_runtime::{ProfileEvent, profile_events};
 use squall_sql::ast::{self, Statement};
 use squall_sql::{ParserLimits, SyntaxError};
@@ -449,6 +450,8 @@ fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         max_parser_depth: u32::try_from(settings.max_parser_depth).unwrap_or(u32::MAX),
         max_parser_backtracks: u32::try_from(settings.max_parser_backtracks).unwrap_or(u32::MAX),
         max_ast_depth: u32::try_from(settings.max_ast_depth).unwrap_or(u32::MAX),
+        // Statements are parsed on I/O threads, which have stacks of this size.
+        stack_bytes_max: STACK_BYTES / 2,
     };
     let statement = squall_sql::parse(text, &limits).map_err(syntax_error)?;
     let data = inline_data(&statement);

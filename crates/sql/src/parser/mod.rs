@@ -35,11 +35,19 @@ pub struct ParserLimits {
     pub max_parser_backtracks: u32,
     /// Height of the syntax tree: `max_ast_depth`. A function counts 2.
     pub max_ast_depth: u32,
+    /// Bytes of stack that the parser may use, whatever the other limits say. Of the caller's thread, the rest is for others.
+    pub stack_bytes_max: usize,
 }
 
 impl Default for ParserLimits {
     fn default() -> Self {
-        Self { max_query_size: 262_144, max_parser_depth: 1000, max_parser_backtracks: 1_000_000, max_ast_depth: 1000 }
+        Self {
+            max_query_size: 262_144,
+            max_parser_depth: 1000,
+            max_parser_backtracks: 1_000_000,
+            max_ast_depth: 1000,
+            stack_bytes_max: STACK_BYTES_MAX,
+        }
     }
 }
 
@@ -49,7 +57,7 @@ const HIGHEST: u32 = 1000;
 /// The highest that `max_parser_depth` can be set, for the same reason.
 const DEEPEST: u32 = 2000;
 
-/// How many bytes of stack the parser may use, whatever `max_parser_depth` says: threads have 2 MiB by default.
+/// The default of [`ParserLimits::stack_bytes_max`]: threads have 2 MiB unless they ask for more.
 const STACK_BYTES_MAX: usize = 1_200_000;
 
 /// Roughly where the stack of this thread ends now.
@@ -483,7 +491,7 @@ impl<'a> Parser<'a> {
     /// Goes `weight` levels deeper.
     pub(crate) fn enter(&mut self, weight: u32) -> Parsed<()> {
         self.depth += weight;
-        if self.stack_base.abs_diff(stack_address()) > STACK_BYTES_MAX {
+        if self.stack_base.abs_diff(stack_address()) > self.limits.stack_bytes_max {
             return self.fatal(TOO_DEEP_RECURSION, "Stack size too large: the text nests too deeply");
         }
         if self.depth > self.limits.max_parser_depth {
