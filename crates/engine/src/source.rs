@@ -60,15 +60,20 @@ impl<U: Units> UnitSource<U> {
     pub(crate) fn new(work: U) -> Self {
         Self { work, units: OnceLock::new(), next: AtomicUsize::new(0) }
     }
+
+    fn units(&self) -> usize {
+        *self.units.get_or_init(|| self.work.units())
+    }
 }
 
 impl<U: Units> TableScan for UnitSource<U> {
+    /// A unit counts as a row. Asked once the work may begin.
     fn rows_total(&self) -> Option<u64> {
-        None
+        Some(self.units() as u64)
     }
 
     fn claim(&self, _rows: u64, _waker: &Waker) -> Claim {
-        claim_unit(&self.next, *self.units.get_or_init(|| self.work.units()))
+        claim_unit(&self.next, self.units())
     }
 
     fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {

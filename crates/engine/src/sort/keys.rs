@@ -1,8 +1,8 @@
 //! Sort keys as bytes whose order is the rows' order: comparing two rows is one `memcmp`, whatever the columns are.
 //!
-//! Each key value is a class byte (value, NaN, NULL, in the order that NULLS FIRST or LAST asks for), then the value: integers
-//! big-endian with the sign flipped, floats by their total order, strings with `00` escaped as `00 FF` and ended by `00 00`. A
-//! descending key is the same with all bits of the value inverted.
+//! Each key value is a class byte (value, NaN, NULL, in the order that NULLS FIRST or LAST asks for) where its type has more than one
+//! class, then the value: integers big-endian with the sign flipped, floats by their total order, strings with `00` escaped as
+//! `00 FF` and ended by `00 00`. A descending key is the same with all bits of the value inverted. No key is the beginning of another.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -78,6 +78,8 @@ struct Encoder {
     array: ArrayRef,
     values: Values,
     direction: Direction,
+    /// The type has no NULL and no NaN.
+    is_of_one_class: bool,
 }
 
 /// How the values of an array are encoded.
@@ -96,7 +98,17 @@ enum Values {
 
 impl Encoder {
     fn new(column: &Column, direction: Direction) -> Self {
-        Self::of_array(column.data_type(), column.array().clone(), direction)
+        let data_type = column.data_type();
+        let mut encoder = Self::of_array(data_type, column.array().clone(), direction);
+        encoder.is_of_one_class = !matches!(
+            data_type,
+            DataType::Nothing
+                | DataType::Nullable(_)
+                | DataType::LowCardinality(_)
+                | DataType::Float32
+                | DataType::Float64
+        );
+        encoder
     }
 
     fn of_array(data_type: &DataType, array: ArrayRef, direction: Direction) -> Self {
@@ -144,21 +156,23 @@ impl Encoder {
                 )
             }
         };
-        Self { array, values, direction }
+        Self { array, values, direction, is_of_one_class: false }
     }
 
     fn encode(&self, row: usize, out: &mut Vec<u8>) {
-        if self.array.is_null(row) || matches!(self.values, Values::Nothing) {
-            out.push(self.direction.class_of_null());
-            return;
-        }
-        match &self.values {
-            Values::Floats(values) if values[row].is_nan() => {
-                out.push(self.direction.class_of_nan());
+        if !self.is_of_one_class {
+            if self.array.is_null(row) || matches!(self.values, Values::Nothing) {
+                out.push(self.direction.class_of_null());
                 return;
             }
-            Values::Dictionary(encoder, keys) => return encoder.encode(keys[row] as usize, out),
-            _ => out.push(self.direction.class_of_value()),
+            match &self.values {
+                Values::Floats(values) if values[row].is_nan() => {
+                    out.push(self.direction.class_of_nan());
+                    return;
+                }
+                Values::Dictionary(encoder, keys) => return encoder.encode(keys[row] as usize, out),
+                _ => out.push(self.direction.class_of_value()),
+            }
         }
         let start = out.len();
         match &self.values {

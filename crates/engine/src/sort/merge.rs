@@ -35,8 +35,9 @@ impl SortMerge {
     }
 }
 
-/// Sorts one run per unit.
+/// Sorts one run per unit; with a limit, as many of its rows as the result can have.
 pub(crate) struct RunSorting {
+    pub(crate) limit: Option<u64>,
     pub(crate) merge: Arc<Mutex<SortMerge>>,
 }
 
@@ -49,7 +50,7 @@ impl Units for RunSorting {
         let unsorted = self.merge.lock().unsorted.clone();
         let run = unsorted.and_then(|runs| runs.take(unit));
         let mut run = run.ok_or_else(|| Error::logical("a run is sorted twice"))?;
-        run.sort();
+        run.sort(self.limit.and_then(|limit| usize::try_from(limit).ok()));
         self.merge.lock().runs.push(run);
         Ok(())
     }

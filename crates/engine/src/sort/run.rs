@@ -22,12 +22,17 @@ pub(crate) struct Run {
     blocks: Vec<Block>,
     keys: Vec<KeyRows>,
     pub(crate) entries: Vec<Entry>,
+    /// Some key is longer than an entry's prefix. No key is the beginning of another, so otherwise prefixes decide alone.
+    has_long_keys: bool,
 }
+
+/// Bytes of a key that an entry holds.
+const PREFIX_BYTES: usize = 8;
 
 /// The first eight bytes of a key, as a number of the same order.
 fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let length = key.len().min(8);
+    let mut bytes = [0; PREFIX_BYTES];
+    let length = key.len().min(PREFIX_BYTES);
     bytes[..length].copy_from_slice(&key[..length]);
     u64::from_be_bytes(bytes)
 }
@@ -36,8 +41,14 @@ impl Run {
     /// Adds a block and its keys.
     pub(crate) fn push(&mut self, block: Block, keys: KeyRows) {
         let number = self.blocks.len() as u32;
-        let entry = |row: usize| Entry { prefix: prefix(keys.key(row)), block: number, row: row as u32 };
+        let mut longest = 0;
+        let entry = |row: usize| {
+            let key = keys.key(row);
+            longest = longest.max(key.len());
+            Entry { prefix: prefix(key), block: number, row: row as u32 }
+        };
         self.entries.extend((0..block.rows()).map(entry));
+        self.has_long_keys |= longest > PREFIX_BYTES;
         self.blocks.push(block);
         self.keys.push(keys);
     }
@@ -52,21 +63,33 @@ impl Run {
 
     /// The order of two rows of two runs.
     pub(crate) fn compare(&self, entry: &Entry, other: &Self, other_entry: &Entry) -> Ordering {
-        entry.prefix.cmp(&other_entry.prefix).then_with(|| self.key(entry).cmp(other.key(other_entry)))
+        let by_prefix = entry.prefix.cmp(&other_entry.prefix);
+        match by_prefix {
+            Ordering::Equal if self.has_long_keys || other.has_long_keys => self.key(entry).cmp(other.key(other_entry)),
+            _ => by_prefix,
+        }
     }
 
-    /// Puts the entries in order; rows with equal keys keep the order in which they came.
-    pub(crate) fn sort(&mut self) {
+    /// Puts the entries in order, and with a limit drops those behind the first `limit`; rows with equal keys keep the order in
+    /// which they came.
+    pub(crate) fn sort(&mut self, limit: Option<usize>) {
         let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_unstable_by(|left, right| {
+        let order = |left: &Entry, right: &Entry| {
             self.compare(left, self, right).then_with(|| (left.block, left.row).cmp(&(right.block, right.row)))
-        });
+        };
+        // Finding the first few is linear; only they are then sorted.
+        if let Some(limit) = limit.filter(|limit| *limit < entries.len()) {
+            if limit > 0 {
+                entries.select_nth_unstable_by(limit - 1, order);
+            }
+            entries.truncate(limit);
+        }
+        entries.sort_unstable_by(order);
         self.entries = entries;
     }
 
-    /// Keeps the first `rows` rows of a sorted run, and copies them together so that the rest is freed.
-    pub(crate) fn truncate(&mut self, rows: usize, schema: &Arc<Schema>) -> Result<()> {
-        self.entries.truncate(rows);
+    /// Copies the rows of a sorted run together, so that those that were dropped are freed.
+    pub(crate) fn compact(&mut self, schema: &Arc<Schema>) -> Result<()> {
         let this = &*self;
         let block = gather(schema, &this.entries.iter().map(|entry| (this, *entry)).collect::<Vec<_>>())?;
         let mut keys = KeyRows { bytes: Vec::new(), offsets: vec![0] };

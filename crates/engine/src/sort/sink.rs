@@ -79,8 +79,8 @@ impl LocalSink for SortLocal {
         self.run.push(block, keys);
         // A few times the limit are collected before the run is cut, so that cutting costs little per row.
         if self.run.rows() > top * 4 + 4096 {
-            self.run.sort();
-            self.run.truncate(top, &self.order.schema)?;
+            self.run.sort(Some(top));
+            self.run.compact(&self.order.schema)?;
             if let Some(last) = self.run.entries.last() {
                 let key = self.run.key(last);
                 let mut bound = self.order.bound.write();

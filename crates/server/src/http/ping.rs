@@ -3,7 +3,7 @@
 
 use std::io;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// The request line that is answered here.
@@ -59,9 +59,11 @@ pub async fn serve(stream: &mut TcpStream, response: &[u8], idle: std::time::Dur
     tokio::pin!(timer);
     let mut last = tokio::time::Instant::now();
     loop {
-        tokio::select! {
+        // A read that leaves room in the buffer has emptied the socket, and tokio's `poll_read` knows it: one system call a request,
+        // where `try_read` would need a second one to be told that nothing is left.
+        let received = tokio::select! {
             biased;
-            readable = stream.readable() => readable?,
+            received = stream.read_buf(&mut buffer) => received?,
             () = &mut timer => {
                 if last.elapsed() >= idle {
                     return Ok(None);
@@ -69,12 +71,9 @@ pub async fn serve(stream: &mut TcpStream, response: &[u8], idle: std::time::Dur
                 timer.as_mut().reset(last + idle);
                 continue;
             }
-        }
-        match stream.try_read_buf(&mut buffer) {
-            Ok(0) => return Ok(None),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            Err(error) => return Err(error),
+        };
+        if received == 0 {
+            return Ok(None);
         }
         responses.clear();
         let mut done = 0;

@@ -1,9 +1,11 @@
 //! `squall storm experiment`: the experiment of the `total_max_threads` proposal, on real servers that it starts, fills, measures and stops.
-//! This file tells its story; `server` runs processes, `load` fills tables, `measure` takes one point, `results` and `chart` show them.
+//! This file tells its story; `server` runs processes, `load` fills tables, `measure` takes one point, `requests` counts small ones,
+//! `results` and `chart` show them.
 
 mod chart;
 mod load;
 mod measure;
+mod requests;
 mod results;
 mod scratch;
 mod server;
@@ -15,8 +17,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::datagen::{HITS_V1_ROWS, Hits};
-use crate::http::HttpLoad;
 use measure::Tool;
+use requests::{HTTP_CONNECTIONS, REQUESTS, RequestTool};
 use results::{Point, Results, SmallRequest};
 use scratch::Scratch;
 use server::{Kind, Policy, Server};
@@ -30,7 +32,7 @@ const MAX_THREADS_OF_B: u32 = 16;
 /// Before anything is measured, the query runs this often: columns are decoded, caches filled.
 const WARM_UP_QUERIES: usize = 5;
 /// Long points are measured in so many rounds over all points, so that a noisy moment of the machine does not fall on one of them.
-const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 5;
 
 /// Run the experiment of the total_max_threads proposal: how many queries a second for each max_threads, with 1 and with 20 clients, under
 /// each policy, and on ClickHouse where it is installed. Servers run on free local ports with data in a scratch folder, and are
@@ -47,7 +49,7 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Seconds for which each point is measured.
-    #[arg(long, default_value_t = 3.0, value_parser = parse_seconds)]
+    #[arg(long, default_value_t = 5.0, value_parser = parse_seconds)]
     seconds: f64,
     /// The values of max_threads.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,16,24,32,64,96")]
@@ -106,11 +108,6 @@ struct Experiment<'a> {
     progress: ProgressBar,
     results: Results,
 }
-
-/// Small requests over HTTP, on connections that stay open: what they are called, and what is asked for.
-const REQUESTS: [(&str, &str); 2] = [("/ping", "/ping"), ("SELECT 1", "/?query=SELECT%201")];
-/// The connections they are sent on.
-const HTTP_CONNECTIONS: usize = 64;
 
 /// What is measured in one place: a server and a column of a results' table.
 struct Series<'a> {
@@ -287,24 +284,20 @@ impl<'a> Experiment<'a> {
             &format!("small requests over HTTP, {HTTP_CONNECTIONS} connections"),
             REQUESTS.len() * servers.len() * ROUNDS as usize,
         );
-        let duration = Duration::from_secs_f64(self.args.seconds / f64::from(ROUNDS));
+        let tool = if self.args.own_benchmark { RequestTool::Own } else { RequestTool::installed() };
+        let each = self.args.seconds / f64::from(ROUNDS);
         let mut measured = REQUESTS.map(|(name, _)| SmallRequest { name, rates: vec![(0, 0.0); servers.len()] });
         for _ in 0..ROUNDS {
             for (request, (name, target)) in measured.iter_mut().zip(REQUESTS) {
                 for (server, rate) in servers.iter().zip(&mut request.rates) {
                     self.progress.set_message(format!("{name}, {}", server.name()));
-                    let load = HttpLoad {
-                        port: server.http_port(),
-                        target: target.to_owned(),
-                        connections: HTTP_CONNECTIONS,
-                        duration,
-                    };
-                    let (responses, seconds) = load.run().await?;
+                    let (responses, seconds) = tool.measure(server, target, each).await?;
                     *rate = (rate.0 + responses, rate.1 + seconds);
                     self.progress.inc(1);
                 }
             }
         }
+        self.results.request_tool = tool.name().to_owned();
         self.results.small_requests = measured.into();
         Ok(())
     }

@@ -8,8 +8,9 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::chart::{Chart, Line};
 use super::measure::Sample;
+use super::requests::HTTP_CONNECTIONS;
 use super::server::Memory;
-use super::{CLIENTS, HTTP_CONNECTIONS, QUERY};
+use super::{CLIENTS, QUERY};
 
 /// The seed sends so many queries at each point; times are given for as many.
 const QUERIES: f64 = 1000.0;
@@ -87,6 +88,8 @@ pub struct Results {
     seconds: f64,
     /// What sent the queries.
     pub tool: String,
+    /// What sent the small requests.
+    pub request_tool: String,
     /// The peer, where there is one.
     pub peer: Option<String>,
     /// From the start of the process to its first answer.
@@ -112,6 +115,7 @@ impl Results {
             rows,
             seconds,
             tool: String::new(),
+            request_tool: String::new(),
             peer: None,
             cold_start: Duration::ZERO,
             idle: Memory::default(),
@@ -298,7 +302,11 @@ impl fmt::Display for Results {
         if !peer.1.is_empty() {
             sweep(f, &peer.0, peer.1)?;
         }
-        writeln!(f, "\nRequests a second over HTTP, on {HTTP_CONNECTIONS} connections that stay open\n")?;
+        writeln!(
+            f,
+            "\nRequests a second over HTTP, on {HTTP_CONNECTIONS} connections that stay open, sent by {}\n",
+            self.request_tool
+        )?;
         for request in &self.small_requests {
             write!(f, "{:<10}  {:>8.0}", request.name, request.rate(0).unwrap_or(0.0))?;
             match (request.rate(1), &self.peer) {
