@@ -4,6 +4,7 @@ Squall answers over its native protocol, from another process; the peers are cal
 """
 
 import argparse
+import logging
 import pathlib
 import socket
 import statistics
@@ -97,6 +98,8 @@ def main():
     arguments.add_argument("--rows", type=int, default=8_873_898)
     arguments.add_argument("--runs", type=int, default=101, help="how often each answers")
     options = arguments.parse_args()
+    # The driver tells of every attempt to reach a server that is only starting.
+    logging.getLogger("clickhouse_driver.connection").setLevel(logging.CRITICAL)
     program = pathlib.Path(options.squall).resolve()
     with tempfile.TemporaryDirectory(prefix="squall-peers-") as folder:
         folder = pathlib.Path(folder)

@@ -31,8 +31,9 @@ const CLIENTS: [usize; 2] = [1, 20];
 const MAX_THREADS_OF_B: u32 = 16;
 /// Before anything is measured, the query runs this often: columns are decoded, caches filled.
 const WARM_UP_QUERIES: usize = 5;
-/// Long points are measured in so many rounds over all points, so that a noisy moment of the machine does not fall on one of them.
-const ROUNDS: u32 = 5;
+
+/// Rounds in which only the fine points are measured, for one of all points.
+const FINE_PER_COARSE: u32 = 9;
 
 /// Run the experiment of the total_max_threads proposal: how many queries a second for each max_threads, with 1 and with 20 clients, under
 /// each policy, and on ClickHouse where it is installed. Servers run on free local ports with data in a scratch folder, and are
@@ -48,9 +49,13 @@ pub struct Args {
     /// Seed of the generated rows.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Seconds for which each point is measured.
-    #[arg(long, default_value_t = 5.0, value_parser = parse_seconds)]
+    /// Seconds of one measurement.
+    #[arg(long, default_value_t = 1.0, value_parser = parse_seconds)]
     seconds: f64,
+    /// How often each point of the default policy with 20 clients is measured, in rounds over all points, so that a noisy moment of the
+    /// machine does not fall on one of them; the middle one counts. All other points are measured a ninth as often.
+    #[arg(long, default_value_t = 27, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
     /// The values of max_threads.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,16,24,32,64,96")]
     max_threads: Vec<u32>,
@@ -113,6 +118,8 @@ struct Experiment<'a> {
 struct Series<'a> {
     server: &'a Server,
     points: &'a mut Vec<Point>,
+    /// The points with 20 clients are told apart by a few percent, so they are measured in every round.
+    is_fine: bool,
 }
 
 impl<'a> Experiment<'a> {
@@ -126,7 +133,7 @@ impl<'a> Experiment<'a> {
         if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} {bar:30} {pos}/{len} {msg}") {
             progress.set_style(style);
         }
-        Ok(Experiment { args, scratch, tool, progress, results: Results::new(args.rows, args.seconds) })
+        Ok(Experiment { args, scratch, tool, progress, results: Results::new(args.rows, args.seconds, args.rounds) })
     }
 
     async fn run(mut self) -> Result<()> {
@@ -154,27 +161,24 @@ impl<'a> Experiment<'a> {
         // a) The seed's first three tables.
         let points = self.args.max_threads.clone();
         let mut a = Vec::new();
-        self.heading("a) fixed_at_start, no total_max_threads", points.len() * CLIENTS.len());
+        self.heading("a) fixed_at_start, no total_max_threads");
         warm_up(&server).await?;
-        self.sweep(&points, &mut [Series { server: &server, points: &mut a }]).await?;
+        self.sweep(&points, &mut [Series { server: &server, points: &mut a, is_fine: false }]).await?;
         server.stop()?;
         self.results.fixed_at_start = a;
 
         // b) Its fourth.
-        self.heading(
-            "b) fixed_at_start, max_threads = 16, by total_max_threads",
-            self.args.total_max_threads.len() * CLIENTS.len(),
-        );
+        self.heading("b) fixed_at_start, max_threads = 16, by total_max_threads");
+        self.progress.set_length((self.args.total_max_threads.len() * CLIENTS.len()) as u64);
+        let seconds = self.args.seconds * f64::from(self.coarse_rounds());
         for &total_max_threads in &self.args.total_max_threads.clone() {
             let kind = Kind::Squall { program: squall.clone(), policy: Policy::FixedAtStart, total_max_threads };
             let server = self.start(&kind, "squall").await?;
             warm_up(&server).await?;
             for clients in CLIENTS {
                 self.progress.set_message(format!("total_max_threads {total_max_threads}, {clients} clients"));
-                let sample = self
-                    .tool
-                    .measure(&server, QUERY, clients, MAX_THREADS_OF_B, self.args.seconds, &self.scratch)
-                    .await?;
+                let sample =
+                    self.tool.measure(&server, QUERY, clients, MAX_THREADS_OF_B, seconds, &self.scratch).await?;
                 self.results.total_max_threads.push((total_max_threads, Point::new(MAX_THREADS_OF_B, clients, sample)));
                 self.progress.inc(1);
             }
@@ -185,15 +189,14 @@ impl<'a> Experiment<'a> {
         let kind = Kind::Squall { program: squall, policy: Policy::Stride, total_max_threads: 0 };
         let server = self.start(&kind, "squall").await?;
         let beside = if clickhouse.is_some() { ", beside ClickHouse" } else { "" };
-        let servers = 1 + usize::from(clickhouse.is_some());
-        self.heading(&format!("c) stride, the default policy{beside}"), points.len() * CLIENTS.len() * servers);
+        self.heading(&format!("c) stride, the default policy{beside}"));
         warm_up(&server).await?;
         let (mut c, mut peer) = (Vec::new(), Vec::new());
-        let mut series = vec![Series { server: &server, points: &mut c }];
+        let mut series = vec![Series { server: &server, points: &mut c, is_fine: true }];
         if let Some(clickhouse) = &clickhouse {
             warm_up(clickhouse).await?;
             self.results.peer = Some(clickhouse.name().to_owned());
-            series.push(Series { server: clickhouse, points: &mut peer });
+            series.push(Series { server: clickhouse, points: &mut peer, is_fine: false });
         }
         self.sweep(&points, &mut series).await?;
         (self.results.stride, self.results.clickhouse) = (c, peer);
@@ -251,21 +254,37 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
+    /// How often a point is measured that needs no fine figure.
+    fn coarse_rounds(&self) -> u32 {
+        self.args.rounds.div_ceil(FINE_PER_COARSE)
+    }
+
     /// Measures every series at every point, in rounds.
     async fn sweep(&self, max_threads: &[u32], series: &mut [Series<'_>]) -> Result<()> {
-        let each = self.args.seconds / f64::from(ROUNDS);
-        self.progress.set_length(self.progress.length().unwrap_or(0) * u64::from(ROUNDS));
-        for round in 1..=ROUNDS {
-            for clients in CLIENTS {
+        let [single, crowd] = CLIENTS;
+        let samples = |series: &Series<'_>| {
+            self.coarse_rounds() + if series.is_fine { self.args.rounds } else { self.coarse_rounds() }
+        };
+        let all: u32 = series.iter().map(samples).sum();
+        self.progress.set_length(u64::from(all) * max_threads.len() as u64);
+        for round in 0..self.args.rounds {
+            let is_coarse = round % FINE_PER_COARSE == 0;
+            for clients in [single, crowd] {
                 for &max_threads in max_threads {
-                    for Series { server, points } in &mut *series {
+                    for Series { server, points, is_fine } in &mut *series {
+                        let is_due = is_coarse || *is_fine && clients == crowd;
+                        if !is_due {
+                            continue;
+                        }
                         let clients_are = if clients == 1 { "client" } else { "clients" };
                         self.progress.set_message(format!(
-                            "round {round}: {}, {clients} {clients_are}, max_threads {max_threads}",
+                            "round {}: {}, {clients} {clients_are}, max_threads {max_threads}",
+                            round + 1,
                             server.name()
                         ));
+                        let seconds = self.args.seconds;
                         let sample =
-                            self.tool.measure(server, QUERY, clients, max_threads, each, &self.scratch).await?;
+                            self.tool.measure(server, QUERY, clients, max_threads, seconds, &self.scratch).await?;
                         match points.iter_mut().find(|point| point.is(max_threads, clients)) {
                             Some(point) => point.add(sample),
                             None => points.push(Point::new(max_threads, clients, sample)),
@@ -280,18 +299,16 @@ impl<'a> Experiment<'a> {
 
     /// Measures how many requests a second each server answers that cost it next to nothing.
     async fn small_requests(&mut self, servers: &[&Server]) -> Result<()> {
-        self.heading(
-            &format!("small requests over HTTP, {HTTP_CONNECTIONS} connections"),
-            REQUESTS.len() * servers.len() * ROUNDS as usize,
-        );
+        let rounds = self.coarse_rounds();
+        self.heading(&format!("small requests over HTTP, {HTTP_CONNECTIONS} connections"));
+        self.progress.set_length((REQUESTS.len() * servers.len()) as u64 * u64::from(rounds));
         let tool = if self.args.own_benchmark { RequestTool::Own } else { RequestTool::installed() };
-        let each = self.args.seconds / f64::from(ROUNDS);
         let mut measured = REQUESTS.map(|(name, _)| SmallRequest { name, rates: vec![(0, 0.0); servers.len()] });
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             for (request, (name, target)) in measured.iter_mut().zip(REQUESTS) {
                 for (server, rate) in servers.iter().zip(&mut request.rates) {
                     self.progress.set_message(format!("{name}, {}", server.name()));
-                    let (responses, seconds) = tool.measure(server, target, each).await?;
+                    let (responses, seconds) = tool.measure(server, target, 2.0 * self.args.seconds).await?;
                     *rate = (rate.0 + responses, rate.1 + seconds);
                     self.progress.inc(1);
                 }
@@ -302,10 +319,9 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    fn heading(&self, text: &str, points: usize) {
+    fn heading(&self, text: &str) {
         self.say(text);
         self.progress.reset();
-        self.progress.set_length(points as u64);
     }
 
     /// Prints a line above the progress bar, or as it is where there is no terminal.

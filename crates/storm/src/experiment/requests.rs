@@ -33,7 +33,7 @@ impl RequestTool {
     /// What to call it.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::Wrk(_) => "wrk, one thread",
+            Self::Wrk(_) => "wrk",
             Self::Own => "squall",
         }
     }
@@ -55,7 +55,11 @@ impl RequestTool {
         let failed = |what: String| Error::new(ErrorCode::CANNOT_READ_FROM_ISTREAM, format!("wrk: {what}"));
         // It counts in whole seconds.
         let output = tokio::process::Command::new(program)
-            .arg("--threads=1")
+            // With one thread it is the generator that is measured.
+            .arg(format!(
+                "--threads={}",
+                std::thread::available_parallelism().map_or(1, usize::from).min(HTTP_CONNECTIONS)
+            ))
             .arg(format!("--connections={HTTP_CONNECTIONS}"))
             .arg(format!("--duration={}s", seconds.ceil().max(1.0)))
             .arg(format!("http://127.0.0.1:{}{target}", server.http_port()))

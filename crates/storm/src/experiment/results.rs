@@ -39,11 +39,9 @@ impl Point {
         self.samples.push(sample);
     }
 
-    /// Queries a second over all samples.
+    /// Queries a second: the middle one of the samples.
     pub fn qps(&self) -> f64 {
-        let queries: u64 = self.samples.iter().map(|sample| sample.queries).sum();
-        let seconds: f64 = self.samples.iter().map(|sample| sample.seconds).sum();
-        queries as f64 / seconds.max(1e-9)
+        self.median(|sample| sample.queries as f64 / sample.seconds.max(1e-9))
     }
 
     /// The time for the seed's thousand queries, in seconds.
@@ -58,11 +56,11 @@ impl Point {
         100.0 * busy as f64 / all.max(1) as f64
     }
 
-    /// The middle one of the samples' latencies, in seconds.
-    fn latency(&self, of: impl Fn(&Sample) -> f64) -> f64 {
-        let mut latencies: Vec<f64> = self.samples.iter().map(of).collect();
-        latencies.sort_by(f64::total_cmp);
-        latencies.get(latencies.len() / 2).copied().unwrap_or(0.0)
+    /// The middle one of what the samples say.
+    fn median(&self, of: impl Fn(&Sample) -> f64) -> f64 {
+        let mut values: Vec<f64> = self.samples.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or(0.0)
     }
 }
 
@@ -86,6 +84,7 @@ impl SmallRequest {
 pub struct Results {
     rows: u64,
     seconds: f64,
+    rounds: u32,
     /// What sent the queries.
     pub tool: String,
     /// What sent the small requests.
@@ -110,10 +109,11 @@ pub struct Results {
 
 impl Results {
     /// Nothing yet.
-    pub fn new(rows: u64, seconds: f64) -> Self {
+    pub fn new(rows: u64, seconds: f64, rounds: u32) -> Self {
         Results {
             rows,
             seconds,
+            rounds,
             tool: String::new(),
             request_tool: String::new(),
             peer: None,
@@ -262,8 +262,8 @@ fn csv_row(point: &Point) -> String {
         point.qps(),
         point.time(),
         point.cpu_load(),
-        point.latency(|sample| sample.median_seconds),
-        point.latency(|sample| sample.p99_seconds),
+        point.median(|sample| sample.median_seconds),
+        point.median(|sample| sample.p99_seconds),
     )
 }
 
@@ -273,8 +273,9 @@ impl fmt::Display for Results {
         writeln!(f, "on {} rows, sent by {}; {} logical CPUs", self.rows, self.tool, cpus())?;
         writeln!(
             f,
-            "Each point was measured for {} s; the times are scaled to the seed's 1000 queries.",
-            self.seconds
+            "Each sample took {} s. A point is the middle one of {} samples under stride with 20 clients, elsewhere of a ninth of them.\n\
+             Times are scaled to the seed's 1000 queries.",
+            self.seconds, self.rounds
         )?;
         let sweeps = [
             ("a) Squall, fixed_at_start, without total_max_threads".to_owned(), &self.fixed_at_start),
@@ -368,7 +369,7 @@ mod tests {
 
     #[test]
     fn tables_and_targets_follow_from_the_points() {
-        let mut results = Results::new(1000, 3.0);
+        let mut results = Results::new(1000, 3.0, 1);
         results.fixed_at_start = vec![point(1, 1, 100), point(1, 20, 200)];
         results.total_max_threads = vec![(8, point(16, 1, 100)), (8, point(16, 20, 200))];
         results.stride = vec![point(1, 1, 100), point(2, 1, 150), point(1, 20, 300), point(2, 20, 290)];
@@ -385,8 +386,10 @@ mod tests {
         assert_eq!(csv(&results.fixed_at_start).lines().nth(1), Some("1,1,100.00,10.000,50.0,0.010000,0.020000"));
         assert!(results.chart().starts_with("<svg"));
 
-        let mut twice = point(1, 1, 100);
-        twice.add(Sample { queries: 300, seconds: 1.0, ..Sample::default() });
-        assert_eq!(twice.qps(), 200.0);
+        // One bad moment does not count.
+        let mut repeated = point(1, 1, 100);
+        repeated.add(Sample { queries: 20, seconds: 1.0, ..Sample::default() });
+        repeated.add(Sample { queries: 104, seconds: 1.0, ..Sample::default() });
+        assert_eq!(repeated.qps(), 100.0);
     }
 }
