@@ -20,7 +20,7 @@ storm: build ## The seed's experiment: a server, 8.9 million rows, the sweep of 
 	$(SQUALL) storm experiment --output $(RESULTS)
 
 storm-short: build ## The same with a tenth of the rows and short points: a minute, for trying things out.
-	$(SQUALL) storm experiment --output $(RESULTS) --rows 900000 --seconds 0.3 --rounds 3
+	$(SQUALL) storm experiment --output $(RESULTS) --rows 900000 --seconds 0.3 --rounds 2
 
 test: ## Everything that must hold: format, lints, Rust tests, and real clients against a real server.
 	cargo fmt --all --check

@@ -452,10 +452,7 @@ impl<R: RowReader> RowInput<R> {
         let column = self.rows.column.and_then(|column| self.rows.table.schema.fields.get(column));
         let column = column.map(|(name, data_type)| format!(", column {name} of type {data_type}")).unwrap_or_default();
         let message = error.message;
-        Error {
-            code: error.code,
-            message: format!("{message}, before: '{before}': (at row {}{column})", self.rows_read + 1),
-        }
+        Error::new(error.code, format!("{message}, before: '{before}': (at row {}{column})", self.rows_read + 1))
     }
 }
 

@@ -43,6 +43,7 @@ metrics! {
     ColumnCacheBytes "Squall: bytes of decoded column chunks in the column cache.";
     ColumnCacheChunks "Squall: number of decoded column chunks in the column cache.";
     SchedulerWorkers "Squall: number of scheduler workers.";
+    AdmissionLimit "Squall: number of queries that may run at once, as configured or as found by max_concurrent_queries = auto; 0 is unlimited.";
     SchedulerWorkersActive "Squall: number of scheduler workers that run a morsel.";
 }
 

@@ -2,6 +2,7 @@
 //! topology. Knows nothing of queries.
 
 pub mod cpu;
+pub mod cpu_times;
 pub mod current_metrics;
 pub mod memory_tracker;
 pub mod profile_events;

@@ -68,6 +68,8 @@ events! {
     SchedulerMorsels "Squall: number of morsels that workers ran.";
     SchedulerWorkerWakeUps "Squall: number of times an idle worker was woken.";
     SchedulerQueueWaitMicroseconds "Squall: time that runnable queries waited for a worker.";
+    AdmissionQueueWaitMicroseconds "Squall: time that queries waited to be admitted.";
+    ServerOverloadedRejections "Squall: number of queries refused because threads waited too long for a CPU.";
     InlineQueries "Squall: number of queries that ran on the thread that received them.";
     ColumnCacheHits "Squall: number of column chunks found decoded in the column cache.";
     ColumnCacheMisses "Squall: number of column chunks that had to be read and decoded.";

@@ -1,7 +1,8 @@
-//! Decides which query's morsel runs next on which worker. The deciding code ([`policy`], [`morsel_size`]) is pure: events and
+//! Decides which query's morsel runs next on which worker. The deciding code ([`admission`], [`policy`], [`morsel_size`]) is pure: events and
 //! times go in, decisions come out. [`scheduler`] is the thin driver that carries decisions out on threads. Knows nothing of SQL
 //! and of blocks: a query is a [`Task`].
 
+pub mod admission;
 pub mod morsel_size;
 pub mod policy;
 pub mod scheduler;

@@ -113,7 +113,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
             "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",
         ));
     }
-    let housekeeping = tokio::spawn(server.clone().housekeeping());
+    let housekeeping = [tokio::spawn(server.clone().housekeeping()), tokio::spawn(server.clone().watch_load())];
     tracing::info!(
         target: "Application",
         "Squall {SQUALL_VERSION} (ClickHouse {VERSION}) is ready for connections after {} ms, data in {}: {}",
@@ -141,7 +141,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         _ = terminate.recv() => tracing::warn!(target: "Application", "Told to stop a second time: stopping at once"),
         _ = interrupt.recv() => tracing::warn!(target: "Application", "Told to stop a second time: stopping at once"),
     }
-    housekeeping.abort();
+    housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
     for listener in listeners {
         listener.abort();
     }

@@ -4,20 +4,20 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use squall_engine::Engine;
 use squall_runtime::cpu::logical_cpus;
 use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
+use squall_scheduler::admission::AdmissionLimits;
 use squall_scheduler::{PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
 use squall_storage::{Databases, StorageOptions};
 use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
 
-use crate::config::{Config, ConfigSource, ServerSettings};
+use crate::config::{Config, ConfigSource, QueryLimit, ServerSettings};
 use crate::process::ProcessList;
 use crate::query::StatementCache;
 use crate::query_log::QueryLog;
@@ -25,6 +25,11 @@ use crate::session::NamedSessions;
 use crate::system::{self, ErrorCounts};
 use crate::users::Users;
 use crate::version::VERSION;
+
+/// How often the load is looked at.
+const LOAD_TICK: Duration = Duration::from_millis(100);
+/// Looks in a second.
+const TICKS_PER_SECOND: u64 = 10;
 
 /// What all sessions of a server share.
 pub struct Server {
@@ -219,6 +224,22 @@ impl Server {
         self.busy.clone()
     }
 
+    /// Watches how the server fares under load: moves the limit of `max_concurrent_queries = auto`, measures overload.
+    pub async fn watch_load(self: Arc<Self>) {
+        let mut ticks = 0u64;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(LOAD_TICK) => {}
+                () = self.stopping() => return,
+            }
+            ticks += 1;
+            self.processes.admission.observe();
+            if ticks.is_multiple_of(TICKS_PER_SECOND) {
+                self.processes.overload.sample();
+            }
+        }
+    }
+
     /// What is done now and then: query log entries become visible, sessions end.
     pub async fn housekeeping(self: Arc<Self>) {
         let interval = Duration::from_millis(self.config.load().query_log.flush_interval_ms);
@@ -265,11 +286,18 @@ fn scheduling(settings: &ServerSettings) -> Result<(PolicyKind, ThreadBudget)> {
 }
 
 fn set_process_limits(processes: &ProcessList, settings: &ServerSettings) {
-    let limits = &processes.limits;
-    limits.queries_max.store(limit(settings.max_concurrent_queries), Ordering::Relaxed);
-    limits.selects_max.store(limit(settings.max_concurrent_select_queries), Ordering::Relaxed);
-    limits.inserts_max.store(limit(settings.max_concurrent_insert_queries), Ordering::Relaxed);
-    limits.waiting_max.store(limit(settings.max_waiting_queries), Ordering::Relaxed);
+    let queries_max = match settings.max_concurrent_queries {
+        QueryLimit::Fixed(queries_max) => Some(limit(queries_max)),
+        QueryLimit::Auto => None,
+    };
+    let limits = AdmissionLimits {
+        queries_max: 0,
+        selects_max: limit(settings.max_concurrent_select_queries),
+        inserts_max: limit(settings.max_concurrent_insert_queries),
+        waiting_max: limit(settings.max_waiting_queries),
+        reserved_for_operators: limit(settings.reserved_queries_for_operators),
+    };
+    processes.admission.configure(queries_max, limits, logical_cpus());
 }
 
 fn limit(value: u64) -> usize {

@@ -84,6 +84,8 @@ pub struct Error {
     pub code: ErrorCode,
     /// A sentence for a person, without the code and without the server's version.
     pub message: String,
+    /// When it may be worth to try again, in seconds, where that is known.
+    pub retry_after_s: Option<u32>,
 }
 
 /// The result of anything that can fail towards a user.
@@ -92,7 +94,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error with this code and message.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), retry_after_s: None }
+    }
+
+    /// The same with the time after which it may be worth to try again.
+    #[must_use]
+    pub fn with_retry_after_s(self, seconds: u32) -> Self {
+        Self { retry_after_s: Some(seconds), ..self }
     }
 
     /// `NOT_IMPLEMENTED`: `what` is ClickHouse's, but not here yet.

@@ -239,6 +239,13 @@ settings! {
     max_execution_time: Duration as Seconds = "0", "The longest that a query may run, in seconds; 0 is unlimited.";
     timeout_overflow_mode: String as String = "throw", "What happens at max_execution_time: throw, or break with what there is.";
     queue_max_wait_ms: Duration as Milliseconds = "0", "The longest that a query waits for its turn when too many run.";
+    max_concurrent_queries_for_user: u64 as UInt64 = "0", "The most queries of one user that run at once; 0 is unlimited.";
+    max_concurrent_queries_for_all_users: u64 as UInt64 = "0", "The most queries that may run for this one to start; 0 is unlimited.";
+    max_concurrent_queries_for_normalized_query_hash: u64 as UInt64 = "0", "The most queries of one form, literals aside, that run at once; 0 is unlimited.";
+    queue_max_wait_ms_for_normalized_query_hash: Duration as Milliseconds = "0", "The longest that a query waits for its turn when too many of its form run.";
+    min_os_cpu_wait_time_ratio_to_throw: f64 as Float = "0", "The ratio of the time that threads wait for a CPU to the time that they run, up to which no query is refused.";
+    max_os_cpu_wait_time_ratio_to_throw: f64 as Float = "0", "The ratio from which on every query is refused with SERVER_OVERLOADED; 0 refuses none.";
+    use_operator_reserve: bool as Bool = "0", "Squall: this user's queries may run in the server's reserve (reserved_queries_for_operators) when limits are reached. Counts in the user's profile only.";
     priority: u64 as UInt64 = "0", "The priority of the query: 1 is highest, larger is lower, 0 takes no part.";
     readonly: u64 as UInt64 = "0", "0: everything; 1: only reading, no change of settings; 2: only reading, and changing settings but this one.";
     max_rows_to_read: u64 as UInt64 = "0", "The most rows that a query may read from tables; 0 is unlimited.";

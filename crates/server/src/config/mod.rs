@@ -4,6 +4,7 @@
 pub mod element;
 mod known_elements;
 pub mod merge;
+mod query_limit;
 mod server_settings;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use squall_types::{Error, ErrorCode, Result};
 use crate::logger::LoggerConfig;
 pub use element::Element;
 use element::Origin;
+pub use query_limit::QueryLimit;
 pub use server_settings::{Changeable, ServerSetting, ServerSettings};
 
 /// The ports without any configuration file.
@@ -349,7 +351,7 @@ mod tests {
         }
         let config = Config::load(&ConfigSource { config_file: Some(file), overrides: Vec::new() }).unwrap();
         assert_eq!(config.server.http_port, 8123);
-        assert_eq!(config.server.max_concurrent_queries, 100);
+        assert_eq!(config.server.max_concurrent_queries, QueryLimit::Fixed(100));
         assert_eq!(config.logger.size_bytes, 1000 << 20);
         assert_eq!(config.clusters.len(), 3);
         assert!(config.users.child("users").is_some());

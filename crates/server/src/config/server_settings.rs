@@ -4,6 +4,7 @@
 use squall_types::Result;
 
 use super::element::Element;
+use super::query_limit::QueryLimit;
 
 /// When a change of the file takes effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +36,7 @@ pub struct ServerSetting {
 }
 
 /// A Rust type that holds a server setting.
-trait ServerSettingValue: Sized {
+pub(super) trait ServerSettingValue: Sized {
     fn read(element: &Element) -> Result<Self>;
     fn from_default(text: &str) -> Self;
     fn text(&self) -> String;
@@ -173,7 +174,9 @@ server_settings! {
     keep_alive_timeout: u64 as "Seconds" = "30", No, "How long an idle HTTP connection is kept, in seconds.";
     max_keep_alive_requests: u64 as "UInt64" = "0", No, "The most requests on one HTTP connection; 0 is unlimited.";
     handshake_timeout_milliseconds: u64 as "UInt64" = "30000", No, "How long a client may take for its first packet or request.";
-    max_concurrent_queries: u64 as "UInt64" = "0", Yes, "The most queries that run at once; 0 is unlimited.";
+    max_concurrent_queries: QueryLimit as "UInt64" = "0", Yes, "The most queries that run at once; 0 is unlimited, auto as many as the server finds best.";
+    reserved_queries_for_operators: u64 as "UInt64" = "2", Yes, "Squall: queries of users with use_operator_reserve that run although the limits are reached.";
+    os_cpu_busy_time_threshold: u64 as "UInt64" = "1000000", Yes, "The CPU time in microseconds that the server must have used in the last second to count as overloaded.";
     max_concurrent_insert_queries: u64 as "UInt64" = "0", Yes, "The most INSERTs that run at once; 0 is unlimited.";
     max_concurrent_select_queries: u64 as "UInt64" = "0", Yes, "The most SELECTs that run at once; 0 is unlimited.";
     max_waiting_queries: u64 as "UInt64" = "0", Yes, "The most queries that wait for their turn; 0 is unlimited.";

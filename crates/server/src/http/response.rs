@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use squall_engine::QueryContext;
 use squall_types::Error;
@@ -93,6 +93,9 @@ impl Headers {
         let mut response = self.page(status_of(error.code), TEXT_PLAIN, exception_text(error));
         let headers = response.headers_mut();
         headers.insert(X_EXCEPTION_CODE.clone(), HeaderValue::from(error.code.0));
+        if let Some(seconds) = error.retry_after_s {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
         self.add_query(headers, query_id.unwrap_or_default(), None, context);
         response
     }

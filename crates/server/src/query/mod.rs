@@ -167,7 +167,15 @@ impl Query {
         }
         let always = matches!(parsed.kind, QueryKind::KillQuery | QueryKind::Set | QueryKind::Use)
             || looks_at_processes(&parsed.text);
-        let handle = server.processes.admit(info, context.clone(), always).await?;
+        // Only the user's own profile makes an operator: a session could set the setting itself.
+        let is_operator = running.user.settings.use_operator_reserve;
+        if !always && !is_operator {
+            server
+                .processes
+                .overload
+                .check(&running.settings, server.config.load().server.os_cpu_busy_time_threshold)?;
+        }
+        let handle = server.processes.admit(info, context.clone(), is_operator, always).await?;
         count_start(&context, parsed.kind);
         tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}, user: {}) {}",
             running.client.address, running.user.name, parsed.text);

@@ -32,8 +32,8 @@ const MAX_THREADS_OF_B: u32 = 16;
 /// Before anything is measured, the query runs this often: columns are decoded, caches filled.
 const WARM_UP_QUERIES: usize = 5;
 
-/// Rounds in which only the fine points are measured, for one of all points.
-const FINE_PER_COARSE: u32 = 9;
+/// Rounds in which all points are measured; in the others only the fine ones are.
+const COARSE_ROUNDS: u32 = 2;
 
 /// Run the experiment of the total_max_threads proposal: how many queries a second for each max_threads, with 1 and with 20 clients, under
 /// each policy, and on ClickHouse where it is installed. Servers run on free local ports with data in a scratch folder, and are
@@ -50,11 +50,11 @@ pub struct Args {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Seconds of one measurement.
-    #[arg(long, default_value_t = 1.0, value_parser = parse_seconds)]
+    #[arg(long, default_value_t = 2.0, value_parser = parse_seconds)]
     seconds: f64,
     /// How often each point of the default policy with 20 clients is measured, in rounds over all points, so that a noisy moment of the
-    /// machine does not fall on one of them; the middle one counts. All other points are measured a ninth as often.
-    #[arg(long, default_value_t = 27, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// machine does not fall on one of them; the mean of the middle half counts. All other points are measured twice.
+    #[arg(long, default_value_t = 13, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// The values of max_threads.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,16,24,32,64,96")]
@@ -256,7 +256,7 @@ impl<'a> Experiment<'a> {
 
     /// How often a point is measured that needs no fine figure.
     fn coarse_rounds(&self) -> u32 {
-        self.args.rounds.div_ceil(FINE_PER_COARSE)
+        COARSE_ROUNDS.min(self.args.rounds)
     }
 
     /// Measures every series at every point, in rounds.
@@ -268,7 +268,7 @@ impl<'a> Experiment<'a> {
         let all: u32 = series.iter().map(samples).sum();
         self.progress.set_length(u64::from(all) * max_threads.len() as u64);
         for round in 0..self.args.rounds {
-            let is_coarse = round % FINE_PER_COARSE == 0;
+            let is_coarse = round < self.coarse_rounds();
             for clients in [single, crowd] {
                 for &max_threads in max_threads {
                     for Series { server, points, is_fine } in &mut *series {
@@ -308,7 +308,7 @@ impl<'a> Experiment<'a> {
             for (request, (name, target)) in measured.iter_mut().zip(REQUESTS) {
                 for (server, rate) in servers.iter().zip(&mut request.rates) {
                     self.progress.set_message(format!("{name}, {}", server.name()));
-                    let (responses, seconds) = tool.measure(server, target, 2.0 * self.args.seconds).await?;
+                    let (responses, seconds) = tool.measure(server, target, self.args.seconds).await?;
                     *rate = (rate.0 + responses, rate.1 + seconds);
                     self.progress.inc(1);
                 }

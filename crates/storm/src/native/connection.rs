@@ -533,7 +533,7 @@ fn exception(input: &mut Cursor<'_>) -> Result<Error, Stop> {
     if input.byte()? != 0 {
         exception(input)?;
     }
-    Ok(Error { code: ErrorCode(code), message })
+    Ok(Error::new(ErrorCode(code), message))
 }
 
 fn progress(input: &mut Cursor<'_>, revision: u64) -> Result<(u64, u64), Stop> {

@@ -1,17 +1,24 @@
-//! The queries that run now: `system.processes`, admission under the limits on their number, and how one is found and cancelled.
+//! The queries that run now: `system.processes`, and how one is found and cancelled; `admission` lets them in.
+
+mod admission;
+mod overload;
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use squall_engine::QueryContext;
 use squall_runtime::CurrentMetric;
 use squall_runtime::current_metrics::MetricGuard;
-use squall_types::{Error, ErrorCode, Result};
+use squall_scheduler::admission::{AdmissionKind, AdmissionRequest};
+use squall_types::{Error, ErrorCode, Result, Settings};
 use tokio::sync::Notify;
+
+pub use admission::{AdmissionControl, Place};
+pub use overload::OverloadMonitor;
 
 use crate::session::ClientInfo;
 
@@ -117,33 +124,16 @@ impl Process {
     }
 }
 
-/// The limits on the number of queries; 0 is unlimited.
-#[derive(Debug, Default)]
-pub struct ProcessLimits {
-    /// `max_concurrent_queries`.
-    pub queries_max: AtomicUsize,
-    /// `max_concurrent_select_queries`.
-    pub selects_max: AtomicUsize,
-    /// `max_concurrent_insert_queries`.
-    pub inserts_max: AtomicUsize,
-    /// `max_waiting_queries`.
-    pub waiting_max: AtomicUsize,
-}
-
 /// All queries that run now.
 #[derive(Debug)]
 pub struct ProcessList {
     shards: [Mutex<HashMap<Arc<str>, Arc<Process>>>; SHARDS],
     hasher: std::hash::RandomState,
-    /// The limits, changeable while running.
-    pub limits: ProcessLimits,
-    queries: AtomicUsize,
-    selects: AtomicUsize,
-    inserts: AtomicUsize,
-    waiting: AtomicUsize,
-    freed: Notify,
-    /// Queries that were admitted so far.
-    admitted: AtomicU64,
+    /// Who of those that ask may run.
+    pub admission: Arc<AdmissionControl>,
+    /// Whether threads wait for a CPU for too long.
+    pub overload: OverloadMonitor,
+    running: AtomicUsize,
 }
 
 impl Default for ProcessList {
@@ -151,13 +141,9 @@ impl Default for ProcessList {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             hasher: std::hash::RandomState::new(),
-            limits: ProcessLimits::default(),
-            queries: AtomicUsize::new(0),
-            selects: AtomicUsize::new(0),
-            inserts: AtomicUsize::new(0),
-            waiting: AtomicUsize::new(0),
-            freed: Notify::new(),
-            admitted: AtomicU64::new(0),
+            admission: Arc::default(),
+            overload: OverloadMonitor::default(),
+            running: AtomicUsize::new(0),
         }
     }
 }
@@ -172,16 +158,23 @@ impl ProcessList {
         self: &Arc<Self>,
         info: ProcessInfo,
         context: Arc<QueryContext>,
+        is_operator: bool,
         always: bool,
     ) -> Result<ProcessHandle> {
-        let kind = info.kind;
-        if !self.take_slot(kind, always) {
-            self.wait_for_slot(kind, context.settings.queue_max_wait_ms).await?;
-        }
-        // From here on dropping the handle gives the slot back.
+        let place = match always {
+            true => None,
+            false => Some(self.admission.admit(request(&info, &context.settings, is_operator)).await?),
+        };
+        // From here on dropping the handle gives the place back.
+        self.running.fetch_add(1, Ordering::AcqRel);
         let process = Arc::new(Process { info, context, is_ended: AtomicBool::new(false), ended: Notify::new() });
-        let mut handle =
-            ProcessHandle { process, list: self.clone(), is_listed: false, _metric: CurrentMetric::Query.hold(1) };
+        let mut handle = ProcessHandle {
+            process,
+            list: self.clone(),
+            is_listed: false,
+            _place: place,
+            _metric: CurrentMetric::Query.hold(1),
+        };
         let deadline = Instant::now() + REPLACE_WAIT;
         while let Err(running) = self.put(&handle.process) {
             let query_id = &handle.process.context.query_id;
@@ -201,7 +194,6 @@ impl ProcessList {
             }
         }
         handle.is_listed = true;
-        self.admitted.fetch_add(1, Ordering::Relaxed);
         Ok(handle)
     }
 
@@ -220,7 +212,7 @@ impl ProcessList {
 
     /// The number of queries that run.
     pub fn len(&self) -> usize {
-        self.queries.load(Ordering::Relaxed)
+        self.running.load(Ordering::Acquire)
     }
 
     /// Whether none runs.
@@ -251,107 +243,26 @@ impl ProcessList {
             }
         }
     }
-
-    fn of_kind(&self, kind: QueryKind) -> Option<(&AtomicUsize, &AtomicUsize)> {
-        match kind {
-            QueryKind::Select => Some((&self.selects, &self.limits.selects_max)),
-            QueryKind::Insert => Some((&self.inserts, &self.limits.inserts_max)),
-            _ => None,
-        }
-    }
-
-    /// Counts a query in where the limits let it.
-    fn take_slot(&self, kind: QueryKind, always: bool) -> bool {
-        if always {
-            self.queries.fetch_add(1, Ordering::AcqRel);
-            if let Some((count, _)) = self.of_kind(kind) {
-                count.fetch_add(1, Ordering::AcqRel);
-            }
-            return true;
-        }
-        if !count_in(&self.queries, &self.limits.queries_max) {
-            return false;
-        }
-        match self.of_kind(kind) {
-            Some((count, limit)) if !count_in(count, limit) => {
-                self.queries.fetch_sub(1, Ordering::AcqRel);
-                false
-            }
-            _ => true,
-        }
-    }
-
-    fn give_slot_back(&self, kind: QueryKind) {
-        if let Some((count, _)) = self.of_kind(kind) {
-            count.fetch_sub(1, Ordering::AcqRel);
-        }
-        self.queries.fetch_sub(1, Ordering::AcqRel);
-        if self.waiting.load(Ordering::Acquire) > 0 {
-            self.freed.notify_one();
-        }
-    }
-
-    async fn wait_for_slot(&self, kind: QueryKind, wait: Duration) -> Result<()> {
-        let refuse = || {
-            let maximum = match self.of_kind(kind) {
-                Some((count, limit)) if is_reached(count, limit) => limit,
-                _ => &self.limits.queries_max,
-            };
-            let message = format!("Too many simultaneous queries. Maximum: {}", maximum.load(Ordering::Relaxed));
-            Error::new(ErrorCode::TOO_MANY_SIMULTANEOUS_QUERIES, message)
-        };
-        if wait.is_zero() {
-            return Err(refuse());
-        }
-        let waiting = Waiting::new(&self.waiting);
-        let waiting_max = self.limits.waiting_max.load(Ordering::Relaxed);
-        if waiting_max > 0 && self.waiting.load(Ordering::Relaxed) > waiting_max {
-            return Err(refuse());
-        }
-        let until = tokio::time::Instant::now() + wait;
-        loop {
-            // Registered before the look, so that a slot given back in between is not missed.
-            let freed = self.freed.notified();
-            tokio::pin!(freed);
-            freed.as_mut().enable();
-            if self.take_slot(kind, false) {
-                drop(waiting);
-                return Ok(());
-            }
-            if tokio::time::timeout_at(until, freed).await.is_err() {
-                return Err(refuse());
-            }
-        }
-    }
 }
 
-fn count_in(count: &AtomicUsize, limit: &AtomicUsize) -> bool {
-    let limit = limit.load(Ordering::Relaxed);
-    if limit == 0 {
-        count.fetch_add(1, Ordering::AcqRel);
-        return true;
-    }
-    count.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |now| (now < limit).then_some(now + 1)).is_ok()
-}
-
-fn is_reached(count: &AtomicUsize, limit: &AtomicUsize) -> bool {
-    let limit = limit.load(Ordering::Relaxed);
-    limit > 0 && count.load(Ordering::Relaxed) >= limit
-}
-
-/// Counts a waiting query while it lives.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+/// What admission must know of a query.
+fn request(info: &ProcessInfo, settings: &Settings, is_operator: bool) -> AdmissionRequest {
+    let limit = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+    AdmissionRequest {
+        kind: match info.kind {
+            QueryKind::Select => AdmissionKind::Select,
+            QueryKind::Insert => AdmissionKind::Insert,
+            _ => AdmissionKind::Other,
+        },
+        user: info.user.clone(),
+        normalized_query_hash: info.normalized_query_hash,
+        priority: settings.priority,
+        user_max: limit(settings.max_concurrent_queries_for_user),
+        all_users_max: limit(settings.max_concurrent_queries_for_all_users),
+        hash_max: limit(settings.max_concurrent_queries_for_normalized_query_hash),
+        wait_max: settings.queue_max_wait_ms,
+        hash_wait_max: settings.queue_max_wait_ms_for_normalized_query_hash,
+        is_operator,
     }
 }
 
@@ -361,6 +272,7 @@ pub struct ProcessHandle {
     process: Arc<Process>,
     list: Arc<ProcessList>,
     is_listed: bool,
+    _place: Option<Place>,
     _metric: MetricGuard,
 }
 
@@ -376,7 +288,7 @@ impl Drop for ProcessHandle {
         if self.is_listed {
             self.list.shard(&self.process.context.query_id).lock().remove(&self.process.context.query_id);
         }
-        self.list.give_slot_back(self.process.info.kind);
+        self.list.running.fetch_sub(1, Ordering::AcqRel);
         self.process.is_ended.store(true, Ordering::Release);
         self.process.ended.notify_waiters();
     }
@@ -384,7 +296,7 @@ impl Drop for ProcessHandle {
 
 #[cfg(test)]
 mod tests {
-    use squall_types::Settings;
+    use squall_scheduler::admission::AdmissionLimits;
 
     use super::*;
 
@@ -407,13 +319,13 @@ mod tests {
 
     async fn admit(list: &Arc<ProcessList>, id: &str, changes: &[(&str, &str)]) -> Result<ProcessHandle> {
         let (info, context) = parts(id, changes);
-        list.admit(info, context, false).await
+        list.admit(info, context, false, false).await
     }
 
     #[tokio::test]
     async fn the_number_of_queries_is_limited() {
         let list = Arc::new(ProcessList::default());
-        list.limits.queries_max.store(1, Ordering::Relaxed);
+        list.admission.configure(Some(1), AdmissionLimits::default(), 1);
         let first = admit(&list, "a", &[]).await.unwrap();
         let error = admit(&list, "b", &[]).await.unwrap_err();
         assert_eq!(
@@ -421,7 +333,7 @@ mod tests {
             (ErrorCode::TOO_MANY_SIMULTANEOUS_QUERIES, "Too many simultaneous queries. Maximum: 1")
         );
         let (info, context) = parts("kill", &[]);
-        assert!(list.admit(info, context, true).await.is_ok());
+        assert!(list.admit(info, context, false, true).await.is_ok());
         let waiting = tokio::spawn({
             let list = list.clone();
             async move { admit(&list, "c", &[("queue_max_wait_ms", "60000")]).await.map(drop) }
