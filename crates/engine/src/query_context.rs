@@ -2,13 +2,16 @@
 //! through pipelines; control moves the other way through this.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use squall_runtime::current_metrics::MetricGuard;
+use squall_runtime::memory::{AttachGuard, MemoryLevel, MemoryLimitExceeded, attach};
 use squall_runtime::thread_usage::thread_id;
-use squall_runtime::{Counters, MemoryTracker};
+use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 /// Rows and bytes, counted while the query runs.
@@ -30,6 +33,16 @@ pub struct Progress {
     pub result_bytes: AtomicU64,
 }
 
+/// What a worker is to do after a look at the limits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Check {
+    /// Go on.
+    Go,
+    /// Take no memory now: a limit that several queries share is passed, and one of them is being stopped. The query is woken.
+    WaitForMemory,
+}
+
 /// One query, shared by everything that works for it.
 #[derive(Debug)]
 pub struct QueryContext {
@@ -46,6 +59,12 @@ pub struct QueryContext {
     /// When it began.
     pub started: Instant,
     is_cancelled: AtomicBool,
+    /// The query was chosen to free memory for others.
+    is_memory_victim: AtomicBool,
+    is_waiting_for_memory: AtomicBool,
+    /// Since when it waits for memory.
+    memory_wait: Mutex<Option<(Instant, MetricGuard)>>,
+    waker: OnceLock<Waker>,
     /// Reading was ended early by an overflow mode `break`: what was read is processed to the end.
     is_reading_stopped: AtomicBool,
     threads: Mutex<BTreeSet<u64>>,
@@ -54,9 +73,14 @@ pub struct QueryContext {
 }
 
 impl QueryContext {
-    /// A query that begins now.
+    /// A query that begins now and belongs to nobody.
     pub fn new(query_id: Arc<str>, settings: Arc<Settings>) -> Arc<Self> {
-        let memory = Arc::new(MemoryTracker::new(settings.max_memory_usage));
+        Self::of_user(query_id, settings, None)
+    }
+
+    /// A query that begins now; its memory counts for `user_memory` too.
+    pub fn of_user(query_id: Arc<str>, settings: Arc<Settings>, user_memory: Option<Arc<MemoryTracker>>) -> Arc<Self> {
+        let memory = Arc::new(MemoryTracker::query(settings.max_memory_usage, user_memory));
         Arc::new(Self {
             query_id,
             settings,
@@ -65,6 +89,10 @@ impl QueryContext {
             memory,
             started: Instant::now(),
             is_cancelled: AtomicBool::new(false),
+            is_memory_victim: AtomicBool::new(false),
+            is_waiting_for_memory: AtomicBool::new(false),
+            memory_wait: Mutex::default(),
+            waker: OnceLock::new(),
             is_reading_stopped: AtomicBool::new(false),
             threads: Mutex::default(),
             threads_now: AtomicUsize::new(0),
@@ -75,6 +103,35 @@ impl QueryContext {
     /// Asks the query to end; it does within one morsel, with `QUERY_WAS_CANCELLED`.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Chooses the query to free memory for others; it ends within one morsel, with `MEMORY_LIMIT_EXCEEDED`.
+    pub fn stop_for_memory(&self) {
+        self.is_memory_victim.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Whether it was chosen to free memory.
+    pub fn is_memory_victim(&self) -> bool {
+        self.is_memory_victim.load(Ordering::Relaxed)
+    }
+
+    /// Whether it waits for memory that others are to free.
+    pub fn is_waiting_for_memory(&self) -> bool {
+        self.is_waiting_for_memory.load(Ordering::Relaxed)
+    }
+
+    /// Has a worker look at the query again.
+    pub fn wake(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    pub(crate) fn set_waker(&self, waker: Waker) {
+        // A query is executed once.
+        let _ = self.waker.set(waker);
     }
 
     /// Whether somebody asked the query to end.
@@ -91,7 +148,7 @@ impl QueryContext {
     ///
     /// # Errors
     /// `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`, `TOO_MANY_ROWS`, `TOO_MANY_BYTES`.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<Check> {
         if self.is_cancelled() {
             return Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled"));
         }
@@ -104,14 +161,6 @@ impl QueryContext {
                 })?;
             }
         }
-        self.memory.check().map_err(|exceeded| {
-            let message = format!(
-                "Query memory limit exceeded: would use {}, maximum: {}",
-                readable_bytes(exceeded.bytes),
-                readable_bytes(exceeded.limit_bytes)
-            );
-            Error::new(ErrorCode::MEMORY_LIMIT_EXCEEDED, message)
-        })?;
         let limit = |limit: u64, used: &AtomicU64, code: ErrorCode, what: &str| {
             let used = used.load(Ordering::Relaxed);
             if limit == 0 || used <= limit {
@@ -122,7 +171,50 @@ impl QueryContext {
             })
         };
         limit(settings.max_rows_to_read, &self.progress.read_rows, ErrorCode::TOO_MANY_ROWS, "rows")?;
-        limit(settings.max_bytes_to_read, &self.progress.read_bytes, ErrorCode::TOO_MANY_BYTES, "bytes")
+        limit(settings.max_bytes_to_read, &self.progress.read_bytes, ErrorCode::TOO_MANY_BYTES, "bytes")?;
+        self.check_memory()
+    }
+
+    fn check_memory(&self) -> Result<Check> {
+        if self.is_memory_victim() {
+            self.end_memory_wait();
+            return Err(Error::new(
+                ErrorCode::MEMORY_LIMIT_EXCEEDED,
+                format!(
+                    "Memory limit exceeded: the query holds {} and was selected to stop by OvercommitTracker",
+                    readable_bytes(self.memory.bytes())
+                ),
+            ));
+        }
+        let Err(exceeded) = self.memory.check() else {
+            if self.is_waiting_for_memory() {
+                self.end_memory_wait();
+            }
+            return Ok(Check::Go);
+        };
+        let wait_max = Duration::from_micros(self.settings.memory_usage_overcommit_max_wait_microseconds);
+        if exceeded.level == MemoryLevel::Query || wait_max.is_zero() {
+            return Err(memory_limit_exceeded(&exceeded, ""));
+        }
+        // Somebody's limit above this query's own: another may have to go, and until then nobody takes more.
+        let mut wait = self.memory_wait.lock();
+        let (since, _) = wait.get_or_insert_with(|| (Instant::now(), CurrentMetric::QueriesWaitingForMemory.hold(1)));
+        let waited = since.elapsed();
+        drop(wait);
+        self.is_waiting_for_memory.store(true, Ordering::Relaxed);
+        if waited > wait_max {
+            self.end_memory_wait();
+            return Err(memory_limit_exceeded(&exceeded, ". Memory overcommit has not freed enough memory"));
+        }
+        Ok(Check::WaitForMemory)
+    }
+
+    fn end_memory_wait(&self) {
+        self.is_waiting_for_memory.store(false, Ordering::Relaxed);
+        if let Some((since, _)) = self.memory_wait.lock().take() {
+            let waited_us = since.elapsed().as_micros() as u64;
+            self.counters.add(ProfileEvent::MemoryOvercommitWaitTimeMicroseconds, waited_us);
+        }
     }
 
     /// A limit is passed: `break` ends reading, anything else is the error.
@@ -139,7 +231,7 @@ impl QueryContext {
         let now = self.threads_now.fetch_add(1, Ordering::Relaxed) + 1;
         self.threads_peak.fetch_max(now, Ordering::Relaxed);
         self.threads.lock().insert(thread_id());
-        ThreadGuard { context: self, _memory: squall_runtime::memory_tracker::attach(self.memory.clone()) }
+        ThreadGuard { context: self, _memory: attach(self.memory.clone()) }
     }
 
     /// Ids of all threads that have worked for the query, ascending.
@@ -156,6 +248,17 @@ impl QueryContext {
     pub fn note_threads(&self, threads: usize) {
         self.threads_peak.fetch_max(threads, Ordering::Relaxed);
     }
+}
+
+fn memory_limit_exceeded(exceeded: &MemoryLimitExceeded, detail: &str) -> Error {
+    let whose = match exceeded.level {
+        MemoryLevel::Query => "Query memory limit",
+        MemoryLevel::User => "User memory limit",
+        MemoryLevel::Server => "(total) memory limit",
+    };
+    let (bytes, limit) = (readable_bytes(exceeded.bytes), readable_bytes(exceeded.limit_bytes));
+    let message = format!("{whose} exceeded: would use {bytes}, maximum: {limit}{detail}");
+    Error::new(ErrorCode::MEMORY_LIMIT_EXCEEDED, message)
 }
 
 fn timeout_exceeded(elapsed: Duration, maximum: Duration) -> Error {
@@ -184,7 +287,7 @@ pub fn readable_bytes(bytes: i64) -> String {
 /// Ends [`QueryContext::enter`] when dropped.
 pub struct ThreadGuard<'a> {
     context: &'a QueryContext,
-    _memory: squall_runtime::memory_tracker::AttachGuard,
+    _memory: AttachGuard,
 }
 
 impl Drop for ThreadGuard<'_> {
@@ -213,10 +316,46 @@ mod tests {
         assert_eq!(throwing.check().unwrap_err().code, ErrorCode::TOO_MANY_ROWS);
         let breaking = context(&[("max_rows_to_read", "10"), ("read_overflow_mode", "break")]);
         breaking.progress.read_rows.store(11, Ordering::Relaxed);
-        assert!(breaking.check().is_ok() && breaking.is_reading_stopped());
+        assert_eq!(breaking.check(), Ok(Check::Go));
+        assert!(breaking.is_reading_stopped());
         let cancelled = context(&[]);
         cancelled.cancel();
         assert_eq!(cancelled.check().unwrap_err().code, ErrorCode::QUERY_WAS_CANCELLED);
+    }
+
+    #[test]
+    fn a_limit_shared_with_others_is_waited_for() {
+        let user = Arc::new(MemoryTracker::user());
+        user.set_limit(100);
+        let query = |changes: &[(&str, &str)]| {
+            let mut settings = Settings::default();
+            changes.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+            QueryContext::of_user("id".into(), settings.into(), Some(user.clone()))
+        };
+        let (large, small) = (query(&[]), query(&[]));
+        large.memory.add(90);
+        small.memory.add(20);
+        assert_eq!((large.check(), small.check()), (Ok(Check::WaitForMemory), Ok(Check::WaitForMemory)));
+        assert!(small.is_waiting_for_memory());
+        large.stop_for_memory();
+        let error = large.check().unwrap_err();
+        assert_eq!(error.code, ErrorCode::MEMORY_LIMIT_EXCEEDED);
+        assert!(error.message.contains("selected to stop by OvercommitTracker"), "{error}");
+        large.memory.add(-90);
+        assert_eq!(small.check(), Ok(Check::Go));
+        assert!(!small.is_waiting_for_memory());
+        // Who would not wait is told at once, who has waited in vain after that time.
+        user.add(100);
+        let impatient = query(&[("memory_usage_overcommit_max_wait_microseconds", "0")]);
+        assert!(impatient.check().unwrap_err().message.starts_with("User memory limit exceeded: would use 120.00 B"));
+        let waiting = query(&[("memory_usage_overcommit_max_wait_microseconds", "1")]);
+        assert_eq!(waiting.check(), Ok(Check::WaitForMemory));
+        std::thread::sleep(Duration::from_millis(1));
+        assert!(waiting.check().unwrap_err().message.contains("Memory overcommit has not freed enough memory"));
+        // A query that passes its own limit has nobody to wait for.
+        let own = query(&[("max_memory_usage", "5")]);
+        own.memory.add(6);
+        assert!(own.check().unwrap_err().message.starts_with("Query memory limit exceeded: would use 6.00 B"));
     }
 
     #[test]

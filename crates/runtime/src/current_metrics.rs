@@ -42,6 +42,7 @@ metrics! {
     PartsActive "Active data part, used by current and upcoming SELECTs.";
     ColumnCacheBytes "Squall: bytes of decoded column chunks in the column cache.";
     ColumnCacheChunks "Squall: number of decoded column chunks in the column cache.";
+    QueriesWaitingForMemory "Squall: number of queries that wait until a query that was stopped has freed memory.";
     SchedulerWorkers "Squall: number of scheduler workers.";
     AdmissionLimit "Squall: number of queries that may run at once, as configured or as found by max_concurrent_queries = auto; 0 is unlimited.";
     SchedulerWorkersActive "Squall: number of scheduler workers that run a morsel.";

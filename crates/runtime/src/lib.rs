@@ -4,12 +4,12 @@
 pub mod cpu;
 pub mod cpu_times;
 pub mod current_metrics;
-pub mod memory_tracker;
+pub mod memory;
 pub mod profile_events;
 pub mod thread_pool;
 pub mod thread_usage;
 
 pub use current_metrics::CurrentMetric;
-pub use memory_tracker::{MemoryTracker, TrackingAllocator};
+pub use memory::{MemoryTracker, TrackingAllocator};
 pub use profile_events::{Counters, ProfileEvent};
 pub use thread_pool::{ThreadPool, ThreadPoolLimits};

@@ -64,6 +64,7 @@ events! {
     ConcurrencyControlSlotsGranted "Number of CPU slots granted according to guarantee of 1 thread per query.";
     ConcurrencyControlSlotsAcquired "Total number of CPU slots acquired.";
     ConcurrencyControlQueriesDelayed "Total number of queries delayed by the limit on threads.";
+    MemoryOvercommitWaitTimeMicroseconds "Total time spent in waiting for memory to be freed in OvercommitTracker.";
     QueryMemoryLimitExceeded "Number of times when memory limit exceeded for query.";
     SchedulerMorsels "Squall: number of morsels that workers ran.";
     SchedulerWorkerWakeUps "Squall: number of times an idle worker was woken.";

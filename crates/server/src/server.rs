@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use squall_engine::Engine;
 use squall_runtime::cpu::logical_cpus;
+use squall_runtime::memory::{SERVER, machine_memory_bytes};
 use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
 use squall_scheduler::{PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
@@ -118,6 +119,7 @@ impl Server {
         }
         let processes = Arc::new(ProcessList::default());
         set_process_limits(&processes, settings);
+        set_memory_limit(settings);
         let server = Arc::new(Self {
             users: ArcSwap::from_pointee(users),
             databases,
@@ -167,6 +169,7 @@ impl Server {
         }
         self.engine.scheduler().configure(policy, budget);
         set_process_limits(&self.processes, &config.server);
+        set_memory_limit(&config.server);
         self.users.store(Arc::new(users));
         self.config.store(Arc::new(config));
         self.statements.clear();
@@ -234,6 +237,7 @@ impl Server {
             }
             ticks += 1;
             self.processes.admission.observe();
+            self.processes.relieve_memory();
             if ticks.is_multiple_of(TICKS_PER_SECOND) {
                 self.processes.overload.sample();
             }
@@ -298,6 +302,17 @@ fn set_process_limits(processes: &ProcessList, settings: &ServerSettings) {
         reserved_for_operators: limit(settings.reserved_queries_for_operators),
     };
     processes.admission.configure(queries_max, limits, logical_cpus());
+}
+
+/// Puts the limit of the server's memory in force.
+fn set_memory_limit(settings: &ServerSettings) {
+    let of_machine = machine_memory_bytes() as f64 * settings.max_server_memory_usage_to_ram_ratio;
+    let limit_bytes = match settings.max_server_memory_usage {
+        0 => of_machine as u64,
+        configured if of_machine > 0.0 => configured.min(of_machine as u64),
+        configured => configured,
+    };
+    SERVER.set_limit(limit_bytes);
 }
 
 fn limit(value: u64) -> usize {

@@ -235,6 +235,9 @@ settings! {
     min_insert_block_size_rows: u64 as UInt64 = "1048449", "Smaller blocks of an INSERT are squashed to this many rows.";
     min_insert_block_size_bytes: u64 as UInt64 = "268402944", "Smaller blocks of an INSERT are squashed to this many bytes.";
     max_memory_usage: u64 as UInt64 = "0", "The most memory in bytes that one query may use; 0 is unlimited.";
+    memory_overcommit_ratio_denominator: u64 as UInt64 = "1073741824", "The memory in bytes that is guaranteed to a query when the server has too little: the query farthest beyond it is stopped; 0 takes no part.";
+    memory_overcommit_ratio_denominator_for_user: u64 as UInt64 = "1073741824", "The same among the queries of one user when the user's limit is reached.";
+    memory_usage_overcommit_max_wait_microseconds: u64 as UInt64 = "5000000", "The longest that a query waits for memory of a query that was stopped.";
     max_memory_usage_for_user: u64 as UInt64 = "0", "The most memory in bytes that all queries of one user may use; 0 is unlimited.";
     max_execution_time: Duration as Seconds = "0", "The longest that a query may run, in seconds; 0 is unlimited.";
     timeout_overflow_mode: String as String = "throw", "What happens at max_execution_time: throw, or break with what there is.";

@@ -335,7 +335,9 @@ impl Connection {
                 match tokio::time::timeout(KILL_CHECK, self.wire.read_packet_number(settings.receive_timeout)).await {
                     Ok(packet) => break packet?,
                     Err(_) if silent_since.elapsed() > settings.receive_timeout => return Err(End::Gone.into()),
-                    Err(_) => context.check()?,
+                    Err(_) => {
+                        let _ = context.check()?;
+                    }
                 }
             };
             match packet {

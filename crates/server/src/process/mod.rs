@@ -11,8 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use squall_engine::QueryContext;
-use squall_runtime::CurrentMetric;
 use squall_runtime::current_metrics::MetricGuard;
+use squall_runtime::memory::{Candidate, choose_victim};
+use squall_runtime::{CurrentMetric, MemoryTracker};
 use squall_scheduler::admission::{AdmissionKind, AdmissionRequest};
 use squall_types::{Error, ErrorCode, Result, Settings};
 use tokio::sync::Notify;
@@ -134,6 +135,8 @@ pub struct ProcessList {
     /// Whether threads wait for a CPU for too long.
     pub overload: OverloadMonitor,
     running: AtomicUsize,
+    /// By user, as long as the server runs: there are not many.
+    user_memory: Mutex<HashMap<Arc<str>, Arc<MemoryTracker>>>,
 }
 
 impl Default for ProcessList {
@@ -144,6 +147,7 @@ impl Default for ProcessList {
             admission: Arc::default(),
             overload: OverloadMonitor::default(),
             running: AtomicUsize::new(0),
+            user_memory: Mutex::default(),
         }
     }
 }
@@ -197,6 +201,34 @@ impl ProcessList {
         Ok(handle)
     }
 
+    /// The memory that all queries of a user hold, under the limit of the newest of them; 0 is none.
+    pub fn user_memory(&self, user: &Arc<str>, limit_bytes: u64) -> Arc<MemoryTracker> {
+        let tracker =
+            self.user_memory.lock().entry(user.clone()).or_insert_with(|| Arc::new(MemoryTracker::user())).clone();
+        tracker.set_limit(limit_bytes);
+        tracker
+    }
+
+    /// Where queries wait for memory under a limit that they share, stops the one that has gone farthest beyond what is guaranteed to
+    /// it, and has those that wait look again.
+    pub fn relieve_memory(&self) {
+        if CurrentMetric::QueriesWaitingForMemory.get() == 0 {
+            return;
+        }
+        let all = self.all();
+        let is_over = |tracker: &MemoryTracker| tracker.limit_bytes() > 0 && tracker.bytes() > tracker.limit_bytes();
+        if is_over(&squall_runtime::memory::SERVER) {
+            stop_for_memory(all.iter().collect(), |settings| settings.memory_overcommit_ratio_denominator);
+        }
+        for (user, tracker) in &*self.user_memory.lock() {
+            if is_over(tracker) {
+                let of_user = all.iter().filter(|process| process.info.user == *user).collect();
+                stop_for_memory(of_user, |settings| settings.memory_overcommit_ratio_denominator_for_user);
+            }
+        }
+        all.iter().filter(|process| process.context.is_waiting_for_memory()).for_each(|process| process.context.wake());
+    }
+
     /// The query of this id.
     pub fn find(&self, query_id: &str) -> Option<Arc<Process>> {
         self.shard(query_id).lock().get(query_id).cloned()
@@ -243,6 +275,20 @@ impl ProcessList {
             }
         }
     }
+}
+
+/// Stops one of these queries, the one farthest beyond its guarantee.
+fn stop_for_memory(processes: Vec<&Arc<Process>>, guaranteed: impl Fn(&Settings) -> u64) {
+    let candidate = |process: &&Arc<Process>| Candidate {
+        bytes: process.context.memory.bytes(),
+        guaranteed_bytes: i64::try_from(guaranteed(&process.context.settings)).unwrap_or(i64::MAX),
+        is_chosen: process.context.is_memory_victim(),
+    };
+    let candidates: Vec<Candidate> = processes.iter().map(candidate).collect();
+    let Some(victim) = choose_victim(&candidates).and_then(|place| processes.get(place)) else { return };
+    tracing::warn!(target: "OvercommitTracker", query_id = &*victim.context.query_id,
+        "The query of user {} holds {} bytes and is stopped, so that others have memory", victim.info.user, victim.context.memory.bytes());
+    victim.context.stop_for_memory();
 }
 
 /// What admission must know of a query.

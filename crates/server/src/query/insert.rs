@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::BooleanArray;
 use squall_engine::evaluate::evaluate;
-use squall_engine::{InsertStream, QueryContext};
+use squall_engine::{Check, InsertStream, QueryContext};
 use squall_formats::{Evaluate, FormatOptions, InputBlock, InputFormat, Omitted, input_format};
 use squall_planner::{DefaultKind, Expression, InsertPlan, Plan, insert_columns, plan_insert};
 use squall_sql::ast::{self, InsertSource, InsertTarget};
@@ -15,6 +16,9 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Va
 use super::statement::table_name;
 use super::{Answer, planning, show};
 use crate::session::Session;
+
+/// How long an INSERT that waits for memory waits between two looks.
+const MEMORY_WAIT: Duration = Duration::from_millis(20);
 
 /// Runs INSERT, up to where a client's data are wanted.
 pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Arc<QueryContext>) -> Result<Answer> {
@@ -145,7 +149,9 @@ impl InsertSink {
         if block.is_empty() {
             return Ok(());
         }
-        self.context.check()?;
+        while self.context.check()? == Check::WaitForMemory {
+            tokio::time::sleep(MEMORY_WAIT).await;
+        }
         self.stream.send(block).await
     }
 

@@ -152,7 +152,8 @@ impl Query {
         let running = scope.as_ref().unwrap_or(session);
         check_readonly(running, parsed.kind)?;
         let server = running.server.clone();
-        let context = QueryContext::new(request.query_id.clone(), running.settings.clone());
+        let user_memory = server.processes.user_memory(&running.user.name, running.settings.max_memory_usage_for_user);
+        let context = QueryContext::of_user(request.query_id.clone(), running.settings.clone(), Some(user_memory));
         let info = ProcessInfo {
             query: parsed.text.clone(),
             normalized_query_hash: parsed.normalized_query_hash,

@@ -1,72 +1,16 @@
-//! How much memory a query holds, counted by the global allocator: every allocation on a thread is charged to the tracker that
-//! the thread works for at that moment, in steps of [`UNTRACKED_MAX_BYTES`] so that most allocations touch no shared memory.
-//! A limit is checked between morsels ([`MemoryTracker::check`]), never inside the allocator: an allocation cannot fail half-way.
+//! The global allocator counts: every allocation on a thread is charged to the tracker that the thread works for at that moment, in
+//! steps of [`UNTRACKED_MAX_BYTES`] so that most allocations touch no shared memory. A limit is checked between morsels
+//! ([`MemoryTracker::check`]), never inside the allocator: an allocation cannot fail half-way.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
-use thiserror::Error;
-
+use super::tracker::{MemoryTracker, SERVER};
 use crate::current_metrics::CurrentMetric;
 
 /// A thread's allocations up to this many bytes may be missing from its tracker.
 pub const UNTRACKED_MAX_BYTES: i64 = 256 * 1024;
-
-/// A query's memory.
-#[derive(Debug, Default)]
-pub struct MemoryTracker {
-    bytes: AtomicI64,
-    peak_bytes: AtomicI64,
-    /// 0 is unlimited.
-    limit_bytes: AtomicI64,
-}
-
-/// The tracker holds more than its limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("would use {bytes} bytes, maximum: {limit_bytes} bytes")]
-pub struct MemoryLimitExceeded {
-    /// What is held.
-    pub bytes: i64,
-    /// What may be held.
-    pub limit_bytes: i64,
-}
-
-impl MemoryTracker {
-    /// A tracker with a limit in bytes; 0 is unlimited.
-    pub fn new(limit_bytes: u64) -> Self {
-        let limit = i64::try_from(limit_bytes).unwrap_or(i64::MAX);
-        Self { limit_bytes: AtomicI64::new(limit), ..Self::default() }
-    }
-
-    /// Bytes held now.
-    pub fn bytes(&self) -> i64 {
-        self.bytes.load(Ordering::Relaxed).max(0)
-    }
-
-    /// The most bytes held so far.
-    pub fn peak_bytes(&self) -> i64 {
-        self.peak_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Adds bytes, or takes them away.
-    pub fn add(&self, bytes: i64) {
-        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if bytes > 0 && now > self.peak_bytes.load(Ordering::Relaxed) {
-            self.peak_bytes.fetch_max(now, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether the limit holds.
-    ///
-    /// # Errors
-    /// [`MemoryLimitExceeded`].
-    pub fn check(&self) -> Result<(), MemoryLimitExceeded> {
-        let (bytes, limit_bytes) = (self.bytes(), self.limit_bytes.load(Ordering::Relaxed));
-        if limit_bytes > 0 && bytes > limit_bytes { Err(MemoryLimitExceeded { bytes, limit_bytes }) } else { Ok(()) }
-    }
-}
 
 thread_local! {
     static CURRENT: Cell<*const MemoryTracker> = const { Cell::new(std::ptr::null()) };
@@ -106,6 +50,7 @@ fn charge(bytes: i64) {
         return;
     }
     CurrentMetric::MemoryTracking.add(bytes);
+    SERVER.add(bytes);
     let tracker = CURRENT.get();
     if !tracker.is_null() {
         // SAFETY: the pointer is set by `attach`, whose guard holds an `Arc` of the tracker and restores the pointer before it
@@ -167,7 +112,7 @@ mod tests {
 
     #[test]
     fn allocations_are_charged_to_the_attached_tracker() {
-        let tracker = Arc::new(MemoryTracker::new(1 << 20));
+        let tracker = Arc::new(MemoryTracker::query(1 << 20, None));
         let allocator = TrackingAllocator(std::alloc::System);
         let layout = Layout::from_size_align(2 << 20, 8).unwrap();
         let guard = attach(tracker.clone());

@@ -1,0 +1,169 @@
+//! How much memory a query, a user and the server hold, and their limits. Adding and taking away are relaxed atomic additions,
+//! whether a limit is passed or not: a free never waits for anybody (seed 004: an exclusive lock there cost a large machine its speed).
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use thiserror::Error;
+
+/// What a tracker counts for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MemoryLevel {
+    /// One query: `max_memory_usage`.
+    #[default]
+    Query,
+    /// All queries of a user: `max_memory_usage_for_user`.
+    User,
+    /// Everything: `max_server_memory_usage`.
+    Server,
+}
+
+/// The memory of the whole process: every allocation counts here too.
+pub static SERVER: MemoryTracker = MemoryTracker {
+    level: MemoryLevel::Server,
+    bytes: AtomicI64::new(0),
+    peak_bytes: AtomicI64::new(0),
+    limit_bytes: AtomicI64::new(0),
+    parent: None,
+};
+
+/// Memory that somebody holds.
+#[derive(Debug, Default)]
+pub struct MemoryTracker {
+    level: MemoryLevel,
+    bytes: AtomicI64,
+    peak_bytes: AtomicI64,
+    /// 0 is unlimited.
+    limit_bytes: AtomicI64,
+    /// Counts what this one counts. [`SERVER`] is above every tracker and named by none.
+    parent: Option<Arc<MemoryTracker>>,
+}
+
+/// A tracker holds more than its limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("would use {bytes} bytes, maximum: {limit_bytes} bytes")]
+pub struct MemoryLimitExceeded {
+    /// Whose limit it is.
+    pub level: MemoryLevel,
+    /// What is held.
+    pub bytes: i64,
+    /// What may be held.
+    pub limit_bytes: i64,
+}
+
+impl MemoryTracker {
+    /// A user's tracker without a limit.
+    pub fn user() -> Self {
+        Self { level: MemoryLevel::User, ..Self::default() }
+    }
+
+    /// A query's tracker with a limit in bytes, 0 for none, which counts for `user` too.
+    pub fn query(limit_bytes: u64, user: Option<Arc<Self>>) -> Self {
+        let tracker = Self { parent: user, ..Self::default() };
+        tracker.set_limit(limit_bytes);
+        tracker
+    }
+
+    /// Sets the limit in bytes; 0 is none.
+    pub fn set_limit(&self, limit_bytes: u64) {
+        self.limit_bytes.store(i64::try_from(limit_bytes).unwrap_or(i64::MAX), Ordering::Relaxed);
+    }
+
+    /// Bytes held now.
+    pub fn bytes(&self) -> i64 {
+        self.bytes.load(Ordering::Relaxed).max(0)
+    }
+
+    /// The most bytes held so far.
+    pub fn peak_bytes(&self) -> i64 {
+        self.peak_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The limit in bytes; 0 is none.
+    pub fn limit_bytes(&self) -> i64 {
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Adds bytes here and above, or takes them away; [`SERVER`] is the caller's.
+    pub fn add(&self, bytes: i64) {
+        let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if bytes > 0 && now > self.peak_bytes.load(Ordering::Relaxed) {
+            self.peak_bytes.fetch_max(now, Ordering::Relaxed);
+        }
+        if let Some(parent) = &self.parent {
+            parent.add(bytes);
+        }
+    }
+
+    /// Whether the limits hold, this one's, those above, and the server's.
+    ///
+    /// # Errors
+    /// The narrowest that does not.
+    pub fn check(&self) -> Result<(), MemoryLimitExceeded> {
+        self.check_own()?;
+        match &self.parent {
+            Some(parent) => parent.check(),
+            None if self.level == MemoryLevel::Server => Ok(()),
+            None => SERVER.check_own(),
+        }
+    }
+
+    fn check_own(&self) -> Result<(), MemoryLimitExceeded> {
+        let (level, bytes, limit_bytes) = (self.level, self.bytes(), self.limit_bytes());
+        if limit_bytes > 0 && bytes > limit_bytes {
+            Err(MemoryLimitExceeded { level, bytes, limit_bytes })
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The memory that this process may use: the machine's, or less where its cgroup says so; 0 where nobody says.
+pub fn machine_memory_bytes() -> u64 {
+    let physical = fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_mem_total(&text));
+    let of_cgroup = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
+        .iter()
+        .find_map(|path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok());
+    match (physical, of_cgroup) {
+        (Some(physical), Some(limit)) => physical.min(limit),
+        (Some(bytes), None) | (None, Some(bytes)) => bytes,
+        (None, None) => 0,
+    }
+}
+
+/// `"MemTotal:       24736000 kB"` in bytes.
+fn parse_mem_total(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_counts_for_its_user() {
+        let user = Arc::new(MemoryTracker::user());
+        let (first, second) =
+            (MemoryTracker::query(0, Some(user.clone())), MemoryTracker::query(50, Some(user.clone())));
+        first.add(60);
+        second.add(40);
+        assert_eq!((first.bytes(), second.bytes(), user.bytes()), (60, 40, 100));
+        assert!(first.check().is_ok() && second.check().is_ok());
+        second.add(20);
+        assert_eq!(second.check().unwrap_err().level, MemoryLevel::Query);
+        user.set_limit(100);
+        let exceeded = first.check().unwrap_err();
+        assert_eq!((exceeded.level, exceeded.bytes, exceeded.limit_bytes), (MemoryLevel::User, 120, 100));
+        second.add(-60);
+        assert!(first.check().is_ok());
+        assert_eq!((user.bytes(), user.peak_bytes()), (60, 120));
+    }
+
+    #[test]
+    fn the_machines_memory_is_read() {
+        assert_eq!(parse_mem_total("MemTotal:       1000 kB\nMemFree: 5 kB\n"), Some(1_024_000));
+        assert!(machine_memory_bytes() > 0);
+    }
+}
