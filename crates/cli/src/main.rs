@@ -27,6 +27,7 @@ enum Command {
     Datagen(squall_storm::datagen::Args),
     Benchmark(squall_storm::benchmark::Args),
     Storm(squall_storm::storm::Args),
+    Doctor(squall_storm::doctor::Args),
 }
 
 /// Run the server.
@@ -102,6 +103,12 @@ fn main() -> ExitCode {
         Command::Datagen(args) => squall_storm::datagen::run(&args),
         Command::Benchmark(args) => squall_storm::benchmark::run(&args),
         Command::Storm(args) => squall_storm::storm::run(&args),
+        Command::Doctor(args) => {
+            return squall_storm::doctor::run(&args).unwrap_or_else(|error| {
+                eprintln!("{error}");
+                ExitCode::from(2)
+            });
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,96 @@
+//! `squall doctor`: whether a server shows the five symptoms of a thread pool that stands in its own way (seed 002), and what helps.
+//! `http_client` asks, `evidence` is what was seen, `finding` judges it, and this file prints.
+
+mod evidence;
+mod finding;
+mod http_client;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use squall_types::{Error, ErrorCode, Result};
+
+use evidence::Evidence;
+use finding::{Finding, Verdict, diagnose};
+use http_client::HttpClient;
+
+/// Examine a running server, Squall or ClickHouse from 18.16 on: five symptoms of threads that wait for each other, found by looking at
+/// it for some seconds and into its metric_log where it has one, each with its remedy. Only reads. Ends with status 0 where nothing
+/// was found, 1 where something was, 2 where the server could not be examined.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  squall doctor
+  squall doctor --url http://db.example:8123 --user monitor --password secret --seconds 60
+  squall doctor --json | jq '.findings[] | select(.verdict == \"found\")'")]
+pub struct Args {
+    /// The server's HTTP interface.
+    #[arg(long, default_value = "http://127.0.0.1:8123")]
+    url: String,
+    /// The user.
+    #[arg(long, default_value = "default")]
+    user: String,
+    /// The user's password.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    password: String,
+    /// For how many seconds to look, once a second.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+    /// How many hours to look back in the metric_log.
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u64).range(1..=8_760))]
+    history_hours: u64,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs `squall doctor`; the process's exit status is the result.
+///
+/// # Errors
+/// A server that cannot be reached or does not let the user in; a URL that is none.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
+    let client = HttpClient::new(&args.url, &args.user, &args.password)?;
+    let progress = ProgressBar::new(args.seconds);
+    if let Ok(style) = ProgressStyle::with_template("looking {bar:30} {pos}/{len} s") {
+        progress.set_style(style);
+    }
+    let evidence = runtime.block_on(Evidence::gather(&client, args.seconds, args.history_hours, || progress.inc(1)))?;
+    progress.finish_and_clear();
+    let findings = diagnose(&evidence);
+    if args.json {
+        let report = serde_json::json!({ "url": args.url, "evidence": evidence, "findings": findings });
+        println!("{report:#}");
+    } else {
+        print!("{}", report(&args.url, &evidence, &findings));
+    }
+    let is_sick = findings.iter().any(|finding| finding.verdict == Verdict::Found);
+    Ok(if is_sick { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The findings for a person.
+fn report(url: &str, evidence: &Evidence, findings: &[Finding]) -> String {
+    let mut out = format!("{url}: version {}\n\n", evidence.version);
+    for finding in findings {
+        let mark = match finding.verdict {
+            Verdict::Found => "FOUND",
+            Verdict::NotFound => "ok   ",
+            Verdict::Unknown => "?    ",
+        };
+        out += &format!("{mark}  {}\n       {}\n", finding.symptom, finding.evidence);
+        for remedy in &finding.remedies {
+            out += &format!("       → {remedy}\n");
+        }
+    }
+    let found = findings.iter().filter(|finding| finding.verdict == Verdict::Found).count();
+    out += &match found {
+        0 => "\nNo symptom was found.\n".to_owned(),
+        1 => "\nOne symptom was found.\n".to_owned(),
+        _ => format!("\n{found} symptoms were found.\n"),
+    };
+    out
+}
+
+/// How long one question may take: a server that freezes is to be seen freezing.
+const PATIENCE: Duration = Duration::from_secs(10);
