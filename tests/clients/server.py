@@ -203,6 +203,7 @@ class Server:
             "tmp_path": f"{self.folder}/tmp/",
             "users_config": "users.xml",
             "timezone": "UTC",
+            "query_log": "",
             **self.settings,
         }
         lines = [f"    <{name}>{value}</{name}>" for name, value in elements.items() if value is not None]

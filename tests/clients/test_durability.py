@@ -179,12 +179,14 @@ def test_files_may_not_grow(start_server):
 
 
 def parts(server):
+    """The files of the tests' own tables: there must be no log beside them."""
+    assert "query_log" in server.settings and server.settings["query_log"] is None
     return sorted((path for path in server.folder.rglob("*.parquet")), key=lambda path: path.stat().st_mtime)
 
 
 @pytest.mark.parametrize("damage", ["bytes", "truncated", "empty", "missing"])
 def test_corrupted_part(start_server, damage):
-    server = start_server()
+    server = start_server(settings={"query_log": None})
     create(server)
     server.query("CREATE TABLE sound (x UInt32) ENGINE = MergeTree ORDER BY x")
     insert(server, 0)
@@ -211,7 +213,7 @@ def test_corrupted_part(start_server, damage):
 
 def test_data_are_readable_by_others(start_server):
     """The tables are DuckLake: any reader of Parquet can read the parts."""
-    server = start_server()
+    server = start_server(settings={"query_log": None})
     create(server)
     insert(server, 3)
     found = [pyarrow.parquet.read_table(path) for path in parts(server)]

@@ -1,6 +1,7 @@
 //! The server: configuration, users, sessions, HTTP, the native protocol, system tables and logs. It turns requests into calls of
 //! the planner and the engine, and blocks into bytes; it executes nothing itself.
 
+pub mod asynchronous_metrics;
 pub mod compression;
 pub mod config;
 pub mod http;
@@ -9,11 +10,11 @@ pub mod logger;
 pub mod native;
 pub mod process;
 pub mod query;
-pub mod query_log;
 pub mod run;
 pub mod server;
 pub mod session;
 pub mod system;
+pub mod system_log;
 pub mod users;
 pub mod version;
 

@@ -141,6 +141,8 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         _ = terminate.recv() => tracing::warn!(target: "Application", "Told to stop a second time: stopping at once"),
         _ = interrupt.recv() => tracing::warn!(target: "Application", "Told to stop a second time: stopping at once"),
     }
+    let last = server.clone();
+    let _ = tokio::task::spawn_blocking(move || last.system_logs.flush_last()).await;
     housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
     for listener in listeners {
         listener.abort();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use squall_engine::Engine;
+use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
 use squall_runtime::memory::{SERVER, machine_memory_bytes};
 use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
@@ -18,12 +19,13 @@ use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
 
+use crate::asynchronous_metrics::AsynchronousMetrics;
 use crate::config::{Config, ConfigSource, QueryLimit, ServerSettings};
 use crate::process::ProcessList;
 use crate::query::StatementCache;
-use crate::query_log::QueryLog;
 use crate::session::NamedSessions;
 use crate::system::{self, ErrorCounts};
+use crate::system_log::{LogContext, SystemLogs};
 use crate::users::Users;
 use crate::version::VERSION;
 
@@ -46,8 +48,10 @@ pub struct Server {
     pub engine: Engine,
     /// The queries that run now.
     pub processes: Arc<ProcessList>,
-    /// The queries that were.
-    pub query_log: QueryLog,
+    /// The logs that are tables: the queries that were, and more.
+    pub system_logs: SystemLogs,
+    /// What the machine is like.
+    pub asynchronous_metrics: AsynchronousMetrics,
     /// Statements and plans of texts that come again.
     pub statements: StatementCache,
     /// Sessions of HTTP's `session_id`.
@@ -120,19 +124,27 @@ impl Server {
         let processes = Arc::new(ProcessList::default());
         set_process_limits(&processes, settings);
         set_memory_limit(settings);
+        let host_name: Arc<str> = host_name().into();
+        let system_logs = SystemLogs::new(
+            &config.system_logs,
+            &LogContext::new(host_name.clone(), zone),
+            key_context(zone, &host_name),
+            processes.clone(),
+        );
         let server = Arc::new(Self {
             users: ArcSwap::from_pointee(users),
             databases,
             engine: Engine::new(scheduler, pool),
             processes,
-            query_log: QueryLog::new(config.query_log.entries_max),
+            system_logs,
+            asynchronous_metrics: AsynchronousMetrics::default(),
             statements: StatementCache::default(),
             sessions: Arc::default(),
             errors: ErrorCounts::default(),
             time_zone: zone.name().into(),
             time_zone_tz: zone,
             zone: TimeZone::named(zone.name())?,
-            host_name: host_name().into(),
+            host_name,
             version: VERSION.into(),
             default_database: settings.default_database.as_str().into(),
             no_parameters: Arc::default(),
@@ -145,6 +157,8 @@ impl Server {
         for table in system::tables(&server) {
             server.databases.register(table);
         }
+        server.asynchronous_metrics.update(&server);
+        SystemLogs::start(&server)?;
         Ok(server)
     }
 
@@ -244,17 +258,34 @@ impl Server {
         }
     }
 
-    /// What is done now and then: query log entries become visible, sessions end.
+    /// What is done now and then: sessions end.
     pub async fn housekeeping(self: Arc<Self>) {
-        let interval = Duration::from_millis(self.config.load().query_log.flush_interval_ms);
         loop {
             tokio::select! {
-                () = tokio::time::sleep(interval) => {}
+                () = tokio::time::sleep(HOUSEKEEPING_INTERVAL) => {}
                 () = self.stopping() => return,
             }
-            self.query_log.flush();
             self.sessions.sweep();
         }
+    }
+}
+
+/// How often what has become too old is looked for.
+const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What the keys of log tables may know of the server.
+fn key_context(zone: chrono_tz::Tz, host_name: &Arc<str>) -> FunctionContext {
+    let nobody: Arc<str> = "".into();
+    FunctionContext {
+        time_zone: zone.name().into(),
+        query_start_ns: 0,
+        current_database: nobody.clone(),
+        current_user: nobody.clone(),
+        query_id: nobody,
+        host_name: host_name.clone(),
+        server_version: VERSION.into(),
+        uptime_seconds: 0,
+        cast_keep_nullable: false,
     }
 }
 

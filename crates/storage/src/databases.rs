@@ -60,6 +60,9 @@ impl Default for StorageOptions {
     }
 }
 
+/// The database of computed tables.
+const SYSTEM: &str = "system";
+
 type State = HashMap<Arc<str>, Arc<Database>>;
 
 #[derive(Clone, Debug)]
@@ -173,6 +176,7 @@ impl Databases {
         let (stored_databases, stored_tables) = catalog.load()?;
         remove_unknown_files(&data, &stored_tables);
         catalog.forget_deleted_files()?;
+        let has_system = stored_databases.iter().any(|database| database.name == SYSTEM);
         let has_default = stored_databases.iter().any(|database| database.name == "default");
         let mut names = HashMap::new();
         let mut state = State::new();
@@ -193,9 +197,20 @@ impl Databases {
             }
         }
         let databases = Self::with(Some(disk));
-        databases.change(|all| all.extend(state));
+        databases.change(|all| {
+            for (name, database) in state {
+                match all.get_mut(&name) {
+                    // `system`: stored tables beside computed ones, whose names win.
+                    Some(known) => Arc::make_mut(known).adopt(&database),
+                    None => drop(all.insert(name, database)),
+                }
+            }
+        });
         if !has_default {
             databases.create_database("default", true, "")?;
+        }
+        if !has_system {
+            databases.store_system()?;
         }
         Ok(Arc::new(databases))
     }
@@ -246,7 +261,7 @@ impl Databases {
             .iter()
             .map(|(name, database)| DatabaseDescription {
                 name: name.clone(),
-                engine: if is_made_up(name) { "Memory" } else { "Atomic" },
+                engine: if is_made_up(name) && database.id.is_none() { "Memory" } else { "Atomic" },
                 uuid: database.uuid,
                 comment: database.comment.clone(),
             })
@@ -309,6 +324,20 @@ impl Databases {
             None => publish(None),
         }
         Ok(())
+    }
+
+    /// Gives the database of computed tables a place in the catalog, so that it can have stored ones too.
+    fn store_system(&self) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let Some(disk) = &self.disk else { return Ok(()) };
+        let uuid = Uuid::new_v4();
+        disk.catalog.create_database(SYSTEM, uuid, "", |id| {
+            self.change(|state| {
+                if let Some(system) = state.get_mut(SYSTEM) {
+                    Arc::make_mut(system).adopt(&Database::new(Some(id), uuid, ""));
+                }
+            });
+        })
     }
 
     /// `DROP DATABASE`: with all its tables.
@@ -435,6 +464,29 @@ impl Databases {
         Ok(())
     }
 
+    /// Takes parts out of a MergeTree table.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NO_SUCH_DATA_PART`, `NOT_IMPLEMENTED` for tables without parts.
+    pub fn drop_parts(&self, database: &str, table: &str, names: &[Arc<str>]) -> Result<()> {
+        self.merge_tree(database, table)?.drop_parts(names)
+    }
+
+    /// Rewrites parts of one partition of a MergeTree table as one. Waits for the disk; everybody else goes on meanwhile.
+    ///
+    /// # Errors
+    /// As [`drop_parts`](Self::drop_parts), and where parts cannot be read or written: then everything is as it was.
+    pub fn merge_parts(&self, database: &str, table: &str, names: &[Arc<str>]) -> Result<()> {
+        self.merge_tree(database, table)?.merge_parts(names)
+    }
+
+    fn merge_tree(&self, database: &str, table: &str) -> Result<Arc<MergeTree>> {
+        match &find(&self.state.load(), database, table)?.engine {
+            Engine::MergeTree(table) => Ok(table.clone()),
+            _ => Err(Error::not_implemented(format!("Parts of table {database}.{table}"))),
+        }
+    }
+
     /// `RENAME TABLE`, also into another database.
     ///
     /// # Errors
@@ -545,6 +597,14 @@ impl Engine {
 impl Database {
     fn new(id: Option<i64>, uuid: Uuid, comment: &str) -> Self {
         Self { id, uuid, comment: comment.into(), tables: BTreeMap::new() }
+    }
+
+    /// Takes over what is stored of a database whose computed tables are known already.
+    fn adopt(&mut self, stored: &Self) {
+        (self.id, self.uuid) = (stored.id, stored.uuid);
+        for (name, entry) in &stored.tables {
+            self.tables.entry(name.clone()).or_insert_with(|| entry.clone());
+        }
     }
 }
 

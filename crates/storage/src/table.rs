@@ -98,6 +98,8 @@ pub struct PartInfo {
     pub marks: u64,
     /// The file.
     pub path: PathBuf,
+    /// The smallest and largest value, in seconds, of the first `DateTime` among the sorting key's columns.
+    pub times: Option<(u32, u32)>,
 }
 
 /// What a query wants of a table.

@@ -409,3 +409,71 @@ fn a_small_cache_still_reads_everything() {
     let cache = databases.column_cache();
     assert!(cache.bytes <= 100_000 && cache.evictions > 0 && cache.misses > 0, "{cache:?}");
 }
+
+#[test]
+fn parts_are_merged_and_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let databases = open(folder.path());
+    let of = &[("n", "UInt64"), ("t", "DateTime('UTC')"), ("s", "String")];
+    databases.create_table("default", "t", definition("MergeTree", of, &["t", "n"]), false).unwrap();
+    let add = |databases: &Databases, rows: Vec<Vec<Value>>| {
+        let table = databases.table("default", "t").unwrap();
+        insert(&*table, [block(&*table, rows)]).unwrap();
+    };
+    for part in 0..5 {
+        let rows = (0..100).map(|at| vec![number(at * 10 + part), number(1000 - at), Value::from("x")]);
+        add(&databases, rows.collect());
+    }
+    let names = |databases: &Databases| {
+        let parts = databases.table("default", "t").unwrap().parts();
+        parts.iter().map(|part| part.name.to_string()).collect::<Vec<_>>()
+    };
+    let sorted = |databases: &Databases| {
+        let table = databases.table("default", "t").unwrap();
+        let rows = read_all(&*table, &request(&*table, &["n"], None)).unwrap();
+        let mut rows: Vec<u64> = rows.iter().map(|row| row[0].as_u64().unwrap()).collect();
+        rows.sort_unstable();
+        rows
+    };
+    let before = databases.table("default", "t").unwrap();
+    let merged: [Arc<str>; 3] = ["all_2_2_0".into(), "all_3_3_0".into(), "all_4_4_0".into()];
+    databases.merge_parts("default", "t", &merged).unwrap();
+    assert_eq!(names(&databases), ["all_1_1_0", "all_5_5_0", "all_2_4_1"]);
+    let part = databases.table("default", "t").unwrap().parts().pop().unwrap();
+    assert_eq!((part.rows, part.times), (300, Some((901, 1000))));
+    assert_eq!(databases.merge_parts("default", "t", &merged).unwrap_err().code, ErrorCode::NO_SUCH_DATA_PART);
+
+    // A scan from before reads what it found; the files go after it.
+    assert_eq!(read_all(&*before, &request(&*before, &["s"], None)).unwrap().len(), 500);
+    drop(before);
+    wait_for(|| files(folder.path()) == ["all_1_1_0.parquet", "all_2_4_1.parquet", "all_5_5_0.parquet"]);
+    let all: Vec<u64> = (0..1000).filter(|number| number % 10 < 5).collect();
+    assert_eq!(sorted(&databases), all);
+
+    databases.drop_parts("default", "t", &["all_5_5_0".into()]).unwrap();
+    let left: Vec<u64> = all.into_iter().filter(|number| number % 10 != 4).collect();
+    assert_eq!(sorted(&databases), left);
+    drop(databases);
+    let databases = open(folder.path());
+    assert_eq!(sorted(&databases), left);
+    // New blocks get numbers of their own.
+    add(&databases, vec![vec![number(7), number(1), Value::from("y")]]);
+    assert_eq!(names(&databases), ["all_1_1_0", "all_2_4_1", "all_5_5_0"]);
+}
+
+#[test]
+fn the_system_database_keeps_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let databases = open(folder.path());
+    databases.create_table("system", "log", definition("MergeTree", &[("n", "UInt64")], &["n"]), false).unwrap();
+    let table = databases.table("system", "log").unwrap();
+    insert(&*table, [block(&*table, [vec![number(1)]])]).unwrap();
+    drop((table, databases));
+    let databases = open(folder.path());
+    assert_eq!(count(&databases, "system", "log"), 1);
+    // Computed tables are beside it.
+    assert!(databases.has_table("system", "one"));
+    assert_eq!(databases.drop_database("system", false).unwrap_err().code, ErrorCode::DATABASE_NOT_EMPTY);
+    databases.drop_table("system", "log", false).unwrap();
+    assert!(!databases.has_table("system", "log"));
+}

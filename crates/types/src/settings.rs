@@ -280,6 +280,14 @@ settings! {
     allow_experimental_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
     enable_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
     log_queries: bool as Bool = "1", "Whether queries are logged in system.query_log.";
+    log_queries_min_type: String as String = "QUERY_START", "The least type of an event that goes into system.query_log: QUERY_START, QUERY_FINISH, EXCEPTION_BEFORE_START or EXCEPTION_WHILE_PROCESSING.";
+    log_queries_min_query_duration_ms: Duration as Milliseconds = "0", "Only queries that took at least this long go into system.query_log and system.query_thread_log.";
+    log_queries_probability: f64 as Float = "1", "The share of queries, chosen at random, that go into system.query_log and system.query_thread_log.";
+    log_queries_cut_to_length: u64 as UInt64 = "100000", "The most bytes of a query's text in system.query_log.";
+    log_formatted_queries: bool as Bool = "0", "Whether system.query_log has the query in its canonical form too.";
+    log_profile_events: bool as Bool = "1", "Whether system.query_log has the query's ProfileEvents.";
+    log_query_settings: bool as Bool = "1", "Whether system.query_log has the settings that the query changed.";
+    log_query_threads: bool as Bool = "0", "Whether the threads of queries are logged in system.query_thread_log.";
     log_comment: String as String = "", "A text that goes into system.query_log with the query.";
     send_logs_level: String as String = "fatal", "The level from which the server's log lines about a query are sent to its client.";
     send_progress_in_http_headers: bool as Bool = "0", "Whether X-ClickHouse-Progress headers are sent.";

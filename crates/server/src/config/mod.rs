@@ -6,6 +6,7 @@ mod known_elements;
 pub mod merge;
 mod query_limit;
 mod server_settings;
+mod system_logs;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,13 +18,11 @@ pub use element::Element;
 use element::Origin;
 pub use query_limit::QueryLimit;
 pub use server_settings::{Changeable, ServerSetting, ServerSettings};
+pub use system_logs::{LogKind, SystemLogConfig, SystemLogsConfig};
 
 /// The ports without any configuration file.
 const HTTP_PORT_DEFAULT: u64 = 8123;
 const TCP_PORT_DEFAULT: u64 = 9000;
-/// The queries that `system.query_log` keeps.
-const QUERY_LOG_ENTRIES_DEFAULT: u64 = 100_000;
-const QUERY_LOG_FLUSH_INTERVAL_MS_DEFAULT: u64 = 7500;
 
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Default)]
@@ -49,8 +48,8 @@ pub struct Config {
     pub macros: BTreeMap<String, String>,
     /// The names of `remote_servers`, for `system.clusters`.
     pub clusters: Vec<Cluster>,
-    /// `query_log`.
-    pub query_log: QueryLogConfig,
+    /// `query_log`, `metric_log` and their kin.
+    pub system_logs: SystemLogsConfig,
     /// `path`, absolute.
     pub path: PathBuf,
     /// `tmp_path`, absolute.
@@ -70,15 +69,6 @@ pub struct Cluster {
     pub name: String,
     /// The shards in order; each a list of replicas' hosts and ports.
     pub shards: Vec<Vec<(String, u16)>>,
-}
-
-/// `query_log`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueryLogConfig {
-    /// The most entries that are kept; the oldest go first.
-    pub entries_max: usize,
-    /// How often new entries become visible, in milliseconds.
-    pub flush_interval_ms: u64,
 }
 
 impl Config {
@@ -112,9 +102,9 @@ impl Config {
 
         let mut server = ServerSettings::default();
         let mut logger = LoggerConfig::default();
-        let mut query_log = QueryLogConfig {
-            entries_max: QUERY_LOG_ENTRIES_DEFAULT as usize,
-            flush_interval_ms: QUERY_LOG_FLUSH_INTERVAL_MS_DEFAULT,
+        let mut system_logs = match source.config_file {
+            Some(_) => SystemLogsConfig::none(),
+            None => SystemLogsConfig::all(),
         };
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
@@ -129,7 +119,7 @@ impl Config {
                 "remote_servers" => {
                     clusters.extend(element.children.iter().map(read_cluster).collect::<Result<Vec<_>>>()?)
                 }
-                "query_log" => read_query_log(element, &mut query_log)?,
+                _ if system_logs.read(element, &mut warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
                 name if known_elements::is_known(name) => {}
                 name => warnings.push(format!("{}: unknown element <{name}> is ignored", element.origin)),
@@ -168,7 +158,7 @@ impl Config {
             logger,
             macros,
             clusters,
-            query_log,
+            system_logs,
             path,
             tmp_path,
             users,
@@ -234,16 +224,6 @@ fn read_cluster(element: &Element) -> Result<Cluster> {
         shards.push(replicas);
     }
     Ok(Cluster { name: element.name.clone(), shards })
-}
-
-fn read_query_log(element: &Element, query_log: &mut QueryLogConfig) -> Result<()> {
-    if let Some(interval) = element.child("flush_interval_milliseconds") {
-        query_log.flush_interval_ms = interval.value::<u64>("a number of milliseconds")?.max(1);
-    }
-    if let Some(entries) = element.child("entries_max") {
-        query_log.entries_max = entries.value::<usize>("a number of queries")?.max(1);
-    }
-    Ok(())
 }
 
 /// Sets the element at a path with dots, creating what is missing. All elements of a name that repeats give way to one.

@@ -105,9 +105,21 @@ pub struct Process {
     pub context: Arc<QueryContext>,
     is_ended: AtomicBool,
     ended: Notify,
+    /// Whether its start is to go into the query log and is not there yet.
+    is_start_unlogged: AtomicBool,
 }
 
 impl Process {
+    /// The query's start is to go into the query log: at its end, or before, where it runs for long.
+    pub fn want_start_logged(&self) {
+        self.is_start_unlogged.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the query's start is to be logged now; the one who is told so logs it.
+    pub fn take_unlogged_start(&self) -> bool {
+        self.is_start_unlogged.load(Ordering::Relaxed) && self.is_start_unlogged.swap(false, Ordering::Relaxed)
+    }
+
     /// Asks the query to end.
     pub fn cancel(&self) {
         self.context.cancel();
@@ -171,7 +183,13 @@ impl ProcessList {
         };
         // From here on dropping the handle gives the place back.
         self.running.fetch_add(1, Ordering::AcqRel);
-        let process = Arc::new(Process { info, context, is_ended: AtomicBool::new(false), ended: Notify::new() });
+        let process = Arc::new(Process {
+            info,
+            context,
+            is_ended: AtomicBool::new(false),
+            ended: Notify::new(),
+            is_start_unlogged: AtomicBool::new(false),
+        });
         let mut handle = ProcessHandle {
             process,
             list: self.clone(),

@@ -30,9 +30,9 @@ use extremes::Extremes;
 pub use insert::InsertSink;
 
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
-use crate::query_log::QueryLogEntry;
 use crate::server::Server;
 use crate::session::{HttpMethod, Session};
+use crate::system_log::{LoggedEvents, QueryLogEntry};
 
 /// Bytes of a query's text that the process list and the query log show.
 const SHOWN_TEXT_BYTES_MAX: usize = 100_000;
@@ -54,6 +54,8 @@ pub struct Query {
     parsed: Arc<Parsed>,
     body: Body,
     exception: Option<Error>,
+    has_ended: bool,
+    /// Whether the query is one of those that `log_queries_probability` picks.
     is_logged: bool,
     /// The session's time zone, for formats.
     time_zone: Arc<str>,
@@ -100,7 +102,7 @@ impl Query {
                 server.errors.add(&error, &request.query_id);
                 tracing::error!(target: "executeQuery", query_id = &*request.query_id, "{error} (from {}) (in query: {})",
                     session.client.address, shown_text(request.text));
-                if logged_settings.log_queries {
+                if LoggedEvents::wants_failure(&logged_settings) && is_picked(&logged_settings) {
                     let info = ProcessInfo {
                         query: shown_text(request.text),
                         normalized_query_hash: parsed.as_ref().map_or(0, |parsed| parsed.normalized_query_hash),
@@ -110,12 +112,8 @@ impl Query {
                         database: session.database.clone(),
                         started_at,
                     };
-                    server.query_log.add(QueryLogEntry::before_start(
-                        info,
-                        request.query_id.clone(),
-                        logged_settings,
-                        error.clone(),
-                    ));
+                    let query_id = request.query_id.clone();
+                    server.system_logs.add_query(QueryLogEntry::before_start(info, query_id, logged_settings, &error));
                 }
                 Err(error)
             }
@@ -178,6 +176,10 @@ impl Query {
         }
         let handle = server.processes.admit(info, context.clone(), is_operator, always).await?;
         count_start(&context, parsed.kind);
+        let is_logged = server.system_logs.has_query_log() && is_picked(&running.settings);
+        if is_logged && LoggedEvents::wants_start(&running.settings) {
+            handle.process().want_start_logged();
+        }
         tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}, user: {}) {}",
             running.client.address, running.user.name, parsed.text);
         let mut query = Self {
@@ -188,7 +190,8 @@ impl Query {
             parsed: parsed.clone(),
             body: Body::Done,
             exception: None,
-            is_logged: false,
+            has_ended: false,
+            is_logged,
         };
         let answer = match scope {
             Some(mut scope) => {
@@ -361,7 +364,7 @@ impl Query {
 
     /// Writes the log, once.
     fn end(&mut self) {
-        if std::mem::replace(&mut self.is_logged, true) {
+        if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
         let process = self.handle.process();
@@ -391,15 +394,27 @@ impl Query {
             }
         }
         profile_events::GLOBAL.add_all(counters);
-        if context.settings.log_queries {
-            self.server.query_log.add(QueryLogEntry::of_process(process, self.exception.take()));
+        if self.is_logged {
+            let start = process.take_unlogged_start();
+            let end = LoggedEvents::wants_end(&context.settings, elapsed, self.exception.is_some());
+            let events = match (start, end) {
+                (true, true) => LoggedEvents::StartAndEnd,
+                (true, false) => LoggedEvents::Start,
+                (false, true) => LoggedEvents::End,
+                (false, false) => return,
+            };
+            let mut entry = QueryLogEntry::of_process(process, events, self.exception.as_ref());
+            if context.settings.log_formatted_queries {
+                entry = entry.with_formatted(squall_sql::format_one_line(&self.parsed.statement));
+            }
+            self.server.system_logs.add_query(entry);
         }
     }
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
-        if !self.is_logged {
+        if !self.has_ended {
             let error = Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled: its client went away");
             self.fail(&error);
         }
@@ -434,6 +449,12 @@ fn count_failure(counters: &profile_events::Counters, kind: QueryKind) {
         QueryKind::Insert => counters.add(ProfileEvent::FailedInsertQuery, 1),
         _ => {}
     }
+}
+
+/// Whether `log_queries` and `log_queries_probability` pick a query.
+fn is_picked(settings: &Settings) -> bool {
+    settings.log_queries
+        && (settings.log_queries_probability >= 1.0 || rand::random::<f64>() < settings.log_queries_probability)
 }
 
 /// A query that looks at the process list is let in whatever the limits: how else would one see what fills them?

@@ -13,7 +13,8 @@ pub(super) async fn run(session: &Session, statement: &ast::System) -> Result<An
     let server = &session.server;
     match statement.command {
         SystemCommand::FlushLogs => {
-            server.query_log.flush();
+            let server = server.clone();
+            run_blocking(move || server.system_logs.flush()).await?;
             Ok(Answer::Done)
         }
         SystemCommand::ReloadConfig | SystemCommand::ReloadUsers => {
@@ -33,9 +34,13 @@ pub(super) async fn run(session: &Session, statement: &ast::System) -> Result<An
             server.databases.clear_column_cache();
             Ok(Answer::Done)
         }
-        // Measured when they are asked for, or not there: nothing is to be done.
-        SystemCommand::ReloadAsynchronousMetrics
-        | SystemCommand::ReloadDictionaries
+        SystemCommand::ReloadAsynchronousMetrics => {
+            let server = server.clone();
+            run_blocking(move || Ok(server.asynchronous_metrics.update(&server))).await?;
+            Ok(Answer::Done)
+        }
+        // Not there: nothing is to be done.
+        SystemCommand::ReloadDictionaries
         | SystemCommand::ReloadEmbeddedDictionaries
         | SystemCommand::ReloadFunctions
         | SystemCommand::ReloadModels

@@ -9,12 +9,11 @@ mod functions;
 mod measures;
 mod parts;
 mod processes;
-mod query_log;
 mod server_settings;
 mod settings;
 mod table;
 mod users;
-mod value;
+pub(crate) mod value;
 
 use std::sync::{Arc, Weak};
 
@@ -36,7 +35,6 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         catalog_tables::columns(&server),
         functions::functions(),
         processes::processes(&server),
-        query_log::query_log(&server),
         measures::metrics(),
         measures::events(),
         measures::asynchronous_metrics(&server),

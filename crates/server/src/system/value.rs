@@ -55,17 +55,3 @@ pub fn uuid(uuid: uuid::Uuid) -> Value {
 pub fn date_time(time: SystemTime) -> Value {
     Value::UInt64(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
 }
-
-/// A `DateTime64(6)`.
-pub fn microseconds(time: SystemTime) -> Value {
-    Value::Int64(
-        time.duration_since(UNIX_EPOCH).map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX)),
-    )
-}
-
-/// A `Date` in the server's time zone.
-pub fn date(time: SystemTime, time_zone: chrono_tz::Tz) -> Value {
-    let local = chrono::DateTime::<chrono::Utc>::from(time).with_timezone(&time_zone).date_naive();
-    let days = local.signed_duration_since(chrono::NaiveDate::default()).num_days();
-    Value::UInt64(u64::try_from(days).unwrap_or(0))
-}

@@ -2,6 +2,9 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
+/// Snapshots that stay when parts are merged or dropped, which is done again and again.
+const SNAPSHOTS_KEPT: i64 = 10_000;
+
 /// A transaction that makes a snapshot.
 pub(super) struct Change<'a> {
     pub(super) transaction: Transaction<'a>,
@@ -42,6 +45,16 @@ impl<'a> Change<'a> {
     pub(super) fn new_catalog_id(&mut self) -> i64 {
         self.next_catalog_id += 1;
         self.next_catalog_id - 1
+    }
+
+    /// Forgets snapshots that are so old that parts of them are gone.
+    pub(super) fn expire_snapshots(&self) -> rusqlite::Result<()> {
+        for table in ["ducklake_snapshot", "ducklake_snapshot_changes"] {
+            self.transaction
+                .prepare_cached(&format!("DELETE FROM {table} WHERE snapshot_id < ?1"))?
+                .execute(params![self.snapshot - SNAPSHOTS_KEPT])?;
+        }
+        Ok(())
     }
 
     /// Records the snapshot and makes everything durable.

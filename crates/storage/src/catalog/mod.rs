@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::identity::TableIdentity;
 use crate::merge_tree::lake_columns;
 use change::{Change, now, quoted};
-use part_records::{ColumnTotals, TableTotals, insert_part, load_totals, write_totals};
+use part_records::{ColumnTotals, TableTotals, insert_part, load_totals, remove_part, write_totals};
 use stored::{load, stored_schema};
 use table_records::{drop_table, end_parts, insert_table};
 
@@ -282,6 +282,51 @@ impl Catalog {
         commit_group(&mut state, waiting);
         drop(state);
         outcome.lock().take().unwrap_or_else(|| Err(Error::logical("an insert that nobody committed")))
+    }
+
+    /// Takes parts out of a table and puts at most one in their place, all at once; `publish` runs once that is durable. Nothing of
+    /// the old parts stays in the catalog: a file that is still there at the next start is removed then.
+    ///
+    /// # Errors
+    /// `TABLE_IS_DROPPED`, `NO_SUCH_DATA_PART` where one of the parts is gone meanwhile.
+    pub(crate) fn replace_parts(
+        &self,
+        table_id: i64,
+        old: &[Arc<str>],
+        new: Option<NewPart>,
+        publish: impl FnOnce(),
+    ) -> Result<()> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let Some(mut table) = state.tables.get(&table_id).cloned() else {
+            return Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped"));
+        };
+        let replaced = (|| {
+            let mut change = Change::begin(&mut state.connection)?;
+            for name in old {
+                if !remove_part(&mut change, table_id, &mut table, name)? {
+                    // The transaction is dropped, which undoes it.
+                    return Ok(Some(name.clone()));
+                }
+            }
+            let made = if new.is_some() { "compacted_table" } else { "deleted_from_table" };
+            change.made.push(format!("{made}:{table_id}"));
+            if let Some(part) = &new {
+                insert_part(&mut change, table_id, &mut table, part)?;
+            }
+            write_totals(&change.transaction, table_id, &table)?;
+            change.expire_snapshots()?;
+            change.commit()?;
+            Ok(None)
+        })();
+        match replaced.map_err(|error| commit_error(&error))? {
+            None => {
+                state.tables.insert(table_id, table);
+                publish();
+                Ok(())
+            }
+            Some(name) => Err(Error::new(ErrorCode::NO_SUCH_DATA_PART, format!("No part {name} in committed state"))),
+        }
     }
 
     /// Runs `work` as one transaction and snapshot, then `publish` while nobody else can commit.

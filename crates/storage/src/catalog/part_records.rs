@@ -114,6 +114,35 @@ pub(super) fn insert_part(
     Ok(())
 }
 
+/// Takes a part out of the catalog and its table's totals; `false` where there is none of that name. Bounds of the table's columns
+/// stay as wide as they were.
+pub(super) fn remove_part(
+    change: &mut Change,
+    table_id: i64,
+    table: &mut TableTotals,
+    name: &str,
+) -> rusqlite::Result<bool> {
+    let found: Option<(i64, i64, i64)> = change
+        .transaction
+        .prepare_cached(
+            "SELECT f.data_file_id, f.record_count, f.file_size_bytes
+             FROM ducklake_data_file f JOIN squall_part p ON p.data_file_id = f.data_file_id
+             WHERE f.table_id = ?1 AND f.end_snapshot IS NULL AND p.part_name = ?2",
+        )?
+        .query_row(params![table_id, name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    let Some((file, rows, bytes)) = found else { return Ok(false) };
+    for table in ["ducklake_data_file", "ducklake_file_column_stats", "ducklake_file_partition_value", "squall_part"] {
+        change
+            .transaction
+            .prepare_cached(&format!("DELETE FROM {table} WHERE data_file_id = ?1"))?
+            .execute(params![file])?;
+    }
+    table.rows -= rows;
+    table.bytes -= bytes;
+    Ok(true)
+}
+
 impl ColumnTotals {
     /// Adds a part's column.
     pub(super) fn add(&mut self, part: &ColumnStatistics) {

@@ -9,6 +9,7 @@ use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
 use super::MergeTree;
 use super::part::Part;
+use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
 use crate::catalog::{ColumnStatistics, NewPart};
@@ -79,7 +80,7 @@ impl Insertion for MergeTreeInsertion {
 }
 
 /// A part as the catalog records it.
-fn new_part(table: &MergeTree, part: &Part) -> NewPart {
+pub(super) fn new_part(table: &MergeTree, part: &Part) -> NewPart {
     NewPart {
         name: part.file.name.clone(),
         partition_id: part.file.partition_id.clone(),
@@ -138,7 +139,7 @@ impl PartsWriter {
         let keys = self.table.identity.definition.partition_key.iter().map(value).collect::<Result<Vec<Column>>>()?;
         for PartitionRows { id, rows } in partition::split(&block, &keys, self.limits.max_partitions_per_insert_block)?
         {
-            let unwritten = write_part(&self.table, &id, &rows)?;
+            let unwritten = write_part(&self.table, &PartName::of_insert(&id, self.table.next_block_number()), &rows)?;
             self.in_flight.push_back(unwritten.clone());
             self.parts.lock().push(unwritten);
             // Encoded parts wait in memory for the disk: where it cannot keep up, the writer must.

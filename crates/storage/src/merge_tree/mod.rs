@@ -1,11 +1,14 @@
-//! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Nothing merges parts yet.
+//! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Parts are merged
+//! where somebody asks for it; nothing does so in the background yet.
 
 mod cold_scan;
 mod hot_scan;
 mod insertion;
+mod merge;
 mod parquet_layout;
 mod part;
 mod part_description;
+mod part_name;
 mod part_writer;
 mod partition;
 mod pruning;
@@ -29,6 +32,7 @@ use crate::table::{InsertLimits, Insertion, PartInfo, ScanRequest, Table, TableS
 use parquet_layout::ParquetLayout;
 use part::{Part, PartFile};
 use part_description::PartDescription;
+use part_name::PartName;
 use table_directory::TableDirectory;
 
 pub(crate) use parquet_layout::{LakeColumn, lake_columns};
@@ -186,7 +190,7 @@ impl MergeTree {
         for part in stored {
             let description = PartDescription::decode(&part.description, &key_types, identity.stored.len())
                 .map_err(|error| error.context(format!("Part {} of table {}", part.name, identity.uuid)))?;
-            last_block = last_block.max(block_number(&part.name));
+            last_block = last_block.max(PartName::parse(&part.name).map_or(0, |name| name.last_block));
             let file = PartFile {
                 path: directory.path().join(&part.path),
                 name: part.name,
@@ -256,11 +260,6 @@ impl MergeTree {
     }
 }
 
-/// The last block of a part's name.
-fn block_number(name: &str) -> u64 {
-    name.rsplit('_').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
-}
-
 /// A MergeTree table at one moment.
 #[derive(Debug)]
 pub(crate) struct MergeTreeTable {
@@ -326,6 +325,13 @@ impl Table for MergeTreeTable {
     }
 
     fn parts(&self) -> Vec<PartInfo> {
+        let identity = &self.live.identity;
+        let is_time = |column: &&usize| {
+            let column = identity.definition.columns.get(**column);
+            column.is_some_and(|column| matches!(column.data_type, DataType::DateTime(_)))
+        };
+        let time_column = identity.sorting_columns.iter().find(is_time);
+        let time_column = time_column.and_then(|column| identity.stored_positions.get(*column).copied().flatten());
         let info = |part: &Arc<Part>| PartInfo {
             name: part.file.name.clone(),
             partition_id: part.file.partition_id.clone(),
@@ -333,9 +339,17 @@ impl Table for MergeTreeTable {
             bytes_on_disk: part.file.bytes,
             marks: part.description.primary_index.granules() as u64,
             path: part.file.path.clone(),
+            times: time_column.and_then(|column| times(part, column)),
         };
         self.parts.parts.iter().map(info).collect()
     }
+}
+
+/// The smallest and largest value of a `DateTime` column of a part.
+fn times(part: &Part, column: usize) -> Option<(u32, u32)> {
+    let (range, _) = part.description.range(column);
+    let seconds = |bound: Option<Value>| bound.and_then(|bound| u32::try_from(bound.as_u64()?).ok());
+    seconds(range.low).zip(seconds(range.high))
 }
 
 /// A predicate over a scan's columns as one over the table's.

@@ -20,6 +20,7 @@ use twox_hash::XxHash3_64;
 use super::MergeTree;
 use super::part::{Part, PartFile};
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
+use super::part_name::PartName;
 use super::sorting::{plain_array, sorted_positions};
 use crate::evaluate::evaluate;
 use crate::key_condition::ValueRange;
@@ -65,7 +66,7 @@ impl UnwrittenPart {
 ///
 /// # Errors
 /// Where the rows cannot be encoded.
-pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Block) -> Result<UnwrittenPart> {
+pub(super) fn write_part(table: &MergeTree, name: &PartName, block: &Block) -> Result<UnwrittenPart> {
     let positions = &table.identity.stored_positions;
     let keys = |keys: &[squall_planner::KeyExpression], block: &Block| {
         keys.iter().map(|key| evaluate(&key.expression, block, positions)).collect::<Result<Vec<Column>>>()
@@ -80,10 +81,9 @@ pub(super) fn write_part(table: &MergeTree, partition_id: &Arc<str>, block: &Blo
         primary_index(&keys(&table.primary_key, &block)?, block.rows(), table.settings.index_granularity)?;
     let (bytes, mut description, groups) = encode(table, &block)?;
     description.primary_index = primary_index;
-    let number = table.next_block_number();
-    let name: Arc<str> = format!("{partition_id}_{number}_{number}_0").into();
     let path = table.directory.path().join(format!("{name}.parquet"));
-    let file = PartFile { name, partition_id: partition_id.clone(), path, bytes: bytes.len() as u64 };
+    let partition_id = name.partition_id.clone();
+    let file = PartFile { name: name.to_string().into(), partition_id, path, bytes: bytes.len() as u64 };
     let part = Arc::new(Part::new_uncommitted(
         file,
         description,

@@ -1,0 +1,294 @@
+//! Logs that are tables: what queries were, what metrics were. Entries wait in memory, a thread of its own writes them as parts of
+//! ordinary MergeTree tables of the database `system`, old parts go. Each log's columns are in a file of its own; what they share is
+//! here.
+
+mod asynchronous_metric_log;
+mod local_days;
+mod log;
+mod metric_log;
+mod pace;
+mod query_log;
+mod queue;
+mod retention;
+mod table;
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Condvar, Mutex};
+use squall_functions::FunctionContext;
+use squall_runtime::{ProfileEvent, profile_events};
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::config::{LogKind, SystemLogsConfig};
+use crate::process::ProcessList;
+use crate::server::Server;
+use asynchronous_metric_log::AsynchronousMetric;
+use local_days::LocalDays;
+use log::{Log, SystemLog};
+use metric_log::{MetricCollector, MetricEntry};
+pub use query_log::{LoggedEvents, QueryLogEntry};
+pub use retention::Retention;
+
+/// What every row of every log says, or needs to be made.
+#[derive(Clone)]
+pub(crate) struct LogContext {
+    /// The machine's name.
+    pub(crate) host_name: Arc<str>,
+    /// The server's time zone.
+    pub(crate) days: Arc<LocalDays>,
+}
+
+impl LogContext {
+    /// For a server of this name in this time zone.
+    pub(crate) fn new(host_name: Arc<str>, time_zone: chrono_tz::Tz) -> Self {
+        Self { host_name, days: Arc::new(LocalDays::new(time_zone)) }
+    }
+}
+
+/// All logs of a server.
+pub struct SystemLogs {
+    query_log: Option<Arc<SystemLog<QueryLogEntry>>>,
+    metric_log: Option<(Arc<SystemLog<MetricEntry>>, Duration)>,
+    asynchronous_metric_log: Option<Arc<SystemLog<AsynchronousMetric>>>,
+    all: Vec<Arc<dyn Log>>,
+    functions: FunctionContext,
+    processes: Arc<ProcessList>,
+    databases: OnceLock<Arc<squall_storage::Databases>>,
+    hurry: Arc<Hurry>,
+}
+
+/// Tells the flushing thread to come before its time.
+#[derive(Default)]
+struct Hurry {
+    is_wanted: Mutex<bool>,
+    wanted: Condvar,
+}
+
+impl Hurry {
+    fn want(&self) {
+        let mut is_wanted = self.is_wanted.lock();
+        if !*is_wanted {
+            *is_wanted = true;
+            self.wanted.notify_one();
+        }
+    }
+
+    /// Waits, not longer than this; whether haste is wanted.
+    fn wait(&self, at_most: Duration) -> bool {
+        let mut is_wanted = self.is_wanted.lock();
+        if !*is_wanted {
+            self.wanted.wait_for(&mut is_wanted, at_most);
+        }
+        std::mem::take(&mut *is_wanted)
+    }
+}
+
+impl std::fmt::Debug for SystemLogs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.all.iter().map(|log| log.name())).finish()
+    }
+}
+
+impl SystemLogs {
+    /// The configured logs, over the queries that run.
+    pub(crate) fn new(
+        config: &SystemLogsConfig,
+        context: &LogContext,
+        functions: FunctionContext,
+        processes: Arc<ProcessList>,
+    ) -> Self {
+        let mut all: Vec<Arc<dyn Log>> = Vec::new();
+        let query_log = config
+            .get(LogKind::QueryLog)
+            .map(|config| Arc::new(SystemLog::new(config.clone(), query_log::table(context))));
+        let metric_log = config.get(LogKind::MetricLog).map(|config| {
+            (Arc::new(SystemLog::new(config.clone(), metric_log::table(context))), config.collect_interval)
+        });
+        let asynchronous_metric_log = config
+            .get(LogKind::AsynchronousMetricLog)
+            .map(|config| Arc::new(SystemLog::new(config.clone(), asynchronous_metric_log::table(context))));
+        all.extend(query_log.clone().map(|log| log as Arc<dyn Log>));
+        all.extend(metric_log.clone().map(|(log, _)| log as Arc<dyn Log>));
+        all.extend(asynchronous_metric_log.clone().map(|log| log as Arc<dyn Log>));
+        Self {
+            query_log,
+            metric_log,
+            asynchronous_metric_log,
+            all,
+            functions,
+            processes,
+            databases: OnceLock::new(),
+            hurry: Arc::default(),
+        }
+    }
+
+    /// Makes the tables that are missing, and starts the threads that collect and write.
+    ///
+    /// # Errors
+    /// Where a table cannot be made or a thread cannot be started.
+    pub(crate) fn start(server: &Arc<Server>) -> Result<()> {
+        let logs = &server.system_logs;
+        let databases = logs.databases.get_or_init(|| server.databases.clone());
+        for log in &logs.all {
+            log.prepare(databases, &logs.functions).map_err(|error| error.context(format!("system.{}", log.name())))?;
+        }
+        let start = |name: &str, run: fn(&Weak<Server>)| {
+            let server = Arc::downgrade(server);
+            std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(move || run(&server))
+                .map(drop)
+                .map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Thread {name}: {error}")))
+        };
+        start("SystemLogs", keep_flushing)?;
+        start("Metrics", keep_collecting)
+    }
+
+    /// Whether queries are logged.
+    pub fn has_query_log(&self) -> bool {
+        self.query_log.is_some()
+    }
+
+    /// Logs a query. Never waits.
+    pub fn add_query(&self, entry: QueryLogEntry) {
+        if let Some(log) = &self.query_log {
+            log.add(entry, self);
+        }
+    }
+
+    /// Writes everything that was logged so far; `SYSTEM FLUSH LOGS`. Waits for the disk.
+    ///
+    /// # Errors
+    /// Where rows cannot be written.
+    pub fn flush(&self) -> Result<()> {
+        self.add_running_queries(Duration::ZERO);
+        let Some(databases) = self.databases.get() else { return Ok(()) };
+        let mut result = Ok(());
+        for log in &self.all {
+            result = result.and(log.flush(databases, &self.functions, true).map(drop));
+        }
+        result
+    }
+
+    /// Writes what is left before the server ends; waits for the disk.
+    pub fn flush_last(&self) {
+        if let Err(error) = self.flush() {
+            tracing::error!(target: "SystemLog", "Cannot flush the last entries: {error}");
+        }
+    }
+
+    /// The flushing thread is to come before its time.
+    fn hurry(&self) {
+        self.hurry.want();
+    }
+
+    /// Logs the starts of queries that have run for so long and are not logged yet.
+    fn add_running_queries(&self, age_min: Duration) {
+        if self.query_log.is_some() {
+            for process in self.processes.all() {
+                if process.context.started.elapsed() >= age_min && process.take_unlogged_start() {
+                    self.add_query(QueryLogEntry::of_process(&process, LoggedEvents::Start, None));
+                }
+            }
+        }
+    }
+
+    /// Flushes the logs whose time has come; the time until the next.
+    fn flush_due(&self, due: &mut [Instant], is_hurried: bool) -> Duration {
+        let Some(databases) = self.databases.get() else { return Duration::from_secs(1) };
+        let mut rest = Duration::ZERO;
+        for (log, due) in self.all.iter().zip(due.iter_mut()) {
+            if Instant::now() < *due && !is_hurried {
+                continue;
+            }
+            *due = Instant::now() + log.flush_interval();
+            match log.flush(databases, &self.functions, false) {
+                Ok(wanted) => rest = rest.max(wanted),
+                Err(error) => {
+                    profile_events::GLOBAL.add(ProfileEvent::SystemLogErrorOnFlush, 1);
+                    tracing::error!(target: "SystemLog", "Cannot flush system.{}: {error}", log.name());
+                }
+            }
+        }
+        if !rest.is_zero() {
+            // More waits: it is gone on with after the rest.
+            due.fill(Instant::now() + rest);
+        }
+        let next = due.iter().min().copied().unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
+        next.saturating_duration_since(Instant::now())
+    }
+}
+
+/// A `DateTime`.
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// A `DateTime64(6)`.
+fn microseconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+}
+
+/// How long threads sleep at most before they look whether the server is still there.
+const SLEEP_MAX: Duration = Duration::from_millis(500);
+
+/// The life of the flushing thread. It holds the server only while it flushes.
+fn keep_flushing(server: &Weak<Server>) {
+    let Some(hurry) = server.upgrade().map(|server| server.system_logs.hurry.clone()) else { return };
+    let mut due = Vec::new();
+    let mut wait = Duration::ZERO;
+    loop {
+        let is_hurried = hurry.wait(wait.min(SLEEP_MAX));
+        let Some(server) = server.upgrade().filter(|server| !server.is_shutting_down()) else { return };
+        let logs = &server.system_logs;
+        if due.is_empty() {
+            due.extend(logs.all.iter().map(|log| Instant::now() + log.flush_interval()));
+        }
+        if let Some(log) = &logs.query_log {
+            logs.add_running_queries(log.flush_interval());
+        }
+        wait = logs.flush_due(&mut due, is_hurried).max(Duration::from_millis(1));
+    }
+}
+
+/// The life of the thread that looks at metrics.
+fn keep_collecting(server: &Weak<Server>) {
+    let mut collector = MetricCollector::default();
+    let mut next_metrics = Instant::now();
+    let mut next_asynchronous = Instant::now();
+    loop {
+        let Some(strong) = server.upgrade() else { return };
+        if strong.is_shutting_down() {
+            return;
+        }
+        let logs = &strong.system_logs;
+        let now = Instant::now();
+        if now >= next_asynchronous {
+            let period = Duration::from_secs(strong.config.load().server.asynchronous_metrics_update_period_s.max(1));
+            next_asynchronous = next_after(next_asynchronous, period, now);
+            let values = strong.asynchronous_metrics.update(&strong);
+            if let Some(log) = &logs.asynchronous_metric_log {
+                asynchronous_metric_log::entries(&values).for_each(|entry| log.add(entry, logs));
+            }
+        }
+        if let Some((log, interval)) = &logs.metric_log
+            && now >= next_metrics
+        {
+            next_metrics = next_after(next_metrics, *interval, now);
+            log.add(collector.collect(), logs);
+        }
+        let mut next = next_asynchronous.min(now + SLEEP_MAX);
+        if logs.metric_log.is_some() {
+            next = next.min(next_metrics);
+        }
+        drop(strong);
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+}
+
+/// The next time on a grid, without catching up on missed ones.
+fn next_after(planned: Instant, period: Duration, now: Instant) -> Instant {
+    let next = planned + period;
+    if next > now { next } else { now + period }
+}
