@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 use parking_lot::Mutex;
 use squall_planner::{Expression, Plan};
 use squall_runtime::{ProfileEvent, ThreadPool};
-use squall_scheduler::scheduler::MORSEL_TARGET;
+use squall_scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
 use squall_storage::{InsertLimits, Table};
 use squall_types::{Block, Result, Schema};

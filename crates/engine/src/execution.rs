@@ -177,6 +177,10 @@ impl Task for Execution {
         };
         if self.is_done() { Step::Finished } else { step }
     }
+
+    fn query_id(&self) -> &str {
+        &self.context.query_id
+    }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {

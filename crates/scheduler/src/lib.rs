@@ -1,16 +1,21 @@
-//! Decides which query's morsel runs next on which worker. The deciding code ([`admission`], [`policy`], [`morsel_size`]) is pure: events and
-//! times go in, decisions come out. [`scheduler`] is the thin driver that carries decisions out on threads. Knows nothing of SQL
+//! Decides which query's morsel runs next on which worker. The deciding code ([`admission`], [`policy`], [`morsel_size`]) is pure:
+//! events and times go in, decisions come out. [`scheduler`] carries decisions out on threads. Knows nothing of SQL
 //! and of blocks: a query is a [`Task`].
 
 pub mod admission;
 pub mod morsel_size;
 pub mod policy;
 pub mod scheduler;
+mod sync;
 pub mod task;
 pub mod thread_budget;
+mod workers;
 
 pub use morsel_size::MorselSizer;
 pub use policy::PolicyKind;
 pub use scheduler::{Scheduler, SchedulerOptions, TaskHandle};
-pub use task::{Step, Task, TaskOptions};
+pub use task::{MORSEL_TARGET, Step, Task, TaskOptions};
 pub use thread_budget::ThreadBudget;
+
+#[cfg(all(test, loom))]
+mod model;

@@ -1,29 +1,21 @@
-//! The driver: threads that carry out the policy's decisions. Under `stride`, as many workers as there are CPUs share all tasks
-//! morsel by morsel. Under `fixed_at_start`, each task gets threads of its own from the thread pool, as many as the budget grants
-//! when it starts. The policy can be changed at run time; tasks keep the one they began with.
+//! Where tasks are given to be run. Under `stride`, as many workers as there are CPUs share all tasks morsel by morsel: `workers`.
+//! Under `fixed_at_start`, each task gets threads of its own from the thread pool, as many as the budget grants when it starts. The
+//! policy can be changed at run time; tasks keep the one they began with.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use squall_runtime::thread_pool::STACK_BYTES;
-use squall_runtime::thread_usage::thread_cpu_ns;
-use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, profile_events};
+use squall_runtime::{CurrentMetric, ThreadPool};
 use thiserror::Error;
 
 use crate::policy::PolicyKind;
-use crate::policy::stride::{Stride, TaskId};
-use crate::task::{Step, Task, TaskOptions};
+use crate::policy::stride::{TaskId, TaskSnapshot};
+use crate::task::{MORSEL_TARGET, Step, Task, TaskOptions};
 use crate::thread_budget::ThreadBudget;
-
-/// How long a morsel should run.
-pub const MORSEL_TARGET: Duration = Duration::from_micros(1_500);
-
-/// After so long without work, a worker looks at tasks that nobody has called for. Cancellation and time limits of queries that
-/// wait for a slow client are noticed by it; and a wake-up that was lost costs this much, not a query that never ends.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+use crate::workers::Workers;
 
 /// What a scheduler is made of.
 #[derive(Clone, Copy, Debug)]
@@ -54,24 +46,12 @@ pub struct Scheduler {
 }
 
 struct Shared {
-    state: Mutex<State>,
-    /// One per worker, to unpark it.
-    threads: Mutex<Vec<Thread>>,
-    is_stopping: AtomicBool,
-    workers: usize,
+    workers: Workers,
+    workers_count: usize,
     options: RwLock<(PolicyKind, ThreadBudget)>,
     /// Threads that `fixed_at_start` queries hold.
     fixed_threads: AtomicUsize,
     pool: ThreadPool,
-    epoch: Instant,
-}
-
-#[derive(Default)]
-struct State {
-    stride: Stride,
-    tasks: Vec<Option<Arc<dyn Task>>>,
-    /// Workers that are parked; the one that parked last, whose caches are warmest, is woken first.
-    idle: Vec<usize>,
 }
 
 /// A task that was given to a scheduler.
@@ -89,7 +69,7 @@ impl TaskHandle {
     /// task, whose number may be another's by now, it costs that other one look.
     pub fn wake(&self) {
         match &self.0 {
-            Driver::Stride { shared, id } => shared.wake(*id),
+            Driver::Stride { shared, id } => shared.workers.wake(*id),
             Driver::FixedAtStart(task) => task.wake(),
         }
     }
@@ -117,31 +97,21 @@ impl Scheduler {
     /// # Errors
     /// [`StartError::NoThread`].
     pub fn start(options: SchedulerOptions, pool: ThreadPool) -> Result<(Self, Vec<JoinHandle<()>>), StartError> {
-        let workers = options.workers.max(1);
+        let workers_count = options.workers.max(1);
         let shared = Arc::new(Shared {
-            state: Mutex::default(),
-            threads: Mutex::new(Vec::with_capacity(workers)),
-            is_stopping: AtomicBool::new(false),
-            workers,
+            workers: Workers::new(),
+            workers_count,
             options: RwLock::new((options.policy, options.budget)),
             fixed_threads: AtomicUsize::new(0),
             pool,
-            epoch: Instant::now(),
         });
-        // Workers register under the lock that they are parked by, so none is unparked before it is known.
-        let mut threads = shared.threads.lock();
-        let mut handles = Vec::with_capacity(workers);
-        for worker in 0..workers {
+        let start = |worker| {
             let shared = shared.clone();
-            let handle = std::thread::Builder::new()
-                .name("QueryWorker".into())
-                .stack_size(STACK_BYTES)
-                .spawn(move || shared.work(worker))?;
-            threads.push(handle.thread().clone());
-            handles.push(handle);
-        }
-        drop(threads);
-        CurrentMetric::SchedulerWorkers.set(workers as i64);
+            let thread = std::thread::Builder::new().name("QueryWorker".into()).stack_size(STACK_BYTES);
+            thread.spawn(move || shared.workers.work(worker))
+        };
+        let handles = (0..workers_count).map(start).collect::<Result<_, _>>()?;
+        CurrentMetric::SchedulerWorkers.set(workers_count as i64);
         Ok((Self { shared }, handles))
     }
 
@@ -150,12 +120,7 @@ impl Scheduler {
         let (policy, budget) = *self.shared.options.read();
         match policy {
             PolicyKind::Stride => {
-                let mut state = self.shared.state.lock();
-                let id = state.stride.add(options.weight, options.workers_max);
-                if state.tasks.len() <= id.0 {
-                    state.tasks.resize_with(id.0 + 1, || None);
-                }
-                state.tasks[id.0] = Some(task);
+                let id = self.shared.workers.add(task, options.weight, options.workers_max);
                 TaskHandle(Driver::Stride { shared: self.shared.clone(), id })
             }
             PolicyKind::FixedAtStart => {
@@ -177,7 +142,7 @@ impl Scheduler {
 
     /// The number of workers.
     pub fn workers(&self) -> usize {
-        self.shared.workers
+        self.shared.workers_count
     }
 
     /// Threads that `fixed_at_start` queries hold now.
@@ -185,84 +150,16 @@ impl Scheduler {
         self.shared.fixed_threads.load(Ordering::Relaxed)
     }
 
+    /// The tasks that are there, with the ids of their queries.
+    pub fn tasks(&self) -> Vec<(String, TaskSnapshot)> {
+        let tasks = self.shared.workers.snapshot();
+        tasks.into_iter().map(|(snapshot, task)| (task.query_id().to_owned(), snapshot)).collect()
+    }
+
     /// Lets the workers go once their current morsels are done; tasks that are not finished stay unfinished.
     pub fn stop(&self) {
-        self.shared.is_stopping.store(true, Ordering::SeqCst);
-        for thread in &*self.shared.threads.lock() {
-            thread.unpark();
-        }
+        self.shared.workers.stop();
     }
-}
-
-impl Shared {
-    fn now_ns(&self) -> u64 {
-        self.epoch.elapsed().as_nanos() as u64
-    }
-
-    /// A worker's life: pick, run, give back.
-    fn work(&self, worker: usize) {
-        let mut state = self.state.lock();
-        let mut last = None;
-        while !self.is_stopping.load(Ordering::SeqCst) {
-            let Some(pick) = state.stride.pick(self.now_ns(), last) else {
-                state.idle.push(worker);
-                let has_tasks = state.stride.tasks() > 0;
-                drop(state);
-                // Unparking before parking is remembered by the token, so no wake-up is lost; a spurious return only looks again.
-                let parked = Instant::now();
-                match has_tasks {
-                    true => std::thread::park_timeout(LOOK_AGAIN),
-                    false => std::thread::park(),
-                }
-                state = self.state.lock();
-                state.idle.retain(|idle| *idle != worker);
-                if has_tasks && parked.elapsed() >= LOOK_AGAIN {
-                    state.stride.look_again();
-                }
-                continue;
-            };
-            last = Some(pick.task);
-            let task = state.tasks[pick.task.0].clone();
-            drop(state);
-            profile_events::GLOBAL.add(ProfileEvent::SchedulerMorsels, 1);
-            profile_events::GLOBAL.add(ProfileEvent::SchedulerQueueWaitMicroseconds, pick.waited_ns / 1_000);
-            let (cpu_ns, step) = match &task {
-                Some(task) => run_measured(&**task),
-                None => (0, Step::Finished),
-            };
-            state = self.state.lock();
-            if state.stride.ran(pick, cpu_ns, step, self.now_ns()) {
-                state.tasks[pick.task.0] = None;
-                // The task may own much; it is freed without the lock.
-                drop(state);
-                drop(task);
-                state = self.state.lock();
-            }
-        }
-    }
-
-    fn wake(&self, id: TaskId) {
-        let mut state = self.state.lock();
-        let wanted = state.stride.wake(id, self.now_ns());
-        let keep = state.idle.len().saturating_sub(wanted);
-        let woken = state.idle.split_off(keep);
-        drop(state);
-        if woken.is_empty() {
-            return;
-        }
-        profile_events::GLOBAL.add(ProfileEvent::SchedulerWorkerWakeUps, woken.len() as u64);
-        let threads = self.threads.lock();
-        for worker in woken.iter().rev() {
-            threads[*worker].unpark();
-        }
-    }
-}
-
-fn run_measured(task: &dyn Task) -> (u64, Step) {
-    let _active = CurrentMetric::SchedulerWorkersActive.hold(1);
-    let before_ns = thread_cpu_ns();
-    let step = task.run(MORSEL_TARGET);
-    (thread_cpu_ns() - before_ns, step)
 }
 
 /// A task of `fixed_at_start`: its threads run it to the end and nothing else.
@@ -338,7 +235,8 @@ impl FixedTask {
                 state.wake_ups
             };
             let Some(task) = self.task.lock().clone() else { break };
-            match run_measured(&*task).1 {
+            let _active = CurrentMetric::SchedulerWorkersActive.hold(1);
+            match task.run(MORSEL_TARGET) {
                 Step::Worked => {}
                 Step::Idle => {
                     drop(task);
@@ -363,12 +261,14 @@ impl Drop for FixedTask {
     }
 }
 
+#[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::HashSet;
     use std::sync::atomic::AtomicU64;
     use std::sync::mpsc;
+    use std::time::Duration;
 
     /// A task of so many morsels that notes who ran them.
     struct Count {

@@ -2,10 +2,18 @@
 
 use std::time::Duration;
 
+/// How long a morsel should run.
+pub const MORSEL_TARGET: Duration = Duration::from_micros(1_500);
+
 /// A query as the scheduler sees it. Several workers call [`Task::run`] at once.
 pub trait Task: Send + Sync {
     /// Runs one morsel that should take about `target`. Must not panic and must not wait for anything.
     fn run(&self, target: Duration) -> Step;
+
+    /// The id of the query that it is, for `system.scheduler`.
+    fn query_id(&self) -> &str {
+        ""
+    }
 }
 
 /// What came of one call of [`Task::run`].

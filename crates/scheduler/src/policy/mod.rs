@@ -1,5 +1,6 @@
 //! Policies of `concurrent_threads_scheduler`: who runs next. Pure state machines.
 
+pub mod lease;
 pub mod stride;
 
 use std::fmt;

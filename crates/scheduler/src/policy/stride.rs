@@ -1,23 +1,23 @@
 //! Stride scheduling with decaying priorities: each task has a pass, the task with the smallest pass runs next, and running
 //! advances its pass by the CPU time used divided by its priority. A task's priority falls as it uses CPU time, so short queries
-//! pass long ones; it never falls below a floor, so nothing starves.
+//! pass long ones; it never falls below a floor, so nothing starves. A morsel under way is charged ahead, as if it took its target:
+//! else all workers that choose within one morsel's time would choose the same task. Here is what needs the whole picture and
+//! therefore a lock; what a worker decides between two morsels of one task is `lease`'s.
 //!
 //! Sources: Waldspurger, Weihl, *Stride Scheduling*, 1995; the decay is from Wagner, Kohn, Neumann, SIGMOD 2021, section 3.2.
 //! Pure: time and CPU time are passed in.
 
-use crate::task::Step;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
-/// CPU time after which a task's priority falls by one factor of [`DECAY`].
-pub const DECAY_QUANTUM_NS: u64 = 2_000_000;
-/// The factor.
-pub const DECAY: f64 = 0.9;
-/// The lowest priority as a share of the first.
-pub const PRIORITY_FLOOR: f64 = 0.01;
+pub use crate::policy::lease::Lease;
+use crate::policy::lease::{Account, Board, NO_PASS};
+use crate::task::Step;
 
 /// How far behind the smallest pass a worker's last task may be for the worker to stay with it, and a task that no other worker has
 /// to be preferred to one that is shared. Short queries are then run to their end by one worker each when there are many, with
 /// their state in its cache, instead of all advancing in turns.
-pub const STAY_NS: u64 = 5_000_000;
+pub const STAY_US: u64 = 5_000;
 
 /// A task's number in the policy. Numbers are used again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -25,40 +25,42 @@ pub struct TaskId(pub usize);
 
 #[derive(Debug)]
 struct Entry {
-    pass: f64,
-    weight: f64,
-    consumed_ns: u64,
+    account: Arc<Account>,
     workers: usize,
     workers_max: usize,
-    is_runnable: bool,
     /// Removed as soon as the last worker gives it back.
     is_finished: bool,
-    /// Counts wake-ups and morsels that were run: a worker that found nothing to do believes it only if nothing has happened
-    /// meanwhile.
-    wake_ups: u64,
+    /// The pass under which it is in [`Stride::alone`].
+    alone_us: Option<u64>,
     /// Since when the task has been runnable without any worker; for the wait that is reported.
     waiting_since_ns: Option<u64>,
+    waited_ns: u64,
 }
 
 impl Entry {
-    fn priority(&self) -> f64 {
-        let quanta = (self.consumed_ns / DECAY_QUANTUM_NS).min(1_000) as i32;
-        self.weight * DECAY.powi(quanta).max(PRIORITY_FLOOR)
-    }
-
     fn can_take_worker(&self) -> bool {
-        self.is_runnable && self.workers < self.workers_max
+        self.workers < self.workers_max && self.account.is_runnable()
     }
 }
 
-/// What a worker is to do.
+/// What is known of a task, for `system.scheduler`.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Pick {
-    /// The task whose morsel it runs.
+pub struct TaskSnapshot {
+    /// The task.
     pub task: TaskId,
-    /// Given back with [`Stride::ran`].
-    pub wake_ups: u64,
-    /// How long the task had waited with no worker at all.
+    /// Virtual time that it has used, in microseconds: what the smallest of runs next.
+    pub pass_us: u64,
+    /// Its share relative to other tasks, before it decays.
+    pub weight: f64,
+    /// CPU time that it has used.
+    pub consumed_ns: u64,
+    /// Workers that are at it.
+    pub workers: usize,
+    /// The most that it may have.
+    pub workers_max: usize,
+    /// Whether there may be a morsel of it to run.
+    pub is_runnable: bool,
+    /// Time that it was runnable without any worker.
     pub waited_ns: u64,
 }
 
@@ -67,23 +69,26 @@ pub struct Pick {
 pub struct Stride {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
-    /// The pass of the task that was picked last: where newcomers start.
-    pass: f64,
+    /// Runnable tasks without any worker, by pass; their passes stand still.
+    alone: BTreeSet<(u64, usize)>,
+    /// Tasks that have workers: no more than there are workers.
+    worked: Vec<usize>,
+    board: Arc<Board>,
+    /// The highest pass with which a task was given to a worker here.
+    pass_us: u64,
 }
 
 impl Stride {
     /// Adds a task that is not runnable yet.
     pub fn add(&mut self, weight: f64, workers_max: usize) -> TaskId {
         let entry = Entry {
-            pass: self.pass,
-            weight: weight.max(1e-6),
-            consumed_ns: 0,
+            account: Arc::new(Account::new(weight, self.pass_us())),
             workers: 0,
             workers_max: workers_max.max(1),
-            is_runnable: false,
             is_finished: false,
-            wake_ups: 0,
+            alone_us: None,
             waiting_since_ns: None,
+            waited_ns: 0,
         };
         match self.free.pop() {
             Some(at) => {
@@ -97,140 +102,247 @@ impl Stride {
         }
     }
 
+    /// Where newcomers start: the pass of the task that was given to a worker last, or that a worker stayed with.
+    fn pass_us(&self) -> u64 {
+        let of_worked = self.worked.iter().filter_map(|at| Some(self.entries[*at].as_ref()?.account.picked_us()));
+        of_worked.fold(self.pass_us, u64::max)
+    }
+
     /// There may be a morsel of this task now. Gives how many more workers it could use.
     pub fn wake(&mut self, task: TaskId, now_ns: u64) -> usize {
-        let pass = self.pass;
+        let pass_us = self.pass_us();
         let Some(entry) = self.entries.get_mut(task.0).and_then(Option::as_mut) else { return 0 };
         if entry.is_finished {
             return 0;
         }
-        entry.wake_ups += 1;
-        if !entry.is_runnable {
-            entry.is_runnable = true;
+        entry.account.call();
+        let wanted = entry.workers_max - entry.workers;
+        if !entry.account.is_runnable() {
             // Time spent waiting for a slow client earns no credit against those who kept working.
-            entry.pass = entry.pass.max(pass);
+            entry.account.catch_up(pass_us);
+            entry.account.set_runnable(true);
+            if entry.workers == 0 {
+                entry.waiting_since_ns = Some(now_ns);
+            }
+            self.place(task.0);
+            self.publish();
         }
-        if entry.workers == 0 && entry.waiting_since_ns.is_none() {
-            entry.waiting_since_ns = Some(now_ns);
-        }
-        entry.workers_max - entry.workers
+        wanted
     }
 
-    /// The task that a free worker runs next: the smallest pass among those that can take a worker, but within [`STAY_NS`] of it
+    /// The task that a free worker runs next: the smallest pass among those that can take a worker, but within [`STAY_US`] of it
     /// first the worker's `last` task, then one that nobody works for.
-    pub fn pick(&mut self, now_ns: u64, last: Option<TaskId>) -> Option<Pick> {
-        let candidates = || {
-            let entries = self.entries.iter().enumerate().filter_map(|(at, entry)| Some((at, entry.as_ref()?)));
-            entries.filter(|(_, entry)| entry.can_take_worker())
+    pub fn pick(&mut self, now_ns: u64, last: Option<TaskId>) -> Option<Lease> {
+        let alone = self.alone.first().copied();
+        let (shared, _) = self.shared();
+        let smallest_us = alone.into_iter().chain(shared).map(|(pass_us, _)| pass_us).min();
+        let Some(smallest_us) = smallest_us else {
+            self.publish();
+            return None;
         };
-        let smallest = |(_, left): &(usize, &Entry), (_, right): &(usize, &Entry)| left.pass.total_cmp(&right.pass);
-        let (first, entry) = candidates().min_by(smallest)?;
-        let bound = entry.pass + STAY_NS as f64;
-        let near = || candidates().filter(|(_, entry)| entry.pass <= bound);
-        let same = near().find(|(at, _)| last == Some(TaskId(*at)));
-        let alone = || near().filter(|(_, entry)| entry.workers == 0).min_by(smallest);
-        let at = same.or_else(alone).map_or(first, |(at, _)| at);
+        let bound_us = smallest_us.saturating_add(STAY_US);
+        let same = last.filter(|task| {
+            let entry = self.entries.get(task.0).and_then(Option::as_ref);
+            entry.is_some_and(|entry| entry.can_take_worker() && entry.account.pass_us() <= bound_us)
+        });
+        let alone = alone.filter(|(pass_us, _)| *pass_us <= bound_us).map(|(_, at)| at);
+        let at = same.map(|task| task.0).or(alone).or(shared.map(|(_, at)| at))?;
         let entry = self.entries.get_mut(at)?.as_mut()?;
         entry.workers += 1;
-        self.pass = self.pass.max(entry.pass);
+        if entry.workers == 1 {
+            self.worked.push(at);
+        }
+        self.pass_us = self.pass_us.max(entry.account.pass_us());
+        let reserved_us = entry.account.reserve();
         let waited_ns = entry.waiting_since_ns.take().map_or(0, |since| now_ns.saturating_sub(since));
-        Some(Pick { task: TaskId(at), wake_ups: entry.wake_ups, waited_ns })
+        entry.waited_ns += waited_ns;
+        let account = entry.account.clone();
+        let calls = account.calls();
+        self.place(at);
+        self.publish();
+        Some(Lease { task: TaskId(at), waited_ns, account, board: self.board.clone(), calls, reserved_us })
     }
 
-    /// A worker gives a picked task back after using `cpu_ns`. True where the task is finished and no worker has it any more: then
-    /// it is gone and its number is free.
-    pub fn ran(&mut self, pick: Pick, cpu_ns: u64, step: Step, now_ns: u64) -> bool {
-        let at = pick.task.0;
+    /// A worker gives a task back, after [`Lease::ran`] told it to, with what came of its last morsel. True where the task is
+    /// finished and no worker has it any more: then it is gone and its number is free. [`Stride::pick`] follows.
+    pub fn give_back(&mut self, lease: Lease, step: Step, now_ns: u64) -> bool {
+        let at = lease.task.0;
         let Some(entry) = self.entries.get_mut(at).and_then(Option::as_mut) else { return false };
-        entry.workers -= 1;
-        entry.pass += cpu_ns as f64 / entry.priority();
-        entry.consumed_ns += cpu_ns;
+        let account = &entry.account;
+        account.settle(0, lease.reserved_us);
+        entry.is_finished |= step == Step::Finished;
         match step {
-            // Counts as a call too: another worker that found nothing while this one was at it, and gives the task back after it, must
-            // not put the task to sleep, since this one may take another task next.
-            Step::Worked => {
-                entry.is_runnable = true;
-                entry.wake_ups += 1;
-            }
-            Step::Idle => entry.is_runnable &= entry.wake_ups != pick.wake_ups,
-            Step::Finished => entry.is_finished = true,
+            _ if entry.is_finished => account.set_runnable(false),
+            Step::Worked => account.set_runnable(true),
+            Step::Idle if account.calls() == lease.calls => account.set_runnable(false),
+            Step::Idle | Step::Finished => {}
         }
-        if entry.is_finished {
-            entry.is_runnable = false;
-            if entry.workers == 0 {
+        entry.workers -= 1;
+        if entry.workers == 0 {
+            if account.is_runnable() {
+                entry.waiting_since_ns = Some(now_ns);
+            }
+            self.worked.retain(|other| *other != at);
+            if entry.is_finished {
                 self.entries[at] = None;
                 self.free.push(at);
                 return true;
             }
-            return false;
         }
-        if entry.is_runnable && entry.workers == 0 {
-            entry.waiting_since_ns = Some(now_ns);
-        }
+        self.place(at);
         false
     }
 
     /// Makes every task runnable that nobody works for, so that each is looked at once more: what a worker that has found nothing
     /// to do for long does. A task that still has no morsel is put aside again after one look.
     pub fn look_again(&mut self) {
-        for entry in self.entries.iter_mut().flatten() {
-            entry.is_runnable |= entry.workers == 0 && entry.wake_ups > 0 && !entry.is_finished;
+        for at in 0..self.entries.len() {
+            let Some(entry) = &self.entries[at] else { continue };
+            if entry.workers == 0 && entry.account.calls() > 0 {
+                entry.account.set_runnable(true);
+                self.place(at);
+            }
         }
+        self.publish();
     }
 
     /// Whether any task could take one more worker.
     pub fn has_work(&self) -> bool {
-        self.entries.iter().flatten().any(Entry::can_take_worker)
+        !self.alone.is_empty() || self.shared().0.is_some()
     }
 
     /// Tasks that are there, running or waiting.
     pub fn tasks(&self) -> usize {
         self.entries.len() - self.free.len()
     }
+
+    /// Every task as it is now.
+    pub fn snapshot(&self, now_ns: u64) -> impl Iterator<Item = TaskSnapshot> {
+        self.entries.iter().enumerate().filter_map(move |(at, entry)| {
+            let entry = entry.as_ref()?;
+            let waiting_ns = entry.waiting_since_ns.map_or(0, |since| now_ns.saturating_sub(since));
+            Some(TaskSnapshot {
+                task: TaskId(at),
+                pass_us: entry.account.pass_us(),
+                weight: entry.account.weight(),
+                consumed_ns: entry.account.consumed_ns(),
+                workers: entry.workers,
+                workers_max: entry.workers_max,
+                is_runnable: entry.account.is_runnable(),
+                waited_ns: entry.waited_ns + waiting_ns,
+            })
+        })
+    }
+
+    /// Puts a task into [`Stride::alone`] or takes it out, as its state now says.
+    fn place(&mut self, at: usize) {
+        let Some(entry) = &mut self.entries[at] else { return };
+        let should_be = (entry.workers == 0 && entry.account.is_runnable()).then(|| entry.account.pass_us());
+        if let Some(pass_us) = entry.alone_us.take() {
+            self.alone.remove(&(pass_us, at));
+        }
+        if let Some(pass_us) = should_be {
+            self.alone.insert((pass_us, at));
+        }
+        entry.alone_us = should_be;
+    }
+
+    /// Of the tasks that have workers and can take one more, the one with the smallest pass, and the smallest pass of the others.
+    fn shared(&self) -> (Option<(u64, usize)>, u64) {
+        let (mut first, mut second_us) = (None, NO_PASS);
+        for at in &self.worked {
+            let Some(entry) = self.entries[*at].as_ref().filter(|entry| entry.can_take_worker()) else { continue };
+            let candidate = (entry.account.pass_us(), *at);
+            match first {
+                Some(smallest) if smallest <= candidate => second_us = second_us.min(candidate.0),
+                smallest => {
+                    second_us = smallest.map_or(second_us, |(pass_us, _)| pass_us);
+                    first = Some(candidate);
+                }
+            }
+        }
+        (first, second_us)
+    }
+
+    /// Shows staying workers who wants one.
+    fn publish(&self) {
+        self.board.publish_alone(self.alone.first().map_or(NO_PASS, |(pass_us, _)| *pass_us));
+        let (first, second_us) = self.shared();
+        self.board.publish_shared(first, second_us);
+    }
 }
 
+#[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const MORSEL_NS: u64 = 1_500_000;
 
-    /// Virtual workers run the given tasks' morsels (counts) to the end; gives each task's finishing time.
-    fn simulate(workers: usize, tasks: &[(f64, u64, usize)]) -> Vec<u64> {
+    /// A worker has run a morsel: stays, or gives back. True where the task is gone.
+    fn ran(stride: &mut Stride, mut lease: Lease, cpu_ns: u64, step: Step, now_ns: u64) -> bool {
+        let _ = lease.ran(cpu_ns, step);
+        stride.give_back(lease, step, now_ns)
+    }
+
+    /// Virtual workers run the given tasks' morsels (weight, count, most workers) to the end; gives each task's finishing time, and
+    /// calls `watch` with the CPU time that each has used so far after each morsel.
+    fn simulate_watched(workers: usize, tasks: &[(f64, u64, usize)], watch: &mut dyn FnMut(&[u64])) -> Vec<u64> {
         let mut stride = Stride::default();
         let ids: Vec<TaskId> = tasks.iter().map(|(weight, _, workers_max)| stride.add(*weight, *workers_max)).collect();
-        let mut left: Vec<u64> = tasks.iter().map(|(_, morsels, _)| *morsels).collect();
-        let mut finished = vec![0; tasks.len()];
+        let mut unclaimed: Vec<u64> = tasks.iter().map(|(_, morsels, _)| *morsels).collect();
+        let mut unfinished = unclaimed.clone();
+        let (mut finished, mut used) = (vec![0; tasks.len()], vec![0; tasks.len()]);
         ids.iter().for_each(|id| {
             stride.wake(*id, 0);
         });
-        let mut busy: Vec<Option<(u64, Pick)>> = vec![None; workers];
+        let mut busy: Vec<Option<(u64, Lease)>> = (0..workers).map(|_| None).collect();
         let mut last: Vec<Option<TaskId>> = vec![None; workers];
         let mut now = 0;
+        let number = |task| ids.iter().position(|id| *id == task).unwrap();
         while stride.tasks() > 0 {
             for (slot, last) in busy.iter_mut().zip(&mut last) {
-                if slot.is_none() {
-                    *slot = stride.pick(now, *last).map(|pick| (now + MORSEL_NS, pick));
-                    *last = slot.map(|(_, pick)| pick.task);
+                while slot.is_none()
+                    && let Some(lease) = stride.pick(now, *last)
+                {
+                    *last = Some(lease.task);
+                    let unclaimed = &mut unclaimed[number(lease.task)];
+                    if *unclaimed == 0 {
+                        ran(&mut stride, lease, 0, Step::Idle, now);
+                    } else {
+                        *unclaimed -= 1;
+                        *slot = Some((now + MORSEL_NS, lease));
+                    }
                 }
             }
             assert!(busy.iter().all(Option::is_some) || !stride.has_work(), "an idle worker beside runnable work");
             now = busy.iter().flatten().map(|(end, _)| *end).min().unwrap();
             for slot in &mut busy {
-                let Some((end, pick)) = *slot else { continue };
-                if end > now {
-                    continue;
+                let Some((_, mut lease)) = slot.take_if(|(end, _)| *end <= now) else { continue };
+                let task = number(lease.task);
+                unfinished[task] -= 1;
+                used[task] += MORSEL_NS;
+                let mut step = if unfinished[task] == 0 { Step::Finished } else { Step::Worked };
+                if lease.ran(MORSEL_NS, step) {
+                    if unclaimed[task] > 0 {
+                        unclaimed[task] -= 1;
+                        *slot = Some((now + MORSEL_NS, lease));
+                        continue;
+                    }
+                    step = Step::Idle;
+                    let _ = lease.ran(0, step);
                 }
-                *slot = None;
-                let task = ids.iter().position(|id| *id == pick.task).unwrap();
-                left[task] = left[task].saturating_sub(1);
-                let step = if left[task] == 0 { Step::Finished } else { Step::Worked };
-                if stride.ran(pick, MORSEL_NS, step, now) {
+                if stride.give_back(lease, step, now) {
                     finished[task] = now;
                 }
+                watch(&used);
             }
         }
         finished
+    }
+
+    fn simulate(workers: usize, tasks: &[(f64, u64, usize)]) -> Vec<u64> {
+        simulate_watched(workers, tasks, &mut |_| {})
     }
 
     #[test]
@@ -254,10 +366,32 @@ mod tests {
     }
 
     #[test]
-    fn equal_queries_share_equally() {
-        let finished = simulate(2, &[(1.0, 500, 64); 10]);
-        let (first, last) = (finished.iter().min().unwrap(), finished.iter().max().unwrap());
-        assert!((last - first) as f64 / (*last as f64) < 0.02, "{first} {last}");
+    fn equal_queries_share_equally_at_every_moment() {
+        for (workers, queries) in [(1, 2), (2, 10), (4, 3), (16, 20), (64, 3)] {
+            for workers_max in [1, 2, 64] {
+                let tasks = vec![(1.0, 500, workers_max); queries];
+                let mut fairness: f64 = 1.0;
+                let finished = simulate_watched(workers, &tasks, &mut |used| {
+                    let (sum, squares) = used.iter().fold((0.0, 0.0), |(sum, squares), used| {
+                        (sum + *used as f64, squares + (*used as f64).powi(2))
+                    });
+                    // Fairness is of shares that are long beside a morsel, and of queries that are all still there.
+                    let is_under_way = used.iter().all(|used| (50 * MORSEL_NS..400 * MORSEL_NS).contains(used));
+                    if is_under_way && (workers_max > 1 || queries >= workers) {
+                        fairness = fairness.min(sum * sum / (queries as f64 * squares));
+                    }
+                });
+                assert!(fairness >= 0.98, "Jain index {fairness}: {queries} on {workers} workers, {workers_max} each");
+                let (first, last) = (finished.iter().min().unwrap(), finished.iter().max().unwrap());
+                assert!((last - first) as f64 / (*last as f64) < 0.06, "{first} {last}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_most_workers_a_query_may_have_changes_nothing_when_there_are_many() {
+        let end = |workers_max| *simulate(4, &[(1.0, 40, workers_max); 20]).iter().max().unwrap();
+        assert_eq!([1, 2, 4, 16, 96].map(end), [200 * MORSEL_NS; 5]);
     }
 
     #[test]
@@ -290,9 +424,44 @@ mod tests {
                     short = None;
                 }
             }
-            stride.ran(pick, MORSEL_NS, step, round);
+            ran(&mut stride, pick, MORSEL_NS, step, round);
         }
         assert!(long_runs > 150, "the long query ran {long_runs} of 20000 morsels");
+    }
+
+    #[test]
+    fn a_worker_stays_while_its_pass_is_near_and_nobody_else_waits() {
+        let mut stride = Stride::default();
+        let first = stride.add(1.0, 1);
+        stride.wake(first, 0);
+        let mut lease = stride.pick(0, None).unwrap();
+        for _ in 0..1_000 {
+            assert!(lease.ran(MORSEL_NS, Step::Worked), "nobody else is there");
+        }
+        let second = stride.add(1.0, 1);
+        assert!(lease.ran(0, Step::Worked), "not woken yet");
+        stride.wake(second, 0);
+        assert!(lease.ran(1_000, Step::Worked), "a newcomer starts where the last pick was");
+        assert!(!lease.ran(MORSEL_NS, Step::Worked), "by now it is further behind than a worker stays");
+        stride.give_back(lease, Step::Worked, 0);
+        assert_eq!(stride.pick(0, Some(first)).unwrap().task, second);
+    }
+
+    #[test]
+    fn workers_of_a_query_that_is_far_ahead_come_over_to_a_shared_one() {
+        let mut stride = Stride::default();
+        let (long, other) = (stride.add(1.0, 8), stride.add(1.0, 8));
+        stride.wake(long, 0);
+        let mut leases: Vec<Lease> = (0..8).map(|_| stride.pick(0, None).unwrap()).collect();
+        assert!(leases.iter_mut().all(|lease| lease.ran(100 * MORSEL_NS, Step::Worked)));
+        stride.wake(other, 0);
+        let mut lease = leases.pop().unwrap();
+        assert!(!lease.ran(MORSEL_NS, Step::Worked));
+        stride.give_back(lease, Step::Worked, 0);
+        let newcomers = stride.pick(0, Some(long)).unwrap();
+        assert_eq!(newcomers.task, other);
+        // The other has a worker now, but not yet its share.
+        assert!(leases.iter_mut().all(|lease| !lease.ran(MORSEL_NS, Step::Worked)));
     }
 
     #[test]
@@ -302,9 +471,22 @@ mod tests {
         stride.wake(task, 0);
         // The second worker is turned away by a pipeline that takes one worker at a time, and is slow to say so.
         let (first, second) = (stride.pick(0, None).unwrap(), stride.pick(0, None).unwrap());
-        stride.ran(first, 0, Step::Worked, 1);
-        stride.ran(second, 0, Step::Idle, 2);
+        ran(&mut stride, first, 0, Step::Worked, 1);
+        ran(&mut stride, second, 0, Step::Idle, 2);
         assert!(stride.pick(3, None).is_some(), "the task still has work, and nobody else would call");
+    }
+
+    #[test]
+    fn a_staying_worker_makes_its_task_runnable_again() {
+        let mut stride = Stride::default();
+        let task = stride.add(1.0, 2);
+        stride.wake(task, 0);
+        let (mut first, second) = (stride.pick(0, None).unwrap(), stride.pick(0, None).unwrap());
+        ran(&mut stride, second, 0, Step::Idle, 1);
+        assert!(stride.pick(2, None).is_none(), "put aside while the first is at it");
+        assert!(!first.ran(0, Step::Worked), "there is work after all: others must come to know of it");
+        stride.give_back(first, Step::Worked, 3);
+        assert!(stride.pick(3, None).is_some() && stride.pick(3, None).is_some());
     }
 
     #[test]
@@ -322,11 +504,11 @@ mod tests {
         let mut stride = Stride::default();
         let task = stride.add(1.0, 2);
         stride.look_again();
-        assert_eq!(stride.pick(0, None), None, "a task is not run before it is first woken");
+        assert!(stride.pick(0, None).is_none(), "a task is not run before it is first woken");
         stride.wake(task, 0);
         let pick = stride.pick(0, None).unwrap();
-        stride.ran(pick, 0, Step::Idle, 1);
-        assert_eq!(stride.pick(2, None), None);
+        ran(&mut stride, pick, 0, Step::Idle, 1);
+        assert!(stride.pick(2, None).is_none());
         stride.look_again();
         assert!(stride.pick(3, None).is_some());
     }
@@ -338,9 +520,24 @@ mod tests {
         stride.wake(task, 0);
         let pick = stride.pick(0, None).unwrap();
         stride.wake(task, 1);
-        stride.ran(pick, 0, Step::Idle, 2);
+        ran(&mut stride, pick, 0, Step::Idle, 2);
         let again = stride.pick(3, None).expect("woken meanwhile");
-        stride.ran(again, 0, Step::Idle, 4);
-        assert_eq!(stride.pick(5, None), None);
+        ran(&mut stride, again, 0, Step::Idle, 4);
+        assert!(stride.pick(5, None).is_none());
+    }
+
+    #[test]
+    fn a_snapshot_tells_what_each_task_has_had() {
+        let mut stride = Stride::default();
+        let (first, second) = (stride.add(1.0, 4), stride.add(0.5, 2));
+        stride.wake(first, 0);
+        stride.wake(second, 0);
+        let lease = stride.pick(100, None).unwrap();
+        let tasks: Vec<TaskSnapshot> = stride.snapshot(300).collect();
+        assert_eq!([tasks[0].task, tasks[1].task], [first, second]);
+        assert_eq!([tasks[0].workers, tasks[1].workers], [1, 0]);
+        assert_eq!([tasks[0].waited_ns, tasks[1].waited_ns], [100, 300]);
+        ran(&mut stride, lease, 1_000_000, Step::Finished, 400);
+        assert_eq!(stride.snapshot(400).map(|task| task.weight).collect::<Vec<_>>(), [0.5]);
     }
 }

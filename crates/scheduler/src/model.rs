@@ -1,0 +1,141 @@
+//! The workers of `stride` under loom, which runs the very code of `workers`, `policy::stride` and `policy::lease` in every order
+//! that the memory model allows. A wake-up that is lost leaves all threads parked: loom reports the deadlock, since parked workers
+//! do not look again here.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p squall-scheduler --lib model`
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+use crate::task::{Step, Task};
+use crate::workers::Workers;
+
+/// Explores all interleavings with so many involuntary switches of thread.
+fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+
+/// A task of morsels that come when others bring them; whoever runs the last one stops the workers.
+struct Brought {
+    there: AtomicUsize,
+    unfinished: AtomicUsize,
+    /// Where it takes one worker at a time, a second is turned away.
+    inside: Option<AtomicUsize>,
+    workers: std::sync::Weak<Workers>,
+}
+
+impl Brought {
+    fn claim(&self) -> bool {
+        self.there.fetch_update(Ordering::AcqRel, Ordering::Acquire, |there| there.checked_sub(1)).is_ok()
+    }
+
+    fn finish_one(&self) -> Step {
+        if self.unfinished.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return Step::Worked;
+        }
+        if let Some(workers) = self.workers.upgrade() {
+            workers.stop();
+        }
+        Step::Finished
+    }
+}
+
+impl Task for Brought {
+    fn run(&self, _: Duration) -> Step {
+        if let Some(inside) = &self.inside
+            && inside.swap(1, Ordering::AcqRel) == 1
+        {
+            return Step::Idle;
+        }
+        let claimed = self.claim();
+        if let Some(inside) = &self.inside {
+            // Not a store: loom lets those be seen out of the order that a swap between them implies.
+            inside.swap(0, Ordering::AcqRel);
+        }
+        if claimed { self.finish_one() } else { Step::Idle }
+    }
+}
+
+/// Runs a task of `there` morsels and of as many more as `brought`, each brought by a thread of its own, on two workers.
+fn run(there: usize, brought: usize, is_serial: bool, workers_max: usize) {
+    let workers = Arc::new(Workers::new());
+    let task = Arc::new(Brought {
+        there: AtomicUsize::new(there),
+        unfinished: AtomicUsize::new(there + brought),
+        inside: is_serial.then(|| AtomicUsize::new(0)),
+        workers: Arc::downgrade(&workers),
+    });
+    let id = workers.add(task.clone(), 1.0, workers_max);
+    let second = thread::spawn({
+        let workers = workers.clone();
+        move || workers.work(1)
+    });
+    let bringing: Vec<_> = (0..brought)
+        .map(|_| {
+            let (workers, task) = (workers.clone(), task.clone());
+            thread::spawn(move || {
+                task.there.fetch_add(1, Ordering::AcqRel);
+                workers.wake(id);
+            })
+        })
+        .collect();
+    if there > 0 {
+        workers.wake(id);
+    }
+    workers.work(0);
+    second.join().unwrap();
+    for thread in bringing {
+        thread.join().unwrap();
+    }
+    assert_eq!(task.unfinished.load(Ordering::Acquire), 0);
+}
+
+#[test]
+fn work_that_is_brought_while_workers_stay_or_park_is_done() {
+    explore(1, || run(1, 1, false, 2));
+}
+
+#[test]
+fn work_that_two_bring_is_done() {
+    explore(1, || run(0, 2, false, 2));
+}
+
+#[test]
+fn a_worker_that_is_turned_away_puts_no_work_to_sleep() {
+    explore(3, || run(2, 0, true, 2));
+    explore(1, || run(1, 1, true, 2));
+}
+
+#[test]
+fn a_newcomer_is_run_beside_a_task_that_a_worker_stays_with() {
+    // There is no other worker: the one that stays must come to the newcomer.
+    explore(3, || {
+        let workers = Arc::new(Workers::new());
+        let task = |morsels| {
+            Arc::new(Brought {
+                there: AtomicUsize::new(morsels),
+                unfinished: AtomicUsize::new(morsels),
+                inside: None,
+                workers: std::sync::Weak::new(),
+            })
+        };
+        let (first, second) = (task(2), task(1));
+        let ids = [workers.add(first.clone(), 1.0, 1), workers.add(second.clone(), 1.0, 1)];
+        workers.wake(ids[0]);
+        let worker = thread::spawn({
+            let workers = workers.clone();
+            move || workers.work(0)
+        });
+        workers.wake(ids[1]);
+        while first.unfinished.load(Ordering::Acquire) + second.unfinished.load(Ordering::Acquire) > 0 {
+            thread::yield_now();
+        }
+        workers.stop();
+        worker.join().unwrap();
+    });
+}
