@@ -36,6 +36,9 @@ metrics! {
     GlobalThread "Number of threads in global thread pool.";
     GlobalThreadActive "Number of threads in global thread pool running a task.";
     GlobalThreadScheduled "Number of queued or active jobs in global thread pool.";
+    LocalThread "Number of threads in local thread pools, which are taken from the global thread pool.";
+    LocalThreadActive "Number of threads in local thread pools running a task.";
+    LocalThreadScheduled "Number of queued or active jobs in local thread pools.";
     ConcurrencyControlAcquired "Total number of acquired CPU slots";
     ConcurrencyControlSoftLimit "Value of soft limit on number of CPU slots.";
     QueryThread "Number of query processing threads";

@@ -12,4 +12,4 @@ pub mod thread_usage;
 pub use current_metrics::CurrentMetric;
 pub use memory::{MemoryTracker, TrackingAllocator};
 pub use profile_events::{Counters, ProfileEvent};
-pub use thread_pool::{ThreadPool, ThreadPoolLimits};
+pub use thread_pool::{LocalThreadPool, ThreadPool, ThreadPoolLimits};

@@ -61,6 +61,13 @@ events! {
     GlobalThreadPoolLockWaitMicroseconds "Total time threads have spent waiting for locks in the global thread pool.";
     GlobalThreadPoolJobs "Counts the number of jobs that have been pushed to the global thread pool.";
     GlobalThreadPoolJobWaitTimeMicroseconds "Elapsed time from when a job is scheduled in the thread pool to when it is picked up for execution by a worker thread.";
+    LocalThreadPoolExpansions "Counts the total number of times threads have been borrowed from the global thread pool to expand local thread pools.";
+    LocalThreadPoolShrinks "Counts the total number of times threads have been returned to the global thread pool from local thread pools.";
+    LocalThreadPoolThreadCreationMicroseconds "Total time local thread pools have spent waiting to borrow a thread from the global pool.";
+    LocalThreadPoolLockWaitMicroseconds "Total time threads have spent waiting for locks in the local thread pools.";
+    LocalThreadPoolJobs "Counts the number of jobs that have been pushed to the local thread pools.";
+    LocalThreadPoolBusyMicroseconds "Total time threads of local thread pools have spent executing the actual work.";
+    LocalThreadPoolJobWaitTimeMicroseconds "Elapsed time from when a job is scheduled in a local thread pool to when it is picked up for execution.";
     ConcurrencyControlSlotsGranted "Number of CPU slots granted according to guarantee of 1 thread per query.";
     ConcurrencyControlSlotsAcquired "Total number of CPU slots acquired.";
     ConcurrencyControlQueriesDelayed "Total number of queries delayed by the limit on threads.";

@@ -97,12 +97,8 @@ impl Server {
             tracing::warn!(target: "Config", "{warning}");
         }
         let settings = &config.server;
-        let pool = ThreadPool::global(ThreadPoolLimits {
-            threads_max: limit(settings.max_thread_pool_size),
-            free_threads_max: limit(settings.max_thread_pool_free_size),
-            jobs_max: limit(settings.thread_pool_queue_size),
-        })
-        .clone();
+        set_thread_pool_limits(settings);
+        let pool = ThreadPool::global().clone();
         let (policy, budget) = scheduling(settings)?;
         let options = SchedulerOptions { workers: logical_cpus(), policy, budget };
         let (scheduler, _workers) = Scheduler::start(options, pool.clone()).map_err(|error| {
@@ -184,6 +180,7 @@ impl Server {
         self.engine.scheduler().configure(policy, budget);
         set_process_limits(&self.processes, &config.server);
         set_memory_limit(&config.server);
+        set_thread_pool_limits(&config.server);
         self.users.store(Arc::new(users));
         self.config.store(Arc::new(config));
         self.statements.clear();
@@ -344,6 +341,18 @@ fn set_memory_limit(settings: &ServerSettings) {
         configured => configured,
     };
     SERVER.set_limit(limit_bytes);
+}
+
+fn set_thread_pool_limits(settings: &ServerSettings) {
+    let set = ThreadPool::global().set_limits(ThreadPoolLimits {
+        threads_max: limit(settings.max_thread_pool_size),
+        free_threads_max: limit(settings.max_thread_pool_free_size),
+        jobs_max: limit(settings.thread_pool_queue_size),
+    });
+    if let Err(error) = set {
+        // The limits hold; the jobs that could have had more threads wait for those that there are.
+        tracing::warn!(target: "ThreadPool", "{error}");
+    }
 }
 
 fn limit(value: u64) -> usize {

@@ -184,9 +184,9 @@ server_settings! {
     concurrent_threads_soft_limit_num: u64 as "UInt64" = "0", Yes, "A later name of total_max_threads; 0 is unused.";
     concurrent_threads_soft_limit_ratio_to_cores: u64 as "UInt64" = "0", Yes, "The budget of query threads as a multiple of the logical cores; 0 is unused.";
     concurrent_threads_scheduler: String as "String" = "stride", Yes, "The policy that gives threads to queries: stride, fixed_at_start, round_robin, fair_round_robin or max_min_fair.";
-    max_thread_pool_size: u64 as "UInt64" = "10000", No, "The most threads of the global pool.";
-    max_thread_pool_free_size: u64 as "UInt64" = "1000", No, "The most idle threads that the global pool keeps.";
-    thread_pool_queue_size: u64 as "UInt64" = "10000", No, "The most jobs that wait in the global pool.";
+    max_thread_pool_size: u64 as "UInt64" = "10000", Yes, "The most threads of the global pool.";
+    max_thread_pool_free_size: u64 as "UInt64" = "1000", Yes, "The most idle threads that the global pool keeps; more leave once they have not been wanted for half a minute.";
+    thread_pool_queue_size: u64 as "UInt64" = "10000", Yes, "The most jobs that wait or run in the global pool; 0 is unlimited.";
     background_pool_size: u64 as "UInt64" = "2", IncreaseOnly, "Threads for merges and mutations.";
     max_server_memory_usage: u64 as "UInt64" = "0", Yes, "The most memory in bytes that the server may use; 0 goes by max_server_memory_usage_to_ram_ratio.";
     max_server_memory_usage_to_ram_ratio: f64 as "Double" = "0.9", No, "The most memory that the server may use as a share of the machine's.";

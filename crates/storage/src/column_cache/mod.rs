@@ -13,7 +13,7 @@ use arc_swap::ArcSwapOption;
 use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 use squall_runtime::profile_events::GLOBAL;
-use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
+use squall_runtime::{CurrentMetric, LocalThreadPool, ProfileEvent, ThreadPool, ThreadPoolLimits};
 
 pub(crate) use load::ChunkLoad;
 use s3_fifo::{Key, S3Fifo, Take};
@@ -28,7 +28,7 @@ pub(crate) struct ColumnCache {
     capacity: usize,
     state: Mutex<State>,
     /// Threads that wait for the disk, so that no worker does.
-    io: ThreadPool,
+    io: LocalThreadPool,
     hits: AtomicU64,
     misses: AtomicU64,
     evictions: AtomicU64,
@@ -69,12 +69,11 @@ pub struct ColumnCacheStatistics {
 
 impl ColumnCache {
     pub(crate) fn new(capacity: usize) -> Self {
-        let limits =
-            ThreadPoolLimits { threads_max: IO_THREADS_MAX, free_threads_max: IO_THREADS_MAX, jobs_max: 1 << 20 };
+        let limits = ThreadPoolLimits { threads_max: IO_THREADS_MAX, free_threads_max: 0, jobs_max: 1 << 20 };
         Self {
             capacity,
             state: Mutex::new(State { policy: S3Fifo::new(capacity), slots: HashMap::new() }),
-            io: ThreadPool::new(limits),
+            io: LocalThreadPool::new(ThreadPool::global(), limits),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
