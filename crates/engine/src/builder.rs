@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_planner::{Aggregate, AggregateCall, Expression, Plan, Scan, SortKey};
+use squall_planner::{Aggregate, AggregateCall, Expression, Plan, Scan, SortKey, Window};
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, ScanRequest, TableHandle, TableScan};
-use squall_types::{DataType, Result, Schema};
+use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
@@ -21,6 +21,7 @@ use crate::sink::Nothing;
 use crate::sort::merge::{RangeMerging, RunSorting, SortMerge};
 use crate::sort::sink::{Order, SortSink};
 use crate::source::{Blocks, UnitSource};
+use crate::window::{WindowComputing, WindowSink};
 
 /// A source and the operators after it: a pipeline that has no end yet.
 struct Chain {
@@ -175,6 +176,7 @@ impl Builder {
             }
             Plan::Aggregate(aggregate) => vec![self.aggregate(aggregate)?],
             Plan::Sort { input, keys, limit } => vec![self.sort(input, keys, *limit)?],
+            Plan::Window(window) => vec![self.window(window)?],
             Plan::Limit { input, offset, limit, ties } => {
                 let chains = self.lower(input, true)?;
                 let is_sorted = chains.iter().all(|chain| chain.is_sorted);
@@ -267,6 +269,19 @@ impl Builder {
         }
         let merging = Merging { merge, grouping, schema: aggregate.schema.clone() };
         Ok(Chain::new(UnitSource::new(merging), "MergeGroups", partitioned))
+    }
+
+    fn window(&mut self, window: &Window) -> Result<Chain> {
+        let chains = self.lower(&window.input, false)?;
+        if self.totals.is_some() {
+            return Err(Error::not_implemented("WITH TOTALS with window functions"));
+        }
+        let pieces = Arc::default();
+        let collected = self.end(chains, Arc::new(WindowSink::new(window, Arc::clone(&pieces))));
+        let computing = WindowComputing { window: Arc::new(window.clone()), pieces };
+        let mut chain = Chain::new(UnitSource::new(computing), "ComputeWindows", collected);
+        chain.is_sorted = true;
+        Ok(chain)
     }
 
     fn sort(&mut self, input: &Plan, keys: &[SortKey], limit: Option<u64>) -> Result<Chain> {

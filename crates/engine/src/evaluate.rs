@@ -23,12 +23,23 @@ pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
             };
             function.execute(&columns, block.rows())
         }
+        Expression::HigherOrder { function, lambda, operands, .. } => {
+            let operands = operands.iter().map(|operand| evaluate(operand, block)).collect::<Result<Vec<_>>>()?;
+            lambda.apply(&**function, &operands, block.rows(), &evaluate)
+        }
     }
 }
 
 /// Whether an expression may be an error for some values of its input.
 fn may_refuse(expression: &Expression) -> bool {
-    let Expression::Function { name, arguments, .. } = expression else { return false };
+    let name = match expression {
+        Expression::Column { .. } | Expression::Constant { .. } => return false,
+        Expression::HigherOrder { lambda, operands, .. } => {
+            // Arrays of different lengths are refused.
+            return lambda.parameters > 1 || may_refuse(&lambda.body) || operands.iter().any(may_refuse);
+        }
+        Expression::Function { name, .. } => name,
+    };
     let refuses =
         matches!(&**name, "intDiv" | "modulo" | "positiveModulo" | "moduloLegacy" | "gcd" | "lcm" | "throwIf" | "CAST")
             || matches!(
@@ -37,7 +48,7 @@ fn may_refuse(expression: &Expression) -> bool {
             )
             || name.starts_with("to") && !name.ends_with("OrZero") && !name.ends_with("OrNull")
             || name.starts_with("parse") && !name.ends_with("OrZero") && !name.ends_with("OrNull");
-    refuses || arguments.iter().any(may_refuse)
+    refuses || expression.children().iter().any(may_refuse)
 }
 
 /// The functions whose later arguments count only for some rows.

@@ -14,6 +14,7 @@ pub mod query_context;
 mod sink;
 mod sort;
 mod source;
+mod window;
 
 pub use engine::{Completion, Engine, InsertStream, QueryStream};
 pub use query_context::{Check, Progress, QueryContext};

@@ -1,18 +1,22 @@
-//! Scalar, aggregate and table functions with ClickHouse's names and typing rules, in one registry. Knows types and blocks; knows
-//! neither plans nor tables.
+//! Scalar, higher-order, aggregate and window functions with ClickHouse's names and typing rules, in one registry. Knows types
+//! and blocks; knows neither plans nor tables.
 
 pub mod accumulator;
 mod aggregate;
 mod defaults;
 pub mod function;
+pub mod higher_order;
 mod names;
 pub mod registry;
 mod scalar;
+pub mod window;
 
 pub use accumulator::{Accumulator, AggregateFunction, GroupIds};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
+pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 pub use registry::{
-    FunctionDescription, aggregate_exists, all_functions, canonical_name, edit_distance, resolve_aggregate,
-    resolve_scalar, scalar_exists, unknown_function,
+    FunctionDescription, aggregate_exists, all_functions, canonical_name, edit_distance, higher_order,
+    resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
 };
 pub use scalar::set::in_set;
+pub use window::{FrameUse, RowRange, WindowFunction, WindowRows, resolve_window, window_function_exists};

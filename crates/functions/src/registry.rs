@@ -8,6 +8,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
+use crate::higher_order::HigherOrderFunction;
 use crate::{aggregate, defaults, names, scalar};
 
 /// The scalar function `name` for these arguments, with ClickHouse's default handling of `Nullable`, `LowCardinality` and
@@ -18,6 +19,22 @@ use crate::{aggregate, defaults, names, scalar};
 pub fn resolve_scalar(name: &str, arguments: &[Argument], context: &FunctionContext) -> Result<Arc<dyn BoundFunction>> {
     let function = scalar(name).ok_or_else(|| unknown_function(name))?;
     defaults::bind(function, arguments, context)
+}
+
+/// The function of a lambda of this name.
+///
+/// # Errors
+/// `ILLEGAL_TYPE_OF_ARGUMENT` where the function takes no lambda, `UNKNOWN_FUNCTION`.
+pub fn higher_order(name: &str) -> Result<&'static dyn HigherOrderFunction> {
+    let functions = &registry().higher_order;
+    match functions.get(name).or_else(|| functions.get(own_name(name))) {
+        Some(function) => Ok(*function),
+        None if scalar_exists(name) || aggregate_exists(name) => Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Function {name} can't have lambda-expressions as arguments"),
+        )),
+        None => Err(unknown_function(name)),
+    }
 }
 
 /// Whether there is a scalar function of this name, an alias, or a name in another case where ClickHouse ignores case.
@@ -72,7 +89,9 @@ pub fn all_functions() -> Vec<FunctionDescription> {
         case_insensitive: names::CASE_INSENSITIVE.contains(&name),
         alias_to: "",
     };
-    let mut all: Vec<FunctionDescription> = registry().scalars.keys().map(|name| own(name, false)).collect();
+    let Registry { scalars, higher_order, .. } = registry();
+    let mut all: Vec<FunctionDescription> = scalars.keys().map(|name| own(name, false)).collect();
+    all.extend(higher_order.keys().filter(|name| !scalars.contains_key(*name)).map(|name| own(name, false)));
     all.extend(aggregate::NAMES.iter().map(|name| own(name, true)));
     let of_existing: Vec<FunctionDescription> = names::ALIASES
         .iter()
@@ -107,6 +126,8 @@ pub(crate) fn own_name(name: &str) -> &str {
 
 struct Registry {
     scalars: HashMap<&'static str, &'static dyn ScalarFunction>,
+    /// Functions of a lambda; some have a form without, which is among the scalars.
+    higher_order: HashMap<&'static str, &'static dyn HigherOrderFunction>,
     aliases: HashMap<&'static str, &'static str>,
     /// Names that are read in any case, in lower case, with the own name.
     in_any_case: HashMap<String, &'static str>,
@@ -117,6 +138,8 @@ fn registry() -> &'static Registry {
     REGISTRY.get_or_init(|| {
         let functions = scalar::MODULES.iter().copied().flatten();
         let scalars: HashMap<_, _> = functions.map(|function| (function.name(), *function)).collect();
+        let higher_order =
+            scalar::higher_order::FUNCTIONS.iter().map(|function| (function.name(), *function)).collect();
         let aliases = names::ALIASES.iter().map(|(alias, own, _)| (*alias, *own)).collect();
         let any_case = names::ALIASES.iter().filter(|(.., any_case)| *any_case).map(|(alias, own, _)| (*alias, *own));
         let in_any_case = names::CASE_INSENSITIVE
@@ -125,7 +148,7 @@ fn registry() -> &'static Registry {
             .chain(any_case)
             .map(|(name, own)| (name.to_ascii_lowercase(), own))
             .collect();
-        Registry { scalars, aliases, in_any_case }
+        Registry { scalars, higher_order, aliases, in_any_case }
     })
 }
 

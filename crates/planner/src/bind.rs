@@ -37,6 +37,10 @@ impl Catalog for Nothing {
         Err(Error::new(ErrorCode::UNKNOWN_TABLE, format!("Table {table} in an expression over columns")))
     }
 
+    fn tables(&self, _: &str) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     fn table_function(&self, name: &str, _: &[Value]) -> Result<Arc<dyn TableMetadata>> {
         Err(Error::new(ErrorCode::UNKNOWN_FUNCTION, format!("Table function {name} in an expression over columns")))
     }

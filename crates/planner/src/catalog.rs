@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use squall_sql::ast;
-use squall_types::{DataType, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 /// A column as a table declares it.
 #[derive(Clone, Debug)]
@@ -78,6 +78,28 @@ pub trait Catalog: Send + Sync {
     /// The definition of a view of this name, if there is one; it is planned in the view's place.
     fn view(&self, _database: Option<&str>, _table: &str) -> Option<Arc<ast::Query>> {
         None
+    }
+
+    /// The names of a database's tables and views, ascending.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`.
+    fn tables(&self, database: &str) -> Result<Vec<String>>;
+
+    /// Whether a cluster of this name, in which `{macro}`s are put in, is this server alone.
+    ///
+    /// # Errors
+    /// `CLUSTER_DOESNT_EXIST`; `NOT_IMPLEMENTED` where other servers belong to it.
+    fn check_cluster_is_local(&self, cluster: &str) -> Result<()> {
+        Err(Error::new(ErrorCode::CLUSTER_DOESNT_EXIST, format!("Requested cluster '{cluster}' not found")))
+    }
+
+    /// Whether an address, `host` or `host:port`, is this server's.
+    ///
+    /// # Errors
+    /// `NOT_IMPLEMENTED` where it is another's.
+    fn check_address_is_local(&self, address: &str) -> Result<()> {
+        Err(Error::not_implemented(format!("Reading from another server, {address},")))
     }
 
     /// The table that a table function with constant arguments makes: `numbers(10)`.

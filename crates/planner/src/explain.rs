@@ -7,7 +7,7 @@ use squall_types::Schema;
 
 use crate::analyzer::append_constant;
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Plan, Scan, SortKey};
+use crate::plan::{Aggregate, Plan, Scan, SortKey, WindowFrame};
 
 /// What `EXPLAIN PLAN` shows besides the steps.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -67,6 +67,7 @@ fn name(plan: &Plan) -> String {
         Plan::Filter { .. } => "Filter".to_owned(),
         Plan::Project { .. } => "Expression".to_owned(),
         Plan::Aggregate(_) => "Aggregating".to_owned(),
+        Plan::Window(_) => "Window".to_owned(),
         Plan::Sort { .. } => "Sorting".to_owned(),
         Plan::Limit { limit: None, .. } => "Offset".to_owned(),
         Plan::Limit { .. } => "Limit".to_owned(),
@@ -112,6 +113,21 @@ fn details(plan: &Plan) -> Vec<String> {
                 details.push("Totals".to_owned());
             }
             details
+        }
+        Plan::Window(window) => {
+            let schema = window.input.schema();
+            let mut parts = Vec::new();
+            if !window.partition_by.is_empty() {
+                parts.push(format!("PARTITION BY {}", list(&window.partition_by, schema)));
+            }
+            if !window.order_by.is_empty() {
+                parts.push(format!("ORDER BY {}", order(&window.order_by, schema)));
+            }
+            if window.frame != WindowFrame::default() {
+                parts.push(window.frame.to_string());
+            }
+            let functions: Vec<&str> = window.calls.iter().map(|call| &*call.name).collect();
+            vec![format!("Window: ({})", parts.join(" ")), format!("Functions: {}", functions.join(", "))]
         }
         Plan::Sort { input, keys, limit } => {
             let mut details = vec![format!("Sort description: {}", order(keys, input.schema()))];
@@ -169,7 +185,7 @@ pub(crate) fn hidden_name(expression: &Expression, schema: &Schema) -> Arc<str> 
 
 fn hidden_name_of_function(expression: &Expression) -> Arc<str> {
     match expression {
-        Expression::Function { name, .. } => format!("{name}(…)").into(),
+        Expression::Function { name, .. } | Expression::HigherOrder { name, .. } => format!("{name}(…)").into(),
         _ => "…".into(),
     }
 }
@@ -191,6 +207,20 @@ fn append(out: &mut String, expression: &Expression, schema: &Schema, is_operand
             }
         },
         Expression::Constant { value, .. } => append_constant(out, value),
+        Expression::HigherOrder { name, lambda, operands, .. } => {
+            let parameters: Vec<&str> = lambda.schema.names().take(lambda.parameters).collect();
+            // Writing to a string does not fail.
+            let _ = match &parameters[..] {
+                [only] => write!(out, "{name}({only} -> "),
+                several => write!(out, "{name}(({}) -> ", several.join(", ")),
+            };
+            append(out, &lambda.body, &lambda.schema, false);
+            for argument in operands.iter().take(operands.len() - lambda.captured()) {
+                out.push_str(", ");
+                append(out, argument, schema, false);
+            }
+            out.push(')');
+        }
         Expression::Function { name, arguments, .. } => {
             let Some(operator) = operator(name).filter(|_| arguments.len() >= 2) else {
                 out.push_str(name);

@@ -21,9 +21,12 @@ pub use create::plan_table_definition;
 pub use definition::{KeyExpression, TableDefinition};
 pub use describe::{describe_query, describe_table_function};
 pub use explain::{ExplainOptions, explain_plan};
-pub use expression::Expression;
+pub use expression::{Expression, Lambda};
 pub use insert::{InsertPlan, insert_columns, plan_insert};
-pub use plan::{Aggregate, AggregateCall, Plan, Scan, SortKey};
+pub use plan::{
+    Aggregate, AggregateCall, FrameBound, FrameUnit, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction,
+    WindowFrame,
+};
 
 /// Plans a query: names resolved, types settled, optimized.
 ///

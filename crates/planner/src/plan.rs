@@ -1,9 +1,10 @@
 //! The logical plan: a tree of relational steps, names resolved and types settled. The engine turns it into pipelines; optimizer
 //! rules rewrite it. Every step's output columns are its [`Plan::schema`]; expressions refer to the input's columns by position.
 
+use std::fmt;
 use std::sync::Arc;
 
-use squall_functions::AggregateFunction;
+use squall_functions::{AggregateFunction, WindowFunction};
 use squall_types::{Block, DataType, Result, Schema};
 
 use crate::catalog::TableMetadata;
@@ -82,6 +83,8 @@ pub enum Plan {
         /// The columns.
         schema: Arc<Schema>,
     },
+    /// The input's columns and one more for each window function. Rows come in the window's order.
+    Window(Window),
     /// One row per item of the arrays, which advance together (`ARRAY JOIN`).
     ArrayJoin {
         /// Where rows come from.
@@ -151,6 +154,125 @@ impl AggregateCall {
     }
 }
 
+/// The functions of one window. The rows come in the order of the partition's keys and then of the window.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Where rows come from, in order.
+    pub input: Box<Plan>,
+    /// What makes a partition; empty: all rows are one.
+    pub partition_by: Vec<Expression>,
+    /// The order within a partition; empty: all rows are peers.
+    pub order_by: Vec<SortKey>,
+    /// The rows that a function sees from each row.
+    pub frame: WindowFrame,
+    /// The functions; each becomes one output column after the input's.
+    pub calls: Vec<WindowCall>,
+    /// The input's columns, then one per function.
+    pub schema: Arc<Schema>,
+}
+
+/// One function of a window.
+#[derive(Clone, Debug)]
+pub struct WindowCall {
+    /// The call as written in results, for EXPLAIN.
+    pub name: Arc<str>,
+    /// The function with its types settled.
+    pub function: WindowCallFunction,
+    /// Its arguments over the input.
+    pub arguments: Vec<Expression>,
+}
+
+/// What computes the values of a window function.
+#[derive(Clone, Debug)]
+pub enum WindowCallFunction {
+    /// An aggregate over each row's frame.
+    Aggregate(Arc<dyn AggregateFunction>),
+    /// A function that only windows have.
+    Own(Arc<dyn WindowFunction>),
+}
+
+impl WindowCallFunction {
+    /// The type of the result.
+    pub fn return_type(&self) -> &DataType {
+        match self {
+            Self::Aggregate(function) => function.return_type(),
+            Self::Own(function) => function.return_type(),
+        }
+    }
+}
+
+/// The rows of its partition that a function sees from a row.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct WindowFrame {
+    /// What the bounds count.
+    pub unit: FrameUnit,
+    /// Where it begins.
+    pub begin: FrameBound,
+    /// Where it ends, inclusive.
+    pub end: FrameBound,
+}
+
+impl Default for WindowFrame {
+    /// `RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW`.
+    fn default() -> Self {
+        Self { unit: FrameUnit::Range, begin: FrameBound::UnboundedPreceding, end: FrameBound::CurrentRow }
+    }
+}
+
+impl fmt::Display for WindowFrame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} BETWEEN {} AND {}", self.unit, self.begin, self.end)
+    }
+}
+
+/// What the bounds of a frame count.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FrameUnit {
+    /// Rows.
+    Rows,
+    /// Differences of the only key of the order.
+    Range,
+    /// Groups of rows that are equal in the order.
+    Groups,
+}
+
+impl fmt::Display for FrameUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rows => "ROWS",
+            Self::Range => "RANGE",
+            Self::Groups => "GROUPS",
+        })
+    }
+}
+
+/// One bound of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FrameBound {
+    /// The partition's first row.
+    UnboundedPreceding,
+    /// So many before the row.
+    Preceding(u64),
+    /// The row itself; its first or last peer where not rows are counted.
+    CurrentRow,
+    /// So many after the row.
+    Following(u64),
+    /// The partition's last row.
+    UnboundedFollowing,
+}
+
+impl fmt::Display for FrameBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnboundedPreceding => f.write_str("UNBOUNDED PRECEDING"),
+            Self::Preceding(count) => write!(f, "{count} PRECEDING"),
+            Self::CurrentRow => f.write_str("CURRENT ROW"),
+            Self::Following(count) => write!(f, "{count} FOLLOWING"),
+            Self::UnboundedFollowing => f.write_str("UNBOUNDED FOLLOWING"),
+        }
+    }
+}
+
 /// One key of an order.
 #[derive(Clone, Debug)]
 pub struct SortKey {
@@ -172,6 +294,7 @@ impl Plan {
             Self::Scan(_) | Self::Values { .. } => Ok(()),
             Self::Union { inputs, .. } => inputs.iter_mut().try_for_each(visit),
             Self::Aggregate(aggregate) => visit(&mut aggregate.input),
+            Self::Window(window) => visit(&mut window.input),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Sort { input, .. }
@@ -188,6 +311,7 @@ impl Plan {
             Self::Scan(_) | Self::Values { .. } => (None, &[]),
             Self::Union { inputs, .. } => (None, inputs),
             Self::Aggregate(aggregate) => (Some(&*aggregate.input), &[]),
+            Self::Window(window) => (Some(&*window.input), &[]),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Sort { input, .. }
@@ -221,6 +345,7 @@ impl Plan {
         match self {
             Self::Scan(scan) => &scan.schema,
             Self::Aggregate(aggregate) => &aggregate.schema,
+            Self::Window(window) => &window.schema,
             Self::Values { schema, .. }
             | Self::Project { schema, .. }
             | Self::Union { schema, .. }

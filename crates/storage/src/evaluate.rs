@@ -19,5 +19,12 @@ pub(crate) fn evaluate(expression: &Expression, block: &Block, positions: &[Opti
                 arguments.iter().map(|argument| evaluate(argument, block, positions)).collect::<Result<Vec<_>>>()?;
             function.execute(&arguments, block.rows())
         }
+        Expression::HigherOrder { function, lambda, operands, .. } => {
+            let operands =
+                operands.iter().map(|operand| evaluate(operand, block, positions)).collect::<Result<Vec<_>>>()?;
+            // The body's columns are its own.
+            let own: Vec<Option<usize>> = (0..lambda.schema.len()).map(Some).collect();
+            lambda.apply(&**function, &operands, block.rows(), &|body, block| evaluate(body, block, &own))
+        }
     }
 }

@@ -300,7 +300,7 @@ fn node(expression: &Expression, keys: &[KeyExpression]) -> Node {
                 value => value.as_i64().map_or(Node::Unknown, |value| Node::Constant(value != 0)),
             };
         }
-        Expression::Column { .. } => return Node::Unknown,
+        Expression::Column { .. } | Expression::HigherOrder { .. } => return Node::Unknown,
     };
     match (name, arguments) {
         ("and", _) => Node::And(arguments.iter().map(|argument| node(argument, keys)).collect()),

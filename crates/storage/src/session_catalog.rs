@@ -29,6 +29,13 @@ impl Catalog for SessionCatalog {
         Ok(Arc::new(TableHandle(table)))
     }
 
+    fn tables(&self, database: &str) -> Result<Vec<String>> {
+        let tables = self.databases.tables(database)?;
+        let mut names: Vec<String> = tables.into_iter().map(|table| table.table.name().to_owned()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
     fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
         Ok(Arc::new(TableHandle(generated::table_function(name, arguments)?)))
     }

@@ -99,6 +99,11 @@ fn evaluate(expression: &Expression, block: &Block) -> Column {
             let arguments: Vec<Column> = arguments.iter().map(|argument| evaluate(argument, block)).collect();
             function.execute(&arguments, block.rows()).unwrap_or_else(|error| panic!("{name}: {error}"))
         }
+        Expression::HigherOrder { function, lambda, operands, name } => {
+            let operands: Vec<Column> = operands.iter().map(|operand| evaluate(operand, block)).collect();
+            let result = lambda.apply(&**function, &operands, block.rows(), &|body, block| Ok(evaluate(body, block)));
+            result.unwrap_or_else(|error| panic!("{name}: {error}"))
+        }
     }
 }
 

@@ -27,6 +27,7 @@ struct ArgExtreme<E> {
 }
 
 /// The best value so far. Its argument is read only when a value replaces another, which is seldom, so a generic [`Value`] does.
+#[derive(Clone)]
 pub(super) struct Best<V> {
     value: V,
     argument: Value,

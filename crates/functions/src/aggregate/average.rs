@@ -33,7 +33,7 @@ struct Average<T> {
 }
 
 /// A total and how many values made it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Mean<Total> {
     total: Total,
     count: u64,

@@ -11,9 +11,11 @@ use arrow_buffer::NullBuffer;
 use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::window::RowRange;
 
 use super::family::Call;
 use super::grouped::same;
+use super::selection::Selected;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -39,6 +41,18 @@ impl AggregateFunction for Count {
 
     fn needs_arguments(&self) -> bool {
         self.nullable
+    }
+
+    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+        let argument = arguments.first();
+        let counts = if argument.is_some_and(|argument| *argument.data_type().inner() == DataType::Nothing) {
+            vec![0; frames.len()]
+        } else if let Some(valid) = argument.and_then(Column::nulls) {
+            Selected::new(valid.inner()).frames(frames).iter().map(|frame| frame.rows() as u64).collect()
+        } else {
+            frames.iter().map(|frame| frame.rows() as u64).collect()
+        };
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts))
     }
 }
 

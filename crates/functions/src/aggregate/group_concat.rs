@@ -39,7 +39,7 @@ struct GroupConcat {
 }
 
 /// Texts joined so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Joined {
     text: Vec<u8>,
     /// Where each value's text ends, kept only to cut another state's values off at the limit.

@@ -28,6 +28,7 @@ struct GroupUniqArray<E> {
 }
 
 /// Distinct values with their hashes.
+#[derive(Clone)]
 pub(super) struct Values<V> {
     hashes: HashSet<u128>,
     values: Vec<(u128, V)>,

@@ -8,11 +8,12 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::window::RowRange;
 
 /// An aggregate function described by its state.
 pub(super) trait StateFunction: Debug + Send + Sync + 'static {
     /// The state of one group.
-    type State: Send + 'static;
+    type State: Clone + Send + 'static;
     /// The arguments of a block, ready to be read by row.
     type Rows<'a>;
 
@@ -72,6 +73,41 @@ impl<F: StateFunction> AggregateFunction for Grouped<F> {
 
     fn accumulator(&self) -> Box<dyn Accumulator> {
         Box::new(States { function: self.function.clone(), states: Vec::new() })
+    }
+
+    /// A frame that begins where the one before began goes on from its state; others are added up anew.
+    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+        /// States are made results as soon as they hold this much.
+        const HEAP_BYTES_MAX: usize = 16 << 20;
+        let function = &*self.function;
+        let rows = function.rows(arguments)?;
+        let mut state = function.state();
+        let mut known = RowRange::default();
+        let mut states = Vec::with_capacity(if F::HAS_HEAP { 0 } else { frames.len() });
+        let mut heap_bytes = 0;
+        let mut results = Vec::new();
+        for frame in frames {
+            if frame.begin != known.begin || frame.end < known.end {
+                state = function.state();
+                known = RowRange { begin: frame.begin, end: frame.begin };
+            }
+            for row in known.end..frame.end {
+                function.add(&mut state, &rows, row as usize);
+            }
+            known.end = frame.end;
+            if F::HAS_HEAP {
+                heap_bytes += function.heap_bytes(&state);
+            }
+            states.push(state.clone());
+            if heap_bytes > HEAP_BYTES_MAX {
+                results.push(function.finish(std::mem::take(&mut states))?);
+                heap_bytes = 0;
+            }
+        }
+        if results.is_empty() || !states.is_empty() {
+            results.push(function.finish(states)?);
+        }
+        Column::concat(&results)
     }
 }
 

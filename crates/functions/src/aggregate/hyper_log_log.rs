@@ -49,6 +49,7 @@ struct HyperLogLog {
 }
 
 /// What is known of a group's values.
+#[derive(Clone)]
 pub(super) enum Sketch {
     /// Their hashes, as long as these take no more memory than the registers.
     Few(HashSet<u64>),

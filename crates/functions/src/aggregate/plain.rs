@@ -6,6 +6,7 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::window::RowRange;
 
 /// A function that takes constants and `LowCardinality`, over one that does not.
 #[derive(Debug)]
@@ -30,6 +31,11 @@ impl AggregateFunction for Plain {
 
     fn needs_arguments(&self) -> bool {
         self.function.needs_arguments()
+    }
+
+    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+        let arguments = arguments.iter().map(plain).collect::<Result<Vec<_>>>()?;
+        self.function.over_frames(&arguments, frames)
     }
 }
 

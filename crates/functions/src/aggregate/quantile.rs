@@ -169,7 +169,7 @@ struct Sampled<T> {
 }
 
 /// A uniform sample of `total` values.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reservoir {
     sample: Vec<f64>,
     total: u64,

@@ -57,6 +57,7 @@ struct TopK<E> {
 }
 
 /// Counters of the values that were most frequent so far.
+#[derive(Clone)]
 pub(super) struct Counters<V> {
     counters: Vec<Counter<V>>,
     by_hash: HashMap<u128, u32>,
@@ -64,6 +65,7 @@ pub(super) struct Counters<V> {
     by_count: BTreeSet<(u64, u32)>,
 }
 
+#[derive(Clone)]
 struct Counter<V> {
     hash: u128,
     value: V,

@@ -31,7 +31,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
 struct Uniq;
 
 /// The hashes that end in `degree` zero bits.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
     hashes: HashSet<u64>,
     degree: u32,

@@ -7,6 +7,7 @@ use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
 use super::array::{Lists, list_column};
+use super::higher_order::without_dictionaries;
 use super::kernel::bytes_column;
 use super::order::row_order;
 use super::simple::{Call, Function, argument};
@@ -22,7 +23,52 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("mapKeys", |call| part(call, 0)),
     &Function::new("mapValues", |call| part(call, 1)),
     &Function::new("mapContainsKey", contains_key),
+    &Function::new("mapConcat", |call| of_entries(call, "arrayConcat", 0)),
+    &Function::new("mapSort", |call| of_entries(call, "arraySort", 0)),
+    &Function::new("mapReverseSort", |call| of_entries(call, "arrayReverseSort", 0)),
+    &Function::new("mapPartialSort", |call| of_entries(call, "arrayPartialSort", 1)),
+    &Function::new("mapPartialReverseSort", |call| of_entries(call, "arrayPartialReverseSort", 1)),
 ];
+
+/// A function that is one of arrays over the maps' entries: all arguments from `maps_from` on are maps.
+fn of_entries(call: &Call<'_>, of_arrays: &str, maps_from: usize) -> Bound {
+    if call.arguments.len() <= maps_from {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!("Function {} requires at least one argument, passed {}", call.name, call.arguments.len()),
+        ));
+    }
+    let mut arguments = call.arguments.to_vec();
+    for argument in &mut arguments[maps_from..] {
+        if !matches!(argument.data_type, DataType::Map(..)) {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!("Function {} requires at least one argument of type Map", call.name),
+            ));
+        }
+        *argument = Argument::of(DataType::array(argument.data_type.map_entry_type()));
+    }
+    let function = resolve_scalar(of_arrays, &arguments, call.context)?;
+    let result = match function.return_type() {
+        DataType::Array(entry) => match &**entry {
+            DataType::Tuple(parts) if parts.len() == 2 => {
+                DataType::Map(Arc::new(parts[0].data_type.clone()), Arc::new(parts[1].data_type.clone()))
+            }
+            other => return Err(Error::logical(format!("{other} is no entry of a map"))),
+        },
+        other => return Err(Error::logical(format!("{other} is no array of entries"))),
+    };
+    call.bind(result.clone(), move |columns, rows| {
+        let columns = columns.iter().zip(&arguments).map(|(column, argument)| {
+            if argument.data_type == *column.data_type() {
+                column.clone()
+            } else {
+                column.clone().with_type(argument.data_type.clone())
+            }
+        });
+        Ok(function.execute(&columns.collect::<Vec<_>>(), rows)?.with_type(result.clone()))
+    })
+}
 
 /// `map(key, value, …)`: arrays of the keys and of the values, put together.
 fn map(call: &Call<'_>) -> Bound {
@@ -75,15 +121,17 @@ fn from_arrays(call: &Call<'_>) -> Bound {
 fn part(call: &Call<'_>, at: usize) -> Bound {
     call.arguments(1..=1)?;
     let DataType::Map(key, value) = call.type_of(0) else { return Err(call.illegal(0)) };
-    let item = if at == 0 { (**key).clone() } else { (**value).clone() };
-    call.bind(DataType::array(item.clone()), move |arguments, rows| {
+    let own = if at == 0 { (**key).clone() } else { (**value).clone() };
+    let result = DataType::array(without_dictionaries(&own));
+    call.bind(result.clone(), move |arguments, rows| {
         let column = argument(arguments, 0)?.materialize()?;
         let entries = Lists::of_column(&column)?;
         let parts = super::tuple::elements(&entries.items)?;
         let part = parts.get(at).ok_or_else(|| Error::logical("map without entries"))?;
         let ends = (0..rows).map(|row| entries.range(row).end as i32);
         let ends: Vec<i32> = std::iter::once(entries_start(&entries, rows)).chain(ends).collect();
-        list_column(&item, ends, part.array().clone())
+        let parts = list_column(&own, ends, part.array().clone())?;
+        if *parts.data_type() == result { Ok(parts) } else { cast(&parts, &result, &CastOptions::default()) }
     })
 }
 

@@ -9,6 +9,7 @@ mod conversion;
 mod date_time;
 mod extreme;
 mod hash;
+pub(crate) mod higher_order;
 mod kernel;
 mod logic;
 mod map;

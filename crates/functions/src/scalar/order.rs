@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Error, Result};
+use squall_types::{Column, Error, Result};
 
 /// Compares a row of one array with a row of another.
 pub(crate) type RowOrder = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
@@ -30,6 +31,47 @@ pub(crate) fn row_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
             (left, right) => left.cmp(&right),
         }
     }))
+}
+
+/// The order in which `arraySort` puts items: ascending, or descending where reversed, NaN and NULL at the end either way.
+pub(crate) struct ItemOrder {
+    by_value: RowOrder,
+    nulls: Option<NullBuffer>,
+    /// Which items are NaN; empty for types that have none.
+    nans: Vec<bool>,
+    is_reversed: bool,
+}
+
+impl ItemOrder {
+    /// The order of the items of a column that is no constant.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for a type without an order.
+    pub fn new(items: &Column, is_reversed: bool) -> Result<Self> {
+        let array = items.array();
+        let nans = squall_types::match_primitive!(array.data_type(), T => {
+            // Only NaN cannot be compared with itself.
+            array.as_primitive::<T>().values().iter().map(|value| value.partial_cmp(value).is_none()).collect()
+        }, _ => Vec::new());
+        Ok(Self { by_value: row_order(array, array)?, nulls: array.nulls().cloned(), nans, is_reversed })
+    }
+
+    /// Puts positions of items in the order of the items; equal ones keep theirs.
+    pub fn sort(&self, positions: &mut [u32]) {
+        positions.sort_by(|left, right| self.compare(*left as usize, *right as usize));
+    }
+
+    /// The order of two items.
+    pub fn compare(&self, left: usize, right: usize) -> Ordering {
+        let is_null = |at: usize| self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
+        let is_last = |at: usize| is_null(at) || self.nans.get(at) == Some(&true);
+        match (is_last(left), is_last(right)) {
+            (false, false) if self.is_reversed => (self.by_value)(right, left),
+            (false, false) => (self.by_value)(left, right),
+            (true, true) => is_null(left).cmp(&is_null(right)),
+            (left, right) => left.cmp(&right),
+        }
+    }
 }
 
 /// Numbers in an order that is total.

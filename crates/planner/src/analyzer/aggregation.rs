@@ -114,6 +114,26 @@ impl Scope<'_> {
         }
     }
 
+    /// Refuses window functions where windows are not computed yet: in WHERE, in GROUP BY, in HAVING.
+    ///
+    /// # Errors
+    /// `ILLEGAL_AGGREGATION`.
+    pub fn check_windows_apart(
+        &mut self,
+        filters: &[(NodeId, &str)],
+        keys: &[NodeId],
+        having: Option<NodeId>,
+    ) -> Result<()> {
+        let keys = keys.iter().map(|key| (*key, "GROUP BY"));
+        let having = having.map(|having| (having, "HAVING"));
+        for (node, clause) in filters.iter().copied().chain(keys).chain(having) {
+            if self.graph.node(node).has_window {
+                return Err(self.window_found(node, &format!("is found in {clause} in query")));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses aggregates where rows are not grouped yet: in WHERE, in GROUP BY, within aggregates.
     ///
     /// # Errors

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use squall_functions::{
-    Argument, aggregate_exists, canonical_name, resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
+    Argument, HigherOrderFunction, aggregate_exists, canonical_name, higher_order, resolve_aggregate, resolve_scalar,
+    scalar_exists, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
 
-use super::graph::{AggregateNode, NodeId};
-use super::scope::Scope;
+use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
+use super::scope::{Local, Scope};
 
 /// The result of these depends on their arguments' types alone.
 const TYPE_FUNCTIONS: &[&str] = &["toTypeName"];
@@ -28,8 +29,8 @@ impl Scope<'_> {
     /// # Errors
     /// `UNKNOWN_FUNCTION` and whatever the function says of its arguments.
     pub fn call(&mut self, call: &ast::Function) -> Result<NodeId> {
-        if call.over.is_some() {
-            return Err(Error::not_implemented("A window function"));
+        if let Some(over) = &call.over {
+            return self.window_call(call, over);
         }
         match call.name.as_str() {
             "in" | "notIn" | "globalIn" | "globalNotIn" | "nullIn" | "notNullIn" | "globalNullIn"
@@ -42,6 +43,12 @@ impl Scope<'_> {
             "untuple" => return Err(Error::not_implemented("Function untuple in this place")),
             _ => {}
         }
+        if let Some(lambda) = self.lambda(&call.name) {
+            return self.call_lambda(call, lambda);
+        }
+        if let Some(node) = self.higher_order_call(call)? {
+            return Ok(node);
+        }
         let is_scalar = call.parameters.is_none() && scalar_exists(&call.name);
         if is_scalar {
             let arguments = self.arguments(&call.arguments)?;
@@ -51,11 +58,15 @@ impl Scope<'_> {
         if aggregate_exists(&name) {
             return self.aggregate(call, &name);
         }
+        self.check_no_window_function(&call.name)?;
         Err(self.in_scope(unknown_function(&call.name)))
     }
 
     /// The nodes of arguments; an asterisk stands for all its columns.
-    fn arguments(&mut self, arguments: &[ast::Expression]) -> Result<Vec<NodeId>> {
+    ///
+    /// # Errors
+    /// Those of the arguments.
+    pub fn arguments(&mut self, arguments: &[ast::Expression]) -> Result<Vec<NodeId>> {
         let mut nodes = Vec::with_capacity(arguments.len());
         for argument in arguments {
             match &argument.kind {
@@ -77,13 +88,7 @@ impl Scope<'_> {
         if let Some(known) = self.graph.find_function(name, &arguments) {
             return Ok(known);
         }
-        let described: Vec<Argument> = arguments
-            .iter()
-            .map(|argument| Argument {
-                data_type: self.graph.data_type(*argument).clone(),
-                constant: self.graph.constant_value(*argument).cloned(),
-            })
-            .collect();
+        let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
         let functions = &self.analyzer.context.functions;
         let function = resolve_scalar(name, &described, functions).map_err(|error| self.in_scope_of_call(error))?;
         let is_constant = described.iter().all(|argument| argument.constant.is_some());
@@ -106,6 +111,151 @@ impl Scope<'_> {
             return Ok(self.graph.constant(text, function.return_type().clone()));
         }
         self.graph.add_function(name.into(), function, arguments)
+    }
+
+    /// The node of a call whose first argument is a lambda, or stands for one: `arrayMap(x -> x + a, b)`, `arrayMap(upper, b)`.
+    /// `None` for other calls.
+    fn higher_order_call(&mut self, call: &ast::Function) -> Result<Option<NodeId>> {
+        let function = higher_order(&call.name);
+        let lambda = match call.arguments.first().map(|first| &first.kind) {
+            Some(ExpressionKind::Lambda(lambda)) => Some(LambdaArgument::Written(lambda)),
+            Some(ExpressionKind::Identifier(parts)) if function.is_ok() && parts.len() == 1 => {
+                let name = self.analyzer.identifier(&parts[0])?;
+                match self.lambda(name) {
+                    // A column of the name is meant first.
+                    Some(lambda) if self.source.position(name).is_none() => Some(LambdaArgument::Written(lambda)),
+                    None if scalar_exists(name) && self.identifier(parts)?.is_none() => {
+                        Some(LambdaArgument::Function(name))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        if let Some(lambda) = lambda {
+            let function = function.map_err(|error| self.in_scope_of_call(error))?;
+            return self.higher_order(function, &lambda, &call.arguments[1..]).map(Some);
+        }
+        if function.is_err() || scalar_exists(&call.name) || aggregate_exists(&call.name) {
+            return Ok(None);
+        }
+        let arguments = self.arguments(&call.arguments)?;
+        let error = match &arguments[..] {
+            [first, _, ..] => Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!(
+                    "First argument for function {} must be a function. Actual {}",
+                    call.name,
+                    self.graph.data_type(*first)
+                ),
+            ),
+            _ => Error::new(
+                ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                format!("Function {} needs at least 2 arguments, passed {}", call.name, arguments.len()),
+            ),
+        };
+        Err(self.in_scope_of_call(error))
+    }
+
+    /// The node of a function of a lambda.
+    fn higher_order(
+        &mut self,
+        function: &dyn HigherOrderFunction,
+        lambda: &LambdaArgument<'_>,
+        arguments: &[ast::Expression],
+    ) -> Result<NodeId> {
+        let arguments = self.arguments(arguments)?;
+        let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
+        let types = match lambda {
+            LambdaArgument::Written(lambda) => function.parameters(lambda.parameters.len(), &described),
+            // A function takes as many arguments as it is given.
+            LambdaArgument::Function(_) => {
+                let several = (2..=arguments.len()).find_map(|count| function.parameters(count, &described).ok());
+                several.map_or_else(|| function.parameters(1, &described), Ok)
+            }
+        };
+        let types = types.map_err(|error| self.in_scope_of_call(error))?;
+        let names: Vec<Arc<str>> = match lambda {
+            LambdaArgument::Written(lambda) => {
+                let names = lambda.parameters.iter().map(|parameter| self.analyzer.identifier(parameter));
+                names.map(|name| Ok(Arc::from(name?))).collect::<Result<_>>()?
+            }
+            LambdaArgument::Function(_) => (1..=types.len()).map(|number| format!("x{number}").into()).collect(),
+        };
+        if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+            return Err(self.in_scope(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Lambda with multiple arguments with same name {}", twice.1),
+            )));
+        }
+        let depth = self.lambda_depth;
+        if depth >= LAMBDA_DEPTH_MAX {
+            return Err(self.graph.too_deep());
+        }
+        let nodes: Vec<NodeId> =
+            types.iter().enumerate().map(|(at, data_type)| self.graph.parameter(depth, at, data_type)).collect();
+        let outside = self.locals.len();
+        for (name, node) in names.iter().zip(&nodes) {
+            self.locals.push(Local { name: name.clone(), node: *node, shown: name.to_string() });
+        }
+        self.lambda_depth += 1;
+        let body = match lambda {
+            LambdaArgument::Written(lambda) => self.resolve_argument(&lambda.body),
+            LambdaArgument::Function(name) => self.scalar(name, nodes.clone()),
+        };
+        self.lambda_depth -= 1;
+        self.locals.truncate(outside);
+        let body = body?;
+        let captured = self.graph.captured(body, depth).map_err(|node| self.not_in_lambda(node))?;
+        let functions = &self.analyzer.context.functions;
+        let bound = function
+            .resolve(self.graph.data_type(body), &described, functions)
+            .map_err(|error| self.in_scope_of_call(error))?;
+        let call = HigherOrderNode {
+            name: function.name().into(),
+            function: bound,
+            depth,
+            parameters: names.into_iter().zip(nodes).collect(),
+            body,
+            arguments: arguments.len(),
+        };
+        self.graph.higher_order(call, arguments.into_iter().chain(captured).collect())
+    }
+
+    /// `f(2)` of a lambda `f`: its body, in which its arguments' names stand for the call's arguments.
+    fn call_lambda(&mut self, call: &ast::Function, lambda: &ast::Lambda) -> Result<NodeId> {
+        let (expected, passed) = (lambda.parameters.len(), call.arguments.len());
+        if expected != passed {
+            return Err(self.in_scope(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Lambda {} expect {expected} arguments. Actual: {passed}", call.name),
+            )));
+        }
+        let mut own = Vec::with_capacity(passed);
+        for (parameter, argument) in lambda.parameters.iter().zip(&call.arguments) {
+            let node = self.resolve_argument(argument)?;
+            let shown = self.name(argument)?;
+            own.push(Local { name: self.analyzer.identifier(parameter)?.into(), node, shown });
+        }
+        let outside = std::mem::replace(&mut self.locals, own);
+        let body = self.resolve_argument(&lambda.body);
+        self.locals = outside;
+        body
+    }
+
+    /// The error for an aggregate or an `arrayJoin` of a lambda's argument.
+    fn not_in_lambda(&mut self, node: NodeId) -> Error {
+        let what = if self.graph.node(node).has_aggregate {
+            format!("Aggregate function {}", self.aggregate_text(node))
+        } else {
+            "Expression in arrayJoin".to_owned()
+        };
+        self.in_scope(Error::new(ErrorCode::BAD_ARGUMENTS, format!("{what} cannot depend on lambda argument")))
+    }
+
+    /// What is known of a node as an argument.
+    pub fn describe(&self, node: NodeId) -> Argument {
+        Argument { data_type: self.graph.data_type(node).clone(), constant: self.graph.constant_value(node).cloned() }
     }
 
     /// `getSetting('name')`: the query's settings are known, so this is a constant of the narrowest type.
@@ -159,6 +309,21 @@ impl Scope<'_> {
         if call.nulls.is_some() {
             return Err(Error::not_implemented("RESPECT NULLS and IGNORE NULLS"));
         }
+        let parameters = self.aggregate_parameters(call)?;
+        // `count(*)` counts rows, whatever their columns.
+        let counts_rows = name.eq_ignore_ascii_case("count")
+            && matches!(&call.arguments[..], [argument] if is_plain_asterisk(argument));
+        let arguments = if counts_rows { Vec::new() } else { self.arguments(&call.arguments)? };
+        let mut shown = String::new();
+        self.append_call_name(call, &mut shown)?;
+        self.aggregate_of(name, &parameters, arguments, shown)
+    }
+
+    /// The values of an aggregate's parameters.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` where one is no constant.
+    pub fn aggregate_parameters(&mut self, call: &ast::Function) -> Result<Vec<Value>> {
         let mut parameters = Vec::new();
         for parameter in call.parameters.iter().flatten() {
             let node = self.resolve_argument(parameter)?;
@@ -174,13 +339,7 @@ impl Scope<'_> {
             };
             parameters.push(value.clone());
         }
-        // `count(*)` counts rows, whatever their columns.
-        let counts_rows = name.eq_ignore_ascii_case("count")
-            && matches!(&call.arguments[..], [argument] if is_plain_asterisk(argument));
-        let arguments = if counts_rows { Vec::new() } else { self.arguments(&call.arguments)? };
-        let mut shown = String::new();
-        self.append_call_name(call, &mut shown)?;
-        self.aggregate_of(name, &parameters, arguments, shown)
+        Ok(parameters)
     }
 
     /// The node of an aggregate of nodes.
@@ -194,6 +353,10 @@ impl Scope<'_> {
         arguments: Vec<NodeId>,
         shown: String,
     ) -> Result<NodeId> {
+        if let Some(window) = arguments.iter().find(|argument| self.graph.node(**argument).has_window) {
+            let window = *window;
+            return Err(self.window_found(window, "is found inside an aggregate function in query"));
+        }
         if self.nested_aggregate.is_none() {
             // An error, but not the first that is told.
             self.nested_aggregate =
@@ -261,6 +424,14 @@ impl Scope<'_> {
             ))),
         }
     }
+}
+
+/// What stands where a function wants a lambda.
+enum LambdaArgument<'e> {
+    /// A lambda.
+    Written(&'e ast::Lambda),
+    /// The name of a function, which is called with the items themselves.
+    Function(&'e str),
 }
 
 /// Whether calls of a function stay even where all arguments are constants.

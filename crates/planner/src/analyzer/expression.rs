@@ -77,7 +77,10 @@ impl<'q> Scope<'q> {
                     )),
                 }
             }
-            ExpressionKind::Lambda(_) => Err(Error::not_implemented("A lambda")),
+            ExpressionKind::Lambda(_) => Err(self.in_scope(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!("Lambda {} stands where no lambda can", super::text::expression(expression)),
+            ))),
         }
     }
 
@@ -156,7 +159,8 @@ impl<'q> Scope<'q> {
     fn table_column(&mut self, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
         let analyzer = self.analyzer;
         if let [name] = parts {
-            let Some(column) = self.source.position(analyzer.identifier(name)?) else { return Ok(None) };
+            let name = analyzer.identifier(name)?;
+            let Some(column) = self.source.position(name) else { return Ok(self.table_name_column(name)) };
             return self.column(column).map(Some);
         }
         // Columns of nested structures have dots in their names: the longest that is a column wins.
@@ -168,6 +172,18 @@ impl<'q> Scope<'q> {
             }
         }
         Ok(None)
+    }
+
+    /// The virtual columns `_database` and `_table`.
+    fn table_name_column(&mut self, name: &str) -> Option<NodeId> {
+        self.source.as_table()?;
+        let value = match name {
+            "_database" => self.source.database.clone()?,
+            "_table" => self.source.table.clone()?,
+            _ => return None,
+        };
+        let data_type = DataType::LowCardinality(std::sync::Arc::new(DataType::String));
+        Some(self.graph.constant(Value::string(&*value), data_type))
     }
 
     /// The node of a column of the source; the expression of an ALIAS column.

@@ -84,7 +84,11 @@ impl Scope<'_> {
         self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(self)))
     }
 
-    fn table(&self, name: &ast::TableName) -> Result<Source> {
+    /// A table or a view by name.
+    ///
+    /// # Errors
+    /// `UNKNOWN_TABLE`, `UNKNOWN_DATABASE`.
+    pub fn table(&self, name: &ast::TableName) -> Result<Source> {
         let database = name.database.as_ref().map(|database| self.analyzer.identifier(database)).transpose()?;
         let table = self.analyzer.identifier(&name.table)?;
         if database.is_none()
@@ -135,9 +139,16 @@ impl Scope<'_> {
         }
     }
 
-    fn table_function(&mut self, function: &ast::Function) -> Result<Source> {
+    /// What a table function makes.
+    ///
+    /// # Errors
+    /// `UNKNOWN_FUNCTION`, and what is wrong with its arguments.
+    pub fn table_function(&mut self, function: &ast::Function) -> Result<Source> {
         match function.name.to_ascii_lowercase().as_str() {
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
+            "merge" => return self.merge(&function.arguments),
+            "cluster" | "clusterallreplicas" => return self.cluster(&function.name, &function.arguments),
+            "remote" | "remotesecure" => return self.remote(&function.name, &function.arguments),
             "view" => {
                 if let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &function.arguments[..] {
                     return Ok(Source::plan(self.plan_table(query)?));
@@ -154,7 +165,10 @@ impl Scope<'_> {
     }
 
     /// The value and type of an argument that must be a constant.
-    fn constant_argument(&mut self, argument: &ast::Expression) -> Result<(Value, DataType)> {
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` where it is none.
+    pub fn constant_argument(&mut self, argument: &ast::Expression) -> Result<(Value, DataType)> {
         // Arguments of table functions see no columns; a bare word is a name, of a table or a format.
         if let ast::ExpressionKind::Identifier(parts) = &argument.kind
             && self.identifier(parts)?.is_none()
@@ -292,7 +306,7 @@ impl Analyzer<'_> {
 }
 
 /// All rows and columns of a source.
-fn whole(mut source: Source) -> Plan {
+pub(crate) fn whole(mut source: Source) -> Plan {
     let columns: Vec<usize> = source.asterisk().collect();
     let mut graph = Graph::new(0, 0);
     let nodes: Vec<NodeId> = columns.iter().map(|column| graph.column(*column, source.data_type(*column))).collect();

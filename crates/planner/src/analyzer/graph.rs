@@ -5,9 +5,11 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-use squall_functions::{AggregateFunction, BoundFunction};
+use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
+use squall_functions::{AggregateFunction, BoundFunction, BoundHigherOrder};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use crate::plan::{WindowCallFunction, WindowFrame};
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -26,6 +28,65 @@ pub(crate) enum NodeKind {
     Aggregate { call: Arc<AggregateNode>, arguments: Vec<NodeId> },
     /// `arrayJoin(array)`: one row per item.
     ArrayJoin(NodeId),
+    /// An argument of the lambda that is so many lambdas deep: equal lambdas at one depth are one node, whatever their names.
+    Parameter { depth: u32, at: usize },
+    /// A function of a lambda. What the lambda captures comes after the function's other arguments.
+    HigherOrder { call: Arc<HigherOrderNode>, operands: Vec<NodeId> },
+    /// A function of a window: its arguments, then the keys of the partition, then those of the order.
+    Window { call: Arc<WindowNode>, operands: Vec<NodeId> },
+}
+
+/// The part of a call with a lambda that is not its operands.
+#[derive(Debug)]
+pub(crate) struct HigherOrderNode {
+    /// The function's name.
+    pub name: Arc<str>,
+    /// The function with its types settled.
+    pub function: Arc<dyn BoundHigherOrder>,
+    /// How many lambdas are around this one.
+    pub depth: u32,
+    /// The names and nodes of the lambda's arguments.
+    pub parameters: Vec<(Arc<str>, NodeId)>,
+    /// What the lambda computes.
+    pub body: NodeId,
+    /// How many of the operands are the function's arguments; the others are captured.
+    pub arguments: usize,
+}
+
+/// The part of a window function that is not its operands.
+#[derive(Debug)]
+pub(crate) struct WindowNode {
+    /// The call as the query's result shows it.
+    pub name: Arc<str>,
+    /// The function's name and parameters, which with the window and the operands make it this call and no other.
+    pub identity: String,
+    /// The function with its types settled.
+    pub function: WindowCallFunction,
+    /// How many of the operands are its arguments.
+    pub arguments: usize,
+    /// How many operands after them are the keys of the partition; the others are those of the order.
+    pub partition_keys: usize,
+    /// How each key of the order is ordered.
+    pub order: Vec<WindowOrder>,
+    /// The frame.
+    pub frame: WindowFrame,
+}
+
+/// How a key of a window's order is ordered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WindowOrder {
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// Lambdas within lambdas, at most.
+pub(crate) const LAMBDA_DEPTH_MAX: u32 = 64;
+
+impl NodeKind {
+    /// Whether it is computed row by row from other nodes.
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Function { .. } | Self::HigherOrder { .. })
+    }
 }
 
 /// The part of an aggregate that is not its arguments.
@@ -48,10 +109,14 @@ pub(crate) struct Node {
     pub data_type: DataType,
     /// Whether an aggregate is in it.
     pub has_aggregate: bool,
+    /// Whether a window function is in it.
+    pub has_window: bool,
     /// Whether an `arrayJoin` is in it.
     pub has_array_join: bool,
     /// Whether equal input makes equal results.
     pub is_deterministic: bool,
+    /// The lambdas whose arguments are in it: a bit for each depth.
+    lambdas: u64,
     /// The number of nodes when written out as a tree.
     size: u64,
     /// The height of the tree.
@@ -196,6 +261,31 @@ impl Graph {
         Ok(self.add(hash, node))
     }
 
+    /// The node of a window function.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for too big an expression, `TOO_DEEP_AST`.
+    pub fn window(&mut self, call: WindowNode, operands: Vec<NodeId>) -> Result<NodeId> {
+        let hash = self.hash(&(7u8, &*call.identity, &operands[..]));
+        let same = |id: &NodeId| match &self.node(*id).kind {
+            NodeKind::Window { call: known, operands: known_operands } => {
+                known.identity == call.identity
+                    && known.partition_keys == call.partition_keys
+                    && known.order == call.order
+                    && known.frame == call.frame
+                    && *known_operands == operands
+            }
+            _ => false,
+        };
+        if let Some(id) = self.known.find(hash, same) {
+            return Ok(*id);
+        }
+        let mut node = self.parent(&operands, NodeKind::Column(0), call.function.return_type().clone())?;
+        node.has_window = true;
+        node.kind = NodeKind::Window { call: Arc::new(call), operands };
+        Ok(self.add(hash, node))
+    }
+
     /// The node of `arrayJoin(array)`, whose items have type `item`.
     ///
     /// # Errors
@@ -211,11 +301,117 @@ impl Graph {
         Ok(self.add(hash, node))
     }
 
-    /// The nodes directly below a node.
+    /// The node of an argument of the lambda that `depth` lambdas are around.
+    pub fn parameter(&mut self, depth: u32, at: usize, data_type: &DataType) -> NodeId {
+        let hash = self.hash(&(5u8, depth, at));
+        let same = |id: &NodeId| {
+            let node = self.node(*id);
+            matches!(node.kind, NodeKind::Parameter { depth: known_depth, at: known } if known_depth == depth && known == at)
+                && node.data_type == *data_type
+        };
+        if let Some(id) = self.known.find(hash, same) {
+            return *id;
+        }
+        let mut node = Node::leaf(NodeKind::Parameter { depth, at }, data_type.clone());
+        node.lambdas = 1 << depth;
+        self.add(hash, node)
+    }
+
+    /// The node of a call with a lambda, whose captured operands are those of [`captured`](Self::captured).
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for too big an expression, `TOO_DEEP_AST`.
+    pub fn higher_order(&mut self, call: HigherOrderNode, operands: Vec<NodeId>) -> Result<NodeId> {
+        let hash = self.hash(&(6u8, &*call.name, call.body, &operands[..]));
+        let same = |id: &NodeId| match &self.node(*id).kind {
+            NodeKind::HigherOrder { call: known, operands: known_operands } => {
+                known.name == call.name
+                    && known.body == call.body
+                    && known.depth == call.depth
+                    && known.parameters.len() == call.parameters.len()
+                    && *known_operands == operands
+            }
+            _ => false,
+        };
+        if let Some(id) = self.known.find(hash, same) {
+            return Ok(*id);
+        }
+        let mut node = self.parent(&operands, NodeKind::Column(0), call.function.return_type().clone())?;
+        let body = self.node(call.body);
+        node.is_deterministic &= body.is_deterministic;
+        node.size = node.size.saturating_add(body.size);
+        node.depth = node.depth.max(body.depth + 1);
+        if node.size > self.size_max {
+            return Err(too_big(self.size_max));
+        }
+        if node.depth > self.depth_max {
+            return Err(self.too_deep());
+        }
+        node.kind = NodeKind::HigherOrder { call: Arc::new(call), operands };
+        Ok(self.add(hash, node))
+    }
+
+    /// What the body of a lambda captures: the largest expressions in it that none of its own arguments is in. They are computed
+    /// once a row, outside; but of what the body may not compute for every item, only the columns.
+    ///
+    /// # Errors
+    /// The aggregate or `arrayJoin` that depends on the lambda's arguments.
+    pub fn captured(&self, body: NodeId, depth: u32) -> Result<Vec<NodeId>, NodeId> {
+        let mut captured = Vec::new();
+        self.add_captured(body, 1 << depth, true, &mut HashSet::new(), &mut captured)?;
+        Ok(captured)
+    }
+
+    fn add_captured(
+        &self,
+        id: NodeId,
+        lambda: u64,
+        is_certain: bool,
+        visited: &mut HashSet<(NodeId, bool)>,
+        captured: &mut Vec<NodeId>,
+    ) -> Result<(), NodeId> {
+        if !visited.insert((id, is_certain)) {
+            return Ok(());
+        }
+        let node = self.node(id);
+        match &node.kind {
+            NodeKind::Constant(_) => return Ok(()),
+            _ if node.lambdas & lambda == 0 && (is_certain || !node.kind.is_call()) => {
+                if !captured.contains(&id) {
+                    captured.push(id);
+                }
+                return Ok(());
+            }
+            NodeKind::Aggregate { .. } | NodeKind::Window { .. } | NodeKind::ArrayJoin(_) => return Err(id),
+            _ => {}
+        }
+        let lazy_from = self.lazy_from(id);
+        for (at, child) in self.children(id).iter().enumerate() {
+            self.add_captured(*child, lambda, is_certain && at < lazy_from, visited, captured)?;
+        }
+        Ok(())
+    }
+
+    /// The first argument of a node that may not be computed for every row.
+    pub fn lazy_from(&self, id: NodeId) -> usize {
+        match &self.node(id).kind {
+            NodeKind::Function { name, .. }
+                if matches!(&**name, "if" | "and" | "or" | "multiIf" | "coalesce" | "ifNull") =>
+            {
+                1
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    /// The nodes directly below a node; what is inside a lambda is not among them.
     pub fn children(&self, id: NodeId) -> &[NodeId] {
         match &self.node(id).kind {
-            NodeKind::Column(_) | NodeKind::Constant(_) => &[],
-            NodeKind::Function { arguments, .. } | NodeKind::Aggregate { arguments, .. } => arguments,
+            NodeKind::Column(_) | NodeKind::Constant(_) | NodeKind::Parameter { .. } => &[],
+            NodeKind::Function { arguments: children, .. }
+            | NodeKind::Aggregate { arguments: children, .. }
+            | NodeKind::HigherOrder { operands: children, .. }
+            | NodeKind::Window { operands: children, .. } => children,
             NodeKind::ArrayJoin(array) => std::slice::from_ref(array),
         }
     }
@@ -225,8 +421,10 @@ impl Graph {
         for child in children {
             let child = self.node(*child);
             node.has_aggregate |= child.has_aggregate;
+            node.has_window |= child.has_window;
             node.has_array_join |= child.has_array_join;
             node.is_deterministic &= child.is_deterministic;
+            node.lambdas |= child.lambdas;
             node.size = node.size.saturating_add(child.size);
             node.depth = node.depth.max(child.depth + 1);
         }
@@ -273,7 +471,17 @@ pub(crate) fn too_big(size_max: u64) -> Error {
 
 impl Node {
     fn leaf(kind: NodeKind, data_type: DataType) -> Self {
-        Self { kind, data_type, has_aggregate: false, has_array_join: false, is_deterministic: true, size: 1, depth: 1 }
+        Self {
+            kind,
+            data_type,
+            has_aggregate: false,
+            has_window: false,
+            has_array_join: false,
+            is_deterministic: true,
+            lambdas: 0,
+            size: 1,
+            depth: 1,
+        }
     }
 }
 
@@ -289,6 +497,9 @@ fn hash_node(hasher: &DefaultHashBuilder, node: &Node) -> u64 {
         NodeKind::Function { name, arguments, .. } => hasher.hash_one((2u8, &**name, &arguments[..])),
         NodeKind::Aggregate { call, arguments } => hasher.hash_one((3u8, &*call.identity, &arguments[..])),
         NodeKind::ArrayJoin(array) => hasher.hash_one((4u8, array)),
+        NodeKind::Parameter { depth, at } => hasher.hash_one((5u8, depth, at)),
+        NodeKind::HigherOrder { call, operands } => hasher.hash_one((6u8, &*call.name, call.body, &operands[..])),
+        NodeKind::Window { call, operands } => hasher.hash_one((7u8, &*call.identity, &operands[..])),
     }
 }
 

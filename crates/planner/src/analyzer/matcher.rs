@@ -98,7 +98,10 @@ impl Scope<'_> {
     }
 
     /// Whether a regular expression finds something in a name.
-    fn matches(&mut self, name: &str, pattern: &str) -> Result<bool> {
+    ///
+    /// # Errors
+    /// `CANNOT_COMPILE_REGEXP`.
+    pub fn matches(&mut self, name: &str, pattern: &str) -> Result<bool> {
         let name = self.graph.constant(Value::string(name), DataType::String);
         let pattern = self.graph.constant(Value::string(pattern), DataType::String);
         let node = self.scalar("match", vec![name, pattern])?;

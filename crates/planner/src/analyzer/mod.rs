@@ -18,8 +18,10 @@ mod select;
 mod source;
 mod stage;
 mod subquery;
+mod table_function;
 pub(crate) mod text;
 mod union;
+mod window;
 
 use std::cell::Cell;
 

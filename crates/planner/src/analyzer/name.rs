@@ -26,7 +26,10 @@ impl Scope<'_> {
         match &expression.kind {
             ExpressionKind::Literal(literal) => append_constant(out, &typed_literal(literal)?.0),
             ExpressionKind::Identifier(parts) => self.append_identifier(parts, out)?,
-            ExpressionKind::Function(call) => self.append_call_name(call, out)?,
+            ExpressionKind::Function(call) => match &call.over {
+                Some(over) => self.append_window_name(call, over, out)?,
+                None => self.append_call_name(call, out)?,
+            },
             ExpressionKind::Lambda(lambda) => self.append_lambda(lambda, out)?,
             ExpressionKind::Subquery(query) => {
                 let subquery = self.subqueries.get(&std::ptr::from_ref(&**query));
@@ -102,6 +105,71 @@ impl Scope<'_> {
         Ok(())
     }
 
+    /// The name of a call with OVER: `sum(a) OVER (PARTITION BY b ORDER BY plus(c, 1) ASC)`.
+    ///
+    /// # Errors
+    /// Those of asterisks in arguments.
+    pub fn append_window_name(&mut self, call: &ast::Function, over: &ast::Over, out: &mut String) -> Result<()> {
+        self.append_call_name(call, out)?;
+        out.push_str(" OVER ");
+        let window = match over {
+            ast::Over::Name(name) => {
+                out.push_str(self.analyzer.identifier(name)?);
+                return Ok(());
+            }
+            ast::Over::Definition(window) => window,
+        };
+        let mut parts = Vec::new();
+        if let Some(parent) = &window.parent {
+            parts.push(self.analyzer.identifier(parent)?.to_owned());
+        }
+        if !window.partition_by.is_empty() {
+            let mut part = "PARTITION BY ".to_owned();
+            self.append_names(&window.partition_by, &mut part)?;
+            parts.push(part);
+        }
+        for (at, item) in window.order_by.iter().flat_map(|order_by| &order_by.items).enumerate() {
+            let mut part = if at == 0 { "ORDER BY ".to_owned() } else { String::new() };
+            self.append_name(&item.expression, &mut part)?;
+            part.push_str(if item.descending { " DESC" } else { " ASC" });
+            match item.nulls_first {
+                Some(true) => part.push_str(" NULLS FIRST"),
+                Some(false) => part.push_str(" NULLS LAST"),
+                None => {}
+            }
+            match parts.last_mut().filter(|_| at > 0) {
+                Some(before) => {
+                    before.push_str(", ");
+                    before.push_str(&part);
+                }
+                None => parts.push(part),
+            }
+        }
+        if let Some(frame) = &window.frame {
+            let unit = match frame.unit {
+                ast::FrameUnit::Rows => "ROWS",
+                ast::FrameUnit::Range => "RANGE",
+                ast::FrameUnit::Groups => "GROUPS",
+            };
+            let (begin, end) = (self.bound_name(&frame.begin)?, self.bound_name(&frame.end)?);
+            parts.push(format!("{unit} BETWEEN {begin} AND {end}"));
+        }
+        out.push('(');
+        out.push_str(&parts.join(" "));
+        out.push(')');
+        Ok(())
+    }
+
+    fn bound_name(&mut self, bound: &ast::FrameBound) -> Result<String> {
+        Ok(match bound {
+            ast::FrameBound::CurrentRow => "CURRENT ROW".to_owned(),
+            ast::FrameBound::UnboundedPreceding => "UNBOUNDED PRECEDING".to_owned(),
+            ast::FrameBound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
+            ast::FrameBound::Preceding(offset) => format!("{} PRECEDING", self.name(offset)?),
+            ast::FrameBound::Following(offset) => format!("{} FOLLOWING", self.name(offset)?),
+        })
+    }
+
     fn append_names(&mut self, expressions: &[ast::Expression], out: &mut String) -> Result<()> {
         for (at, expression) in expressions.iter().enumerate() {
             if at > 0 {
@@ -131,6 +199,10 @@ impl Scope<'_> {
         let first = self.analyzer.identifier(first)?;
         if let Some(local) = self.locals.iter().rev().find(|local| &*local.name == first) {
             out.push_str(&local.shown);
+            for part in &parts[1..] {
+                out.push('.');
+                out.push_str(self.analyzer.identifier(part)?);
+            }
             return Ok(());
         }
         let skipped = match parts.len() {

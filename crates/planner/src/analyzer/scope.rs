@@ -54,8 +54,10 @@ pub(crate) struct Scope<'q> {
     pub source: Source,
     aliases: HashMap<&'q str, Alias<'q>>,
     common_tables: Vec<CommonTable<'q>>,
-    /// The arguments of lambdas that are being expanded, innermost last.
+    /// The arguments of the lambdas around the expression that is being resolved, innermost last.
     pub locals: Vec<Local>,
+    /// How many lambdas are around the expression that is being resolved.
+    pub lambda_depth: u32,
     /// An aggregate that was met within another.
     pub nested_aggregate: Option<NodeId>,
     /// How many expressions are being resolved right now, one within the other.
@@ -66,7 +68,7 @@ pub(crate) struct Scope<'q> {
     pub parsed: Vec<ast::Expression>,
 }
 
-/// An argument of a lambda that is being expanded.
+/// A name that a lambda gives: an argument of it, or an alias in it.
 pub(crate) struct Local {
     /// Its name.
     pub name: Arc<str>,
@@ -111,6 +113,10 @@ impl<'q> Scope<'q> {
         for expression in expressions(select) {
             scope.add_aliases(expression)?;
         }
+        for window in &select.windows {
+            scope.add_window_aliases(&window.definition)?;
+        }
+        scope.check_windows()?;
         Ok(scope)
     }
 
@@ -136,6 +142,7 @@ impl<'q> Scope<'q> {
             aliases: HashMap::new(),
             common_tables: Vec::new(),
             locals: Vec::new(),
+            lambda_depth: 0,
             nested_aggregate: None,
             depth: 0,
             subqueries: HashMap::new(),
@@ -184,8 +191,25 @@ impl<'q> Scope<'q> {
             for argument in function.parameters.iter().flatten().chain(&function.arguments) {
                 self.add_aliases(argument)?;
             }
+            if let Some(ast::Over::Definition(window)) = function.over.as_deref() {
+                self.add_window_aliases(window)?;
+            }
         }
         Ok(())
+    }
+
+    fn add_window_aliases(&mut self, window: &'q ast::WindowDefinition) -> Result<()> {
+        let order_by = window.order_by.iter().flat_map(|order_by| &order_by.items);
+        window
+            .partition_by
+            .iter()
+            .chain(order_by.map(|item| &item.expression))
+            .try_for_each(|key| self.add_aliases(key))
+    }
+
+    /// The SELECT's named windows.
+    pub fn windows(&self) -> &'q [ast::NamedWindow] {
+        self.select.map_or(&[], |select| &select.windows)
     }
 
     /// The node of an expression that carries an alias, in its own place. There its own name means a column: `a + 1 AS a`. (Where
@@ -198,7 +222,12 @@ impl<'q> Scope<'q> {
         // Neither the expressions of ARRAY JOINs nor those in lambdas are among the aliases.
         let own = self.aliases.get_mut(name).filter(|known| std::ptr::eq(known.expression, expression));
         let before = own.map(|own| std::mem::replace(&mut own.state, AliasState::InProgress));
+        let is_own = before.is_some();
         let result = self.resolve_kind(expression);
+        if let (Ok(node), false, 1..) = (&result, is_own, self.lambda_depth) {
+            // Within a lambda an alias is known from here to the lambda's end.
+            self.locals.push(Local { name: name.into(), node: *node, shown: name.to_owned() });
+        }
         if let (Some(before), Some(own)) = (before, self.aliases.get_mut(name)) {
             own.state = before;
         }
@@ -220,12 +249,14 @@ impl<'q> Scope<'q> {
         alias.state = AliasState::InProgress;
         // An alias means the same wherever it is used, also within a lambda that binds one of its names.
         let locals = std::mem::take(&mut self.locals);
+        let lambda_depth = std::mem::take(&mut self.lambda_depth);
         let result = match &expression.kind {
             // An alias of a name that means nothing here leaves its own name to the columns.
             ExpressionKind::Identifier(parts) => self.identifier(parts),
             _ => self.resolve_kind(expression).map(Some),
         };
         self.locals = locals;
+        self.lambda_depth = lambda_depth;
         if let Some(alias) = self.aliases.get_mut(name) {
             alias.state = match &result {
                 Ok(Some(node)) => AliasState::Resolved(*node),
@@ -233,6 +264,14 @@ impl<'q> Scope<'q> {
             };
         }
         result
+    }
+
+    /// The lambda that a name stands for: `WITH x -> x + 1 AS f`.
+    pub fn lambda(&self, name: &str) -> Option<&'q ast::Lambda> {
+        match &self.aliases.get(name)?.expression.kind {
+            ExpressionKind::Lambda(lambda) => Some(lambda),
+            _ => None,
+        }
     }
 
     /// The expressions of the SELECT, clause by clause.

@@ -48,6 +48,7 @@ struct Clauses {
     keys: Option<Vec<NodeId>>,
     with_totals: bool,
     having: Option<NodeId>,
+    qualify: Option<NodeId>,
     order: Vec<OrderKey>,
     distinct: bool,
     /// Keys, offset and count.
@@ -76,9 +77,6 @@ impl Analyzer<'_> {
 
 impl Scope<'_> {
     fn clauses(&mut self, select: &ast::Select) -> Result<Clauses> {
-        if select.qualify.is_some() {
-            return Err(Error::not_implemented("QUALIFY"));
-        }
         let items = self.items(&select.projection)?;
         if items.is_empty() {
             return Err(self.in_scope(Error::new(
@@ -97,6 +95,13 @@ impl Scope<'_> {
             Some(having) => {
                 let node = self.resolve(having)?;
                 Some(self.condition(node, "HAVING")?)
+            }
+            None => None,
+        };
+        let qualify = match &select.qualify {
+            Some(qualify) => {
+                let node = self.resolve(qualify)?;
+                Some(self.condition(node, "QUALIFY")?)
             }
             None => None,
         };
@@ -128,10 +133,12 @@ impl Scope<'_> {
         if limit.is_some_and(|limit| limit.with_ties) && select.order_by.is_none() {
             return Err(Error::new(ErrorCode::WITH_TIES_WITHOUT_ORDER_BY, "Can not use WITH TIES without ORDER BY"));
         }
+        self.check_windows_apart(&filters, keys.as_deref().unwrap_or_default(), having)?;
         self.check_aggregates(&filters, keys.as_deref().unwrap_or_default())?;
         let is_aggregated = |node: NodeId| self.graph.node(node).has_aggregate;
         let has_aggregates = items.iter().any(|item| is_aggregated(item.node))
             || having.is_some_and(is_aggregated)
+            || qualify.is_some_and(is_aggregated)
             || order.iter().any(|key| is_aggregated(key.node));
         let keys = keys.or_else(|| (has_aggregates || select.with_totals).then(Vec::new));
         Ok(Clauses {
@@ -140,6 +147,7 @@ impl Scope<'_> {
             keys,
             with_totals: select.with_totals,
             having,
+            qualify,
             order,
             distinct: select.distinct,
             limit_by,
@@ -349,6 +357,7 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> 
     let mut last: Vec<NodeId> = clauses.items.iter().map(|item| item.node).collect();
     last.extend(clauses.order.iter().map(|key| key.node));
     last.extend(clauses.having);
+    last.extend(clauses.qualify);
     last.extend(clauses.limit_by.iter().flat_map(|(keys, ..)| keys));
 
     if !clauses.filters.is_empty() {
@@ -374,6 +383,11 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> 
     stage.unnest(&last)?;
     if let Some(having) = clauses.having {
         let predicate = stage.lower(having)?;
+        stage.then(|input| Plan::Filter { input, predicate });
+    }
+    stage.windows(&last)?;
+    if let Some(qualify) = clauses.qualify {
+        let predicate = stage.lower(qualify)?;
         stage.then(|input| Plan::Filter { input, predicate });
     }
     let outputs: Vec<(NodeId, Arc<str>)> = clauses.items.iter().map(|item| (item.node, item.name.clone())).collect();

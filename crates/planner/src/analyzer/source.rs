@@ -24,6 +24,8 @@ pub(crate) struct Source {
     pub joined: Vec<JoinedColumn>,
     /// The ARRAY JOINs, in order.
     pub array_joins: Vec<ArrayJoin>,
+    /// So many of the last columns of the rows are read by name only: `*` does not stand for them.
+    virtual_columns: usize,
 }
 
 /// Where the rows come from.
@@ -82,8 +84,22 @@ impl Source {
         Self { database: database.map(Arc::from), table: table.map(Arc::from), ..self }
     }
 
+    /// The same where `*` does not stand for the last `count` columns.
+    #[must_use]
+    pub fn with_virtual_columns(self, count: usize) -> Self {
+        Self { virtual_columns: count, ..self }
+    }
+
     fn of(rows: Rows) -> Self {
-        Self { rows, database: None, table: None, alias: None, joined: Vec::new(), array_joins: Vec::new() }
+        Self {
+            rows,
+            database: None,
+            table: None,
+            alias: None,
+            joined: Vec::new(),
+            array_joins: Vec::new(),
+            virtual_columns: 0,
+        }
     }
 
     /// Whether there is no FROM.
@@ -168,7 +184,7 @@ impl Source {
 
     /// The columns that `*` stands for.
     pub fn asterisk(&self) -> impl Iterator<Item = usize> {
-        (0..self.table_columns())
+        (0..self.table_columns() - self.virtual_columns)
             .filter(|column| matches!(self.default_kind(*column), None | Some(DefaultKind::Default)))
             .map(|column| {
                 let replaced = self.joined.iter().rposition(|joined| joined.replaces == Some(column));

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use squall_types::{DataType, Error, Schema};
 
-use super::graph::{Graph, NodeId, NodeKind};
+use super::graph::{Graph, NodeId, NodeKind, WindowNode, WindowOrder};
 use crate::explain::hidden_name;
-use crate::expression::Expression;
-use crate::plan::{Aggregate, AggregateCall, Plan};
+use crate::expression::{Expression, Lambda};
+use crate::plan::{Aggregate, AggregateCall, Plan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame};
 
 /// A plan under construction, with the nodes that its columns hold.
 pub(crate) struct Stage<'g> {
@@ -32,21 +32,7 @@ impl<'g> Stage<'g> {
     /// # Errors
     /// The column that is missing.
     pub fn lower(&self, id: NodeId) -> Result<Expression, Missing> {
-        let node = self.graph.node(id);
-        if let NodeKind::Constant(value) = &node.kind {
-            return Ok(Expression::Constant { value: value.clone(), data_type: node.data_type.clone() });
-        }
-        if let Some(position) = self.columns.get(&id) {
-            return Ok(Expression::Column { position: *position, data_type: node.data_type.clone() });
-        }
-        match &node.kind {
-            NodeKind::Function { name, function, arguments } => Ok(Expression::Function {
-                name: name.clone(),
-                function: function.clone(),
-                arguments: arguments.iter().map(|argument| self.lower(*argument)).collect::<Result<_, _>>()?,
-            }),
-            _ => Err(Missing(id)),
-        }
+        lower(self.graph, id, &self.columns, self.plan.schema())
     }
 
     /// Puts a step that keeps the columns on top.
@@ -117,7 +103,7 @@ impl<'g> Stage<'g> {
         let shared = uses.counts.iter().filter(|(id, count)| {
             let node = self.graph.node(**id);
             let must_be_one = !node.is_deterministic;
-            matches!(node.kind, NodeKind::Function { .. }) && count.all > 1 && (count.is_certain || must_be_one)
+            node.kind.is_call() && count.all > 1 && (count.is_certain || must_be_one)
         });
         let shared = shared.map(|(id, _)| *id).collect();
         self.compute(shared, roots)
@@ -137,8 +123,7 @@ impl<'g> Stage<'g> {
         later.iter().for_each(|later| self.count_uses(*later, true, &mut selected));
         let random = tested.counts.keys().filter(|id| {
             let node = self.graph.node(**id);
-            let is_call = matches!(node.kind, NodeKind::Function { .. });
-            is_call && !node.is_deterministic && selected.counts.contains_key(*id)
+            node.kind.is_call() && !node.is_deterministic && selected.counts.contains_key(*id)
         });
         let random = random.copied().collect();
         let roots: Vec<NodeId> = filters.iter().chain(later).copied().collect();
@@ -178,7 +163,7 @@ impl<'g> Stage<'g> {
             return;
         }
         let is_again = count.all > 1;
-        let lazy_from = self.lazy_from(id);
+        let lazy_from = self.graph.lazy_from(id);
         for (at, child) in self.graph.children(id).iter().enumerate() {
             if is_again {
                 self.make_certain(*child, is_certain && at < lazy_from, uses);
@@ -194,20 +179,8 @@ impl<'g> Stage<'g> {
             return;
         }
         count.is_certain = true;
-        for child in self.graph.children(id).iter().take(self.lazy_from(id)) {
+        for child in self.graph.children(id).iter().take(self.graph.lazy_from(id)) {
             self.make_certain(*child, true, uses);
-        }
-    }
-
-    /// The first argument of a node that may not be computed for every row.
-    fn lazy_from(&self, id: NodeId) -> usize {
-        match &self.graph.node(id).kind {
-            NodeKind::Function { name, .. }
-                if matches!(&**name, "if" | "and" | "or" | "multiIf" | "coalesce" | "ifNull") =>
-            {
-                1
-            }
-            _ => usize::MAX,
         }
     }
 
@@ -305,6 +278,100 @@ impl<'g> Stage<'g> {
         Ok(())
     }
 
+    /// Computes the window functions in `roots`. Those of one window are one step; the rows are sorted before it unless they come
+    /// in its order already.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn windows(&mut self, roots: &[NodeId]) -> Result<(), Missing> {
+        let mut found = Vec::new();
+        let mut visited = HashSet::new();
+        roots.iter().for_each(|root| self.find_windows(*root, &mut visited, &mut found));
+        let mut computed = Vec::new();
+        for id in &found {
+            for operand in self.graph.children(*id) {
+                let is_new = !self.columns.contains_key(operand) && !computed.contains(operand);
+                if is_new && self.graph.node(*operand).kind.is_call() {
+                    computed.push(*operand);
+                }
+            }
+        }
+        self.compute(computed, roots)?;
+        let mut windows: Vec<(Keys, WindowFrame, Vec<NodeId>)> = Vec::new();
+        for id in found {
+            let NodeKind::Window { call, operands } = &self.graph.node(id).kind else { continue };
+            let keys = Keys::of(self.graph, call, operands);
+            match windows.iter_mut().find(|(known, frame, _)| *known == keys && *frame == call.frame) {
+                Some((_, _, functions)) => functions.push(id),
+                None => windows.push((keys, call.frame, vec![id])),
+            }
+        }
+        // A window whose keys are the first keys of another needs no order of its own after it.
+        windows.sort_by_key(|(keys, ..)| std::cmp::Reverse(keys.0.len()));
+        let mut order = Keys::default();
+        for (keys, frame, functions) in windows {
+            let sort = self.sort_keys(&keys)?;
+            if !order.begins_with(&keys) {
+                self.then(|input| Plan::Sort { input, keys: sort.clone(), limit: None });
+                order = keys.clone();
+            }
+            self.window(&keys, sort, frame, &functions)?;
+        }
+        Ok(())
+    }
+
+    fn find_windows(&self, id: NodeId, visited: &mut HashSet<NodeId>, found: &mut Vec<NodeId>) {
+        let node = self.graph.node(id);
+        if !node.has_window || self.columns.contains_key(&id) || !visited.insert(id) {
+            return;
+        }
+        match node.kind {
+            NodeKind::Window { .. } => found.push(id),
+            _ => self.graph.children(id).iter().for_each(|child| self.find_windows(*child, visited, found)),
+        }
+    }
+
+    fn sort_keys(&self, keys: &Keys) -> Result<Vec<SortKey>, Missing> {
+        let key = |(node, order): &(NodeId, WindowOrder)| {
+            Ok(SortKey { expression: self.lower(*node)?, descending: order.descending, nulls_first: order.nulls_first })
+        };
+        keys.0.iter().map(key).collect()
+    }
+
+    fn window(
+        &mut self,
+        keys: &Keys,
+        mut sort: Vec<SortKey>,
+        frame: WindowFrame,
+        functions: &[NodeId],
+    ) -> Result<(), Missing> {
+        let order_by = sort.split_off(keys.1);
+        let partition_by = sort.into_iter().map(|key| key.expression).collect();
+        let mut fields = self.plan.schema().fields.clone();
+        let mut calls = Vec::with_capacity(functions.len());
+        let mut columns = Vec::with_capacity(functions.len());
+        for id in functions {
+            let node = self.graph.node(*id);
+            let NodeKind::Window { call, operands } = &node.kind else { return Err(Missing(*id)) };
+            let needs_arguments = match &call.function {
+                WindowCallFunction::Aggregate(function) => function.needs_arguments(),
+                WindowCallFunction::Own(_) => true,
+            };
+            let arguments = if needs_arguments { &operands[..call.arguments] } else { &[] };
+            calls.push(WindowCall {
+                name: call.name.clone(),
+                function: call.function.clone(),
+                arguments: arguments.iter().map(|argument| self.lower(*argument)).collect::<Result<_, _>>()?,
+            });
+            columns.push((*id, fields.len()));
+            fields.push((call.name.clone(), node.data_type.clone()));
+        }
+        self.columns.extend(columns);
+        let schema = Arc::new(Schema { fields });
+        self.then(|input| Plan::Window(Window { input, partition_by, order_by, frame, calls, schema }));
+        Ok(())
+    }
+
     /// Puts a projection on top, after which the columns are these nodes under these names. Where they are already, nothing
     /// is put.
     ///
@@ -369,6 +436,75 @@ impl<'g> Stage<'g> {
     /// The finished plan.
     pub fn into_plan(self) -> Plan {
         self.plan
+    }
+}
+
+/// The expression that computes a node over columns that hold these nodes.
+fn lower(graph: &Graph, id: NodeId, columns: &HashMap<NodeId, usize>, schema: &Schema) -> Result<Expression, Missing> {
+    let node = graph.node(id);
+    if let NodeKind::Constant(value) = &node.kind {
+        return Ok(Expression::Constant { value: value.clone(), data_type: node.data_type.clone() });
+    }
+    if let Some(position) = columns.get(&id) {
+        return Ok(Expression::Column { position: *position, data_type: node.data_type.clone() });
+    }
+    let lower_all = |nodes: &[NodeId]| {
+        nodes.iter().map(|node| lower(graph, *node, columns, schema)).collect::<Result<Vec<Expression>, Missing>>()
+    };
+    match &node.kind {
+        NodeKind::Function { name, function, arguments } => Ok(Expression::Function {
+            name: name.clone(),
+            function: function.clone(),
+            arguments: lower_all(arguments)?,
+        }),
+        NodeKind::HigherOrder { call, operands } => {
+            let lowered = lower_all(operands)?;
+            let mut inner = HashMap::new();
+            let mut fields = Vec::with_capacity(call.parameters.len() + operands.len() - call.arguments);
+            for (name, parameter) in &call.parameters {
+                inner.insert(*parameter, fields.len());
+                fields.push((name.clone(), graph.data_type(*parameter).clone()));
+            }
+            for (captured, expression) in operands.iter().zip(&lowered).skip(call.arguments) {
+                inner.insert(*captured, fields.len());
+                fields.push((hidden_name(expression, schema), expression.data_type().clone()));
+            }
+            let schema = Arc::new(Schema { fields });
+            let body = lower(graph, call.body, &inner, &schema)?;
+            Ok(Expression::HigherOrder {
+                name: call.name.clone(),
+                function: call.function.clone(),
+                lambda: Arc::new(Lambda { schema, parameters: call.parameters.len(), body }),
+                operands: lowered,
+            })
+        }
+        _ => Err(Missing(id)),
+    }
+}
+
+/// The keys of a window that are no constants: so many of the partition, then those of the order, each once.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Keys(Vec<(NodeId, WindowOrder)>, usize);
+
+impl Keys {
+    fn of(graph: &Graph, call: &WindowNode, operands: &[NodeId]) -> Self {
+        let ascending = WindowOrder { descending: false, nulls_first: false };
+        let keys = operands.iter().skip(call.arguments);
+        let orders = std::iter::repeat_n(ascending, call.partition_keys).chain(call.order.iter().copied());
+        let mut all = Self::default();
+        for (at, (node, order)) in keys.zip(orders).enumerate() {
+            let is_known = all.0.iter().any(|(known, _)| known == node);
+            if !is_known && graph.constant_value(*node).is_none() {
+                all.0.push((*node, order));
+                all.1 += usize::from(at < call.partition_keys);
+            }
+        }
+        all
+    }
+
+    /// Whether rows in this order are in that of `others` as well.
+    fn begins_with(&self, others: &Self) -> bool {
+        self.0.starts_with(&others.0)
     }
 }
 

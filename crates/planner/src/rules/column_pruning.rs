@@ -5,7 +5,7 @@ use std::sync::Arc;
 use squall_types::Schema;
 
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Plan, Scan, SortKey};
+use crate::plan::{Aggregate, Plan, Scan, SortKey, Window};
 
 pub(super) fn apply(plan: &mut Plan) {
     let needed = vec![true; plan.schema().len()];
@@ -83,6 +83,7 @@ fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
             *schema = Arc::new(Schema { fields });
             moves
         }
+        Plan::Window(_) => prune_window(plan, needed),
         Plan::ArrayJoin { input, arrays, schema, .. } => {
             let columns = input.schema().len();
             let mut below: Vec<bool> = needed.iter().take(columns).copied().collect();
@@ -140,6 +141,44 @@ fn prune_aggregate(plan: &mut Plan, needed: &[bool]) -> Moves {
     let input_moves = prune(input, &below);
     let arguments = aggregates.iter_mut().flat_map(|call| &mut call.arguments);
     keys.iter_mut().chain(arguments).for_each(|expression| renumber(expression, &input_moves));
+    moves
+}
+
+fn prune_window(plan: &mut Plan, needed: &[bool]) -> Moves {
+    let Plan::Window(Window { input, partition_by, order_by, calls, schema, .. }) = plan else { return Vec::new() };
+    let columns = input.schema().len();
+    let (own, added) = needed.split_at(columns);
+    if !added.contains(&true) {
+        // No function is needed: neither is the window.
+        let (mut moves, added) = (prune(input, own), added.len());
+        moves.extend(vec![None; added]);
+        plan.replace(|plan| match plan {
+            Plan::Window(window) => *window.input,
+            other => other,
+        });
+        return moves;
+    }
+    let mut at = 0;
+    calls.retain(|_| {
+        at += 1;
+        added.get(at - 1) == Some(&true)
+    });
+    let mut below = own.to_vec();
+    let arguments = calls.iter().flat_map(|call| &call.arguments);
+    let keys = partition_by.iter().chain(order_by.iter().map(|key| &key.expression));
+    arguments.chain(keys).for_each(|expression| need(expression, &mut below));
+    let mut moves = prune(input, &below);
+    let arguments = calls.iter_mut().flat_map(|call| &mut call.arguments);
+    let keys = partition_by.iter_mut().chain(order_by.iter_mut().map(|key| &mut key.expression));
+    arguments.chain(keys).for_each(|expression| renumber(expression, &moves));
+    let mut fields = input.schema().fields.clone();
+    for (field, is_needed) in schema.fields[columns..].iter().zip(added) {
+        moves.push(is_needed.then_some(fields.len()));
+        if *is_needed {
+            fields.push(field.clone());
+        }
+    }
+    *schema = Arc::new(Schema { fields });
     moves
 }
 

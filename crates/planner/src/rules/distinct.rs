@@ -1,7 +1,7 @@
 //! DISTINCT is an aggregation without aggregates: it runs with the same hash tables, specialised by the keys' width and merged in
 //! parallel. Below a LIMIT it stays, because there it can stop as soon as enough rows were found.
 
-use crate::plan::{Aggregate, Plan};
+use crate::plan::{Aggregate, Plan, Window};
 
 pub(super) fn apply(plan: &mut Plan) {
     rewrite(plan, false);
@@ -22,7 +22,7 @@ fn rewrite(plan: &mut Plan, is_limited: bool) {
         }
         Plan::Limit { input, limit, .. } => rewrite(input, limit.is_some()),
         Plan::Project { input, .. } | Plan::Filter { input, .. } => rewrite(input, is_limited),
-        Plan::Aggregate(Aggregate { input, .. }) => rewrite(input, false),
+        Plan::Aggregate(Aggregate { input, .. }) | Plan::Window(Window { input, .. }) => rewrite(input, false),
         Plan::Sort { input, .. } | Plan::LimitBy { input, .. } | Plan::ArrayJoin { input, .. } => rewrite(input, false),
         Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| rewrite(input, is_limited)),
         Plan::Scan(_) | Plan::Values { .. } => {}
@@ -39,7 +39,7 @@ fn is_ordered(plan: &Plan) -> bool {
         | Plan::LimitBy { input, .. }
         | Plan::Distinct { input }
         | Plan::ArrayJoin { input, .. } => is_ordered(input),
-        Plan::Scan(_) | Plan::Values { .. } | Plan::Aggregate(_) | Plan::Union { .. } => false,
+        Plan::Scan(_) | Plan::Values { .. } | Plan::Aggregate(_) | Plan::Window(_) | Plan::Union { .. } => false,
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     // From the last: of two keys that are functions of each other the first stays.
     for at in (0..aggregate.keys.len()).rev() {
         let Some(key) = aggregate.keys.get(at) else { continue };
-        if !matches!(key, Expression::Function { .. }) || !key.is_deterministic() {
+        if !key.is_call() || !key.is_deterministic() {
             continue;
         }
         let is_other = |other: usize| other != at && is_kept.get(other) == Some(&true);
@@ -47,11 +47,13 @@ fn over_keys(expression: &Expression, keys: &[Expression], is_key: &impl Fn(usiz
     match expression {
         Expression::Column { .. } => None,
         Expression::Constant { .. } => Some(expression.clone()),
-        Expression::Function { name, function, arguments } => Some(Expression::Function {
-            name: name.clone(),
-            function: function.clone(),
-            arguments: arguments.iter().map(|argument| over_keys(argument, keys, is_key)).collect::<Option<_>>()?,
-        }),
+        call => {
+            let mut call = call.clone();
+            for child in call.children_mut() {
+                *child = over_keys(child, keys, is_key)?;
+            }
+            Some(call)
+        }
     }
 }
 

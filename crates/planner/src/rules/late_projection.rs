@@ -23,7 +23,7 @@ pub(super) fn apply(plan: &mut Plan) {
         key.expression.visit_columns(&mut |position| size += expressions.get(position).map_or(0, Expression::size));
         size <= KEY_SIZE_MAX
     };
-    let computes = expressions.iter().any(|expression| matches!(expression, Expression::Function { .. }));
+    let computes = expressions.iter().any(Expression::is_call);
     if !computes || !expressions.iter().all(Expression::is_deterministic) || !keys.iter().all(is_cheap) {
         return;
     }

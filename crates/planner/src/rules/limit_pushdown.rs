@@ -38,5 +38,6 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
         | Plan::LimitBy { input, .. }
         | Plan::ArrayJoin { input, .. } => push(input, None),
         Plan::Aggregate(aggregate) => push(&mut aggregate.input, None),
+        Plan::Window(window) => push(&mut window.input, None),
     }
 }

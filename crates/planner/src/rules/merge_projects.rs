@@ -74,19 +74,14 @@ fn can_substitute<'a>(inner: &[Expression], outer: impl Iterator<Item = &'a Expr
     }
     inner.iter().zip(uses).all(|(inner, uses)| match inner {
         Expression::Column { .. } | Expression::Constant { .. } => true,
-        Expression::Function { .. } => uses <= 1,
+        Expression::Function { .. } | Expression::HigherOrder { .. } => uses <= 1,
     })
 }
 
 fn put_in(expression: &Expression, inner: &[Expression]) -> Expression {
     match expression {
         Expression::Column { position, .. } => inner.get(*position).unwrap_or(expression).clone(),
-        Expression::Constant { .. } => expression.clone(),
-        Expression::Function { name, function, arguments } => fold(Expression::Function {
-            name: name.clone(),
-            function: function.clone(),
-            arguments: arguments.iter().map(|argument| put_in(argument, inner)).collect(),
-        }),
+        other => fold(other.map_children(|child| put_in(child, inner))),
     }
 }
 

@@ -44,6 +44,8 @@ fn remove(plan: &mut Plan, order_matters: bool) {
             });
             remove(input, !is_orderless);
         }
+        // A window's rows must come in its order.
+        Plan::Window(window) => remove(&mut window.input, true),
         // Which rows pass depends on the order.
         Plan::Limit { input, .. } | Plan::LimitBy { input, .. } => remove(input, true),
         Plan::Filter { input, .. }

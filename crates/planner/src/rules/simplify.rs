@@ -57,10 +57,8 @@ fn simplify_filter(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
 }
 
 fn fold_within(expression: &mut Expression) {
-    if let Expression::Function { arguments, .. } = expression {
-        arguments.iter_mut().for_each(fold_within);
-        if arguments.iter().all(|argument| argument.constant().is_some()) {
-            *expression = fold(expression.clone());
-        }
+    expression.children_mut().iter_mut().for_each(fold_within);
+    if expression.is_call() && expression.children().iter().all(|child| child.constant().is_some()) {
+        *expression = fold(expression.clone());
     }
 }

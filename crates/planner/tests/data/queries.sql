@@ -1001,3 +1001,56 @@ with toInt32(n) as z select groupArray(a::Int64) + max(a), min(negate(length(c))
 with toUInt8(2) as b select t.b, (1 * length(c) > 1 or toYear(d) * n < 2 or (a <= t.a) = 3) as x, ((default.t.a between 1 and default.t.a) > 1 or (t.b > 1 or x < 2 or a = 3) < 2 or toYear(d) = 3) from t limit 1 by b
 with toYear(d) as b select distinct (t.b between 1 and default.t.a), n, f as x, (length(c) <= b) as w1 from t where ifNull(2, 1) > 0 group by (t.b between 1 and default.t.a), n, x, w1 limit 4
 with tup.x as a select distinct groupArray(2.5) from t having min((n > 2.5)) > 1 order by 1 desc
+-- Lambdas: names, types, errors.
+select arrayMap(x -> x + 1, arr) from t
+select arrayMap(x -> x + a, arr), arrayFilter(x -> x > b, arr) as f, length(f) from t
+select arrayMap((x, y) -> x * y, arr, arr) from t
+select arrayMap(x -> arrayMap(y -> x + y + a, arr), arr) from t
+select arrayMap(x -> tup.x, arr), arrayMap(x -> t.tup.y || toString(x), arr) from t
+select arrayMap(x -> (x as z) + z, arr) from t
+select arrayFold((acc, x) -> acc + x, arr, toUInt64(0)) from t
+select arraySum(x -> n, arr) from t
+select arrayMap(x -> n, arr), arraySort(x -> -x, arr), arrayFirst(x -> x > 1, arr), arrayFirstIndex(x -> x, arr::Array(UInt8)) from t
+select arrayCount(x -> x in (1, 2), arr), arrayExists(x -> x in (select a from u), arr) from t
+select groupArray(a) as g, arrayMap(x -> x + max(b), g) from t
+select arrayMap(x -> x + a, arr) as m, count() from t group by m
+select arrayMap(x -> x + b, arr) from t group by arr, a
+select arrayMap(x -> lc, arr), arrayMap(x -> x, [lc]) from t
+with x -> x + 1 as f select arrayMap(f, arr) from t
+with (x, y) -> x + y as f select f(a, b) + 1 as r from t
+code: with x -> x + 1 as f select f(a, b) from t
+code: select arrayMap(x -> y, arr) from t
+code: select arrayMap((x, y) -> x, arr) from t
+code: select arrayMap(x -> x, a) from t
+code: select arrayFilter(x -> c, arr) from t
+code: select length(x -> x) from t
+code: select arrayMap(arr) from t
+code: select arrayMap(1, arr) from t
+code: select arrayFold((acc, x) -> acc + x, arr, a) from t
+code: select arrayMap(x -> arrayJoin([x]), arr) from t
+-- Windows: names, types, errors.
+select sum(a) over () from t
+select row_number() over (partition by a % 2 order by b + 1 desc nulls first, c), rank() over w from t window w as (order by d)
+select avg(b) over (w order by b rows 2 preceding) as m, m + 1 from t window w as (partition by c)
+select sum(a) over (order by b range between 1 preceding and unbounded following) from t
+select lag(n) over (order by a), lead(c, 2, 'x') over (order by a), lagInFrame(e) over (order by a), nth_value(f, 2) over (order by a) from t
+select percent_rank() over (order by a), cume_dist() over (order by a), ntile(3) over (order by a), dense_rank() over (order by a) from t
+select first_value(n) over (order by a), last_value(n) respect nulls over (order by a), count(*) over (), countIf(a > 1) over (order by a) from t
+select a % 2 as k, sum(b) as s, sum(s) over (order by k), s / sum(s) over () as share from t group by k
+select a from t qualify row_number() over (partition by b order by a) = 1
+select sum(a) over (partition by b as p order by d), p from t
+select t.a, quantile(0.9)(t.b) over (partition by t.c) from t
+select nonNegativeDerivative(a, e) over (order by e) from t
+code: select a from t where row_number() over () > 1
+code: select a from t group by a having sum(a) over () > 1
+code: select sum(row_number() over ()) from t
+code: select sum(sum(a) over ()) over () from t
+code: select sum(a) over nosuch from t
+code: select sum(b) over () from t group by a
+code: select row_number() from t
+code: select plus(a, 1) over () from t
+code: select sum(a) over (order by a rows between current row and 1 preceding) from t
+code: select sum(a) over (order by a rows between -1 preceding and current row) from t
+code: select sum(a) over (order by c range between 1 preceding and current row) from t
+code: select lag(a) over (order by a rows between 1 preceding and current row) from t
+code: select ntile(2) over () from t

@@ -124,6 +124,13 @@ impl Catalog for Tables {
         database.is_none_or(|database| database == "default").then(|| self.views.get(table).cloned())?
     }
 
+    fn tables(&self, database: &str) -> Result<Vec<String>> {
+        let tables = self.tables.iter().filter(|table| table.database == database);
+        let mut names: Vec<String> = tables.map(|table| table.name.clone()).collect();
+        names.sort();
+        Ok(names)
+    }
+
     fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
         match name {
             "numbers" | "numbers_mt" if arguments.iter().all(|argument| argument.as_u64().is_some()) => {
@@ -223,6 +230,10 @@ pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
             let arguments = arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?;
             function.execute(&arguments, block.rows())
         }
+        Expression::HigherOrder { function, lambda, operands, .. } => {
+            let operands = operands.iter().map(|operand| evaluate(operand, block)).collect::<Result<Vec<_>>>()?;
+            lambda.apply(&**function, &operands, block.rows(), &evaluate)
+        }
     }
 }
 
@@ -288,9 +299,9 @@ pub fn rows(plan: &Plan) -> Result<Vec<Block>> {
             }
             Ok(out)
         }
-        Plan::ArrayJoin { input, .. } => {
+        Plan::Window(squall_planner::Window { input, .. }) | Plan::ArrayJoin { input, .. } => {
             let is_empty = rows(input)?.iter().all(Block::is_empty);
-            if is_empty { Ok(Vec::new()) } else { Err(Error::logical("ARRAY JOIN is beyond this runner")) }
+            if is_empty { Ok(Vec::new()) } else { Err(Error::logical("a step that is beyond this runner")) }
         }
     }
 }

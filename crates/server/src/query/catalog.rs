@@ -55,6 +55,20 @@ impl Catalog for QueryCatalog<'_> {
         view
     }
 
+    fn tables(&self, database: &str) -> Result<Vec<String>> {
+        self.session.user.check_database(database)?;
+        self.met_changing_table.store(true, Ordering::Relaxed);
+        self.tables.tables(database)
+    }
+
+    fn check_cluster_is_local(&self, cluster: &str) -> Result<()> {
+        system::check_cluster_is_local(&self.session.server, cluster)
+    }
+
+    fn check_address_is_local(&self, address: &str) -> Result<()> {
+        system::check_address_is_local(&self.session.server, address)
+    }
+
     fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
         self.tables.table_function(name, arguments)
     }

@@ -1,9 +1,9 @@
-//! `system.clusters` and `system.macros`, from the configuration.
+//! `system.clusters` and `system.macros`, from the configuration, and which of their addresses are this server's own.
 
 use std::sync::{Arc, Weak};
 
 use squall_storage::Table;
-use squall_types::Value;
+use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::table::SystemTable;
 use super::upgrade;
@@ -38,14 +38,82 @@ fn replicas(server: &Server) -> Vec<Replica> {
     for cluster in &config.clusters {
         for (shard, replicas) in cluster.shards.iter().enumerate() {
             for (replica, (host, port)) in replicas.iter().enumerate() {
-                let is_local = u64::from(*port) == config.server.tcp_port
-                    && matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1");
+                let is_local = is_local(host, u64::from(*port), config.server.tcp_port);
                 let (cluster, host) = (cluster.name.clone(), host.clone());
                 rows.push(Replica { cluster, shard: shard + 1, replica: replica + 1, host, port: *port, is_local });
             }
         }
     }
     rows
+}
+
+fn is_local(host: &str, port: u64, own_port: u64) -> bool {
+    port == own_port && matches!(host, "localhost" | "127.0.0.1" | "::1")
+}
+
+/// Whether all replicas of a cluster are this server. The name may hold macros: `{cluster}`, which is the only cluster's name
+/// where the configuration says nothing else.
+///
+/// # Errors
+/// `CLUSTER_DOESNT_EXIST`, `BAD_ARGUMENTS` for an unknown macro, `NOT_IMPLEMENTED` where another server belongs to it.
+pub(crate) fn check_cluster_is_local(server: &Server, name: &str) -> Result<()> {
+    let replicas = replicas(server);
+    let name = with_macros(server, name, &replicas)?;
+    let mut own = replicas.iter().filter(|replica| replica.cluster == name).peekable();
+    if own.peek().is_none() {
+        return Err(Error::new(ErrorCode::CLUSTER_DOESNT_EXIST, format!("Requested cluster '{name}' not found")));
+    }
+    match own.find(|replica| !replica.is_local) {
+        None => Ok(()),
+        Some(Replica { host, port, .. }) => Err(elsewhere(&format!("{host}:{port}"))),
+    }
+}
+
+/// Whether an address of the function `remote` is this server's; without a port it is the server's own.
+///
+/// # Errors
+/// `NOT_IMPLEMENTED` where it is not.
+pub(crate) fn check_address_is_local(server: &Server, address: &str) -> Result<()> {
+    let own_port = server.config.load().server.tcp_port;
+    let (host, port) = match address.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') => (host, port.parse().ok()),
+        _ => (address, Some(own_port)),
+    };
+    match port {
+        Some(port) if is_local(host, port, own_port) => Ok(()),
+        _ => Err(elsewhere(address)),
+    }
+}
+
+fn elsewhere(address: &str) -> Error {
+    Error::not_implemented(format!("Reading from another server, {address},"))
+}
+
+fn with_macros(server: &Server, name: &str, replicas: &[Replica]) -> Result<String> {
+    let mut expanded = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('{') {
+        let Some((key, after)) = after.split_once('}') else { break };
+        expanded.push_str(before);
+        let config = server.config.load();
+        let is_only = replicas.iter().all(|replica| replica.cluster == replicas[0].cluster);
+        match (config.macros.get(key), replicas.first()) {
+            (Some(value), _) => expanded.push_str(value),
+            (None, Some(only)) if key == "cluster" && is_only => expanded.push_str(&only.cluster),
+            _ => {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!(
+                        "Failed to expand macros in cluster name: No macro '{key}' in config while processing \
+                         substitutions in '{name}'"
+                    ),
+                ));
+            }
+        }
+        rest = after;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
 }
 
 pub(super) fn clusters(server: &Weak<Server>) -> Arc<dyn Table> {

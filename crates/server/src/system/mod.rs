@@ -22,6 +22,7 @@ use squall_types::{Error, Result};
 
 use crate::server::Server;
 pub use catalog_tables::{create_table_query, default_expression, default_kind, quote};
+pub(crate) use clusters::{check_address_is_local, check_cluster_is_local};
 pub use errors::ErrorCounts;
 pub use settings::settings_of;
 pub use table::SystemTable;

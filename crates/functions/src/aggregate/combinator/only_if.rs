@@ -8,7 +8,8 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
-use crate::aggregate::selection::update_selected;
+use crate::aggregate::selection::{over_selected_frames, update_selected};
+use crate::window::RowRange;
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
     let [nested @ .., condition] = arguments else {
@@ -49,6 +50,29 @@ impl AggregateFunction for OnlyIf {
     fn accumulator(&self) -> Box<dyn Accumulator> {
         Box::new(Conditional { nested: self.function.accumulator(), needs_arguments: self.function.needs_arguments() })
     }
+
+    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+        let (nested, selected) = selected(arguments, self.function.needs_arguments())?;
+        Ok(over_selected_frames(&*self.function, &selected, nested, frames)?.0)
+    }
+}
+
+/// The nested function's arguments, and the rows for which the condition holds.
+fn selected(arguments: &[Column], needs_arguments: bool) -> Result<(&[Column], BooleanBuffer)> {
+    let [nested @ .., condition] = arguments else { return Err(Error::logical("-If without a condition")) };
+    let nested = if needs_arguments { nested } else { &[] };
+    if *condition.data_type().inner() == DataType::Nothing {
+        return Ok((nested, BooleanBuffer::new_unset(condition.rows())));
+    }
+    let values = condition.as_primitive::<UInt8Type>()?.values();
+    let selected = BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);
+    Ok((
+        nested,
+        match condition.nulls() {
+            Some(valid) => &selected & valid.inner(),
+            None => selected,
+        },
+    ))
 }
 
 struct Conditional {
@@ -58,24 +82,8 @@ struct Conditional {
 
 impl Accumulator for Conditional {
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
-        let [nested_arguments @ .., condition] = arguments else {
-            return Err(Error::logical("-If without a condition"));
-        };
-        let nested_arguments = if self.needs_arguments { nested_arguments } else { &[] };
-        if *condition.data_type().inner() == DataType::Nothing {
-            return update_selected(
-                &mut *self.nested,
-                BooleanBuffer::new_unset(rows),
-                group_ids,
-                groups,
-                nested_arguments,
-            );
-        }
-        let values = condition.as_primitive::<UInt8Type>()?.values();
-        let mut selected = BooleanBuffer::collect_bool(rows, |row| values[row] != 0);
-        if let Some(valid) = condition.nulls() {
-            selected = &selected & valid.inner();
-        }
+        let (nested_arguments, selected) = selected(arguments, self.needs_arguments)?;
+        debug_assert_eq!(selected.len(), rows);
         update_selected(&mut *self.nested, selected, group_ids, groups, nested_arguments)
     }
 

@@ -8,7 +8,8 @@ use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
-use crate::aggregate::selection::update_selected;
+use crate::aggregate::selection::{over_selected_frames, update_selected};
+use crate::window::RowRange;
 
 use super::or_null::{Seen, with_nulls};
 
@@ -39,6 +40,21 @@ impl AggregateFunction for SkipNulls {
             seen: (self.return_type != *self.function.return_type()).then(Seen::default),
             return_type: self.return_type.clone(),
         })
+    }
+
+    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+        let valid = arguments.iter().fold(None, |valid, column| NullBuffer::union(valid.as_ref(), column.nulls()));
+        let without_nullable = |column: &Column| column.clone().with_type(column.data_type().remove_nullable());
+        let arguments: Vec<Column> = arguments.iter().map(without_nullable).collect();
+        let (column, seen) = match valid {
+            None => (self.function.over_frames(&arguments, frames)?, frames.to_vec()),
+            Some(valid) => over_selected_frames(&*self.function, valid.inner(), &arguments, frames)?,
+        };
+        if self.return_type == *column.data_type() || !self.return_type.is_nullable() {
+            return Ok(column);
+        }
+        let seen = NullBuffer::from_iter(seen.iter().map(|frame| frame.rows() > 0));
+        column.to_nullable(NullBuffer::union(column.nulls(), Some(&seen)))
     }
 }
 

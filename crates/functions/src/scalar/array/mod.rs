@@ -34,8 +34,10 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("arrayPopBack", |call| pick::pop(call, true)),
     &Function::new("arrayPopFront", |call| pick::pop(call, false)),
     &Function::new("arrayReverse", pick::reverse),
-    &Function::new("arraySort", |call| pick::sort(call, false)),
-    &Function::new("arrayReverseSort", |call| pick::sort(call, true)),
+    &Function::new("arraySort", |call| pick::sort(call, false, false)),
+    &Function::new("arrayReverseSort", |call| pick::sort(call, true, false)),
+    &Function::new("arrayPartialSort", |call| pick::sort(call, false, true)),
+    &Function::new("arrayPartialReverseSort", |call| pick::sort(call, true, true)),
     &Function::new("arrayDistinct", pick::distinct),
     &Function::new("arrayCompact", pick::compact),
     &Function::new("arrayUniq", search::uniq),
@@ -54,7 +56,8 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("arrayProduct", |call| numeric::fold(call, numeric::Fold::Product)),
     &Function::new("arrayMin", |call| numeric::extreme(call, false)),
     &Function::new("arrayMax", |call| numeric::extreme(call, true)),
-    &Function::new("arrayCumSum", numeric::running_sum),
+    &Function::new("arrayCumSum", |call| numeric::running_sum(call, false)),
+    &Function::new("arrayCumSumNonNegative", |call| numeric::running_sum(call, true)),
     &Function::new("arrayDifference", numeric::difference),
     &Function::new("arrayCount", |call| numeric::holding(call, numeric::Holding::Count)),
     &Function::new("arrayExists", |call| numeric::holding(call, numeric::Holding::Any)),
@@ -161,14 +164,14 @@ impl Positions {
 }
 
 /// A column of arrays of these items.
-pub(super) fn list_column(item_type: &DataType, ends: Vec<i32>, items: ArrayRef) -> Result<Column> {
+pub(in crate::scalar) fn list_column(item_type: &DataType, ends: Vec<i32>, items: ArrayRef) -> Result<Column> {
     let field = Arc::new(arrow_schema::Field::new("item", items.data_type().clone(), true));
     let list = ListArray::try_new(field, OffsetBuffer::new(ends.into()), items, None)?;
     Ok(Column::new(DataType::array(item_type.clone()), Arc::new(list)))
 }
 
 /// The items at these positions, with the type's default (NULL where it has that) in place of missing ones.
-pub(super) fn take_or_default(items: &Column, positions: &[Option<u32>]) -> Result<Column> {
+pub(in crate::scalar) fn take_or_default(items: &Column, positions: &[Option<u32>]) -> Result<Column> {
     let data_type = items.data_type();
     let array = items.array();
     if data_type.is_nullable() || positions.iter().all(Option::is_some) {

@@ -1,4 +1,4 @@
-//! Sums, extremes and the like of arrays of numbers. Functions that take a lambda are the planner's; these are their forms without.
+//! Sums, extremes and the like of arrays of numbers. Their forms with a lambda are in `higher_order`, and use these.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 use super::{Lists, item_type, list_column, take_or_default};
 use crate::function::BoundFunction;
 use crate::scalar::kernel::{bytes_column, truth};
-use crate::scalar::order::row_order;
+use crate::scalar::order::ItemOrder;
 use crate::scalar::simple::{Call, Numbers};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -89,20 +89,17 @@ fn values_of<T: arrow_array::ArrowPrimitiveType>(items: &[Column]) -> Result<&[T
     }
 }
 
-/// The least or the greatest item; the default of an empty array.
+/// The least or the greatest item, NaN only where there is nothing else; the default of an empty array.
 pub(super) fn extreme(call: &Call<'_>, is_greatest: bool) -> Bound {
     call.arguments(1..=1)?;
     let item = item_type(call, 0)?.clone();
     call.bind(item, move |arguments, rows| {
         let lists = Lists::of(arguments, 0)?;
         let array = lists.items.array();
-        let order = row_order(array, array)?;
+        let order = ItemOrder::new(&lists.items, is_greatest)?;
         let positions: Vec<Option<u32>> = (0..rows)
             .map(|row| {
-                let better = |best: usize, at: usize| {
-                    let order = order(at, best);
-                    if is_greatest && order.is_gt() || !is_greatest && order.is_lt() { at } else { best }
-                };
+                let better = |best: usize, at: usize| if order.compare(at, best).is_lt() { at } else { best };
                 lists.range(row).filter(|at| array.is_valid(*at)).reduce(better).map(|at| at as u32)
             })
             .collect();
@@ -110,12 +107,14 @@ pub(super) fn extreme(call: &Call<'_>, is_greatest: bool) -> Bound {
     })
 }
 
-pub(super) fn running_sum(call: &Call<'_>) -> Bound {
+/// Sums from the first item on; `never_negative`: a sum below 0 becomes 0.
+pub(super) fn running_sum(call: &Call<'_>, never_negative: bool) -> Bound {
     call.arguments(1..=1)?;
     let item = number_items(call)?;
     if item_type(call, 0)?.is_nullable() {
         return Err(call.illegal(0));
     }
+    let floor = (never_negative && item.is_signed_integer()).then_some(0);
     let result = sum_type(&item);
     call.bind(DataType::array(result.clone()), move |arguments, rows| {
         let lists = Lists::of(arguments, 0)?;
@@ -126,6 +125,9 @@ pub(super) fn running_sum(call: &Call<'_>) -> Bound {
                 let mut sum = 0.0;
                 out.extend(values.get(lists.range(row)).unwrap_or_default().iter().map(|value| {
                     sum += value;
+                    if never_negative && sum < 0.0 {
+                        sum = 0.0;
+                    }
                     sum
                 }));
             })?;
@@ -141,6 +143,7 @@ pub(super) fn running_sum(call: &Call<'_>) -> Bound {
             let mut sum = 0i64;
             out.extend(values.get(lists.range(row)).unwrap_or_default().iter().map(|value| {
                 sum = sum.wrapping_add(*value);
+                sum = floor.map_or(sum, |floor| sum.max(floor));
                 sum
             }));
         })?;
@@ -166,11 +169,17 @@ fn by_row<V>(lists: &Lists, rows: usize, mut append: impl FnMut(usize, &mut Vec<
 /// Differences of neighbours, 0 at first.
 pub(super) fn difference(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    let item = number_items(call)?;
-    if item_type(call, 0)?.is_nullable() {
-        return Err(call.illegal(0));
+    let item = item_type(call, 0)?.clone();
+    // Dates and times count as their numbers of days and seconds.
+    let is_time = matches!(item, DataType::Date | DataType::Date32 | DataType::DateTime(_));
+    if !is_time && !item.is_number() && item != DataType::Bool {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("{} cannot process values of type {item}", call.name),
+        ));
     }
     let result = match item {
+        DataType::Date => DataType::Int32,
         DataType::UInt8 | DataType::Int8 | DataType::Bool => DataType::Int16,
         DataType::UInt16 | DataType::Int16 => DataType::Int32,
         DataType::Float32 | DataType::Float64 => DataType::Float64,

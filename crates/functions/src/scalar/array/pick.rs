@@ -8,7 +8,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::{Lists, Positions, item_type, take_or_default};
 use crate::function::BoundFunction;
-use crate::scalar::order::row_order;
+use crate::scalar::order::{ItemOrder, row_order};
 use crate::scalar::set::item_numbers;
 use crate::scalar::simple::{Call, argument, integers};
 
@@ -190,36 +190,37 @@ pub(super) fn slice(call: &Call<'_>) -> Bound {
     })
 }
 
-/// Items ascending (descending where reversed), NaN and NULL at the end.
-pub(super) fn sort(call: &Call<'_>, is_reversed: bool) -> Bound {
-    call.arguments(1..=1)?;
-    item_type(call, 0)?;
-    call.bind(call.type_of(0).clone(), move |arguments, rows| {
-        let lists = Lists::of(arguments, 0)?;
-        let array = lists.items.array();
-        let order = row_order(array, array)?;
-        let nulls = array.nulls().cloned();
-        let is_null = |at: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
-        let is_nan = squall_types::match_primitive!(array.data_type(), T => {
-            use arrow_array::cast::AsArray;
-            // Only NaN cannot be compared with itself.
-            array.as_primitive::<T>().values().iter().map(|value| value.partial_cmp(value).is_none()).collect::<Vec<bool>>()
-        }, _ => Vec::new());
-        let is_last = |at: usize| is_null(at) || is_nan.get(at) == Some(&true);
+/// Items ascending (descending where reversed), NaN and NULL at the end. A partial sort has how many items must be in order before
+/// the array: here all are.
+pub(super) fn sort(call: &Call<'_>, is_reversed: bool, is_partial: bool) -> Bound {
+    let at = usize::from(is_partial);
+    if call.arguments.len() <= at {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!("Function {} needs at least {} arguments, passed {}", call.name, at + 1, call.arguments.len()),
+        ));
+    }
+    if is_partial && !call.type_of(0).is_integer() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!(
+                "Illegal type {} of limit argument of function {} (must be UInt or Int)",
+                call.type_of(0),
+                call.name
+            ),
+        ));
+    }
+    call.arguments(at + 1..=at + 1)?;
+    item_type(call, at)?;
+    call.bind(call.type_of(at).clone(), move |arguments, rows| {
+        let lists = Lists::of(arguments, at)?;
+        let order = ItemOrder::new(&lists.items, is_reversed)?;
         let mut positions = Positions::new(rows);
         for row in 0..rows {
             let from = positions.items.len();
             positions.items.extend(lists.range(row).map(|at| at as u32));
             if let Some(items) = positions.items.get_mut(from..) {
-                items.sort_by(|left, right| {
-                    let (left, right) = (*left as usize, *right as usize);
-                    match (is_last(left), is_last(right)) {
-                        (false, false) if is_reversed => order(right, left),
-                        (false, false) => order(left, right),
-                        (true, true) => is_null(left).cmp(&is_null(right)),
-                        (left, right) => left.cmp(&right),
-                    }
-                });
+                order.sort(items);
             }
             positions.end_row()?;
         }

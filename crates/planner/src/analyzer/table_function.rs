@@ -1,0 +1,165 @@
+//! Table functions that stand for other tables: `merge`, and `cluster`, `clusterAllReplicas` and `remote` where the only server
+//! that they name is this one. They become plans over those tables; functions that make rows of their own are the catalog's.
+
+use std::sync::Arc;
+
+use squall_sql::ast::{self, ExpressionKind};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value, default_value};
+
+use super::conversion::{cast, supertype};
+use super::from::whole;
+use super::scope::Scope;
+use super::source::Source;
+use crate::expression::Expression;
+use crate::plan::Plan;
+
+/// A table that `merge` found: its name and its rows.
+struct Merged {
+    name: String,
+    plan: Plan,
+}
+
+impl Scope<'_> {
+    /// `merge('database', 'regexp')`, `merge('regexp')`: the rows of all tables whose names match, with the columns of any of
+    /// them, and the virtual columns `_database` and `_table`.
+    ///
+    /// # Errors
+    /// `CANNOT_EXTRACT_TABLE_STRUCTURE` where no table matches, `UNKNOWN_DATABASE`, `CANNOT_COMPILE_REGEXP`.
+    pub fn merge(&mut self, arguments: &[ast::Expression]) -> Result<Source> {
+        let (database, pattern) = match arguments {
+            [pattern] => (self.analyzer.context.functions.current_database.to_string(), pattern),
+            [database, pattern] => (self.name_argument(database)?, pattern),
+            _ => {
+                return Err(Error::new(
+                    ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                    "Table function 'merge' requires from 1 to 2 parameters: merge(['db_name',] 'tables_regexp')",
+                ));
+            }
+        };
+        let pattern = self.name_argument(pattern)?;
+        let mut merged = Vec::new();
+        for name in self.analyzer.context.catalog.tables(&database)? {
+            if self.matches(&name, &pattern)? {
+                let plan = whole(self.table_of(Some(&database), &name)?);
+                merged.push(Merged { name, plan });
+            }
+        }
+        if merged.is_empty() {
+            return Err(Error::new(
+                ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE,
+                "There are no tables satisfied provided regexp, you must specify table structure manually",
+            ));
+        }
+        let fields = common_fields(&merged)?;
+        let mut inputs = Vec::with_capacity(merged.len());
+        for table in merged {
+            inputs.push(self.with_fields(table, &fields, &database)?);
+        }
+        let schema = inputs.first().map(|input| input.schema().clone()).unwrap_or_default();
+        let virtual_columns = schema.len() - fields.len();
+        Ok(Source::plan(Plan::Union { inputs, schema }).with_virtual_columns(virtual_columns))
+    }
+
+    /// `cluster('name', database.table)`, `clusterAllReplicas(…)`: the table itself where the cluster is this server alone.
+    ///
+    /// # Errors
+    /// `CLUSTER_DOESNT_EXIST`; `NOT_IMPLEMENTED` where other servers belong to the cluster.
+    pub fn cluster(&mut self, name: &str, arguments: &[ast::Expression]) -> Result<Source> {
+        let (cluster, table) = match arguments {
+            [cluster, table @ ..] => (self.name_argument(cluster)?, table),
+            [] => ("default".to_owned(), &[][..]),
+        };
+        self.analyzer.context.catalog.check_cluster_is_local(&cluster)?;
+        // What may follow, a sharding key, concerns INSERT alone.
+        self.remote_table(name, table)
+    }
+
+    /// `remote('127.0.0.1', database.table, …)`: the table itself where the address is this server's.
+    ///
+    /// # Errors
+    /// `NOT_IMPLEMENTED` for other addresses.
+    pub fn remote(&mut self, name: &str, arguments: &[ast::Expression]) -> Result<Source> {
+        let [address, table @ ..] = arguments else { return Err(no_table(name)) };
+        let address = self.name_argument(address)?;
+        self.analyzer.context.catalog.check_address_is_local(&address)?;
+        self.remote_table(name, table)
+    }
+
+    /// The table that such a function's arguments name: `database.table`, `database, table`, or a table function.
+    fn remote_table(&mut self, function: &str, arguments: &[ast::Expression]) -> Result<Source> {
+        let Some((first, others)) = arguments.split_first() else {
+            return self.table_of(Some("system"), "one");
+        };
+        if let ExpressionKind::Function(call) = &first.kind {
+            return self.table_function(call);
+        }
+        let name = self.name_argument(first)?;
+        if let Some((database, table)) = name.split_once('.') {
+            return self.table_of(Some(database), table);
+        }
+        let table = others.first().ok_or_else(|| no_table(function))?;
+        let table = self.name_argument(table)?;
+        self.table_of(Some(&name), &table)
+    }
+
+    /// An argument that is a name or a string.
+    fn name_argument(&mut self, argument: &ast::Expression) -> Result<String> {
+        match self.constant_argument(argument)? {
+            (Value::String(bytes), _) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            (value, _) => {
+                Err(Error::new(ErrorCode::BAD_GET, format!("Bad get: has {}, requested String", value.literal_type())))
+            }
+        }
+    }
+
+    fn table_of(&mut self, database: Option<&str>, table: &str) -> Result<Source> {
+        self.table(&ast::TableName {
+            database: database.map(ast::Identifier::new),
+            table: ast::Identifier::new(table),
+            uuid: None,
+            span: ast::Span::default(),
+        })
+    }
+
+    /// A table's rows with these columns, defaults where it has none of the name, and then its own name.
+    fn with_fields(&self, table: Merged, fields: &[(Arc<str>, DataType)], database: &str) -> Result<Plan> {
+        let name_type = DataType::LowCardinality(Arc::new(DataType::String));
+        let input = table.plan.schema().clone();
+        let mut expressions = Vec::with_capacity(fields.len() + 2);
+        for (name, data_type) in fields {
+            expressions.push(match input.position(name) {
+                Some(position) => {
+                    let column = Expression::column(position, &input.fields[position].1);
+                    cast(column, data_type, &self.analyzer.context.functions)?
+                }
+                None => Expression::Constant { value: default_value(data_type), data_type: data_type.clone() },
+            });
+        }
+        let mut all = fields.to_vec();
+        for (name, value) in [("_database", database), ("_table", &table.name)] {
+            expressions.push(Expression::Constant { value: Value::string(value), data_type: name_type.clone() });
+            all.push((name.into(), name_type.clone()));
+        }
+        Ok(Plan::Project { input: Box::new(table.plan), expressions, schema: Arc::new(Schema { fields: all }) })
+    }
+}
+
+/// The columns of all tables, in the order in which they are met, of types that hold the values of all.
+fn common_fields(tables: &[Merged]) -> Result<Vec<(Arc<str>, DataType)>> {
+    let mut fields: Vec<(Arc<str>, Vec<DataType>)> = Vec::new();
+    for (name, data_type) in tables.iter().flat_map(|table| &table.plan.schema().fields) {
+        match fields.iter_mut().find(|(known, _)| known == name) {
+            Some((_, types)) if types.contains(data_type) => {}
+            Some((_, types)) => types.push(data_type.clone()),
+            None => fields.push((name.clone(), vec![data_type.clone()])),
+        }
+    }
+    fields.into_iter().map(|(name, types)| Ok((name, supertype(&types)?))).collect()
+}
+
+fn no_table(function: &str) -> Error {
+    Error::new(
+        ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+        format!("Table name was not found in function arguments. Table function '{function}' needs one"),
+    )
+}
