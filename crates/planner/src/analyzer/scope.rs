@@ -240,6 +240,10 @@ impl<'q> Scope<'q> {
     /// Those of the expression.
     pub fn alias(&mut self, name: &str) -> Result<Option<NodeId>> {
         let Some(alias) = self.aliases.get_mut(name) else { return Ok(None) };
+        if matches!(alias.expression.kind, ExpressionKind::Lambda(_)) {
+            // A lambda's name means nothing where a value stands.
+            return Ok(None);
+        }
         match alias.state {
             AliasState::Resolved(node) => return Ok(Some(node)),
             AliasState::InProgress => return Ok(None),

@@ -24,7 +24,7 @@ pub(super) enum Fold {
 }
 
 fn number_items(call: &Call<'_>) -> Result<DataType> {
-    let item = item_type(call, 0)?.remove_nullable();
+    let item = item_type(call, 0)?.clone();
     if item.is_number() || item == DataType::Bool {
         return Ok(item);
     }
@@ -42,9 +42,12 @@ fn sum_type(item: &DataType) -> DataType {
 
 pub(super) fn fold(call: &Call<'_>, fold: Fold) -> Bound {
     call.arguments(1..=1)?;
-    let item = number_items(call)?;
-    if item_type(call, 0)?.is_nullable() {
-        return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, format!("{} of Nullable items", call.name)));
+    let item = item_type(call, 0)?.clone();
+    if !item.is_number() && item != DataType::Bool {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("array aggregation function cannot be performed on type {item}"),
+        ));
     }
     let result = if fold == Fold::Sum { sum_type(&item) } else { DataType::Float64 };
     call.bind(result.clone(), move |arguments, rows| {
@@ -111,9 +114,6 @@ pub(super) fn extreme(call: &Call<'_>, is_greatest: bool) -> Bound {
 pub(super) fn running_sum(call: &Call<'_>, never_negative: bool) -> Bound {
     call.arguments(1..=1)?;
     let item = number_items(call)?;
-    if item_type(call, 0)?.is_nullable() {
-        return Err(call.illegal(0));
-    }
     let floor = (never_negative && item.is_signed_integer()).then_some(0);
     let result = sum_type(&item);
     call.bind(DataType::array(result.clone()), move |arguments, rows| {

@@ -1,6 +1,6 @@
 //! What is made of the results alone: arrays of them, their sum.
 
-use squall_types::{DataType, Error, ErrorCode};
+use squall_types::DataType;
 
 use super::{Call, Finish};
 use crate::function::Argument;
@@ -17,12 +17,6 @@ pub(super) fn map(call: &Call<'_>) -> Settled {
 /// `arraySum(lambda, array)` is `arraySum` of the array of results.
 pub(super) fn by_form_without(call: &Call<'_>) -> Settled {
     let item = call.result.clone();
-    if *item.inner() == DataType::Nothing && call.name != "arrayMax" && call.name != "arrayMin" {
-        return Err(Error::new(
-            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-            format!("{} cannot be performed on type {item}", call.name),
-        ));
-    }
     let function = resolve_scalar(call.name, &[Argument::of(DataType::array(item.clone()))], call.context)?;
     Finish::new(function.return_type().clone(), move |applied| {
         let arrays = applied.arrays.arrays(&item, &applied.results)?;
