@@ -57,19 +57,34 @@ async fn client(mut stream: TcpStream, request: Arc<[u8]>, until: Instant) -> Re
     let mut responses = 0;
     while Instant::now() < until {
         stream.write_all(&request).await.map_err(network)?;
-        received.clear();
-        while !is_complete(&received)? {
-            if stream.read_buf(&mut received).await.map_err(network)? == 0 {
-                return Err(Error::new(ErrorCode::NETWORK_ERROR, "The server closed a connection that was to be kept"));
-            }
+        let status = read_response(&mut stream, &mut received).await?;
+        if status != 200 {
+            let text = String::from_utf8_lossy(received.get(..received.len().min(300)).unwrap_or_default());
+            return Err(Error::new(ErrorCode::INCORRECT_DATA, format!("An unexpected response: {text}")));
         }
         responses += 1;
     }
     Ok(responses)
 }
 
-/// Whether a whole response was received; an error where it is not a good one.
-fn is_complete(received: &[u8]) -> Result<bool> {
+/// Reads one response whole into `received`; returns its status.
+///
+/// # Errors
+/// A connection that fails or ends; bytes that are no response.
+pub async fn read_response(stream: &mut TcpStream, received: &mut Vec<u8>) -> Result<u16> {
+    received.clear();
+    loop {
+        if let Some(status) = parse(received)? {
+            return Ok(status);
+        }
+        if stream.read_buf(received).await.map_err(network)? == 0 {
+            return Err(Error::new(ErrorCode::NETWORK_ERROR, "The server closed a connection that was to be kept"));
+        }
+    }
+}
+
+/// The status of a response once it was received whole; an error where it is none.
+fn parse(received: &[u8]) -> Result<Option<u16>> {
     let bad = |what: &str| {
         let beginning = String::from_utf8_lossy(received.get(..received.len().min(300)).unwrap_or_default());
         Err(Error::new(ErrorCode::INCORRECT_DATA, format!("{what} from the HTTP server: {beginning}")))
@@ -77,23 +92,23 @@ fn is_complete(received: &[u8]) -> Result<bool> {
     if received.len() > RESPONSE_BYTES_MAX {
         return bad("A response that is too large");
     }
-    let Some(head_bytes) = received.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(false) };
+    let Some(head_bytes) = received.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
     let (head, body) = received.split_at(head_bytes + 4);
-    if !head.starts_with(b"HTTP/1.1 200") {
-        return bad("An unexpected response");
-    }
     let Ok(head) = std::str::from_utf8(head) else { return bad("A malformed head") };
+    let Some(status) = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok()) else {
+        return bad("No status");
+    };
     for line in head.lines().skip(1) {
         let Some((name, value)) = line.split_once(':') else { continue };
         if name.eq_ignore_ascii_case("content-length") {
             return match value.trim().parse::<usize>() {
-                Ok(length) => Ok(body.len() >= length),
+                Ok(length) => Ok((body.len() >= length).then_some(status)),
                 Err(_) => bad("A malformed length"),
             };
         }
         if name.eq_ignore_ascii_case("transfer-encoding") {
             // The last chunk is empty. Small answers have no such bytes inside.
-            return Ok(body.ends_with(b"0\r\n\r\n"));
+            return Ok(body.ends_with(b"0\r\n\r\n").then_some(status));
         }
     }
     bad("A response without an end")
@@ -115,12 +130,13 @@ mod tests {
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n0\r\n\r\n",
         ];
         for response in whole {
-            assert!(is_complete(response).unwrap());
+            assert_eq!(parse(response).unwrap(), Some(200));
             for cut in 0..response.len() {
-                assert!(!is_complete(&response[..cut]).unwrap(), "{cut}");
+                assert_eq!(parse(&response[..cut]).unwrap(), None, "{cut}");
             }
         }
-        assert!(is_complete(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n").is_err());
-        assert!(is_complete(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+        assert_eq!(parse(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n").unwrap(), Some(500));
+        assert!(parse(b"HTTP/1.1 200 OK\r\n\r\n").is_err());
+        assert!(parse(b"SSH-2.0\r\n\r\n").is_err());
     }
 }

@@ -7,4 +7,7 @@ pub mod doctor;
 mod experiment;
 mod http;
 pub mod native;
+mod overload;
+mod scratch;
+mod server;
 pub mod storm;

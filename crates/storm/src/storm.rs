@@ -1,8 +1,8 @@
-//! `squall storm`: measures of servers under load. So far one: the experiment of the `total_max_threads` proposal.
+//! `squall storm`: measures of servers under load. The experiment of the `total_max_threads` proposal, and overload.
 
 use squall_types::Result;
 
-use crate::experiment;
+use crate::{experiment, overload};
 
 /// Measure servers under load, on this machine, with servers that are started and stopped for it.
 #[derive(Debug, clap::Args)]
@@ -14,6 +14,7 @@ pub struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Suite {
     Experiment(experiment::Args),
+    Overload(overload::Args),
 }
 
 /// Runs `squall storm`.
@@ -23,5 +24,6 @@ enum Suite {
 pub fn run(args: &Args) -> Result<()> {
     match &args.suite {
         Suite::Experiment(args) => experiment::run(args),
+        Suite::Overload(args) => overload::run(args),
     }
 }

@@ -54,8 +54,8 @@ pub struct AdmissionRequest {
     pub all_users_max: usize,
     /// `max_concurrent_queries_for_normalized_query_hash` (ClickHouse's issue #106408).
     pub hash_max: usize,
-    /// `queue_max_wait_ms`.
-    pub wait_max: Duration,
+    /// `queue_max_wait_ms`; `None` leaves it to [`Admission`]: a burst is served to its end, a crowd that stays is not let grow.
+    pub wait_max: Option<Duration>,
     /// `queue_max_wait_ms_for_normalized_query_hash`.
     pub hash_wait_max: Duration,
     /// The user is an operator.
@@ -100,6 +100,7 @@ pub struct Admitted {
     user: Arc<str>,
     normalized_query_hash: u64,
     is_reserved: bool,
+    admitted_ns: u64,
 }
 
 /// A query that waits. Tickets sort in the order in which queries are let in: by priority, then by arrival.
@@ -122,6 +123,17 @@ pub enum Arrival {
 
 /// Departures are averaged over about so many.
 const DEPARTURES_AVERAGED: f64 = 16.0;
+/// A queue that forms after a calm is a burst for so long: whoever comes meanwhile may wait for [`BURST_WAIT`].
+const BURST_NS: u64 = 1_000_000_000;
+/// How long a query of a burst waits where `queue_max_wait_ms` says nothing.
+const BURST_WAIT: Duration = Duration::from_secs(10);
+/// A queue is forgotten when nobody has waited for so long.
+const CALM_NS: u64 = 1_000_000_000;
+/// In a queue that stays a query waits for so many times the time that queries run, so that waiting never makes a query many times
+/// slower than the crowd alone does…
+const WAIT_PER_RUN: f64 = 2.0;
+/// … but as short as this nobody notices it.
+const WAIT_MIN: Duration = Duration::from_millis(20);
 
 /// Who runs and who waits.
 #[derive(Debug, Default)]
@@ -139,13 +151,19 @@ pub struct Admission {
     /// The average time between departures while somebody waits; none before the second one.
     departure_interval_ns: Option<f64>,
     last_departure_ns: Option<u64>,
+    /// The average time that queries ran.
+    run_ns: f64,
+    /// When the queue formed that is there now, or was there last.
+    queue_began_ns: u64,
+    /// When somebody was last seen waiting.
+    queue_seen_ns: Option<u64>,
 }
 
 impl Admission {
     /// A query arrives.
     pub fn arrive(&mut self, request: AdmissionRequest, now_ns: u64) -> Arrival {
         let Some((limit, maximum)) = self.limit_met(&request) else {
-            return Arrival::Admitted(self.let_in(&request));
+            return Arrival::Admitted(self.let_in(&request, now_ns));
         };
         if request.is_operator && self.reserved < self.limits.reserved_for_operators {
             self.reserved += 1;
@@ -154,11 +172,12 @@ impl Admission {
                 user: request.user,
                 normalized_query_hash: request.normalized_query_hash,
                 is_reserved: true,
+                admitted_ns: now_ns,
             });
         }
         let wait_max = match limit {
             AdmissionLimit::NormalizedQueryHash => request.hash_wait_max,
-            _ => request.wait_max,
+            _ => request.wait_max.unwrap_or_else(|| self.patience(now_ns)),
         };
         let refuse = |limit, maximum, retry_after| Arrival::Refused(Refusal { limit, maximum, retry_after });
         let ticket = Ticket { priority: request.priority.max(1), arrival: self.arrivals };
@@ -172,6 +191,10 @@ impl Admission {
             self.refusals += 1;
             return refuse(AdmissionLimit::Waiting, self.limits.waiting_max, expected);
         }
+        if self.queue_seen_ns.is_none_or(|seen| now_ns - seen > CALM_NS) {
+            self.queue_began_ns = now_ns;
+        }
+        self.queue_seen_ns = Some(now_ns);
         self.arrivals += 1;
         self.waiting.insert(ticket, request);
         Arrival::Waits(ticket, wait_max)
@@ -184,6 +207,7 @@ impl Admission {
             return Vec::new();
         }
         self.queries -= 1;
+        self.run_ns += (now_ns.saturating_sub(admitted.admitted_ns) as f64 - self.run_ns) / DEPARTURES_AVERAGED;
         match admitted.kind {
             AdmissionKind::Select => self.selects -= 1,
             AdmissionKind::Insert => self.inserts -= 1,
@@ -196,12 +220,13 @@ impl Admission {
             self.last_departure_ns = None;
             return Vec::new();
         }
+        self.queue_seen_ns = Some(now_ns);
         if let Some(last) = self.last_departure_ns.replace(now_ns) {
             let interval = now_ns.saturating_sub(last) as f64;
             let average = self.departure_interval_ns.unwrap_or(interval);
             self.departure_interval_ns = Some(average + (interval - average) / DEPARTURES_AVERAGED);
         }
-        self.let_in_waiting()
+        self.let_in_waiting(now_ns)
     }
 
     /// A query no longer waits: its time is over, or its client went away. Says what it waited for; `None` where it was let in
@@ -214,9 +239,9 @@ impl Admission {
     }
 
     /// Puts limits in force. Queries that run go on; those that may run now come out, in order.
-    pub fn configure(&mut self, limits: AdmissionLimits) -> Vec<(Ticket, Admitted)> {
+    pub fn configure(&mut self, limits: AdmissionLimits, now_ns: u64) -> Vec<(Ticket, Admitted)> {
         self.limits = limits;
-        self.let_in_waiting()
+        self.let_in_waiting(now_ns)
     }
 
     /// The limits in force.
@@ -237,6 +262,13 @@ impl Admission {
     /// Queries that were refused so far.
     pub fn refusals(&self) -> u64 {
         self.refusals
+    }
+
+    /// How long a query waits that leaves it to us.
+    fn patience(&self, now_ns: u64) -> Duration {
+        let stays =
+            self.queue_seen_ns.is_some_and(|seen| now_ns - seen <= CALM_NS) && now_ns - self.queue_began_ns > BURST_NS;
+        Duration::from_nanos((self.run_ns * WAIT_PER_RUN) as u64).max(if stays { WAIT_MIN } else { BURST_WAIT })
     }
 
     /// How long a query with this ticket will have waited when it is let in, by the speed at which queries leave now.
@@ -271,7 +303,7 @@ impl Admission {
         .map(|(limit, _, maximum)| (limit, maximum))
     }
 
-    fn let_in(&mut self, request: &AdmissionRequest) -> Admitted {
+    fn let_in(&mut self, request: &AdmissionRequest, now_ns: u64) -> Admitted {
         self.queries += 1;
         match request.kind {
             AdmissionKind::Select => self.selects += 1,
@@ -285,11 +317,12 @@ impl Admission {
             user: request.user.clone(),
             normalized_query_hash: request.normalized_query_hash,
             is_reserved: false,
+            admitted_ns: now_ns,
         }
     }
 
     /// Lets in whoever may run now. One that waits for a limit of its own does not hold up those behind it.
-    fn let_in_waiting(&mut self) -> Vec<(Ticket, Admitted)> {
+    fn let_in_waiting(&mut self, now_ns: u64) -> Vec<(Ticket, Admitted)> {
         let mut let_in = Vec::new();
         let mut after = None;
         loop {
@@ -302,7 +335,7 @@ impl Admission {
             let Some((&ticket, _)) = next else { return let_in };
             after = Some(ticket);
             if let Some(request) = self.waiting.remove(&ticket) {
-                let_in.push((ticket, self.let_in(&request)));
+                let_in.push((ticket, self.let_in(&request, now_ns)));
             }
         }
     }
@@ -332,7 +365,7 @@ mod tests {
             user_max: 0,
             all_users_max: 0,
             hash_max: 0,
-            wait_max: Duration::from_secs(1),
+            wait_max: Some(Duration::from_secs(1)),
             hash_wait_max: Duration::ZERO,
             is_operator: false,
         }
@@ -361,7 +394,7 @@ mod tests {
 
     fn limited(queries_max: usize) -> Admission {
         let mut admission = Admission::default();
-        let _ = admission.configure(AdmissionLimits { queries_max, ..AdmissionLimits::default() });
+        let _ = admission.configure(AdmissionLimits { queries_max, ..AdmissionLimits::default() }, 0);
         admission
     }
 
@@ -387,9 +420,9 @@ mod tests {
     fn each_limit_is_named() {
         let mut admission = Admission::default();
         let limits = AdmissionLimits { queries_max: 9, selects_max: 3, inserts_max: 1, ..AdmissionLimits::default() };
-        let _ = admission.configure(limits);
+        let _ = admission.configure(limits, 0);
         let no_wait = |change: &dyn Fn(&mut AdmissionRequest)| {
-            let mut request = AdmissionRequest { wait_max: Duration::ZERO, ..request() };
+            let mut request = AdmissionRequest { wait_max: Some(Duration::ZERO), ..request() };
             change(&mut request);
             request
         };
@@ -407,7 +440,7 @@ mod tests {
         let insert = no_wait(&|r| r.kind = AdmissionKind::Insert);
         let _insert = admitted(admission.arrive(insert.clone(), 0));
         assert_eq!(met(&mut admission, insert), (L::Inserts, 1));
-        let _ = admission.configure(AdmissionLimits { queries_max: 4, ..AdmissionLimits::default() });
+        let _ = admission.configure(AdmissionLimits { queries_max: 4, ..AdmissionLimits::default() }, 0);
         assert_eq!(met(&mut admission, no_wait(&|_| ())), (L::Queries, 4));
         assert_eq!(admission.refusals(), 6);
     }
@@ -430,9 +463,9 @@ mod tests {
     fn operators_get_in() {
         let mut admission = Admission::default();
         let limits = AdmissionLimits { queries_max: 1, reserved_for_operators: 1, ..AdmissionLimits::default() };
-        let _ = admission.configure(limits);
+        let _ = admission.configure(limits, 0);
         let _running = admitted(admission.arrive(request(), 0));
-        let operator = || AdmissionRequest { is_operator: true, wait_max: Duration::ZERO, ..request() };
+        let operator = || AdmissionRequest { is_operator: true, wait_max: Some(Duration::ZERO), ..request() };
         let looking = admitted(admission.arrive(operator(), 0));
         assert_eq!(refusal(admission.arrive(operator(), 0)).limit, AdmissionLimit::Queries);
         assert!(admission.leave(looking, 0).is_empty());
@@ -458,10 +491,40 @@ mod tests {
         assert_eq!(refused.retry_after.unwrap().as_millis(), 1_100);
         // Whoever goes before the others is served in time.
         assert!(matches!(
-            admission.arrive(AdmissionRequest { wait_max: Duration::from_secs(60), ..request() }, now),
+            admission.arrive(AdmissionRequest { wait_max: Some(Duration::from_secs(60)), ..request() }, now),
             Arrival::Waits(..)
         ));
         drop(running);
+    }
+
+    #[test]
+    fn a_burst_is_served_and_a_crowd_does_not_grow() {
+        let mut admission = limited(1);
+        let patient = || AdmissionRequest { wait_max: None, ..request() };
+        let mut running = admitted(admission.arrive(patient(), 0));
+        // Two queries come for each that leaves after 5 ms.
+        let (mut refused, mut longest) = (0, 0);
+        for step in 1..2_000u64 {
+            let now = step * 5 * MS;
+            for _ in 0..2 {
+                match admission.arrive(patient(), now) {
+                    Arrival::Refused(refusal) => {
+                        assert!(now > BURST_NS, "a burst is not refused");
+                        assert!(refusal.retry_after.is_some());
+                        refused += 1;
+                    }
+                    arrival => drop(ticket(arrival)),
+                }
+            }
+            if now > 5 * BURST_NS {
+                longest = longest.max(admission.waiting());
+            }
+            running = admission.leave(running, now).remove(0).1;
+        }
+        drop(running);
+        assert!(refused > 1_500, "{refused}");
+        // Those who still wait do so for about 20 ms: four queries' time.
+        assert!((1..=6).contains(&longest), "{longest} wait");
     }
 
     #[test]
@@ -471,7 +534,7 @@ mod tests {
         let tickets: Vec<_> = (0..3).map(|_| ticket(admission.arrive(request(), 0))).collect();
         assert_eq!(admission.give_up(tickets[0], 0).unwrap().limit, AdmissionLimit::Queries);
         assert_eq!(admission.give_up(tickets[0], 0), None);
-        let let_in = admission.configure(AdmissionLimits::default());
+        let let_in = admission.configure(AdmissionLimits::default(), 0);
         assert_eq!(let_in.iter().map(|(ticket, _)| *ticket).collect::<Vec<_>>(), tickets[1..]);
         assert_eq!(admission.give_up(tickets[1], 0), None);
     }
@@ -497,7 +560,7 @@ mod tests {
                             priority: random(3),
                             hash_max: random(3) as usize,
                             hash_wait_max: Duration::from_secs(1000),
-                            wait_max: Duration::from_secs(1000),
+                            wait_max: Some(Duration::from_secs(1000)),
                             ..request()
                         };
                         match admission.arrive(request, step * MS) {

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
@@ -14,9 +14,6 @@ use squall_scheduler::admission::{
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::oneshot;
 
-/// How long a query waits under `auto` where `queue_max_wait_ms` says nothing: a limit that nobody chose refuses only what would wait
-/// longer than people do.
-const AUTO_WAIT: Duration = Duration::from_secs(10);
 /// The longest that a refused client is told to stay away, in seconds.
 const RETRY_AFTER_MAX_S: f64 = 60.0;
 
@@ -60,8 +57,9 @@ impl AdmissionControl {
     pub async fn admit(self: &Arc<Self>, mut request: AdmissionRequest) -> Result<Place> {
         let (mut waiter, wait_max) = {
             let mut state = self.state.lock();
-            if state.auto.is_some() && request.wait_max.is_zero() {
-                request.wait_max = AUTO_WAIT;
+            // A limit that nobody chose does not refuse at once only because nobody chose a time to wait either.
+            if state.auto.is_some() && request.wait_max.is_some_and(|wait_max| wait_max.is_zero()) {
+                request.wait_max = None;
             }
             match state.admission.arrive(request, self.now_ns()) {
                 Arrival::Admitted(admitted) => return Ok(self.place(admitted)),
@@ -159,7 +157,7 @@ impl AdmissionControl {
 
     fn set(&self, state: &mut State, limits: AdmissionLimits) {
         CurrentMetric::AdmissionLimit.set(limits.queries_max as i64);
-        let let_in = state.admission.configure(limits);
+        let let_in = state.admission.configure(limits, self.now_ns());
         self.call_in(state, let_in);
     }
 }

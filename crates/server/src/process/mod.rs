@@ -324,7 +324,7 @@ fn request(info: &ProcessInfo, settings: &Settings, is_operator: bool) -> Admiss
         user_max: limit(settings.max_concurrent_queries_for_user),
         all_users_max: limit(settings.max_concurrent_queries_for_all_users),
         hash_max: limit(settings.max_concurrent_queries_for_normalized_query_hash),
-        wait_max: settings.queue_max_wait_ms,
+        wait_max: Some(settings.queue_max_wait_ms),
         hash_wait_max: settings.queue_max_wait_ms_for_normalized_query_hash,
         is_operator,
     }

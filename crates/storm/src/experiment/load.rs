@@ -8,9 +8,9 @@ use indicatif::ProgressBar;
 use squall_types::{Error, ErrorCode, Result, Value};
 use tokio::task::JoinSet;
 
-use super::server::Server;
 use crate::datagen::{Hits, create_table_sql, schema};
 use crate::native::{Connection, Query};
+use crate::server::Server;
 
 const TABLE: &str = "datasets.hits_v1";
 /// Inserts that run at once. With more, each part of the table would hold fewer rows.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::io::AsyncWriteExt;
 
-use super::scratch::Scratch;
-use super::server::{Server, find_program};
 use crate::benchmark::Load;
 use crate::native::Stage;
+use crate::scratch::Scratch;
+use crate::server::{Server, find_program};
 
 /// What clickhouse-benchmark says where no query was answered.
 const NOTHING_TO_REPORT: &str = "empty ReservoirSampler";

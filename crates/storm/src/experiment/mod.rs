@@ -1,5 +1,5 @@
 //! `squall storm experiment`: the experiment of the `total_max_threads` proposal, on real servers that it starts, fills, measures and stops.
-//! This file tells its story; `server` runs processes, `load` fills tables, `measure` takes one point, `requests` counts small ones,
+//! This file tells its story; `load` fills tables, `measure` takes one point, `requests` counts small ones,
 //! `results` and `chart` show them.
 
 mod chart;
@@ -7,21 +7,18 @@ mod load;
 mod measure;
 mod requests;
 mod results;
-mod scratch;
-mod server;
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::datagen::{HITS_V1_ROWS, Hits};
+use crate::scratch::Scratch;
+use crate::server::{Kind, Server};
 use measure::Tool;
 use requests::{HTTP_CONNECTIONS, REQUESTS, RequestTool};
 use results::{Point, Results, SmallRequest};
-use scratch::Scratch;
-use server::{Kind, Policy, Server};
 
 /// The query of the experiment.
 const QUERY: &str = "select count(ClientIP) as total, ResolutionWidth from datasets.hits_v1 group by ResolutionWidth order by total desc limit 100";
@@ -142,7 +139,7 @@ impl<'a> Experiment<'a> {
         self.results.tool = self.tool.name().to_owned();
 
         let clickhouse = self.start_clickhouse().await?;
-        let fixed = Kind::Squall { program: squall.clone(), policy: Policy::FixedAtStart, total_max_threads: 0 };
+        let fixed = squall_server(&squall, "fixed_at_start", 0);
         let server = self.start(&fixed, "squall").await?;
         (self.results.cold_start, self.results.idle) = (server.started_in(), server.memory());
         self.say(format!(
@@ -172,7 +169,7 @@ impl<'a> Experiment<'a> {
         self.progress.set_length((self.args.total_max_threads.len() * CLIENTS.len()) as u64);
         let seconds = self.args.seconds * f64::from(self.coarse_rounds());
         for &total_max_threads in &self.args.total_max_threads.clone() {
-            let kind = Kind::Squall { program: squall.clone(), policy: Policy::FixedAtStart, total_max_threads };
+            let kind = squall_server(&squall, "fixed_at_start", total_max_threads);
             let server = self.start(&kind, "squall").await?;
             warm_up(&server).await?;
             for clients in CLIENTS {
@@ -186,7 +183,7 @@ impl<'a> Experiment<'a> {
         }
 
         // c) The default policy, beside ClickHouse: point by point, so that both meet the same noise.
-        let kind = Kind::Squall { program: squall, policy: Policy::Stride, total_max_threads: 0 };
+        let kind = squall_server(&squall, "stride", 0);
         let server = self.start(&kind, "squall").await?;
         let beside = if clickhouse.is_some() { ", beside ClickHouse" } else { "" };
         self.heading(&format!("c) stride, the default policy{beside}"));
@@ -342,5 +339,11 @@ async fn warm_up(server: &Server) -> Result<()> {
     Ok(())
 }
 
-/// How long something is waited for that should happen at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Squall with the two settings that the experiment varies; 0 leaves `total_max_threads` out.
+fn squall_server(program: &Path, policy: &str, total_max_threads: i64) -> Kind {
+    let mut settings = vec![("concurrent_threads_scheduler", policy.to_owned())];
+    if total_max_threads != 0 {
+        settings.push(("total_max_threads", total_max_threads.to_string()));
+    }
+    Kind::Squall { program: program.to_owned(), settings }
+}

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use squall_types::{Error, ErrorCode, Result};
 
-use super::server::{Server, find_program};
 use crate::http::HttpLoad;
+use crate::server::{Server, find_program};
 
 /// What the requests are called, and what is asked for.
 pub const REQUESTS: [(&str, &str); 2] = [("/ping", "/ping"), ("SELECT 1", "/?query=SELECT%201")];

@@ -9,8 +9,8 @@ use squall_types::{Error, ErrorCode, Result};
 use super::chart::{Chart, Line};
 use super::measure::Sample;
 use super::requests::HTTP_CONNECTIONS;
-use super::server::Memory;
 use super::{CLIENTS, QUERY};
+use crate::server::Memory;
 
 /// The seed sends so many queries at each point; times are given for as many.
 const QUERIES: f64 = 1000.0;

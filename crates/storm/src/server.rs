@@ -8,37 +8,20 @@ use std::time::{Duration, Instant};
 
 use squall_types::{Error, ErrorCode, Result};
 
-use super::PATIENCE;
 use crate::native::{Connection, Options};
 
+/// How long a server may take to answer at first.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a server may take to end when it is asked to, before it is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 /// Blocks sent to either server carry no per-column serialization kind, so that one encoding serves both.
 const REVISION: u64 = 54_453;
 
-/// Squall's policies that the experiment compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// The default.
-    Stride,
-    /// The proposal's algorithm.
-    FixedAtStart,
-}
-
-impl Policy {
-    fn name(self) -> &'static str {
-        match self {
-            Policy::Stride => "stride",
-            Policy::FixedAtStart => "fixed_at_start",
-        }
-    }
-}
-
 /// Which server to start.
 #[derive(Debug, Clone)]
 pub enum Kind {
-    /// Squall, with the two settings of its configuration that the experiment varies; 0 leaves `total_max_threads` out.
-    Squall { program: PathBuf, policy: Policy, total_max_threads: i64 },
+    /// Squall, with elements of its configuration beyond the common ones.
+    Squall { program: PathBuf, settings: Vec<(&'static str, String)> },
     /// The installed ClickHouse.
     ClickHouse { program: PathBuf },
 }
@@ -290,16 +273,13 @@ const USERS_XML: &str = "<yandex>
 fn config_xml(kind: &Kind, folder: &Path, http: u16, native: u16, interserver: u16) -> String {
     let folder = folder.display();
     let special = match kind {
-        Kind::Squall { policy, total_max_threads, .. } => {
-            let policy = format!("<concurrent_threads_scheduler>{}</concurrent_threads_scheduler>", policy.name());
-            match total_max_threads {
-                0 => policy,
-                total => format!("{policy}\n    <total_max_threads>{total}</total_max_threads>"),
-            }
+        Kind::Squall { settings, .. } => {
+            settings.iter().map(|(name, value)| format!("<{name}>{value}</{name}>\n    ")).collect()
         }
         Kind::ClickHouse { .. } => {
             format!(
-                "<interserver_http_port>{interserver}</interserver_http_port>\n    <mark_cache_size>5368709120</mark_cache_size>"
+                "<interserver_http_port>{interserver}</interserver_http_port>\n    <mark_cache_size>5368709120</mark_cache_size>\n    \
+                 <max_concurrent_queries>1000</max_concurrent_queries>"
             )
         }
     };
@@ -311,7 +291,6 @@ fn config_xml(kind: &Kind, folder: &Path, http: u16, native: u16, interserver: u
     <listen_host>127.0.0.1</listen_host>
     <max_connections>4096</max_connections>
     <keep_alive_timeout>60</keep_alive_timeout>
-    <max_concurrent_queries>1000</max_concurrent_queries>
     <path>{folder}/data/</path>
     <tmp_path>{folder}/tmp/</tmp_path>
     <user_files_path>{folder}/user_files/</user_files_path>

@@ -1,0 +1,160 @@
+//! `squall storm overload`: what is left of a server's throughput, and of the latency of those it serves, when more is asked of it than
+//! it can do. `open_loop` sends the requests.
+
+mod open_loop;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::http::HttpLoad;
+use crate::scratch::Scratch;
+use crate::server::{Kind, Server};
+use open_loop::{OpenLoop, Outcome};
+
+/// Some milliseconds of work for one CPU.
+const QUERY: &str = "SELECT sum(sipHash64(number)) FROM numbers(200000)";
+/// Connections that find out what the server can do, one request after the other on each.
+const CLOSED_CONNECTIONS: usize = 16;
+/// Loads, in shares of what the server can do.
+const LOADS: [f64; 5] = [0.5, 0.9, 1.2, 2.0, 3.0];
+/// A client that has no answer by then goes away.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// In the first seconds of a load the server finds its limit.
+const WARM_UP: Duration = Duration::from_secs(4);
+/// The most connections.
+const CONNECTIONS_MAX: usize = 3_000;
+
+/// Measure servers under overload: requests come at up to three times the rate that the server can carry, whether it keeps up or
+/// not, and clients go away after a second. Compares Squall with max_concurrent_queries = auto, Squall without a limit, and
+/// ClickHouse where it is installed.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder for the table (CSV).
+    #[arg(long, value_name = "DIR", default_value = "storm-results")]
+    output: PathBuf,
+    /// Seconds for which each load is measured.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=600))]
+    seconds: u64,
+    /// Program of the server under test; this program without it.
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
+    /// Do not measure ClickHouse, also where clickhouse-server is installed.
+    #[arg(long)]
+    no_clickhouse: bool,
+}
+
+/// Runs `squall storm overload`. Its servers are stopped when it returns.
+///
+/// # Errors
+/// A server that does not start or answer, a folder that cannot be written.
+pub fn run(args: &Args) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
+    runtime.block_on(measure(args))
+}
+
+async fn measure(args: &Args) -> Result<()> {
+    let cannot = |path: &Path, error: std::io::Error| {
+        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
+    };
+    std::fs::create_dir_all(&args.output).map_err(|error| cannot(&args.output, error))?;
+    let squall =
+        args.server.clone().map_or_else(std::env::current_exe, Ok).map_err(|error| cannot(&args.output, error))?;
+    let with_limit = |limit: &str| Kind::Squall {
+        program: squall.clone(),
+        settings: vec![("max_concurrent_queries", limit.to_owned())],
+    };
+    let mut servers = vec![("Squall, auto", with_limit("auto")), ("Squall, no limit", with_limit("0"))];
+    if !args.no_clickhouse
+        && let Some(clickhouse) = Kind::installed_clickhouse()
+    {
+        servers.push(("ClickHouse", clickhouse));
+    }
+    let scratch = Scratch::new(None)?;
+    let mut csv = "server,load,offered_per_second,goodput_per_second,refused_per_second,late_per_second,failed_per_second,p50_ms,p99_ms,refusal_p99_ms\n".to_owned();
+    println!(
+        "{QUERY}\nover HTTP; {} CPUs, which the clients share; an answer counts that comes in {PATIENCE:?}\n",
+        std::thread::available_parallelism().map_or(1, usize::from)
+    );
+    for (name, kind) in servers {
+        let target = format!("/?query={}", QUERY.replace(' ', "+"));
+        let server = Server::start(&kind, &scratch.folder(&name.replace([' ', ','], ""))?).await?;
+        let closed = HttpLoad {
+            port: server.http_port(),
+            target: target.clone(),
+            connections: CLOSED_CONNECTIONS,
+            duration: Duration::from_secs(3),
+        };
+        let (answers, seconds) = closed.run().await?;
+        server.stop()?;
+        let capacity = answers as f64 / seconds;
+        println!("{name}: carries {capacity:.0} queries a second");
+        println!(
+            "  load  offered/s  goodput/s  of the best  refused/s   late/s  failed/s    p50 ms    p99 ms  p99 of a refusal"
+        );
+        let mut outcomes = Vec::new();
+        for load in LOADS {
+            // Each load meets a fresh server, without what an earlier one left behind.
+            let server = Server::start(&kind, &scratch.folder(&name.replace([' ', ','], ""))?).await?;
+            let open = OpenLoop {
+                port: server.http_port(),
+                target: target.clone(),
+                rate: capacity * load,
+                warm_up: WARM_UP,
+                duration: Duration::from_secs(args.seconds),
+                patience: PATIENCE,
+                connections_max: CONNECTIONS_MAX,
+            };
+            outcomes.push((load, open.run().await?));
+            // One that still works on what nobody waits for need not end by itself.
+            drop(server);
+        }
+        let best = outcomes.iter().map(|(_, outcome)| outcome.answered).max().unwrap_or(1).max(1);
+        for (load, outcome) in &outcomes {
+            print(*load, outcome, best, args.seconds as f64);
+            row(&mut csv, name, *load, outcome, args.seconds as f64);
+        }
+        println!();
+    }
+    let file = args.output.join("overload.csv");
+    std::fs::write(&file, csv).map_err(|error| cannot(&file, error))?;
+    println!("Written to {}", file.display());
+    Ok(())
+}
+
+fn print(load: f64, outcome: &Outcome, best: u64, seconds: f64) {
+    let rate = |count: u64| count as f64 / seconds;
+    let ms = |quantile: f64| outcome.latency_us.value_at_quantile(quantile) as f64 / 1e3;
+    println!(
+        "{load:>6.1}  {:>9.0}  {:>9.0}  {:>9.1} %  {:>9.0}  {:>7.0}  {:>8.0}  {:>8.1}  {:>8.1}  {:>13.1} ms",
+        rate(outcome.offered),
+        rate(outcome.answered),
+        100.0 * outcome.answered as f64 / best as f64,
+        rate(outcome.refused),
+        rate(outcome.late),
+        rate(outcome.failed),
+        ms(0.5),
+        ms(0.99),
+        outcome.refusal_us.value_at_quantile(0.99) as f64 / 1e3,
+    );
+}
+
+fn row(csv: &mut String, name: &str, load: f64, outcome: &Outcome, seconds: f64) {
+    let rate = |count: u64| count as f64 / seconds;
+    let ms = |quantile: f64| outcome.latency_us.value_at_quantile(quantile) as f64 / 1e3;
+    let _ = writeln!(
+        csv,
+        "\"{name}\",{load},{:.1},{:.1},{:.1},{:.1},{:.1},{:.3},{:.3},{:.3}",
+        rate(outcome.offered),
+        rate(outcome.answered),
+        rate(outcome.refused),
+        rate(outcome.late),
+        rate(outcome.failed),
+        ms(0.5),
+        ms(0.99),
+        outcome.refusal_us.value_at_quantile(0.99) as f64 / 1e3,
+    );
+}
