@@ -17,7 +17,7 @@ use open_loop::{OpenLoop, Outcome};
 /// Some milliseconds of work for one CPU.
 const QUERY: &str = "SELECT sum(sipHash64(number)) FROM numbers(200000)";
 /// Connections that find out what the server can do, one request after the other on each.
-const CLOSED_CONNECTIONS: usize = 16;
+const CLOSED_CONNECTIONS: usize = 8;
 /// Loads, in shares of what the server can do.
 const LOADS: [f64; 5] = [0.5, 0.9, 1.2, 2.0, 3.0];
 /// A client that has no answer by then goes away.
