@@ -356,3 +356,13 @@ def test_many_idle_connections_cost_no_threads(server):
     assert server.threads() - before < 20
     for peer in peers:
         peer.close()
+
+
+def test_rows_before_limit_are_told(server):
+    def told(sql):
+        return json.loads(server.query(sql + " FORMAT JSONCompact")).get("rows_before_limit_at_least")
+
+    assert told("SELECT number FROM numbers(100) ORDER BY number DESC LIMIT 3, 2") == 100
+    assert told("SELECT toString(number % 7) AS k, count() FROM numbers(100) GROUP BY k ORDER BY k LIMIT 3") == 7
+    assert told("SELECT number % 5 AS n FROM numbers(100) ORDER BY n LIMIT 3 WITH TIES") == 100
+    assert told("SELECT number FROM numbers(100)") is None

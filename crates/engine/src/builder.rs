@@ -13,7 +13,7 @@ use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::insert::{Commit, Finishing, Input, InputScan, InsertSink};
-use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project};
+use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
 use crate::query_context::QueryContext;
@@ -59,11 +59,13 @@ pub(crate) struct Builder {
     pipelines: Vec<Pipeline>,
     /// The aggregation with totals, while steps above it are built: its projections so far.
     totals: Option<Totals>,
+    /// The step, by address, whose rows the query's LIMIT chooses from.
+    counted: Option<*const Plan>,
 }
 
 impl Builder {
     pub(crate) fn new(context: Arc<QueryContext>) -> Self {
-        Self { context, pipelines: Vec::new(), totals: None }
+        Self { context, pipelines: Vec::new(), totals: None, counted: None }
     }
 
     /// The pipelines of a SELECT and its output.
@@ -74,6 +76,14 @@ impl Builder {
             other => (other, 0, None),
         };
         let wants_few = limit.is_some();
+        self.counted = if wants_few {
+            Some(std::ptr::from_ref(sort_input(plan)))
+        } else {
+            limit_input(plan).map(std::ptr::from_ref)
+        };
+        if self.counted.is_some() {
+            self.context.progress.begin_before_limit();
+        }
         let chains = self.lower(plan, wants_few)?;
         let output = Output::new(plan.schema().clone(), self.context.clone(), offset, limit);
         if let Some(Totals { merge, schema, projects }) = self.totals.take() {
@@ -149,6 +159,14 @@ impl Builder {
 
     /// The chains that give a plan's rows. `wants_few`: a LIMIT above may end the reading early.
     fn lower(&mut self, plan: &Plan, wants_few: bool) -> Result<Vec<Chain>> {
+        let chains = self.lower_step(plan, wants_few)?;
+        if self.counted.is_some_and(|counted| std::ptr::eq(counted, plan)) {
+            return Ok(add(chains, &(Arc::new(RowsBeforeLimit(self.context.clone())) as Arc<dyn Operator>)));
+        }
+        Ok(chains)
+    }
+
+    fn lower_step(&mut self, plan: &Plan, wants_few: bool) -> Result<Vec<Chain>> {
         Ok(match plan {
             Plan::Scan(scan) => vec![self.scan(scan, None)?],
             Plan::Values { blocks, .. } => vec![Chain::new(Blocks::new(blocks.clone()), "Values", Vec::new())],
@@ -175,7 +193,10 @@ impl Builder {
                 add(chains, &(project as Arc<dyn Operator>))
             }
             Plan::Aggregate(aggregate) => vec![self.aggregate(aggregate)?],
-            Plan::Sort { input, keys, limit } => vec![self.sort(input, keys, *limit)?],
+            Plan::Sort { input, keys, limit } => {
+                let chains = self.lower(input, false)?;
+                vec![self.sort(chains, input.schema(), keys, *limit)]
+            }
             Plan::Window(window) => vec![self.window(window)?],
             Plan::Limit { input, offset, limit, ties } => {
                 let chains = self.lower(input, true)?;
@@ -284,16 +305,37 @@ impl Builder {
         Ok(chain)
     }
 
-    fn sort(&mut self, input: &Plan, keys: &[SortKey], limit: Option<u64>) -> Result<Chain> {
-        let order = Arc::new(Order::new(keys.to_vec(), input.schema().clone(), limit));
+    fn sort(&mut self, chains: Vec<Chain>, schema: &Arc<Schema>, keys: &[SortKey], limit: Option<u64>) -> Chain {
+        let order = Arc::new(Order::new(keys.to_vec(), schema.clone(), limit));
         let merge = Arc::new(Mutex::new(SortMerge::default()));
-        let chains = self.lower(input, false)?;
         let collected = self.end(chains, Arc::new(SortSink { order: order.clone(), merge: merge.clone() }));
         let sorting = Chain::new(UnitSource::new(RunSorting { limit, merge: merge.clone() }), "SortRuns", collected);
         let sorted = self.end(vec![sorting], Arc::new(Nothing));
         let mut chain = Chain::new(UnitSource::new(RangeMerging { merge, order }), "MergeRuns", sorted);
         chain.is_sorted = true;
-        Ok(chain)
+        chain
+    }
+}
+
+/// What the LIMIT at the top of a plan chooses from, through projections.
+fn limit_input(plan: &Plan) -> Option<&Plan> {
+    match plan {
+        Plan::Project { input, .. } => limit_input(input),
+        Plan::Limit { input, .. } => Some(sort_input(input)),
+        _ => None,
+    }
+}
+
+/// What the sort that gives a plan's order sorts; the plan itself where there is none.
+fn sort_input(plan: &Plan) -> &Plan {
+    let mut step = plan;
+    while let Plan::Project { input, .. } = step {
+        step = input;
+    }
+    match step {
+        // A sort that keeps only the first rows drops the others itself.
+        Plan::Sort { input, .. } => input,
+        _ => plan,
     }
 }
 

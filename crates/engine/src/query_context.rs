@@ -32,6 +32,24 @@ pub struct Progress {
     pub result_rows: AtomicU64,
     /// Bytes of the result.
     pub result_bytes: AtomicU64,
+    /// Rows that the last LIMIT chose from, and one more; 0 where there is none.
+    before_limit: AtomicU64,
+}
+
+impl Progress {
+    /// The rows that the query's LIMIT chose from, as far as they were computed; `None` without one.
+    pub fn rows_before_limit(&self) -> Option<u64> {
+        self.before_limit.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// The query has a LIMIT.
+    pub(crate) fn begin_before_limit(&self) {
+        self.before_limit.store(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_before_limit(&self, rows: u64) {
+        self.before_limit.fetch_add(rows, Ordering::Relaxed);
+    }
 }
 
 /// What a worker is to do after a look at the limits.

@@ -6,6 +6,7 @@ mod filter;
 mod limit;
 mod limit_by;
 mod project;
+mod rows_before_limit;
 
 use squall_types::{Block, Result};
 
@@ -15,6 +16,7 @@ pub use filter::Filter;
 pub use limit::Limit;
 pub use limit_by::LimitBy;
 pub use project::Project;
+pub use rows_before_limit::RowsBeforeLimit;
 
 /// A step of a pipeline; several workers call it at once with different blocks.
 pub trait Operator: Send + Sync {

@@ -307,7 +307,7 @@ impl ResultWriter {
             elapsed: context.started.elapsed(),
             rows_read: context.progress.read_rows.load(Relaxed),
             bytes_read: context.progress.read_bytes.load(Relaxed),
-            rows_before_limit: None,
+            rows_before_limit: context.progress.rows_before_limit(),
         };
         self.format.end(&statistics, &mut self.plain)
     }

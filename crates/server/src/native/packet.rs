@@ -380,18 +380,20 @@ pub struct ProfileInfo {
     pub blocks: u64,
     /// Bytes of the result.
     pub bytes: u64,
+    /// The rows that a LIMIT chose from, where there is one.
+    pub rows_before_limit: Option<u64>,
 }
 
 impl ProfileInfo {
-    /// Writes the packet. How many rows there would be without `LIMIT` is not known, which is said as ClickHouse does of queries
-    /// without it: clients that were told nothing would go and look for the number themselves, and not find it.
+    /// Writes the packet.
     pub fn write(self, client_revision: u64, out: &mut Vec<u8>) {
         put_varint(out, from_server::PROFILE_INFO);
         put_varint(out, self.rows);
         put_varint(out, self.blocks);
         put_varint(out, self.bytes);
-        out.push(0);
-        put_varint(out, 0);
+        out.push(u8::from(self.rows_before_limit.is_some()));
+        put_varint(out, self.rows_before_limit.unwrap_or(0));
+        // The number was calculated, as ClickHouse says of every query: clients would go and look for it themselves otherwise.
         out.push(1);
         if client_revision >= revision::ROWS_BEFORE_AGGREGATION {
             out.push(0);

@@ -303,6 +303,7 @@ impl Connection {
         if let Some(extremes) = query.take_extremes()? {
             writer.write(from_server::EXTREMES, &extremes, &mut self.out)?;
         }
+        info.rows_before_limit = query.context().progress.rows_before_limit();
         info.write(self.revision, &mut self.out);
         Ok(Outcome::Finished)
     }
