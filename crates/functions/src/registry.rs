@@ -9,7 +9,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use crate::accumulator::AggregateFunction;
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 use crate::higher_order::HigherOrderFunction;
-use crate::{aggregate, defaults, names, scalar};
+use crate::{aggregate, defaults, names, scalar, window};
 
 /// The scalar function `name` for these arguments, with ClickHouse's default handling of `Nullable`, `LowCardinality` and
 /// constants around it.
@@ -64,7 +64,7 @@ pub fn aggregate_exists(name: &str) -> bool {
 pub fn canonical_name(name: &str) -> Option<&'static str> {
     registry().scalars.get(own_name(name)).map(|function| function.name()).or_else(|| {
         let own = own_name(name);
-        aggregate::NAMES.iter().copied().find(|known| *known == own)
+        aggregate::NAMES.iter().chain(window::NAMES).copied().find(|known| *known == own)
     })
 }
 
@@ -92,7 +92,8 @@ pub fn all_functions() -> Vec<FunctionDescription> {
     let Registry { scalars, higher_order, .. } = registry();
     let mut all: Vec<FunctionDescription> = scalars.keys().map(|name| own(name, false)).collect();
     all.extend(higher_order.keys().filter(|name| !scalars.contains_key(*name)).map(|name| own(name, false)));
-    all.extend(aggregate::NAMES.iter().map(|name| own(name, true)));
+    // Functions of windows count as aggregates, as they do in ClickHouse.
+    all.extend(aggregate::NAMES.iter().chain(window::NAMES).map(|name| own(name, true)));
     let of_existing: Vec<FunctionDescription> = names::ALIASES
         .iter()
         .filter_map(|(alias, of, case_insensitive)| {

@@ -37,7 +37,7 @@ use std::sync::Arc;
 use squall_types::{DataType, Result, Value};
 
 use crate::accumulator::AggregateFunction;
-use crate::registry::unknown_function;
+use crate::registry::{own_name, unknown_function};
 use combinator::Combinator;
 use family::{Call, Family, Nulls};
 
@@ -87,6 +87,14 @@ fn settle(
         Combinator::split(name).filter(|_| combinators > 0).ok_or_else(|| unknown_function(name))?;
     if !exists(nested) {
         return Err(unknown_function(name));
+    }
+    // A group whose rows the condition leaves out has no rows: `sumIfOrNull` is `sumOrNullIf`.
+    if let (Combinator::OrNull | Combinator::OrDefault, Some(under_if)) = (combinator, nested.strip_suffix("If"))
+        && exists(under_if)
+        && own_name(under_if) != "count"
+    {
+        let suffix = name.strip_prefix(nested).unwrap_or_default();
+        return settle(&format!("{under_if}{suffix}If"), parameters, arguments, combinators - 1);
     }
     let nested_arguments = combinator.nested_arguments(arguments)?;
     let function = settle(nested, parameters, &nested_arguments, combinators - 1)?;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::Array;
+use arrow_array::{Array, UInt32Array};
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
-use super::array::{Lists, list_column};
+use super::array::{Lists, Positions, list_column};
 use super::higher_order::without_dictionaries;
-use super::kernel::bytes_column;
+use super::kernel::{bytes_column, truth};
 use super::order::row_order;
 use super::simple::{Call, Function, argument};
 use crate::function::{Argument, BoundFunction, ScalarFunction};
@@ -20,9 +20,14 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("map", map).with_nulls().with_dictionaries(),
     &Function::new("mapFromArrays", from_arrays),
-    &Function::new("mapKeys", |call| part(call, 0)),
-    &Function::new("mapValues", |call| part(call, 1)),
-    &Function::new("mapContainsKey", contains_key),
+    &Function::new("mapKeys", |call| part(call, Part::Key)),
+    &Function::new("mapValues", |call| part(call, Part::Value)),
+    &Function::new("mapContainsKey", |call| contains(call, Part::Key)),
+    &Function::new("mapContainsValue", |call| contains(call, Part::Value)),
+    &Function::new("mapContainsKeyLike", |call| contains_like(call, Part::Key)),
+    &Function::new("mapContainsValueLike", |call| contains_like(call, Part::Value)),
+    &Function::new("mapExtractKeyLike", |call| extract_like(call, Part::Key)),
+    &Function::new("mapExtractValueLike", |call| extract_like(call, Part::Value)),
     &Function::new("mapConcat", |call| of_entries(call, "arrayConcat", 0)),
     &Function::new("mapSort", |call| of_entries(call, "arraySort", 0)),
     &Function::new("mapReverseSort", |call| of_entries(call, "arrayReverseSort", 0)),
@@ -117,20 +122,42 @@ fn from_arrays(call: &Call<'_>) -> Bound {
     })
 }
 
+/// Which part of a map's entries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Key,
+    Value,
+}
+
+impl Part {
+    fn of<T>(self, key: T, value: T) -> T {
+        match self {
+            Self::Key => key,
+            Self::Value => value,
+        }
+    }
+
+    /// The part of all entries.
+    fn items(self, entries: &Lists) -> Result<Column> {
+        let mut parts = super::tuple::elements(&entries.items)?.into_iter();
+        let (key, value) = (parts.next(), parts.next());
+        self.of(key, value).ok_or_else(|| Error::logical("map without entries"))
+    }
+}
+
 /// The keys or the values of a map.
-fn part(call: &Call<'_>, at: usize) -> Bound {
+fn part(call: &Call<'_>, part: Part) -> Bound {
     call.arguments(1..=1)?;
     let DataType::Map(key, value) = call.type_of(0) else { return Err(call.illegal(0)) };
-    let own = if at == 0 { (**key).clone() } else { (**value).clone() };
+    let own = (**part.of(key, value)).clone();
     let result = DataType::array(without_dictionaries(&own));
     call.bind(result.clone(), move |arguments, rows| {
         let column = argument(arguments, 0)?.materialize()?;
         let entries = Lists::of_column(&column)?;
-        let parts = super::tuple::elements(&entries.items)?;
-        let part = parts.get(at).ok_or_else(|| Error::logical("map without entries"))?;
+        let items = part.items(&entries)?;
         let ends = (0..rows).map(|row| entries.range(row).end as i32);
         let ends: Vec<i32> = std::iter::once(entries_start(&entries, rows)).chain(ends).collect();
-        let parts = list_column(&own, ends, part.array().clone())?;
+        let parts = list_column(&own, ends, items.array().clone())?;
         if *parts.data_type() == result { Ok(parts) } else { cast(&parts, &result, &CastOptions::default()) }
     })
 }
@@ -141,22 +168,101 @@ fn entries_start(entries: &Lists, rows: usize) -> i32 {
 
 /// `mapContainsKey(map, key)`, which is `has` of a map too.
 pub(super) fn contains_key(call: &Call<'_>) -> Bound {
+    contains(call, Part::Key)
+}
+
+/// Whether a map has a key, or a value.
+fn contains(call: &Call<'_>, part: Part) -> Bound {
     call.arguments(2..=2)?;
-    let DataType::Map(key, _) = call.type_of(0) else { return Err(call.illegal(0)) };
+    let DataType::Map(key, value) = call.type_of(0) else { return Err(call.illegal(0)) };
     let wanted = call.type_of(1).remove_low_cardinality().clone();
-    let common = least_supertype(&[key.remove_low_cardinality().clone(), wanted]).map_err(|_| call.illegal(1))?;
+    let own = part.of(key, value).remove_low_cardinality().clone();
+    let common = least_supertype(&[own, wanted]).map_err(|_| call.illegal(1))?;
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(DataType::UInt8, move |arguments, rows| {
         let entries = Lists::of(arguments, 0)?;
-        let parts = super::tuple::elements(&entries.items)?;
-        let keys = parts.first().ok_or_else(|| Error::logical("map without entries"))?;
-        let (keys, wanted) = (cast(keys, &common, &options)?, cast(argument(arguments, 1)?, &common, &options)?);
-        debug_assert!(keys.array().len() == entries.items.array().len());
-        let order = row_order(keys.array(), wanted.array())?;
+        let (items, wanted) =
+            (cast(&part.items(&entries)?, &common, &options)?, cast(argument(arguments, 1)?, &common, &options)?);
+        debug_assert!(items.array().len() == entries.items.array().len());
+        let order = row_order(items.array(), wanted.array())?;
         let is_there = |row: usize| {
             let wanted_row = if wanted.is_constant() { 0 } else { row };
             u8::from(entries.range(row).any(|at| order(at, wanted_row).is_eq()))
         };
         Ok(bytes_column((0..rows).map(is_there).collect()))
+    })
+}
+
+/// Tells of each entry whether a part of it is like a pattern.
+struct Likeness {
+    part: Part,
+    plain: DataType,
+    like: Arc<dyn BoundFunction>,
+}
+
+impl Likeness {
+    fn of(call: &Call<'_>, part: Part) -> Result<Self> {
+        call.arguments(2..=2)?;
+        let DataType::Map(key, value) = call.type_of(0) else {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!("Function {} requires at least one argument of type Map", call.name),
+            ));
+        };
+        let plain = part.of(key, value).remove_low_cardinality().clone();
+        if !plain.is_string_or_fixed_string() {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!(
+                    "{} type of map for function {} must be String or FixedString",
+                    part.of("Key", "Value"),
+                    call.name
+                ),
+            ));
+        }
+        call.strings([1])?;
+        let pattern = call.arguments.get(1).cloned().ok_or_else(|| call.illegal(1))?;
+        let like = resolve_scalar("like", &[Argument::of(plain.clone()), pattern], call.context)?;
+        Ok(Self { part, plain, like })
+    }
+
+    /// 1 for each entry whose part is like its row's pattern.
+    fn holds(&self, entries: &Lists, pattern: &Column, rows: usize) -> Result<Vec<u8>> {
+        let items = cast(&self.part.items(entries)?, &self.plain, &CastOptions::default())?.materialize()?;
+        let count = items.rows();
+        let pattern = if pattern.is_constant() {
+            pattern.slice(0, count)
+        } else {
+            let mut row_of = vec![0u32; count];
+            (0..rows).for_each(|row| row_of[entries.range(row)].fill(row as u32));
+            pattern.take(&UInt32Array::from(row_of))?
+        };
+        truth(&self.like.execute(&[items, pattern], count)?, count)
+    }
+}
+
+/// `mapContainsKeyLike(map, pattern)`, `mapContainsValueLike(map, pattern)`.
+fn contains_like(call: &Call<'_>, part: Part) -> Bound {
+    let likeness = Likeness::of(call, part)?;
+    call.bind(DataType::UInt8, move |arguments, rows| {
+        let entries = Lists::of(arguments, 0)?;
+        let holds = likeness.holds(&entries, argument(arguments, 1)?, rows)?;
+        Ok(bytes_column((0..rows).map(|row| u8::from(holds[entries.range(row)].contains(&1))).collect()))
+    })
+}
+
+/// `mapExtractKeyLike(map, pattern)`, `mapExtractValueLike(map, pattern)`: the entries that are like it.
+fn extract_like(call: &Call<'_>, part: Part) -> Bound {
+    let likeness = Likeness::of(call, part)?;
+    let result = call.type_of(0).clone();
+    call.bind(result.clone(), move |arguments, rows| {
+        let entries = Lists::of(arguments, 0)?;
+        let holds = likeness.holds(&entries, argument(arguments, 1)?, rows)?;
+        let mut positions = Positions::new(rows);
+        for row in 0..rows {
+            positions.items.extend(entries.range(row).filter(|at| holds[*at] == 1).map(|at| at as u32));
+            positions.end_row()?;
+        }
+        Ok(positions.take(&entries.items)?.with_type(result.clone()))
     })
 }

@@ -417,7 +417,7 @@ impl Scope<'_> {
         };
         match self.graph.data_type(array).clone() {
             DataType::Array(item) => self.graph.array_join(array, (*item).clone()),
-            DataType::Map(..) => Err(Error::not_implemented("arrayJoin of a Map")),
+            map @ DataType::Map(..) => self.graph.array_join(array, map.map_entry_type()),
             _ => Err(self.in_scope_of_call(Error::new(
                 ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
                 "Argument for function arrayJoin must be Array or Map",

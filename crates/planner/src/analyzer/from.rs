@@ -264,7 +264,7 @@ impl Scope<'_> {
             let name = self.name(expression)?;
             let item = match self.graph.data_type(node) {
                 DataType::Array(item) => (**item).clone(),
-                DataType::Map(..) => return Err(Error::not_implemented("ARRAY JOIN of a Map")),
+                map @ DataType::Map(..) => map.map_entry_type(),
                 other => {
                     return Err(self.in_scope(Error::new(
                         ErrorCode::TYPE_MISMATCH,

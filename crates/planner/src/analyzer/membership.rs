@@ -208,6 +208,10 @@ fn exact(value: &Value, from: &DataType, to: &DataType, functions: &FunctionCont
             Ok(items.map(|items| Value::Tuple(items.into())))
         }
         (value, from, to) if is_number(from) && is_number(to) => Ok(exact_number(value, to)),
+        (value, DataType::String, to @ (DataType::Enum8(_) | DataType::Enum16(_))) => {
+            // A name that the enum has not is never found.
+            Ok(conversion::convert(value, &DataType::String, to, functions).ok())
+        }
         (value, DataType::String, to) => conversion::convert(value, &DataType::String, to, functions)
             .map(Some)
             .map_err(|error| match (to.is_number(), value.as_str()) {

@@ -7,7 +7,7 @@ use squall_types::Result;
 
 use super::{all_of, conjuncts};
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Plan, Scan};
+use crate::plan::{Aggregate, Plan, Scan, Window};
 
 /// A condition that would become larger than this by putting a projection's expressions in place of its columns stays above
 /// the projection.
@@ -73,6 +73,20 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
                 let mut is_of_input = condition.is_deterministic();
                 condition.visit_columns(&mut |position| is_of_input &= position < columns);
                 if is_of_input { below.push(condition) } else { above.push(condition) }
+            }
+            push(input, below, functions)?;
+        }
+        Plan::Window(Window { input, partition_by, .. }) => {
+            // What tests only the partition's keys leaves whole partitions out.
+            let is_key = |position: usize| {
+                partition_by
+                    .iter()
+                    .any(|key| matches!(key, Expression::Column { position: known, .. } if *known == position))
+            };
+            for condition in conditions {
+                let mut tests_keys = condition.is_deterministic();
+                condition.visit_columns(&mut |position| tests_keys &= is_key(position));
+                if tests_keys { below.push(condition) } else { above.push(condition) }
             }
             push(input, below, functions)?;
         }

@@ -43,6 +43,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("arrayUniq", search::uniq),
     &Function::new("arrayEnumerate", search::enumerate),
     &Function::new("arrayEnumerateUniq", search::enumerate_uniq),
+    &Function::new("arrayEnumerateDense", search::enumerate_dense),
     &Function::new("has", |call| search::find(call, search::Found::Any)).with_nulls(),
     &Function::new("indexOf", |call| search::find(call, search::Found::Position)).with_nulls(),
     &Function::new("countEqual", |call| search::find(call, search::Found::Count)).with_nulls(),

@@ -246,6 +246,31 @@ pub(super) fn enumerate_uniq(call: &Call<'_>) -> Bound {
     })
 }
 
+/// For each item which of the array's distinct items it is, from 1, in the order of first appearance.
+pub(super) fn enumerate_dense(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    item_type(call, 0)?;
+    let text = call.text_options()?;
+    call.bind(DataType::array(DataType::UInt32), move |arguments, rows| {
+        let lists = Lists::of(arguments, 0)?;
+        let (numbers, count) = item_numbers(&lists.items, &text)?;
+        // By item: in which array it was last seen, counted from 1, and its number there.
+        let mut known = vec![(0u32, 0u32); count];
+        let (mut array, mut distinct) = (0, 0);
+        numbered(&lists, rows, |at, index| {
+            if index == 0 {
+                (array, distinct) = (array + 1, 0);
+            }
+            let Some(known) = numbers.get(at).and_then(|number| known.get_mut(*number as usize)) else { return 0 };
+            if known.0 != array {
+                distinct += 1;
+                *known = (array, distinct);
+            }
+            known.1
+        })
+    })
+}
+
 /// Arrays of a `UInt32` for each item, made of its position and its index in the array.
 fn numbered(lists: &Lists, rows: usize, mut number: impl FnMut(usize, u32) -> u32) -> Result<Column> {
     let mut values = Vec::new();

@@ -10,6 +10,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::Call;
 
 use super::field::{clock, month_start, quarter_start, year_start};
+use super::origin;
 use super::time::{Instant, Kind, Time, date, date_time, zone_argument};
 use super::unit;
 use super::week::monday;
@@ -90,7 +91,7 @@ pub(super) fn resolve_fixed_date(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
 }
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(2..=3)?;
+    call.arguments(2..=4)?;
     let DataType::Interval(kind) = *call.type_of(1) else { return Err(call.illegal(1)) };
     let Some(count) = call.constant(1).and_then(Value::as_i64) else {
         return Err(Error::new(
@@ -98,12 +99,13 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             format!("The interval of function {} must be constant", call.name),
         ));
     };
-    if call.arguments.len() > 2 && call.type_of(2).is_date_or_time() {
-        return Err(Error::not_implemented("The origin argument of function toStartOfInterval"));
-    }
     if count <= 0 {
         return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Interval value must be positive"));
     }
+    if call.type_of(2).is_date_or_time() {
+        return origin::resolve(call, kind, count);
+    }
+    call.arguments(2..=3)?;
     let time = Time::of(call, 0, Some(2))?;
     if kind >= IntervalKind::Week {
         return call.bind(DataType::Date, move |arguments, _| {

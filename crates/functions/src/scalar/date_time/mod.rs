@@ -7,6 +7,7 @@ mod field;
 mod format;
 mod interval;
 mod now;
+mod origin;
 mod relative;
 mod time;
 mod unit;

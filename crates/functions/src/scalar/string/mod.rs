@@ -22,6 +22,7 @@ mod utf8;
 
 use super::simple::Function;
 use crate::function::ScalarFunction;
+use readable::Unreadable;
 
 /// Every function of this module.
 pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
@@ -77,6 +78,9 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("formatReadableQuantity", readable::resolve_size),
     &Function::new("formatReadableSize", readable::resolve_size),
     &Function::new("formatReadableTimeDelta", readable::resolve_time_delta),
+    &Function::new("parseReadableSize", |call| readable::resolve_parse_size(call, Unreadable::Refused)),
+    &Function::new("parseReadableSizeOrNull", |call| readable::resolve_parse_size(call, Unreadable::Null)),
+    &Function::new("parseReadableSizeOrZero", |call| readable::resolve_parse_size(call, Unreadable::Zero)),
     &Function::new("fragment", url::resolve),
     &Function::new("hasToken", position::resolve_token),
     &Function::new("hasTokenCaseInsensitive", position::resolve_token),

@@ -1,12 +1,13 @@
-//! Numbers for people: `formatReadableSize`, `formatReadableQuantity`, `formatReadableTimeDelta`, `bar`.
+//! Numbers for people: `formatReadableSize`, `formatReadableQuantity`, `formatReadableTimeDelta`, `bar`; and sizes read back.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use arrow_array::{Array, UInt64Array};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::{Call, floats, string_column};
+use crate::scalar::simple::{Call, Strings, argument, floats, string_column};
 
 fn is_number(data_type: &DataType) -> bool {
     data_type.is_number() || *data_type == DataType::Bool
@@ -30,6 +31,19 @@ pub(super) fn resolve_size(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 " quintillion",
                 " sextillion",
                 " septillion",
+                " octillion",
+                " nonillion",
+                " decillion",
+                " undecillion",
+                " duodecillion",
+                " tredecillion",
+                " quattuordecillion",
+                " quindecillion",
+                " sexdecillion",
+                " septendecillion",
+                " octodecillion",
+                " novemdecillion",
+                " vigintillion",
             ],
         ),
     };
@@ -41,15 +55,71 @@ pub(super) fn resolve_size(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 value /= base;
                 unit += 1;
             }
-            let text = if value.is_finite() {
-                format!("{value:.2}{}", units[unit])
-            } else {
-                format!("{value}").to_lowercase()
-            };
-            out.extend_from_slice(text.as_bytes());
+            let number = if value.is_finite() { format!("{value:.2}") } else { format!("{value}").to_lowercase() };
+            out.extend_from_slice(number.as_bytes());
+            out.extend_from_slice(units[unit].as_bytes());
             Ok(())
         })
     })
+}
+
+/// What becomes of a text that is no size.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    Refused,
+    Null,
+    Zero,
+}
+
+/// `parseReadableSize('1.5 KiB')`: bytes, rounded up.
+pub(super) fn resolve_parse_size(call: &Call<'_>, unreadable: Unreadable) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    let name = call.name;
+    let return_type = match unreadable {
+        Unreadable::Null => DataType::UInt64.to_nullable(),
+        _ => DataType::UInt64,
+    };
+    call.bind(return_type.clone(), move |arguments, _| {
+        let texts = Strings::of(arguments, 0)?;
+        // A constant is one text.
+        let rows = argument(arguments, 0)?.array().len();
+        let read = |row: usize| match (size_of(texts.get(row)), unreadable) {
+            (Ok(bytes), _) => Ok(Some(bytes)),
+            (Err((code, what)), Unreadable::Refused) => {
+                Err(Error::new(code, format!("Invalid expression for function {name} - {what}")))
+            }
+            (Err(_), Unreadable::Zero) => Ok(Some(0)),
+            (Err(_), Unreadable::Null) => Ok(None),
+        };
+        let sizes = (0..rows).map(read).collect::<Result<UInt64Array>>()?;
+        let sizes = Column::new(return_type.clone(), Arc::new(sizes));
+        let all = argument(arguments, 0)?;
+        Ok(if all.is_constant() { Column::repeat(&sizes, all.rows()) } else { sizes })
+    })
+}
+
+/// Bytes of a size with its unit, in any case.
+fn size_of(text: &[u8]) -> std::result::Result<u64, (ErrorCode, String)> {
+    let text = String::from_utf8_lossy(text);
+    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().map_err(|_| {
+        (ErrorCode::CANNOT_PARSE_NUMBER, format!("Unable to parse readable size numeric component (\"{text}\")"))
+    })?;
+    let unit = text[digits..].trim_start_matches(' ').to_ascii_lowercase();
+    let power = |base: u64| {
+        let prefix = unit.strip_suffix(if base == 1024 { "ib" } else { "b" })?;
+        let at = ["k", "m", "g", "t", "p", "e"].iter().position(|known| *known == prefix)?;
+        base.checked_pow(at as u32 + 1)
+    };
+    let factor = if unit == "b" { Some(1) } else { power(1024).or_else(|| power(1000)) };
+    let factor =
+        factor.ok_or_else(|| (ErrorCode::CANNOT_PARSE_TEXT, format!("Unknown readable size unit (\"{unit}\")")))?;
+    let bytes = (number * factor as f64).ceil();
+    if bytes >= u64::MAX as f64 {
+        return Err((ErrorCode::BAD_ARGUMENTS, "Result is too big for output type (UInt64)".to_owned()));
+    }
+    Ok(bytes as u64)
 }
 
 /// Units of time, the largest first, with their seconds.
