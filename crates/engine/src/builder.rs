@@ -128,7 +128,7 @@ impl Builder {
         let written = self.end(chains, Arc::new(sink));
         let finishing = Chain::new(UnitSource::new(Finishing(writers)), "FinishWriters", written);
         let finished = self.end(vec![finishing], Arc::new(Nothing));
-        let commit = Chain::new(Commit::new(insertion, pool), "Commit", finished);
+        let commit = Chain::new(Commit::new(insertion, pool, self.context.clone()), "Commit", finished);
         self.end(vec![commit], Arc::new(Nothing));
     }
 

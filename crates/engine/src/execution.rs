@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use squall_runtime::ProfileEvent;
+use squall_runtime::thread_pool::{Owner, ScheduleError};
 use squall_runtime::thread_usage::ThreadUsage;
 use squall_scheduler::{Step, Task, TaskHandle};
-use squall_types::{Error, Result};
+use squall_types::{Error, ErrorCode, Result};
 
 use crate::pipeline::{Pipeline, Visit};
 use crate::query_context::{Check, QueryContext};
@@ -180,6 +181,14 @@ impl Task for Execution {
 
     fn query_id(&self) -> &str {
         &self.context.query_id
+    }
+
+    fn refuse(&self, error: &ScheduleError) {
+        self.end(Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string())));
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        Some(self.context.clone())
     }
 }
 

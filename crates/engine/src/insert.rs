@@ -9,6 +9,7 @@ use std::task::Waker;
 
 use parking_lot::Mutex;
 use squall_runtime::ThreadPool;
+use squall_runtime::thread_pool::JobOptions;
 use squall_storage::{Claim, InsertWriter, Insertion, Morsel, TableScan};
 use squall_types::{Block, Error, ErrorCode, Result};
 
@@ -79,6 +80,7 @@ impl Units for Finishing {
 pub(crate) struct Commit {
     insertion: Arc<dyn Insertion>,
     pool: ThreadPool,
+    context: Arc<QueryContext>,
     state: Arc<Mutex<CommitState>>,
 }
 
@@ -92,8 +94,8 @@ enum CommitState {
 }
 
 impl Commit {
-    pub(crate) fn new(insertion: Arc<dyn Insertion>, pool: ThreadPool) -> Self {
-        Self { insertion, pool, state: Arc::default() }
+    pub(crate) fn new(insertion: Arc<dyn Insertion>, pool: ThreadPool, context: Arc<QueryContext>) -> Self {
+        Self { insertion, pool, context, state: Arc::default() }
     }
 }
 
@@ -108,7 +110,8 @@ impl TableScan for Commit {
             CommitState::NotStarted => {
                 *state = CommitState::Running;
                 let (insertion, shared, waker) = (self.insertion.clone(), self.state.clone(), waker.clone());
-                let scheduled = self.pool.schedule(move || {
+                let options = JobOptions { owner: Some(self.context.clone()), ..JobOptions::default() };
+                let scheduled = self.pool.schedule_with(options, move || {
                     let result = insertion.commit();
                     *shared.lock() = CommitState::Done(result);
                     waker.wake();

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use squall_runtime::current_metrics::MetricGuard;
 use squall_runtime::memory::{AttachGuard, MemoryLevel, MemoryLimitExceeded, attach};
-use squall_runtime::profiler::Periods;
+use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
 use squall_types::{Error, ErrorCode, Result, Settings};
@@ -78,6 +79,7 @@ pub struct QueryContext {
     /// When it began.
     pub started: Instant,
     is_cancelled: AtomicBool,
+    is_counted: AtomicBool,
     /// The query was chosen to free memory for others.
     is_memory_victim: AtomicBool,
     is_waiting_for_memory: AtomicBool,
@@ -89,6 +91,12 @@ pub struct QueryContext {
     threads: Mutex<BTreeSet<u64>>,
     threads_now: AtomicUsize,
     threads_peak: AtomicUsize,
+}
+
+impl CountFor for QueryContext {
+    fn counters(&self) -> &Counters {
+        if self.is_counted.load(Ordering::Relaxed) { &GLOBAL } else { &self.counters }
+    }
 }
 
 impl QueryContext {
@@ -108,6 +116,7 @@ impl QueryContext {
             memory,
             started: Instant::now(),
             is_cancelled: AtomicBool::new(false),
+            is_counted: AtomicBool::new(false),
             is_memory_victim: AtomicBool::new(false),
             is_waiting_for_memory: AtomicBool::new(false),
             memory_wait: Mutex::default(),
@@ -117,6 +126,13 @@ impl QueryContext {
             threads_now: AtomicUsize::new(0),
             threads_peak: AtomicUsize::new(0),
         })
+    }
+
+    /// Adds what the query has used to the process's counters, at its end. What its threads count later is the process's alone.
+    pub fn count_for_process(&self) {
+        if !self.is_counted.swap(true, Ordering::Relaxed) {
+            GLOBAL.add_all(&self.counters);
+        }
     }
 
     /// Asks the query to end; it does within one morsel, with `QUERY_WAS_CANCELLED`.
@@ -250,15 +266,7 @@ impl QueryContext {
         let now = self.threads_now.fetch_add(1, Ordering::Relaxed) + 1;
         self.threads_peak.fetch_max(now, Ordering::Relaxed);
         self.threads.lock().insert(thread_id());
-        let profiler = squall_runtime::profiler::attach(&self.query_id, self.profiler_periods());
-        ThreadGuard { context: self, _profiler: profiler, _memory: attach(self.memory.clone()) }
-    }
-
-    fn profiler_periods(&self) -> Periods {
-        Periods {
-            real_ns: self.settings.query_profiler_real_time_period_ns,
-            cpu_ns: self.settings.query_profiler_cpu_time_period_ns,
-        }
+        ThreadGuard { context: self, _memory: attach(self.memory.clone()) }
     }
 
     /// Ids of all threads that have worked for the query, ascending.
@@ -314,7 +322,6 @@ pub fn readable_bytes(bytes: i64) -> String {
 /// Ends [`QueryContext::enter`] when dropped.
 pub struct ThreadGuard<'a> {
     context: &'a QueryContext,
-    _profiler: squall_runtime::profiler::AttachGuard,
     _memory: AttachGuard,
 }
 

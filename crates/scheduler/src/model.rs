@@ -10,6 +10,8 @@ use std::time::Duration;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
+use squall_runtime::thread_pool::ScheduleError;
+
 use crate::task::{Step, Task};
 use crate::workers::Workers;
 
@@ -58,6 +60,10 @@ impl Task for Brought {
             inside.swap(0, Ordering::AcqRel);
         }
         if claimed { self.finish_one() } else { Step::Idle }
+    }
+
+    fn refuse(&self, _: &ScheduleError) {
+        unreachable!("only threads of a task's own are refused, and this one is run by the workers");
     }
 }
 

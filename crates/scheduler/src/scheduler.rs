@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex, RwLock};
 use squall_runtime::thread_pool::STACK_BYTES;
-use squall_runtime::{CurrentMetric, ThreadPool};
+use squall_runtime::{CurrentMetric, LocalThreadPool, ThreadPool, ThreadPoolLimits};
 use thiserror::Error;
 
 use crate::policy::PolicyKind;
@@ -167,6 +167,7 @@ struct FixedTask {
     shared: Arc<Shared>,
     task: Mutex<Option<Arc<dyn Task>>>,
     threads: usize,
+    pool: LocalThreadPool,
     is_released: AtomicBool,
     state: Mutex<FixedState>,
     woken: Condvar,
@@ -189,14 +190,20 @@ impl FixedTask {
         };
         // The closure never refuses, so the update always succeeds.
         let _ = shared.fixed_threads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
+        let limits = ThreadPoolLimits { threads_max: threads, free_threads_max: 0, jobs_max: 0 };
+        let mut pool = LocalThreadPool::new(&shared.pool, limits);
+        if let Some(owner) = task.owner() {
+            pool = pool.for_query(owner);
+        }
         let task = Mutex::new(Some(task));
         let is_released = AtomicBool::new(false);
-        Arc::new(Self { shared, task, threads, is_released, state: Mutex::default(), woken: Condvar::new() })
+        Arc::new(Self { shared, task, threads, pool, is_released, state: Mutex::default(), woken: Condvar::new() })
     }
 
-    /// Gives the threads back to the budget, once.
+    /// Gives the threads back to the budget, once, and counts how long they were busy.
     fn release(&self) {
         if !self.is_released.swap(true, Ordering::Relaxed) {
+            self.pool.count_busy();
             self.shared.fixed_threads.fetch_sub(self.threads, Ordering::Relaxed);
         }
     }
@@ -210,15 +217,17 @@ impl FixedTask {
             self.woken.notify_all();
             return;
         }
-        for _ in 0..self.threads {
+        for started in 0..self.threads {
             let this = self.clone();
-            if let Err(error) = self.shared.pool.schedule(move || this.run()) {
-                // One thread suffices to run a task; without any, this very thread would have to, so the pool's refusal is
-                // carried out here as the last resort.
-                tracing::warn!("a query runs with fewer threads than it was granted: {error}");
-                let is_alone = Arc::strong_count(self) <= 2;
-                if is_alone {
-                    self.run();
+            if let Err(error) = self.pool.schedule(move || this.run()) {
+                tracing::warn!("a query runs with {started} threads of {} that it was granted: {error}", self.threads);
+                // One thread suffices to run a task.
+                if started == 0 {
+                    self.state.lock().is_finished = true;
+                    let task = self.task.lock().take();
+                    if let Some(task) = task {
+                        task.refuse(&error);
+                    }
                 }
                 break;
             }
@@ -265,6 +274,7 @@ impl Drop for FixedTask {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use squall_runtime::thread_pool::ScheduleError;
     use std::collections::HashSet;
     use std::sync::atomic::AtomicU64;
     use std::sync::mpsc;
@@ -298,6 +308,10 @@ mod tests {
     }
 
     impl Task for Count {
+        fn refuse(&self, error: &ScheduleError) {
+            panic!("{error}");
+        }
+
         fn run(&self, _: Duration) -> Step {
             let claimed = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
             if claimed.is_err() {

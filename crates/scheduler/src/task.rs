@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use squall_runtime::thread_pool::{Owner, ScheduleError};
+
 /// How long a morsel should run.
 pub const MORSEL_TARGET: Duration = Duration::from_micros(1_500);
 
@@ -13,6 +15,14 @@ pub trait Task: Send + Sync {
     /// The id of the query that it is, for `system.scheduler`.
     fn query_id(&self) -> &str {
         ""
+    }
+
+    /// No thread could be had for it: it ends with this error, and is not run.
+    fn refuse(&self, error: &ScheduleError);
+
+    /// The query that the events of its own threads are counted for.
+    fn owner(&self) -> Option<Owner> {
+        None
     }
 }
 

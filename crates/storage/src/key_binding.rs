@@ -26,7 +26,6 @@ impl KeyBinding {
                 server_version: nobody,
                 uptime_seconds: 0,
                 cast_keep_nullable: false,
-                allow_introspection_functions: false,
             },
         }
     }

@@ -188,8 +188,10 @@ impl<S: Spawn> Driver<S> {
     /// A thread's life: run jobs, rest, and leave when it is not wanted any more.
     fn run(self: Arc<Self>, is_ahead: bool) {
         let thread_metric = self.meter.threads.hold(1);
+        // Its first use takes memory, for which the lock is not to be held: the allocator may wait for the process's memory map.
+        let place = current();
         let mut state = self.lock(None);
-        let me = state.arrived(current(), is_ahead);
+        let me = state.arrived(place, is_ahead);
         let mut next = None;
         loop {
             match next.take().unwrap_or_else(|| state.next(me, !self.linger.is_zero(), Instant::now())) {
@@ -199,12 +201,15 @@ impl<S: Spawn> Driver<S> {
                     let ended = Instant::now();
                     state = self.lock(None);
                     state.finished(ended);
-                    if let Some(event) = self.meter.busy_us {
-                        count(owner.as_ref(), event, state.take_busy_us(ended));
-                    }
+                    let busy_us = state.take_busy_us(ended);
                     let all_done = state.all_done();
-                    if !all_done.is_empty() {
+                    // Without the lock: the owner's last holder frees all that the query had.
+                    if owner.is_some() || self.meter.busy_us.is_some() || !all_done.is_empty() {
                         drop(state);
+                        if let Some(event) = self.meter.busy_us {
+                            count(owner.as_ref(), event, busy_us);
+                        }
+                        drop(owner);
                         all_done.iter().for_each(Thread::unpark);
                         state = self.lock(None);
                     }

@@ -7,10 +7,7 @@ use std::time::Duration;
 use super::driver::{Body, Driver, JobOptions, ScheduleError, Spawn};
 use super::limits::ThreadPoolLimits;
 use super::meter::{GLOBAL_METER, Owner};
-
-/// The stack of a thread that plans or runs queries, whose expressions may nest as deep as `max_ast_depth` says. Address space
-/// only: pages are touched as they are needed.
-pub const STACK_BYTES: usize = 16 << 20;
+use super::stacks;
 
 /// How long an idle thread beyond `max_thread_pool_free_size` waits to be wanted. Load comes in waves: the threads of the last one
 /// are there for the next, and an hour of quiet does not keep them.
@@ -35,8 +32,7 @@ struct SystemThreads;
 
 impl Spawn for SystemThreads {
     fn spawn(&self, _: Option<&Owner>, body: Body) -> Result<(), ScheduleError> {
-        let builder = std::thread::Builder::new().name("ThreadPool".into()).stack_size(STACK_BYTES);
-        builder.spawn(body).map(drop).map_err(ScheduleError::NoThread)
+        stacks::spawn(body).map_err(ScheduleError::NoThread)
     }
 }
 

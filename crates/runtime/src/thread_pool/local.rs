@@ -59,14 +59,6 @@ impl LocalThreadPool {
         self.driver.wait();
     }
 
-    /// Changes the limits from now on.
-    ///
-    /// # Errors
-    /// Where jobs wait that may have more threads now, and the global pool gives none. The limits hold all the same.
-    pub fn set_limits(&self, limits: ThreadPoolLimits) -> Result<(), ScheduleError> {
-        self.driver.set_limits(limits)
-    }
-
     /// Threads of the pool now, with those on their way.
     pub fn threads(&self) -> usize {
         self.driver.threads()

@@ -30,8 +30,12 @@ struct Lane<J> {
 }
 
 impl<J> Queue<J> {
-    pub(crate) fn new() -> Self {
-        Self { lanes: Vec::new(), len: 0, next_number: 0 }
+    /// With room for so many jobs of the usual priority.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        let usual = Lane { priority: Priority::default(), jobs: VecDeque::with_capacity(capacity) };
+        let mut lanes = Vec::with_capacity(LANES_KEPT);
+        lanes.push(usual);
+        Self { lanes, len: 0, next_number: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -73,7 +77,8 @@ impl<J> Queue<J> {
 
     fn took_from(&mut self, at: usize) {
         self.len -= 1;
-        if self.lanes[at].jobs.is_empty() && self.lanes.len() > LANES_KEPT {
+        let lane = &self.lanes[at];
+        if lane.jobs.is_empty() && lane.priority != Priority::default() && self.lanes.len() > LANES_KEPT {
             self.lanes.remove(at);
         }
     }
@@ -88,7 +93,7 @@ mod tests {
         /// Any mixture of pushes, pops and removals gives what sorting by (priority, order of arrival) gives.
         #[test]
         fn jobs_leave_by_priority_then_by_arrival(steps in prop::collection::vec((0..4u8, -9..9i64), 0..200)) {
-            let mut queue = Queue::new();
+            let mut queue = Queue::with_capacity(4);
             let mut model: Vec<(i64, u64, Ticket)> = Vec::new();
             for (number, (step, priority)) in (0u64..).zip(steps) {
                 match step {

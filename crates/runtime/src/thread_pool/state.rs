@@ -16,6 +16,9 @@ use super::queue::{Priority, Queue, Ticket};
 /// that grow beside idle threads (seed 002 looks for more than ten) does not find this.
 const SPARE_THREADS: usize = 8;
 
+/// Threads for which a pool takes memory when it is made.
+const CAPACITY_MAX: usize = 16_384;
+
 /// A thread of the pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ThreadNumber(usize);
@@ -123,20 +126,23 @@ enum Creator<P> {
 impl<J, P: Clone> State<J, P> {
     /// Without threads. `keeps_spares`: threads are to be created ahead of need.
     pub(crate) fn new(limits: ThreadPoolLimits, keeps_spares: bool, now: Instant) -> Self {
+        let limits = limits.sane();
+        // Memory is taken here, not under the lock: the allocator may have to wait for the process's memory map.
+        let capacity = limits.threads_max.min(CAPACITY_MAX);
         Self {
-            limits: limits.sane(),
-            queue: Queue::new(),
+            limits,
+            queue: Queue::with_capacity(capacity),
             running: 0,
             threads: 0,
             woken: 0,
             starting: 0,
             ahead: 0,
-            idle: Vec::new(),
-            places: Vec::new(),
-            free_numbers: Vec::new(),
+            idle: Vec::with_capacity(capacity),
+            places: Vec::with_capacity(capacity),
+            free_numbers: Vec::with_capacity(capacity),
             keeps_spares,
             creator: Creator::None,
-            waiting: Vec::new(),
+            waiting: Vec::with_capacity(1),
             is_closed: false,
             busy_ns: 0,
             busy_until: now,

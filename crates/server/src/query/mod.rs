@@ -393,7 +393,7 @@ impl Query {
                     progress.read_rows.load(Relaxed), progress.read_bytes.load(Relaxed), elapsed.as_secs_f64());
             }
         }
-        profile_events::GLOBAL.add_all(counters);
+        context.count_for_process();
         if self.is_logged {
             let start = process.take_unlogged_start();
             let end = LoggedEvents::wants_end(&context.settings, elapsed, self.exception.is_some());

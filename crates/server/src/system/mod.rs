@@ -11,7 +11,6 @@ mod parts;
 mod processes;
 mod server_settings;
 mod settings;
-mod stack_trace;
 mod table;
 mod users;
 pub(crate) mod value;
@@ -48,7 +47,6 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::clusters(&server),
         clusters::macros(&server),
         parts::parts(&server),
-        stack_trace::stack_trace(),
     ];
     tables.extend(constant::tables());
     tables
