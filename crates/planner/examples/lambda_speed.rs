@@ -82,6 +82,7 @@ fn main() {
         server_version: "".into(),
         uptime_seconds: 0,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     };
     let column = |name: &str, data_type: DataType| ColumnDescription {
         name: name.into(),
