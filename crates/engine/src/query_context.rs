@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use squall_runtime::current_metrics::MetricGuard;
 use squall_runtime::memory::{AttachGuard, MemoryLevel, MemoryLimitExceeded, attach};
 use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::profiler::Periods;
 use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
@@ -266,7 +267,15 @@ impl QueryContext {
         let now = self.threads_now.fetch_add(1, Ordering::Relaxed) + 1;
         self.threads_peak.fetch_max(now, Ordering::Relaxed);
         self.threads.lock().insert(thread_id());
-        ThreadGuard { context: self, _memory: attach(self.memory.clone()) }
+        let profiler = squall_runtime::profiler::attach(&self.query_id, self.profiler_periods());
+        ThreadGuard { context: self, _profiler: profiler, _memory: attach(self.memory.clone()) }
+    }
+
+    fn profiler_periods(&self) -> Periods {
+        Periods {
+            real_ns: self.settings.query_profiler_real_time_period_ns,
+            cpu_ns: self.settings.query_profiler_cpu_time_period_ns,
+        }
     }
 
     /// Ids of all threads that have worked for the query, ascending.
@@ -322,6 +331,7 @@ pub fn readable_bytes(bytes: i64) -> String {
 /// Ends [`QueryContext::enter`] when dropped.
 pub struct ThreadGuard<'a> {
     context: &'a QueryContext,
+    _profiler: squall_runtime::profiler::AttachGuard,
     _memory: AttachGuard,
 }
 

@@ -49,6 +49,7 @@ fn functions() -> FunctionContext {
         server_version: "0".into(),
         uptime_seconds: 0,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     }
 }
 

@@ -43,6 +43,7 @@ fn main() {
         server_version: "".into(),
         uptime_seconds: 0,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     };
     let call = |name: &str, columns: &[Column]| {
         let arguments: Vec<Argument> = columns

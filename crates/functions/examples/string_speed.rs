@@ -22,6 +22,7 @@ fn main() {
         server_version: Arc::from("26.9"),
         uptime_seconds: 0,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     };
     let mut state = 1_u64;
     let mut random = move |bound: u64| {

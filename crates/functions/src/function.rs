@@ -42,6 +42,8 @@ pub struct FunctionContext {
     pub uptime_seconds: u32,
     /// Whether `CAST` keeps `Nullable` of its argument (`cast_keep_nullable`).
     pub cast_keep_nullable: bool,
+    /// Whether functions that look into the server itself may be called (`allow_introspection_functions`).
+    pub allow_introspection_functions: bool,
 }
 
 /// A scalar function by name, before its argument types are known.

@@ -20,6 +20,7 @@ fn context() -> FunctionContext {
         server_version: "26.9".into(),
         uptime_seconds: 1,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     }
 }
 

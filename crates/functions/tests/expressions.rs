@@ -23,6 +23,7 @@ fn context() -> FunctionContext {
         server_version: Arc::from("26.9.2.1"),
         uptime_seconds: 5,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     }
 }
 

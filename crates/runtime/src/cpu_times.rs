@@ -6,7 +6,7 @@ use std::fs;
 /// Threads whose files are read; of a process with more, the sum is of these.
 const THREADS_MAX: usize = 1_024;
 
-/// Sums over the threads that live now, in microseconds since each began.
+/// Times of a thread, or sums over threads, in microseconds since each began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CpuTimes {
     /// On a CPU.
@@ -28,6 +28,11 @@ pub fn process_cpu_times() -> CpuTimes {
         sum.wait_us += times.wait_us;
     }
     sum
+}
+
+/// The calling thread's times since it began; `None` where the kernel does not say.
+pub fn thread_cpu_times() -> Option<CpuTimes> {
+    parse(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
 /// `"<ns on a CPU> <ns waited> <slices>"`.

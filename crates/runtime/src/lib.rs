@@ -6,6 +6,8 @@ pub mod cpu_times;
 pub mod current_metrics;
 pub mod memory;
 pub mod profile_events;
+pub mod profiler;
+pub mod symbols;
 pub mod thread_pool;
 pub mod thread_usage;
 

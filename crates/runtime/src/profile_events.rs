@@ -84,6 +84,8 @@ events! {
     ColumnCacheEvictedBytes "Squall: bytes evicted from the column cache.";
     PlanCacheHits "Squall: number of queries whose plan was found in the plan cache.";
     PlanCacheMisses "Squall: number of queries that had to be planned.";
+    QueryProfilerRuns "Number of times QueryProfiler had been run.";
+    QueryProfilerTracesDropped "Squall: number of traces that were dropped because too many waited to be written.";
     SystemLogErrorOnFlush "Number of times any of the system logs have failed to flush to the corresponding system table.";
     SystemLogEntriesDropped "Squall: number of entries of system logs that were dropped because too many waited to be written.";
     LogLinesDropped "Squall: number of log lines dropped because the logger could not keep up.";

@@ -1,7 +1,5 @@
 //! What the kernel says that this thread has used: CPU time in user and kernel mode, page faults, time on the run queue.
 
-use std::time::Duration;
-
 use crate::profile_events::{Counters, ProfileEvent};
 
 /// A thread's use of the machine since it began.
@@ -52,18 +50,6 @@ pub fn thread_id() -> u64 {
     ID.with(|id| *id)
 }
 
-/// How long the calling thread has run, and how long it was ready to run and had no CPU; `None` where the kernel does not tell.
-pub fn run_and_wait() -> Option<(Duration, Duration)> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    parse_schedstat(&text)
-}
-
-/// `"run_ns wait_ns slices"`.
-fn parse_schedstat(text: &str) -> Option<(Duration, Duration)> {
-    let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
-    Some((Duration::from_nanos(numbers.next()?.ok()?), Duration::from_nanos(numbers.next()?.ok()?)))
-}
-
 /// CPU time of the calling thread in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     // SAFETY: the kernel fills the timespec.
@@ -78,13 +64,6 @@ pub fn thread_cpu_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn schedstat_is_read() {
-        let expected = (Duration::from_nanos(12_345), Duration::from_nanos(678));
-        assert_eq!(parse_schedstat("12345 678 9\n"), Some(expected));
-        assert_eq!(parse_schedstat(""), None);
-    }
 
     #[test]
     fn work_costs_cpu_time() {

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::config::{Config, ConfigSource};
-use crate::http;
+use crate::http::{self, Pages};
 use crate::logger::Logger;
 use crate::native;
 use crate::server::{Server, time_zone};
@@ -94,7 +94,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
             if let Ok(address) = listener.local_addr() {
                 urls.push(format!("http://{address}"));
             }
-            listeners.push(tokio::spawn(http::serve(server.clone(), listener, connections.clone())));
+            listeners.push(tokio::spawn(http::serve(server.clone(), listener, connections.clone(), Pages::All)));
         }
     }
     if let Ok(port) = u16::try_from(config.server.tcp_port)
@@ -107,7 +107,12 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
             listeners.push(tokio::spawn(native::serve(server.clone(), listener, connections.clone())));
         }
     }
-    if listeners.is_empty() {
+    if let Some(port) = config.prometheus.port {
+        for listener in listen(&config, port)? {
+            listeners.push(tokio::spawn(http::serve(server.clone(), listener, connections.clone(), Pages::Metrics)));
+        }
+    }
+    if urls.is_empty() {
         return Err(Error::new(
             ErrorCode::NO_ELEMENTS_IN_CONFIG,
             "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",

@@ -283,6 +283,7 @@ fn key_context(zone: chrono_tz::Tz, host_name: &Arc<str>) -> FunctionContext {
         server_version: VERSION.into(),
         uptime_seconds: 0,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use squall_server::Server;
 use squall_server::config::{Config, ConfigSource};
+use squall_server::http::Pages;
 use tokio::sync::Semaphore;
 
 /// A server that lives as long as the test.
@@ -40,7 +41,7 @@ impl TestServer {
         let server = Server::start(config, source).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        runtime.spawn(squall_server::http::serve(server.clone(), listener, Arc::new(Semaphore::new(100))));
+        runtime.spawn(squall_server::http::serve(server.clone(), listener, Arc::new(Semaphore::new(100)), Pages::All));
         Self { address, server, _runtime: runtime, _folder: folder }
     }
 

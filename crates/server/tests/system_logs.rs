@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use squall_server::Server;
 use squall_server::config::{Config, ConfigSource};
+use squall_server::http::Pages;
 use tokio::sync::Semaphore;
 
 struct TestServer {
@@ -26,7 +27,7 @@ impl TestServer {
         let server = Server::start(Config::load(&source).unwrap(), source).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        runtime.spawn(squall_server::http::serve(server.clone(), listener, Arc::new(Semaphore::new(100))));
+        runtime.spawn(squall_server::http::serve(server.clone(), listener, Arc::new(Semaphore::new(100)), Pages::All));
         Self { address, server, runtime }
     }
 
@@ -123,6 +124,73 @@ fn metrics_are_logged_at_their_times() {
     }
     let load = "SELECT count() > 0, min(value) >= 0 FROM system.asynchronous_metric_log WHERE metric = 'LoadAverage1'";
     assert_eq!(server.run(load), "1\t1");
+    server.stop();
+}
+
+#[test]
+fn prometheus_is_told_what_the_tables_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), &[]);
+    server.run("SELECT 1");
+    server.run("SYSTEM RELOAD ASYNCHRONOUS METRICS");
+    let get = |port: SocketAddr, path: &str| {
+        let mut stream = TcpStream::connect(port).unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.0\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
+    };
+    let page = get(server.address, "/metrics");
+    let value = |name: &str| {
+        let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("{name} in {page}")).parse::<f64>().unwrap()
+    };
+    assert!(value("ClickHouseProfileEvents_Query") >= 2.0);
+    assert!(value("ClickHouseMetrics_HTTPConnection") >= 1.0);
+    let measured = "SELECT count() FROM system.asynchronous_metrics WHERE metric IN ('LoadAverage15', 'OSIdleTimeNormalized', \
+        'OSUserTimeCPU0', 'OSThreadsRunnable', 'OSContextSwitches', 'MemoryResident', 'TotalPartsOfMergeTreeTables', 'Uptime')";
+    assert_eq!(server.run(measured), "8");
+    assert!(value("ClickHouseAsyncMetrics_MemoryResident") > 0.0);
+    assert!(page.contains("# TYPE ClickHouseErrorMetric_ALL counter\n"));
+    // A port of its own serves nothing else.
+    let listener = server.runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let port = listener.local_addr().unwrap();
+    let semaphore = Arc::new(Semaphore::new(10));
+    server.runtime.spawn(squall_server::http::serve(server.server.clone(), listener, semaphore, Pages::Metrics));
+    assert!(get(port, "/metrics").starts_with("HTTP/1.0 200"));
+    assert!(get(port, "/?query=SELECT+1").starts_with("HTTP/1.0 404"));
+    server.stop();
+}
+
+#[test]
+fn a_slow_query_is_sampled() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), &[]);
+    let periods = "query_profiler_real_time_period_ns=5000000&query_profiler_cpu_time_period_ns=5000000";
+    let found =
+        "SELECT uniqExact(trace_type), min(length(trace) > 1) FROM system.trace_log WHERE query_id LIKE 'sampled%'";
+    let mut number = 0;
+    while server.run(found) != "2\t1" {
+        number += 1;
+        let parameters = format!("query_id=sampled{number}&{periods}");
+        server.try_run(&parameters, "SELECT sum(cityHash64(number)) FROM numbers(3000000)");
+        server.run("SYSTEM FLUSH LOGS");
+    }
+    let symbols = "SELECT count() > 0 FROM (SELECT demangle(addressToSymbol(arrayJoin(trace))) AS name FROM system.trace_log) \
+        WHERE name LIKE '%squall_%'";
+    assert_eq!(server.try_run("allow_introspection_functions=1", symbols), "1\n");
+    assert!(server.try_run("", symbols).contains("FUNCTION_NOT_ALLOWED"));
+    server.stop();
+}
+
+#[test]
+fn every_thread_shows_its_stack() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), &[]);
+    assert_eq!(server.run("SELECT count() > 2, max(length(trace)) > 3 FROM system.stack_trace"), "1\t1");
+    let names =
+        "SELECT countDistinct(thread_name) FROM system.stack_trace WHERE thread_name IN ('SystemLogs', 'Metrics')";
+    assert_eq!(server.run(names), "2");
     server.stop();
 }
 

@@ -26,6 +26,7 @@ impl KeyBinding {
                 server_version: nobody,
                 uptime_seconds: 0,
                 cast_keep_nullable: false,
+                allow_introspection_functions: false,
             },
         }
     }

@@ -40,6 +40,7 @@ fn functions() -> FunctionContext {
         server_version: "".into(),
         uptime_seconds: 0,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     }
 }
 

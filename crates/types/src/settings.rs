@@ -288,6 +288,8 @@ settings! {
     log_profile_events: bool as Bool = "1", "Whether system.query_log has the query's ProfileEvents.";
     log_query_settings: bool as Bool = "1", "Whether system.query_log has the settings that the query changed.";
     log_query_threads: bool as Bool = "0", "Whether the threads of queries are logged in system.query_thread_log.";
+    query_profiler_real_time_period_ns: u64 as UInt64 = "1000000000", "The period of the query profiler's samples by real time, in nanoseconds; 0 is never.";
+    query_profiler_cpu_time_period_ns: u64 as UInt64 = "1000000000", "The period of the query profiler's samples by CPU time, in nanoseconds; 0 is never.";
     log_comment: String as String = "", "A text that goes into system.query_log with the query.";
     send_logs_level: String as String = "fatal", "The level from which the server's log lines about a query are sent to its client.";
     send_progress_in_http_headers: bool as Bool = "0", "Whether X-ClickHouse-Progress headers are sent.";

@@ -162,6 +162,7 @@ pub fn function_context() -> FunctionContext {
         server_version: "26.9.2.1".into(),
         uptime_seconds: 1,
         cast_keep_nullable: false,
+        allow_introspection_functions: false,
     }
 }
 

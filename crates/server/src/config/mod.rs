@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::http::PrometheusConfig;
 use crate::logger::LoggerConfig;
 pub use element::Element;
 use element::Origin;
@@ -50,6 +51,8 @@ pub struct Config {
     pub clusters: Vec<Cluster>,
     /// `query_log`, `metric_log` and their kin.
     pub system_logs: SystemLogsConfig,
+    /// `prometheus`.
+    pub prometheus: PrometheusConfig,
     /// `path`, absolute.
     pub path: PathBuf,
     /// `tmp_path`, absolute.
@@ -106,6 +109,7 @@ impl Config {
             Some(_) => SystemLogsConfig::none(),
             None => SystemLogsConfig::all(),
         };
+        let mut prometheus = PrometheusConfig::default();
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
         let mut listen_hosts = Vec::new();
@@ -119,6 +123,7 @@ impl Config {
                 "remote_servers" => {
                     clusters.extend(element.children.iter().map(read_cluster).collect::<Result<Vec<_>>>()?)
                 }
+                "prometheus" => read_prometheus(element, &mut prometheus)?,
                 _ if system_logs.read(element, &mut warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
                 name if known_elements::is_known(name) => {}
@@ -159,6 +164,7 @@ impl Config {
             macros,
             clusters,
             system_logs,
+            prometheus,
             path,
             tmp_path,
             users,
@@ -210,6 +216,23 @@ fn check(element: &Element, server: &ServerSettings) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+fn read_prometheus(element: &Element, prometheus: &mut PrometheusConfig) -> Result<()> {
+    for child in &element.children {
+        match child.name.as_str() {
+            "port" => prometheus.port = Some(child.value("a port number")?).filter(|port| *port > 0),
+            "endpoint" if !child.trimmed().starts_with('/') => return Err(child.bad_value("a path that begins with /")),
+            "endpoint" => prometheus.endpoint = child.trimmed().to_owned(),
+            "metrics" => prometheus.metrics = child.boolean()?,
+            "events" => prometheus.events = child.boolean()?,
+            "asynchronous_metrics" => prometheus.asynchronous_metrics = child.boolean()?,
+            "errors" => prometheus.errors = child.boolean()?,
+            // Other things that ClickHouse tells Prometheus.
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn read_cluster(element: &Element) -> Result<Cluster> {

@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::handler::Connection;
+use super::handler::{Connection, Pages};
 use super::ping;
 use super::response::Headers;
 use crate::listener::Linger;
@@ -26,9 +26,9 @@ const HEADERS_BYTES_MAX: usize = 1 << 20;
 const SEND_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Serves one connection to its end.
-pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, stream: TcpStream, address: SocketAddr) {
+pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: TcpStream, address: SocketAddr) {
     // A client that goes away is no news.
-    if let Err(error) = serve_requests(server, headers, stream, address).await {
+    if let Err(error) = serve_requests(server, headers, pages, stream, address).await {
         tracing::trace!(target: "HTTPHandler", "The connection from {address} ended: {error}");
     }
 }
@@ -36,6 +36,7 @@ pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, stream: TcpStream
 async fn serve_requests(
     server: Arc<Server>,
     headers: Arc<Headers>,
+    pages: Pages,
     mut stream: TcpStream,
     address: SocketAddr,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -43,7 +44,7 @@ async fn serve_requests(
     let idle = Duration::from_secs(server.config.load().server.keep_alive_timeout.max(1));
     let Some(read) = ping::serve(&mut stream, headers.ping(), idle).await? else { return Ok(()) };
     let _busy = server.keep_busy();
-    let connection = Arc::new(Connection::new(server.clone(), headers, address));
+    let connection = Arc::new(Connection::new(server.clone(), headers, pages, address));
     let io = TokioIo::new(Wire { read, stream, stuck: None, linger: Linger::default() });
     let mut builder = http1::Builder::new();
     // Not `pipeline_flush`: with it hyper's write buffer has no bound, and a client that stops reading fills the memory.

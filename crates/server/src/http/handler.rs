@@ -14,6 +14,7 @@ use squall_types::{Error, ErrorCode, Result, Settings};
 use super::body::{Body, Compression, ResultWriter, Stream};
 use super::content_encoding::{ContentEncoding, Encoder};
 use super::input::Input;
+use super::metrics;
 use super::request::{QueryRequest as HttpQuery, SessionRequest};
 use super::response::{Headers, QueryHeaders};
 use crate::compression::Codec;
@@ -31,10 +32,20 @@ const DEFAULT_FORMAT: &str = "TabSeparated";
 
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// What a port serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pages {
+    /// Queries and pages.
+    All,
+    /// The page for Prometheus.
+    Metrics,
+}
+
 /// One connection of a client.
 pub struct Connection {
     server: Arc<Server>,
     headers: Arc<Headers>,
+    pages: Pages,
     address: SocketAddr,
     /// What the client said of itself last; it says the same in every request.
     client: Mutex<Option<Arc<ClientInfo>>>,
@@ -42,8 +53,8 @@ pub struct Connection {
 
 impl Connection {
     /// A connection from an address.
-    pub fn new(server: Arc<Server>, headers: Arc<Headers>, address: SocketAddr) -> Self {
-        Self { server, headers, address, client: Mutex::default() }
+    pub fn new(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, address: SocketAddr) -> Self {
+        Self { server, headers, pages, address, client: Mutex::default() }
     }
 
     /// Answers a request.
@@ -52,10 +63,18 @@ impl Connection {
         match (request.method(), path) {
             (&Method::OPTIONS, _) => self.headers.options(),
             (&Method::GET | &Method::HEAD, "/ping" | "/replicas_status") => self.headers.ok(),
+            (_, path) if self.pages == Pages::Metrics && !self.is_metrics(path) => self.headers.not_found(path),
             (&Method::GET | &Method::HEAD, "/") if url_query.is_none_or(str::is_empty) => self.headers.default_page(),
             (&Method::GET | &Method::HEAD | &Method::POST | &Method::PUT, "/" | "/query") => self.query(request).await,
+            (&Method::GET | &Method::HEAD, path) if self.is_metrics(path) => {
+                self.headers.metrics(metrics::page(&self.server))
+            }
             (_, path) => self.headers.not_found(path),
         }
+    }
+
+    fn is_metrics(&self, path: &str) -> bool {
+        path == self.server.config.load().prometheus.endpoint
     }
 
     async fn query(&self, request: Request<Incoming>) -> Response<Body> {

@@ -5,6 +5,7 @@ mod connection;
 mod content_encoding;
 mod handler;
 mod input;
+mod metrics;
 mod ping;
 mod request;
 mod response;
@@ -19,12 +20,14 @@ use tokio::sync::Semaphore;
 use crate::listener::accept;
 use crate::server::Server;
 
+pub use handler::Pages;
+pub use metrics::PrometheusConfig;
 pub use status::status_of;
 
-/// Serves this interface on a listening socket until the server stops.
-pub async fn serve(server: Arc<Server>, listener: TcpListener, connections: Arc<Semaphore>) {
+/// Serves this interface, or some of its pages, on a listening socket until the server stops.
+pub async fn serve(server: Arc<Server>, listener: TcpListener, connections: Arc<Semaphore>, pages: Pages) {
     let headers = Arc::new(response::Headers::new(&server));
     let serving = server.clone();
-    let serve = move |stream, address| connection::serve(serving.clone(), headers.clone(), stream, address);
+    let serve = move |stream, address| connection::serve(serving.clone(), headers.clone(), pages, stream, address);
     accept(server, listener, connections, CurrentMetric::HTTPConnection, serve).await;
 }

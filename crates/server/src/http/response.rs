@@ -8,6 +8,7 @@ use squall_engine::QueryContext;
 use squall_types::Error;
 
 use super::body::Body;
+use super::metrics;
 use super::status::status_of;
 use crate::server::Server;
 use crate::version::VERSION_SUFFIX;
@@ -60,6 +61,11 @@ impl Headers {
     /// `Ok.` for `/ping` and `/replicas_status`.
     pub fn ok(&self) -> Response<Body> {
         self.page(StatusCode::OK, TEXT_HTML, "Ok.\n".to_owned())
+    }
+
+    /// The page for Prometheus.
+    pub fn metrics(&self, text: String) -> Response<Body> {
+        self.page(StatusCode::OK, metrics::CONTENT_TYPE, text)
     }
 
     /// `http_server_default_response` for `/`.

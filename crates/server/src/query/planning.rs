@@ -144,6 +144,7 @@ fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
         server_version: server.version.clone(),
         uptime_seconds: server.started.elapsed().as_secs() as u32,
         cast_keep_nullable: session.settings.cast_keep_nullable,
+        allow_introspection_functions: session.settings.allow_introspection_functions,
     }
 }
 

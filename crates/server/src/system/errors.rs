@@ -42,6 +42,11 @@ impl ErrorCounts {
         count.last_query_id.clone_from(query_id);
     }
 
+    /// How often each error happened.
+    pub fn counts(&self) -> Vec<(ErrorCode, u64)> {
+        self.0.lock().iter().map(|(code, count)| (*code, count.count)).collect()
+    }
+
     fn all(&self) -> Vec<(ErrorCode, ErrorCount)> {
         self.0.lock().iter().map(|(code, count)| (*code, count.clone())).collect()
     }

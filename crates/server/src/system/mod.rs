@@ -11,6 +11,7 @@ mod parts;
 mod processes;
 mod server_settings;
 mod settings;
+mod stack_trace;
 mod table;
 mod users;
 pub(crate) mod value;
@@ -47,6 +48,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::clusters(&server),
         clusters::macros(&server),
         parts::parts(&server),
+        stack_trace::stack_trace(),
     ];
     tables.extend(constant::tables());
     tables

@@ -11,13 +11,14 @@ mod query_log;
 mod queue;
 mod retention;
 mod table;
+mod trace_log;
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
 use squall_functions::FunctionContext;
-use squall_runtime::{ProfileEvent, profile_events};
+use squall_runtime::{ProfileEvent, profile_events, profiler};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::config::{LogKind, SystemLogsConfig};
@@ -29,6 +30,7 @@ use log::{Log, SystemLog};
 use metric_log::{MetricCollector, MetricEntry};
 pub use query_log::{LoggedEvents, QueryLogEntry};
 pub use retention::Retention;
+use trace_log::TraceEntry;
 
 /// What every row of every log says, or needs to be made.
 #[derive(Clone)]
@@ -51,6 +53,7 @@ pub struct SystemLogs {
     query_log: Option<Arc<SystemLog<QueryLogEntry>>>,
     metric_log: Option<(Arc<SystemLog<MetricEntry>>, Duration)>,
     asynchronous_metric_log: Option<Arc<SystemLog<AsynchronousMetric>>>,
+    trace_log: Option<Arc<SystemLog<TraceEntry>>>,
     all: Vec<Arc<dyn Log>>,
     functions: FunctionContext,
     processes: Arc<ProcessList>,
@@ -108,10 +111,15 @@ impl SystemLogs {
         let asynchronous_metric_log = config
             .get(LogKind::AsynchronousMetricLog)
             .map(|config| Arc::new(SystemLog::new(config.clone(), asynchronous_metric_log::table(context))));
+        let trace_log = config
+            .get(LogKind::TraceLog)
+            .map(|config| Arc::new(SystemLog::new(config.clone(), trace_log::table(context))));
         all.extend(query_log.clone().map(|log| log as Arc<dyn Log>));
         all.extend(metric_log.clone().map(|(log, _)| log as Arc<dyn Log>));
         all.extend(asynchronous_metric_log.clone().map(|log| log as Arc<dyn Log>));
+        all.extend(trace_log.clone().map(|log| log as Arc<dyn Log>));
         Self {
+            trace_log,
             query_log,
             metric_log,
             asynchronous_metric_log,
@@ -141,6 +149,10 @@ impl SystemLogs {
                 .map(drop)
                 .map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Thread {name}: {error}")))
         };
+        if logs.trace_log.is_some() {
+            let cannot = |error| Error::new(ErrorCode::CANNOT_SET_SIGNAL_HANDLER, format!("Query profiler: {error}"));
+            profiler::enable().map_err(cannot)?;
+        }
         start("SystemLogs", keep_flushing)?;
         start("Metrics", keep_collecting)
     }
@@ -163,6 +175,7 @@ impl SystemLogs {
     /// Where rows cannot be written.
     pub fn flush(&self) -> Result<()> {
         self.add_running_queries(Duration::ZERO);
+        self.add_traces();
         let Some(databases) = self.databases.get() else { return Ok(()) };
         let mut result = Ok(());
         for log in &self.all {
@@ -191,6 +204,13 @@ impl SystemLogs {
                     self.add_query(QueryLogEntry::of_process(&process, LoggedEvents::Start, None));
                 }
             }
+        }
+    }
+
+    /// Logs the traces that threads took.
+    fn add_traces(&self) {
+        if let Some(log) = &self.trace_log {
+            profiler::take_traces(|trace| log.add(TraceEntry::new(trace), self));
         }
     }
 
@@ -263,6 +283,7 @@ fn keep_collecting(server: &Weak<Server>) {
             return;
         }
         let logs = &strong.system_logs;
+        logs.add_traces();
         let now = Instant::now();
         if now >= next_asynchronous {
             let period = Duration::from_secs(strong.config.load().server.asynchronous_metrics_update_period_s.max(1));

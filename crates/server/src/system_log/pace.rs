@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use squall_runtime::thread_usage::run_and_wait;
+use squall_runtime::cpu_times::{CpuTimes, thread_cpu_times};
 
 /// Where CPUs are wanted, one part in so many of one CPU's time goes into logs.
 const REST_FACTOR: u32 = 64;
@@ -16,20 +16,21 @@ pub(super) fn rest_after(ran: Duration, waited: Duration) -> Duration {
 
 /// The thread's work since it began.
 pub(super) struct Work {
-    began: Option<(Duration, Duration)>,
+    began: Option<CpuTimes>,
 }
 
 impl Work {
     /// Work that begins now.
     pub(super) fn begin() -> Self {
-        Self { began: run_and_wait() }
+        Self { began: thread_cpu_times() }
     }
 
     /// The rest that it calls for so far; none where the kernel does not tell.
     pub(super) fn rest(&self) -> Duration {
-        match (self.began, run_and_wait()) {
-            (Some((ran, waited)), Some((ran_now, waited_now))) => {
-                rest_after(ran_now.saturating_sub(ran), waited_now.saturating_sub(waited))
+        let since = |now: u64, began: u64| Duration::from_micros(now.saturating_sub(began));
+        match (self.began, thread_cpu_times()) {
+            (Some(began), Some(now)) => {
+                rest_after(since(now.busy_us, began.busy_us), since(now.wait_us, began.wait_us))
             }
             _ => Duration::ZERO,
         }

@@ -3,6 +3,7 @@
 mod address;
 mod bitmask;
 mod block;
+mod introspection;
 mod session;
 mod sleep;
 mod throw_if;
@@ -27,11 +28,14 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("IPv6StringToNumOrNull", address::resolve_v6_number),
     &Function::new("UUIDNumToString", uuid::resolve_text),
     &Function::new("UUIDStringToNum", uuid::resolve_number),
+    &Function::new("addressToLine", introspection::resolve_address),
+    &Function::new("addressToSymbol", introspection::resolve_address),
     &Function::new("bitmaskToList", bitmask::resolve),
     &Function::new("blockNumber", block::resolve_number).with_constants(),
     &Function::new("blockSize", block::resolve_size).with_constants(),
     &Function::new("currentDatabase", session::resolve),
     &Function::new("currentUser", session::resolve),
+    &Function::new("demangle", introspection::resolve_demangle),
     &Function::new("errorCodeToName", session::resolve_error_name),
     &Function::new("hostName", session::resolve),
     &Function::new("initialQueryID", session::resolve),

@@ -1,0 +1,47 @@
+//! Functions that look into the server itself: what code is at an address. Allowed by `allow_introspection_functions`.
+
+use std::sync::Arc;
+
+use squall_runtime::symbols::{demangle, symbol};
+use squall_types::{DataType, Error, ErrorCode, Result};
+
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, Strings, integers, string_column};
+
+fn check_allowed(call: &Call<'_>) -> Result<()> {
+    if call.context.allow_introspection_functions {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::FUNCTION_NOT_ALLOWED,
+        "Introspection functions are disabled, because setting 'allow_introspection_functions' is set to 0",
+    ))
+}
+
+pub(super) fn resolve_address(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check_allowed(call)?;
+    call.arguments(1..=1)?;
+    call.each([0], |data_type| *data_type == DataType::UInt64)?;
+    let wants_line = call.name == "addressToLine";
+    call.bind(DataType::String, move |arguments, rows| {
+        let addresses = integers(arguments, 0, rows)?;
+        string_column(rows, rows * 64, |out, row| {
+            let symbol = symbol(addresses[row] as u64);
+            out.extend_from_slice(if wants_line { symbol.line.as_bytes() } else { symbol.name.as_bytes() });
+            Ok(())
+        })
+    })
+}
+
+pub(super) fn resolve_demangle(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check_allowed(call)?;
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    call.bind(DataType::String, |arguments, rows| {
+        let names = Strings::of(arguments, 0)?;
+        string_column(rows, rows * 64, |out, row| {
+            out.extend_from_slice(demangle(names.get(row)).as_bytes());
+            Ok(())
+        })
+    })
+}

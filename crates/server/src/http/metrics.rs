@@ -1,0 +1,90 @@
+//! The page for Prometheus: events, current metrics, asynchronous metrics and errors in its text format, under ClickHouse's names.
+
+use std::fmt::Write as _;
+
+use hyper::header::HeaderValue;
+use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
+
+use crate::server::Server;
+
+/// The type of the page.
+pub(super) const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=UTF-8");
+
+/// What the page tells, and under which path: the element `prometheus`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PrometheusConfig {
+    /// A port that serves nothing but the page.
+    pub port: Option<u16>,
+    /// The page's path.
+    pub endpoint: String,
+    /// Whether current metrics are told.
+    pub metrics: bool,
+    /// Whether events are told.
+    pub events: bool,
+    /// Whether asynchronous metrics are told.
+    pub asynchronous_metrics: bool,
+    /// Whether errors are told.
+    pub errors: bool,
+}
+
+impl Default for PrometheusConfig {
+    fn default() -> Self {
+        let endpoint = "/metrics".to_owned();
+        Self { port: None, endpoint, metrics: true, events: true, asynchronous_metrics: true, errors: true }
+    }
+}
+
+/// Writes the page.
+pub(super) fn page(server: &Server) -> String {
+    let config = &server.config.load().prometheus;
+    let mut page = String::with_capacity(64 << 10);
+    if config.events {
+        for event in ProfileEvent::ALL {
+            let value = profile_events::GLOBAL.get(*event);
+            add(&mut page, "ProfileEvents", event.name(), event.description(), "counter", value);
+        }
+    }
+    if config.metrics {
+        for metric in CurrentMetric::ALL {
+            add(&mut page, "Metrics", metric.name(), metric.description(), "gauge", metric.get());
+        }
+    }
+    if config.asynchronous_metrics {
+        for measure in server.asynchronous_metrics.get().iter() {
+            add(&mut page, "AsyncMetrics", &measure.name, measure.description, "gauge", measure.value);
+        }
+    }
+    if config.errors {
+        let mut all = 0;
+        for (code, count) in server.errors.counts() {
+            all += count;
+            let description = format!("The number of {} errors since last server restart", code.name());
+            add(&mut page, "ErrorMetric", code.name(), &description, "counter", count);
+        }
+        add(&mut page, "ErrorMetric", "ALL", "The total number of errors since last server restart", "counter", all);
+    }
+    page
+}
+
+/// Writes one metric. Other letters than Prometheus knows become `_`.
+fn add(page: &mut String, family: &str, name: &str, description: &str, kind: &str, value: impl std::fmt::Display) {
+    let name: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
+    let name = format!("ClickHouse{family}_{name}");
+    let description = description.replace('\\', "\\\\").replace('\n', "\\n");
+    // Writing to a String does not fail.
+    let _ = write!(page, "# HELP {name} {description}\n# TYPE {name} {kind}\n{name} {value}\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_written_as_prometheus_reads_them() {
+        let mut page = String::new();
+        add(&mut page, "AsyncMetrics", "Network-x.y", "One\nline", "gauge", 1.5);
+        let expected = "# HELP ClickHouseAsyncMetrics_Network_x_y One\\nline\n\
+            # TYPE ClickHouseAsyncMetrics_Network_x_y gauge\nClickHouseAsyncMetrics_Network_x_y 1.5\n";
+        assert_eq!(page, expected);
+    }
+}
