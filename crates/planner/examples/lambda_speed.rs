@@ -33,7 +33,7 @@ const EXPRESSIONS: &[&str] = &[
 ];
 
 /// The arrays, of numbers without order.
-const ARRAYS: &str = "arrayMap(x -> ((x + n * 10) * 2654435761) % 1000, range(toUInt64(10)))";
+const ARRAYS: &str = "arrayMap(x -> bitAnd((x + n * 10) * 2654435761, 1023), range(10))";
 
 /// Measures the same in ClickHouse: 153 blocks of a table in memory, without what it takes to read them.
 const ORACLE: &str = "

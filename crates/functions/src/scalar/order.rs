@@ -34,7 +34,15 @@ pub(crate) fn row_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
 }
 
 /// The order in which `arraySort` puts items: ascending, or descending where reversed, NaN and NULL at the end either way.
-pub(crate) struct ItemOrder {
+pub(crate) enum ItemOrder {
+    /// Numbers, none of them NULL or NaN, as bits that have their order.
+    Bits(Vec<u64>),
+    /// Anything else.
+    Values(ValueOrder),
+}
+
+/// The order of items of any type.
+pub(crate) struct ValueOrder {
     by_value: RowOrder,
     nulls: Option<NullBuffer>,
     /// Which items are NaN; empty for types that have none.
@@ -49,20 +57,48 @@ impl ItemOrder {
     /// `LOGICAL_ERROR` for a type without an order.
     pub fn new(items: &Column, is_reversed: bool) -> Result<Self> {
         let array = items.array();
-        let nans = squall_types::match_primitive!(array.data_type(), T => {
-            // Only NaN cannot be compared with itself.
-            array.as_primitive::<T>().values().iter().map(|value| value.partial_cmp(value).is_none()).collect()
-        }, _ => Vec::new());
-        Ok(Self { by_value: row_order(array, array)?, nulls: array.nulls().cloned(), nans, is_reversed })
+        let flip = if is_reversed { u64::MAX } else { 0 };
+        let (bits, nans) = squall_types::match_primitive!(array.data_type(), T => {
+            let values = array.as_primitive::<T>().values();
+            if array.null_count() == 0 && !values.iter().any(|value| value.is_nan_value()) {
+                (Some(values.iter().map(|value| value.ordered_bits() ^ flip).collect()), Vec::new())
+            } else {
+                (None, values.iter().map(|value| value.is_nan_value()).collect())
+            }
+        }, _ => (None, Vec::new()));
+        Ok(match bits {
+            Some(bits) => Self::Bits(bits),
+            None => Self::Values(ValueOrder {
+                by_value: row_order(array, array)?,
+                nulls: array.nulls().cloned(),
+                nans,
+                is_reversed,
+            }),
+        })
     }
 
     /// Puts positions of items in the order of the items; equal ones keep theirs.
     pub fn sort(&self, positions: &mut [u32]) {
-        positions.sort_by(|left, right| self.compare(*left as usize, *right as usize));
+        match self {
+            Self::Bits(bits) => positions.sort_by_key(|position| bits[*position as usize]),
+            Self::Values(order) => {
+                positions.sort_by(|left, right| order.compare(*left as usize, *right as usize));
+            }
+        }
     }
 
     /// The order of two items.
+    #[inline]
     pub fn compare(&self, left: usize, right: usize) -> Ordering {
+        match self {
+            Self::Bits(bits) => bits[left].cmp(&bits[right]),
+            Self::Values(order) => order.compare(left, right),
+        }
+    }
+}
+
+impl ValueOrder {
+    fn compare(&self, left: usize, right: usize) -> Ordering {
         let is_null = |at: usize| self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
         let is_last = |at: usize| is_null(at) || self.nans.get(at) == Some(&true);
         match (is_last(left), is_last(right)) {
@@ -78,20 +114,38 @@ impl ItemOrder {
 pub(crate) trait TotalOrder: Copy {
     /// The order by value; NaN after every number and equal to NaN.
     fn order(self, other: Self) -> Ordering;
+
+    /// Bits whose order as a number is that of the values, for values that are not NaN.
+    fn ordered_bits(self) -> u64;
+
+    /// Whether it is NaN.
+    fn is_nan_value(self) -> bool;
 }
 
 macro_rules! total_order {
-    ($($t:ty),*) => {
+    ($sign:expr, $($t:ty),*) => {
         $(impl TotalOrder for $t {
             #[inline(always)]
             fn order(self, other: Self) -> Ordering {
                 self.cmp(&other)
             }
+
+            #[inline(always)]
+            fn ordered_bits(self) -> u64 {
+                // A signed number is extended by its sign, which is then turned over.
+                self as u64 ^ $sign
+            }
+
+            #[inline(always)]
+            fn is_nan_value(self) -> bool {
+                false
+            }
         })*
     };
 }
 
-total_order!(u8, u16, u32, u64, i8, i16, i32, i64);
+total_order!(0, u8, u16, u32, u64);
+total_order!(1 << 63, i8, i16, i32, i64);
 
 macro_rules! total_order_float {
     ($($t:ty),*) => {
@@ -99,6 +153,18 @@ macro_rules! total_order_float {
             #[inline(always)]
             fn order(self, other: Self) -> Ordering {
                 self.partial_cmp(&other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+            }
+
+            #[inline(always)]
+            fn ordered_bits(self) -> u64 {
+                // Zero and minus zero are equal: the sum of minus zero and zero is zero.
+                let bits = (f64::from(self) + 0.0).to_bits();
+                if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+            }
+
+            #[inline(always)]
+            fn is_nan_value(self) -> bool {
+                self.is_nan()
             }
         })*
     };

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::ListArray;
 use arrow_array::cast::AsArray;
+use arrow_array::{Array, ListArray};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
 use crate::aggregate::plain::plain;
+use crate::window::RowRange;
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
     if arguments.is_empty() {
@@ -47,6 +48,14 @@ impl AggregateFunction for OverArrays {
     fn accumulator(&self) -> Box<dyn Accumulator> {
         Box::new(Items { nested: self.function.accumulator() })
     }
+
+    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+        let (first, items) = flatten(arguments)?;
+        let offsets = first.value_offsets();
+        let of_row = |row: u32| (offsets[row as usize] - offsets[0]) as u32;
+        let of_items = |frame: &RowRange| RowRange { begin: of_row(frame.begin), end: of_row(frame.end) };
+        self.function.over_frames(&items, &frames.iter().map(of_items).collect::<Vec<_>>())
+    }
 }
 
 struct Items {
@@ -55,26 +64,8 @@ struct Items {
 
 impl Accumulator for Items {
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
-        let mut items = Vec::with_capacity(arguments.len());
-        let mut first: Option<&ListArray> = None;
-        for argument in arguments {
-            let (Some(list), DataType::Array(item)) = (argument.array().as_list_opt::<i32>(), argument.data_type())
-            else {
-                return Err(Error::logical("-Array over a column that is no array"));
-            };
-            let same_lengths = first.is_none_or(|first| first.offsets().lengths().eq(list.offsets().lengths()));
-            if !same_lengths {
-                return Err(Error::new(
-                    ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH,
-                    "All arrays passed to aggregate function with Array suffix must have equal sizes in each row",
-                ));
-            }
-            first = first.or(Some(list));
-            let start = list.value_offsets()[0] as usize;
-            let end = list.value_offsets()[rows] as usize;
-            items.push(plain(&Column::new((**item).clone(), list.values().slice(start, end - start)))?);
-        }
-        let Some(first) = first else { return Err(Error::logical("-Array without arguments")) };
+        let (first, items) = flatten(arguments)?;
+        debug_assert_eq!(first.len(), rows);
         let count = items.first().map_or(0, Column::rows);
         let lengths = || first.offsets().lengths();
         match group_ids {
@@ -107,6 +98,30 @@ impl Accumulator for Items {
     fn memory_bytes(&self) -> usize {
         self.nested.memory_bytes()
     }
+}
+
+/// The first argument's arrays, whose lengths are those of all, and the items of each argument.
+fn flatten(arguments: &[Column]) -> Result<(&ListArray, Vec<Column>)> {
+    let mut items = Vec::with_capacity(arguments.len());
+    let mut first: Option<&ListArray> = None;
+    for argument in arguments {
+        let (Some(list), DataType::Array(item)) = (argument.array().as_list_opt::<i32>(), argument.data_type()) else {
+            return Err(Error::logical("-Array over a column that is no array"));
+        };
+        let same_lengths = first.is_none_or(|first| first.offsets().lengths().eq(list.offsets().lengths()));
+        if !same_lengths {
+            return Err(Error::new(
+                ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH,
+                "All arrays passed to aggregate function with Array suffix must have equal sizes in each row",
+            ));
+        }
+        first = first.or(Some(list));
+        let start = list.value_offsets()[0] as usize;
+        let end = list.value_offsets()[list.len()] as usize;
+        items.push(plain(&Column::new((**item).clone(), list.values().slice(start, end - start)))?);
+    }
+    let first = first.ok_or_else(|| Error::logical("-Array without arguments"))?;
+    Ok((first, items))
 }
 
 /// Each id as often as its row's array has items.

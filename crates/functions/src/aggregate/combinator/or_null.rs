@@ -8,6 +8,7 @@ use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
+use crate::window::RowRange;
 
 /// Which groups had a row.
 #[derive(Default)]
@@ -105,6 +106,13 @@ macro_rules! or_something {
 
             fn needs_arguments(&self) -> bool {
                 self.function.needs_arguments()
+            }
+
+            fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+                let column = self.function.over_frames(arguments, frames)?;
+                let seen = Seen(frames.iter().map(|frame| frame.rows() > 0).collect());
+                let finish: fn(Column, &DataType, &Seen, usize) -> Result<Column> = $finish;
+                finish(column, &self.return_type, &seen, frames.len())
             }
         }
 
