@@ -1,5 +1,7 @@
 //! The one binary, `squall`: its commands and their arguments. What each command does is its crate's business.
 
+mod simulate;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,6 +29,7 @@ enum Command {
     Datagen(squall_storm::datagen::Args),
     Benchmark(squall_storm::benchmark::Args),
     Storm(squall_storm::storm::Args),
+    Simulate(simulate::Args),
     Doctor(squall_storm::doctor::Args),
 }
 
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Datagen(args) => squall_storm::datagen::run(&args),
         Command::Benchmark(args) => squall_storm::benchmark::run(&args),
         Command::Storm(args) => squall_storm::storm::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Doctor(args) => {
             return squall_storm::doctor::run(&args).unwrap_or_else(|error| {
                 eprintln!("{error}");

@@ -150,6 +150,7 @@ impl Engine {
             workers_max,
             workers_recommended: usize::try_from(by_rows).unwrap_or(usize::MAX).max(1),
             weight: TaskOptions::weight_of_priority(context.settings.priority),
+            use_concurrency_control: context.settings.use_concurrency_control,
         };
         let handle = self.scheduler.add(execution.clone(), options);
         if let Some(threads) = handle.threads_granted() {

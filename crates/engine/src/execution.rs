@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use squall_runtime::ProfileEvent;
-use squall_runtime::thread_pool::{Owner, ScheduleError};
+use squall_runtime::thread_pool::{CountFor, Owner, ScheduleError};
 use squall_runtime::thread_usage::ThreadUsage;
 use squall_scheduler::{Step, Task, TaskHandle};
 use squall_types::{Error, ErrorCode, Result};
@@ -189,6 +189,10 @@ impl Task for Execution {
 
     fn owner(&self) -> Option<Owner> {
         Some(self.context.clone())
+    }
+
+    fn count(&self, event: ProfileEvent, amount: u64) {
+        CountFor::counters(&*self.context).add(event, amount);
     }
 }
 

@@ -40,6 +40,7 @@ metrics! {
     LocalThreadActive "Number of threads in local thread pools running a task.";
     LocalThreadScheduled "Number of queued or active jobs in local thread pools.";
     ConcurrencyControlAcquired "Total number of acquired CPU slots";
+    ConcurrencyControlAcquiredNonCompeting "Total number of acquired CPU slots that are not considered competing (the first thread if fair_round_robin scheduler is in use)";
     ConcurrencyControlSoftLimit "Value of soft limit on number of CPU slots.";
     QueryThread "Number of query processing threads";
     PartsActive "Active data part, used by current and upcoming SELECTs.";

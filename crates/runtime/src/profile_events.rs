@@ -68,9 +68,12 @@ events! {
     LocalThreadPoolJobs "Counts the number of jobs that have been pushed to the local thread pools.";
     LocalThreadPoolBusyMicroseconds "Total time threads of local thread pools have spent executing the actual work.";
     LocalThreadPoolJobWaitTimeMicroseconds "Elapsed time from when a job is scheduled in a local thread pool to when it is picked up for execution.";
-    ConcurrencyControlSlotsGranted "Number of CPU slots granted according to guarantee of 1 thread per query.";
-    ConcurrencyControlSlotsAcquired "Total number of CPU slots acquired.";
-    ConcurrencyControlQueriesDelayed "Total number of queries delayed by the limit on threads.";
+    ConcurrencyControlSlotsGranted "Number of CPU slot granted according to guarantee of 1 thread per query and for queries with setting 'use_concurrency_control' = 0";
+    ConcurrencyControlSlotsDelayed "Number of CPU slots not granted at allocation time due to capacity pressure.";
+    ConcurrencyControlSlotsAcquired "Total number of CPU slots acquired";
+    ConcurrencyControlSlotsAcquiredNonCompeting "Total number of noncompeting CPU slot acquired";
+    ConcurrencyControlQueriesDelayed "Number of queries delayed by CPU slot capacity pressure.";
+    ConcurrencyControlUpscales "Total number of CPU upscaling events";
     MemoryOvercommitWaitTimeMicroseconds "Total time spent in waiting for memory to be freed in OvercommitTracker.";
     QueryMemoryLimitExceeded "Number of times when memory limit exceeded for query.";
     SchedulerMorsels "Squall: number of morsels that workers ran.";

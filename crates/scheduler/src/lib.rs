@@ -5,7 +5,10 @@
 pub mod admission;
 pub mod morsel_size;
 pub mod policy;
+mod query_threads;
 pub mod scheduler;
+#[cfg(not(loom))]
+pub mod simulator;
 mod sync;
 pub mod task;
 pub mod thread_budget;

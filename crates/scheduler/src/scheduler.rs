@@ -1,19 +1,21 @@
 //! Where tasks are given to be run. Under `stride`, as many workers as there are CPUs share all tasks morsel by morsel: `workers`.
-//! Under `fixed_at_start`, each task gets threads of its own from the thread pool, as many as the budget grants when it starts. The
-//! policy can be changed at run time; tasks keep the one they began with.
+//! Under the other policies each task has threads of its own from the thread pool, as many as it has slots: `query_threads`. The
+//! policy can be changed at run time; tasks keep the kind of driver that they began with.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::RwLock;
 use squall_runtime::thread_pool::STACK_BYTES;
-use squall_runtime::{CurrentMetric, LocalThreadPool, ThreadPool, ThreadPoolLimits};
+use squall_runtime::{CurrentMetric, ThreadPool};
 use thiserror::Error;
 
 use crate::policy::PolicyKind;
-use crate::policy::stride::{TaskId, TaskSnapshot};
-use crate::task::{MORSEL_TARGET, Step, Task, TaskOptions};
+use crate::policy::fixed_at_start::FixedAtStart;
+use crate::policy::slots::slot_policy;
+use crate::policy::stride::TaskId;
+use crate::query_threads::{Query, QueryThreads};
+use crate::task::{Task, TaskOptions};
 use crate::thread_budget::ThreadBudget;
 use crate::workers::Workers;
 
@@ -48,10 +50,37 @@ pub struct Scheduler {
 struct Shared {
     workers: Workers,
     workers_count: usize,
-    options: RwLock<(PolicyKind, ThreadBudget)>,
-    /// Threads that `fixed_at_start` queries hold.
-    fixed_threads: AtomicUsize,
-    pool: ThreadPool,
+    query_threads: Arc<QueryThreads>,
+    configuration: RwLock<(PolicyKind, ThreadBudget)>,
+}
+
+/// A task as it is now, for `system.scheduler`. What a policy does not have is zero.
+#[derive(Clone, Debug)]
+pub struct TaskState {
+    /// The id of its query.
+    pub query_id: String,
+    /// The policy that decides for it.
+    pub policy: PolicyKind,
+    /// Whether there may be a morsel of it to run.
+    pub is_runnable: bool,
+    /// Workers or threads that are at it.
+    pub workers: usize,
+    /// The most that it may have.
+    pub workers_max: usize,
+    /// CPU slots that it holds.
+    pub slots: usize,
+    /// CPU slots that it would hold if there were enough.
+    pub slots_wanted: usize,
+    /// Its share relative to other tasks.
+    pub weight: f64,
+    /// Virtual time that it has used and will have used when its morsels under way are done.
+    pub pass_us: u64,
+    /// CPU time that it has used.
+    pub cpu_ns: u64,
+    /// For how long it has been runnable without any worker.
+    pub waiting_ns: u64,
+    /// For how long it was so in all.
+    pub waited_ns: u64,
 }
 
 /// A task that was given to a scheduler.
@@ -60,8 +89,8 @@ pub struct TaskHandle(Driver);
 
 #[derive(Clone)]
 enum Driver {
-    Stride { shared: Arc<Shared>, id: TaskId },
-    FixedAtStart(Arc<FixedTask>),
+    Workers { shared: Arc<Shared>, id: TaskId },
+    OwnThreads(Arc<Query>),
 }
 
 impl TaskHandle {
@@ -69,24 +98,24 @@ impl TaskHandle {
     /// task, whose number may be another's by now, it costs that other one look.
     pub fn wake(&self) {
         match &self.0 {
-            Driver::Stride { shared, id } => shared.workers.wake(*id),
-            Driver::FixedAtStart(task) => task.wake(),
+            Driver::Workers { shared, id } => shared.workers.wake(*id),
+            Driver::OwnThreads(query) => query.wake(),
         }
     }
 
-    /// The task is about to tell that it is over: what it holds of the budget is free from now on, so that whoever hears of the end
+    /// The task is about to tell that it is over: the slots that it holds are free from now on, so that whoever hears of the end
     /// and starts the next query finds it.
     pub fn release(&self) {
-        if let Driver::FixedAtStart(task) = &self.0 {
-            task.release();
+        if let Driver::OwnThreads(query) = &self.0 {
+            query.release();
         }
     }
 
-    /// The threads that `fixed_at_start` granted; `None` under `stride`, where any worker may come.
+    /// The threads of its own that the task begins with; `None` under `stride`, where any worker may come.
     pub fn threads_granted(&self) -> Option<usize> {
         match &self.0 {
-            Driver::Stride { .. } => None,
-            Driver::FixedAtStart(task) => Some(task.threads),
+            Driver::Workers { .. } => None,
+            Driver::OwnThreads(query) => Some(query.threads_at_start()),
         }
     }
 }
@@ -98,12 +127,12 @@ impl Scheduler {
     /// [`StartError::NoThread`].
     pub fn start(options: SchedulerOptions, pool: ThreadPool) -> Result<(Self, Vec<JoinHandle<()>>), StartError> {
         let workers_count = options.workers.max(1);
+        let slots = slot_policy(options.policy).unwrap_or_else(|| Box::new(FixedAtStart));
         let shared = Arc::new(Shared {
             workers: Workers::new(),
             workers_count,
-            options: RwLock::new((options.policy, options.budget)),
-            fixed_threads: AtomicUsize::new(0),
-            pool,
+            query_threads: QueryThreads::new(slots, options.budget.threads_max, pool),
+            configuration: RwLock::new((options.policy, options.budget)),
         });
         let start = |worker| {
             let shared = shared.clone();
@@ -117,27 +146,28 @@ impl Scheduler {
 
     /// Adds a task; it runs from the first [`TaskHandle::wake`] on.
     pub fn add(&self, task: Arc<dyn Task>, options: TaskOptions) -> TaskHandle {
-        let (policy, budget) = *self.shared.options.read();
-        match policy {
+        let (policy, _) = *self.shared.configuration.read();
+        TaskHandle(match policy {
             PolicyKind::Stride => {
                 let id = self.shared.workers.add(task, options.weight, options.workers_max);
-                TaskHandle(Driver::Stride { shared: self.shared.clone(), id })
+                Driver::Workers { shared: self.shared.clone(), id }
             }
-            PolicyKind::FixedAtStart => {
-                let fixed = FixedTask::reserve(self.shared.clone(), task, options, budget);
-                TaskHandle(Driver::FixedAtStart(fixed))
+            PolicyKind::FixedAtStart | PolicyKind::RoundRobin | PolicyKind::FairRoundRobin | PolicyKind::MaxMinFair => {
+                Driver::OwnThreads(self.shared.query_threads.add(task, options))
             }
-        }
+        })
     }
 
-    /// Changes policy and budget for tasks that are added from now on.
+    /// Changes policy and budget. Tasks that workers share stay with them; those with threads of their own get or wait for slots by the
+    /// new rules.
     pub fn configure(&self, policy: PolicyKind, budget: ThreadBudget) {
-        *self.shared.options.write() = (policy, budget);
+        *self.shared.configuration.write() = (policy, budget);
+        self.shared.query_threads.configure(slot_policy(policy), budget.threads_max);
     }
 
     /// The policy and the budget in force.
     pub fn configuration(&self) -> (PolicyKind, ThreadBudget) {
-        *self.shared.options.read()
+        *self.shared.configuration.read()
     }
 
     /// The number of workers.
@@ -145,15 +175,30 @@ impl Scheduler {
         self.shared.workers_count
     }
 
-    /// Threads that `fixed_at_start` queries hold now.
-    pub fn fixed_threads(&self) -> usize {
-        self.shared.fixed_threads.load(Ordering::Relaxed)
+    /// Slots that queries with threads of their own hold now.
+    pub fn slots_held(&self) -> usize {
+        self.shared.query_threads.held()
     }
 
-    /// The tasks that are there, with the ids of their queries.
-    pub fn tasks(&self) -> Vec<(String, TaskSnapshot)> {
-        let tasks = self.shared.workers.snapshot();
-        tasks.into_iter().map(|(snapshot, task)| (task.query_id().to_owned(), snapshot)).collect()
+    /// The tasks that are there now.
+    pub fn tasks(&self) -> Vec<TaskState> {
+        let shared = self.shared.workers.snapshot().into_iter().map(|(task, of)| TaskState {
+            query_id: of.query_id().to_owned(),
+            policy: PolicyKind::Stride,
+            is_runnable: task.is_runnable,
+            workers: task.workers,
+            workers_max: task.workers_max,
+            slots: 0,
+            slots_wanted: 0,
+            weight: task.weight,
+            pass_us: task.pass_us,
+            cpu_ns: task.consumed_ns,
+            waiting_ns: task.waiting_ns,
+            waited_ns: task.waited_ns,
+        });
+        let (policy, _) = self.configuration();
+        let policy = if policy == PolicyKind::Stride { PolicyKind::FixedAtStart } else { policy };
+        shared.chain(self.shared.query_threads.snapshot(policy)).collect()
     }
 
     /// Lets the workers go once their current morsels are done; tasks that are not finished stay unfinished.
@@ -162,121 +207,15 @@ impl Scheduler {
     }
 }
 
-/// A task of `fixed_at_start`: its threads run it to the end and nothing else.
-struct FixedTask {
-    shared: Arc<Shared>,
-    task: Mutex<Option<Arc<dyn Task>>>,
-    threads: usize,
-    pool: LocalThreadPool,
-    is_released: AtomicBool,
-    state: Mutex<FixedState>,
-    woken: Condvar,
-}
-
-#[derive(Default)]
-struct FixedState {
-    is_started: bool,
-    is_finished: bool,
-    wake_ups: u64,
-}
-
-impl FixedTask {
-    /// Takes threads from the budget. Two queries that start at once cannot both take the last ones.
-    fn reserve(shared: Arc<Shared>, task: Arc<dyn Task>, options: TaskOptions, budget: ThreadBudget) -> Arc<Self> {
-        let mut threads = 1;
-        let reserve = |running| {
-            threads = budget.threads_for_query(options.workers_recommended.max(1), options.workers_max, running);
-            Some(running + threads)
-        };
-        // The closure never refuses, so the update always succeeds.
-        let _ = shared.fixed_threads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
-        let limits = ThreadPoolLimits { threads_max: threads, free_threads_max: 0, jobs_max: 0 };
-        let mut pool = LocalThreadPool::new(&shared.pool, limits);
-        if let Some(owner) = task.owner() {
-            pool = pool.for_query(owner);
-        }
-        let task = Mutex::new(Some(task));
-        let is_released = AtomicBool::new(false);
-        Arc::new(Self { shared, task, threads, pool, is_released, state: Mutex::default(), woken: Condvar::new() })
-    }
-
-    /// Gives the threads back to the budget, once, and counts how long they were busy.
-    fn release(&self) {
-        if !self.is_released.swap(true, Ordering::Relaxed) {
-            self.pool.count_busy();
-            self.shared.fixed_threads.fetch_sub(self.threads, Ordering::Relaxed);
-        }
-    }
-
-    fn wake(self: &Arc<Self>) {
-        let mut state = self.state.lock();
-        state.wake_ups += 1;
-        let is_first = !std::mem::replace(&mut state.is_started, true);
-        drop(state);
-        if !is_first {
-            self.woken.notify_all();
-            return;
-        }
-        for started in 0..self.threads {
-            let this = self.clone();
-            if let Err(error) = self.pool.schedule(move || this.run()) {
-                tracing::warn!("a query runs with {started} threads of {} that it was granted: {error}", self.threads);
-                // One thread suffices to run a task.
-                if started == 0 {
-                    self.state.lock().is_finished = true;
-                    let task = self.task.lock().take();
-                    if let Some(task) = task {
-                        task.refuse(&error);
-                    }
-                }
-                break;
-            }
-        }
-    }
-
-    fn run(&self) {
-        loop {
-            let before = {
-                let state = self.state.lock();
-                if state.is_finished {
-                    break;
-                }
-                state.wake_ups
-            };
-            let Some(task) = self.task.lock().clone() else { break };
-            let _active = CurrentMetric::SchedulerWorkersActive.hold(1);
-            match task.run(MORSEL_TARGET) {
-                Step::Worked => {}
-                Step::Idle => {
-                    drop(task);
-                    let mut state = self.state.lock();
-                    while state.wake_ups == before && !state.is_finished {
-                        self.woken.wait(&mut state);
-                    }
-                }
-                Step::Finished => {
-                    self.state.lock().is_finished = true;
-                    *self.task.lock() = None;
-                    self.woken.notify_all();
-                }
-            }
-        }
-    }
-}
-
-impl Drop for FixedTask {
-    fn drop(&mut self) {
-        self.release();
-    }
-}
-
 #[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::Step;
+    use parking_lot::Mutex;
     use squall_runtime::thread_pool::ScheduleError;
     use std::collections::HashSet;
-    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -341,7 +280,7 @@ mod tests {
     }
 
     fn options(workers_max: usize) -> TaskOptions {
-        TaskOptions { workers_max, workers_recommended: 64, weight: 1.0 }
+        TaskOptions { workers_max, workers_recommended: 64, ..TaskOptions::default() }
     }
 
     #[test]
@@ -385,9 +324,74 @@ mod tests {
         let second = scheduler.add(second, options(6));
         let third = scheduler.add(third, options(6));
         assert_eq!([&first, &second, &third].map(|task| task.threads_granted()), [Some(6), Some(2), Some(1)]);
-        assert_eq!(scheduler.fixed_threads(), 9);
+        assert_eq!(scheduler.slots_held(), 9);
         drop((first, second, third));
-        assert_eq!(scheduler.fixed_threads(), 0);
+        assert_eq!(scheduler.slots_held(), 0);
         scheduler.stop();
+    }
+
+    #[test]
+    fn a_query_grows_while_it_runs_when_another_ends() {
+        for policy in [PolicyKind::RoundRobin, PolicyKind::FairRoundRobin, PolicyKind::MaxMinFair] {
+            let scheduler = scheduler(policy, Some(4));
+            let (first, first_done) = Count::new(100);
+            let (second, second_done) = Count::new(2_000);
+            let first = scheduler.add(first, options(4));
+            let handle = scheduler.add(second.clone(), options(4));
+            assert_eq!(
+                handle.threads_granted(),
+                Some(if policy == PolicyKind::RoundRobin { 1 } else { 2 }),
+                "{policy}"
+            );
+            first.wake();
+            handle.wake();
+            first_done.recv_timeout(Duration::from_secs(30)).unwrap();
+            first.release();
+            second_done.recv_timeout(Duration::from_secs(60)).unwrap();
+            assert!((2..=4).contains(&second.threads.lock().len()), "{policy}");
+            drop((first, handle));
+            scheduler.stop();
+        }
+    }
+
+    #[test]
+    fn policies_change_under_running_queries() {
+        let scheduler = scheduler(PolicyKind::Stride, Some(4));
+        let mut tasks = Vec::new();
+        for round in 0..10 {
+            for policy in PolicyKind::ALL {
+                scheduler.configure(policy, ThreadBudget { threads_max: Some(1 + round % 4) });
+                let (task, done) = Count::new(20);
+                let handle = scheduler.add(task, options(3));
+                handle.wake();
+                tasks.push((handle, done));
+            }
+        }
+        for (handle, done) in tasks {
+            done.recv_timeout(Duration::from_secs(60)).unwrap();
+            handle.release();
+        }
+        assert_eq!(scheduler.slots_held(), 0);
+        scheduler.stop();
+    }
+
+    #[test]
+    fn tasks_can_be_looked_at() {
+        for policy in PolicyKind::ALL {
+            let scheduler = scheduler(policy, Some(8));
+            let (task, _done) = Count::new(1);
+            let handle = scheduler.add(task, options(4));
+            let tasks = scheduler.tasks();
+            assert_eq!(tasks.len(), 1, "{policy}");
+            assert_eq!((tasks[0].policy, tasks[0].workers, tasks[0].workers_max), (policy, 0, 4));
+            let slots = match policy {
+                PolicyKind::Stride => 0,
+                PolicyKind::FixedAtStart | PolicyKind::RoundRobin => 4,
+                PolicyKind::FairRoundRobin | PolicyKind::MaxMinFair => 3,
+            };
+            assert_eq!((tasks[0].slots, tasks[0].slots_wanted), (slots, slots), "{policy}");
+            drop(handle);
+            scheduler.stop();
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use squall_runtime::thread_pool::{Owner, ScheduleError};
+use squall_runtime::{ProfileEvent, profile_events};
 
 /// How long a morsel should run.
 pub const MORSEL_TARGET: Duration = Duration::from_micros(1_500);
@@ -24,6 +25,11 @@ pub trait Task: Send + Sync {
     fn owner(&self) -> Option<Owner> {
         None
     }
+
+    /// Something that the scheduler counts happened to this task.
+    fn count(&self, event: ProfileEvent, amount: u64) {
+        profile_events::GLOBAL.add(event, amount);
+    }
 }
 
 /// What came of one call of [`Task::run`].
@@ -42,10 +48,18 @@ pub enum Step {
 pub struct TaskOptions {
     /// `max_threads`: workers at once, at least 1.
     pub workers_max: usize,
-    /// Threads that the plan can use (`fixed_at_start` grants no more).
+    /// Threads that the plan can use; policies that bind threads to queries grant no more.
     pub workers_recommended: usize,
     /// Share relative to other tasks; 1.0 is a query of ordinary priority.
     pub weight: f64,
+    /// The setting of that name: whether the task's threads are counted and limited, where threads are bound to queries.
+    pub use_concurrency_control: bool,
+}
+
+impl Default for TaskOptions {
+    fn default() -> Self {
+        Self { workers_max: 1, workers_recommended: 1, weight: 1.0, use_concurrency_control: true }
+    }
 }
 
 impl TaskOptions {

@@ -1,5 +1,4 @@
-//! `total_max_threads`, the seed's budget of query threads (seed 000): how many threads a query may start with when so many run
-//! already. Pure.
+//! `total_max_threads`, the seed's budget of query threads (seed 000): what its values mean. How it is spent is the policies'.
 
 /// The budget: `total_max_threads` as configured and resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,29 +21,11 @@ impl ThreadBudget {
         };
         Ok(Self { threads_max })
     }
-
-    /// Threads for a new query: what the plan recommends, at most `max_threads`, at most what the budget leaves beside the
-    /// `running` threads of other queries, and never below 1.
-    pub fn threads_for_query(&self, recommended: usize, max_threads: usize, running: usize) -> usize {
-        let wanted = recommended.min(max_threads);
-        let left = self.threads_max.map_or(usize::MAX, |threads_max| threads_max.saturating_sub(running));
-        wanted.min(left).max(1)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_seeds_worked_example() {
-        let budget = ThreadBudget::from_config(Some(200), 16).unwrap();
-        assert_eq!(budget.threads_for_query(32, 16, 190), 10);
-        assert_eq!(budget.threads_for_query(32, 16, 0), 16);
-        assert_eq!(budget.threads_for_query(4, 16, 0), 4);
-        assert_eq!(budget.threads_for_query(32, 16, 200), 1);
-        assert_eq!(budget.threads_for_query(32, 16, 1000), 1);
-    }
 
     #[test]
     fn values_of_the_setting() {
@@ -53,6 +34,5 @@ mod tests {
         assert_eq!(ThreadBudget::from_config(Some(-1), 16).unwrap().threads_max, Some(32));
         assert_eq!(ThreadBudget::from_config(Some(24), 16).unwrap().threads_max, Some(24));
         assert_eq!(ThreadBudget::from_config(Some(-2), 16), Err(-2));
-        assert_eq!(ThreadBudget::from_config(Some(0), 16).unwrap().threads_for_query(32, 16, 5000), 16);
     }
 }

@@ -79,6 +79,8 @@ impl Workers {
             let id = lease.task;
             if state.stride.give_back(lease, step, self.clock.now_ns()) {
                 state.tasks[id.0] = None;
+                // Its number may be a newcomer's at once, who has no claim to this worker.
+                last = None;
                 // The task may own much; it is freed without the lock.
                 drop(state);
                 drop(task);
@@ -89,8 +91,8 @@ impl Workers {
 
     /// Runs a task's morsels for as long as the worker stays with it; gives what came of the last.
     fn run(&self, mut lease: Lease, task: Option<&dyn Task>) -> (Lease, Step) {
-        profile_events::GLOBAL.add(ProfileEvent::SchedulerQueueWaitMicroseconds, lease.waited_ns / 1_000);
         let Some(task) = task else { return (lease, Step::Finished) };
+        task.count(ProfileEvent::SchedulerQueueWaitMicroseconds, lease.waited_ns / 1_000);
         let _active = CurrentMetric::SchedulerWorkersActive.hold(1);
         let mut before_ns = thread_cpu_ns();
         loop {

@@ -301,14 +301,13 @@ fn scheduling(settings: &ServerSettings) -> Result<(PolicyKind, ThreadBudget)> {
         .parse()
         .map_err(|why| bad(format!("concurrent_threads_scheduler: {why}")))?;
     let cpus = logical_cpus();
-    // The two later names of the budget hold where the first is unused.
+    // The two later names of the budget hold where the first is unused; of both, the smaller.
+    let later = [
+        settings.concurrent_threads_soft_limit_num,
+        settings.concurrent_threads_soft_limit_ratio_to_cores.saturating_mul(cpus as u64),
+    ];
     let total = match settings.total_max_threads {
-        0 if settings.concurrent_threads_soft_limit_num > 0 => {
-            i64::try_from(settings.concurrent_threads_soft_limit_num).ok()
-        }
-        0 if settings.concurrent_threads_soft_limit_ratio_to_cores > 0 => {
-            i64::try_from(settings.concurrent_threads_soft_limit_ratio_to_cores.saturating_mul(cpus as u64)).ok()
-        }
+        0 => later.into_iter().filter(|limit| *limit > 0).min().and_then(|limit| i64::try_from(limit).ok()),
         total => Some(total),
     };
     let budget = ThreadBudget::from_config(total, cpus)

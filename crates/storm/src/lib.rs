@@ -2,6 +2,7 @@
 //! measure servers, and the doctor that examines them. Everything here knows a server by its sockets only, so it works on ClickHouse as well.
 
 pub mod benchmark;
+pub mod chart;
 pub mod datagen;
 pub mod doctor;
 mod experiment;

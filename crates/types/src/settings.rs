@@ -249,6 +249,7 @@ settings! {
     min_os_cpu_wait_time_ratio_to_throw: f64 as Float = "0", "The ratio of the time that threads wait for a CPU to the time that they run, up to which no query is refused.";
     max_os_cpu_wait_time_ratio_to_throw: f64 as Float = "0", "The ratio from which on every query is refused with SERVER_OVERLOADED; 0 refuses none.";
     use_operator_reserve: bool as Bool = "0", "Squall: this user's queries may run in the server's reserve (reserved_queries_for_operators) when limits are reached. Counts in the user's profile only.";
+    use_concurrency_control: bool as Bool = "1", "Whether the query's threads count toward concurrent_threads_soft_limit_num and are limited by it, where the scheduler binds threads to queries.";
     priority: u64 as UInt64 = "0", "The priority of the query: 1 is highest, larger is lower, 0 takes no part.";
     readonly: u64 as UInt64 = "0", "0: everything; 1: only reading, no change of settings; 2: only reading, and changing settings but this one.";
     max_rows_to_read: u64 as UInt64 = "0", "The most rows that a query may read from tables; 0 is unlimited.";

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::stride::{STAY_US, TaskId};
+use crate::policy::stride::{STAY, TaskId};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::task::{MORSEL_TARGET, Step};
 
@@ -17,8 +17,8 @@ pub const PRIORITY_FLOOR: f64 = 0.01;
 const WEIGHT_MIN: f64 = 1e-2;
 const WEIGHT_MAX: f64 = 1e2;
 
-/// No pass at all: nobody waits.
-pub(crate) const NO_PASS: u64 = u64::MAX;
+/// Never: nobody waits.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The priority of a task of weight 1 that has used so much CPU time, as a share of a new one's.
 fn decay(consumed_ns: u64) -> f64 {
@@ -116,8 +116,14 @@ impl Account {
         self.pass_us.fetch_add(change_us, Ordering::Relaxed).wrapping_add(change_us)
     }
 
+    /// When a worker of another task should come over: a worker's pass may be beyond the task's own by as much CPU time of the task as
+    /// [`STAY`].
+    pub(crate) fn due_us(&self) -> u64 {
+        self.pass_us() + self.virtual_us(STAY.as_nanos() as u64, self.consumed_ns())
+    }
+
     /// What a morsel should take.
-    fn target_us(&self) -> u64 {
+    pub(crate) fn target_us(&self) -> u64 {
         self.virtual_us(MORSEL_TARGET.as_nanos() as u64, self.consumed_ns())
     }
 
@@ -127,14 +133,14 @@ impl Account {
     }
 }
 
-/// The passes that a worker compares its task's with: what the policy, under its lock, last published of those who want a worker.
+/// What a worker compares its task's pass with: when those who want a worker are due, as the policy last published it under its lock.
 /// What is read here may be a morsel old, never more: the next look sees it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Board {
-    /// The smallest pass of runnable tasks that nobody works for.
+    /// When the first of the runnable tasks that nobody works for is due.
     alone_us: AtomicU64,
-    /// Of the tasks that have workers and could take one more, the one with the smallest pass, and the smallest pass of the others.
+    /// Of the tasks that have workers and could take one more, the one that is due first, when that is, and when the next is.
     shared_task: AtomicU64,
     shared_us: AtomicU64,
     second_us: AtomicU64,
@@ -142,25 +148,24 @@ pub(crate) struct Board {
 
 impl Default for Board {
     fn default() -> Self {
-        let none = || AtomicU64::new(NO_PASS);
+        let none = || AtomicU64::new(NEVER);
         Self { alone_us: none(), shared_task: none(), shared_us: none(), second_us: none() }
     }
 }
 
 impl Board {
-    pub(crate) fn publish_alone(&self, alone_us: u64) {
+    /// `alone_us`: when the first of the tasks without workers is due. Of the tasks with workers that could take one more: the
+    /// `first` that is due, with when that is, and when the `second` is.
+    pub(crate) fn publish(&self, alone_us: u64, first: Option<(u64, usize)>, second_us: u64) {
+        let (shared_us, task) = first.unwrap_or((NEVER, usize::MAX));
         self.alone_us.store(alone_us, Ordering::Release);
-    }
-
-    pub(crate) fn publish_shared(&self, first: Option<(u64, usize)>, second_us: u64) {
-        let (shared_us, task) = first.unwrap_or((NO_PASS, usize::MAX));
         self.shared_task.store(task as u64, Ordering::Release);
         self.shared_us.store(shared_us, Ordering::Release);
         self.second_us.store(second_us, Ordering::Release);
     }
 
-    /// The smallest pass of any task but this one that wants a worker.
-    fn smallest_of_others(&self, task: TaskId) -> u64 {
+    /// When the first of the other tasks that want a worker is due.
+    fn due_of_others(&self, task: TaskId) -> u64 {
         let of_task = self.shared_task.load(Ordering::Acquire) == task.0 as u64;
         let shared = if of_task { &self.second_us } else { &self.shared_us };
         self.alone_us.load(Ordering::Acquire).min(shared.load(Ordering::Acquire))
@@ -194,8 +199,7 @@ impl Lease {
         // Counts as a call: another worker that found nothing while this one was at it, and says so after it, must not put the task to
         // sleep, since this one may take another task next.
         self.calls = self.account.call();
-        let stays =
-            self.account.is_runnable() && pass_us <= self.board.smallest_of_others(self.task).saturating_add(STAY_US);
+        let stays = self.account.is_runnable() && pass_us <= self.board.due_of_others(self.task);
         if stays {
             self.reserved_us = self.account.reserve();
         }

@@ -1,6 +1,12 @@
-//! Policies of `concurrent_threads_scheduler`: who runs next. Pure state machines.
+//! Policies of `concurrent_threads_scheduler`: who runs next (`stride`), and how many threads who has (`slots` and its policies). Pure
+//! state machines.
 
+pub mod fair_round_robin;
+pub mod fixed_at_start;
 pub mod lease;
+pub mod max_min_fair;
+pub mod round_robin;
+pub mod slots;
 pub mod stride;
 
 use std::fmt;
@@ -14,11 +20,18 @@ pub enum PolicyKind {
     Stride,
     /// The seed's algorithm (seed 000): a query's number of threads is fixed when it starts, by `total_max_threads`.
     FixedAtStart,
+    /// ClickHouse's first: slots for all threads, the first in any case, free ones in turn.
+    RoundRobin,
+    /// ClickHouse's second: a query's first thread needs no slot.
+    FairRoundRobin,
+    /// ClickHouse's third: free slots go to the query that holds the fewest.
+    MaxMinFair,
 }
 
 impl PolicyKind {
     /// Every policy.
-    pub const ALL: [Self; 2] = [Self::Stride, Self::FixedAtStart];
+    pub const ALL: [Self; 5] =
+        [Self::Stride, Self::FixedAtStart, Self::RoundRobin, Self::FairRoundRobin, Self::MaxMinFair];
 }
 
 impl fmt::Display for PolicyKind {
@@ -26,6 +39,9 @@ impl fmt::Display for PolicyKind {
         f.write_str(match self {
             Self::Stride => "stride",
             Self::FixedAtStart => "fixed_at_start",
+            Self::RoundRobin => "round_robin",
+            Self::FairRoundRobin => "fair_round_robin",
+            Self::MaxMinFair => "max_min_fair",
         })
     }
 }

@@ -181,7 +181,7 @@ server_settings! {
     max_concurrent_select_queries: u64 as "UInt64" = "0", Yes, "The most SELECTs that run at once; 0 is unlimited.";
     max_waiting_queries: u64 as "UInt64" = "0", Yes, "The most queries that wait for their turn; 0 is unlimited.";
     total_max_threads: i64 as "Int64" = "0", Yes, "The budget of query threads that all queries share; 0 is unused, -1 is twice the logical cores.";
-    concurrent_threads_soft_limit_num: u64 as "UInt64" = "0", Yes, "A later name of total_max_threads; 0 is unused.";
+    concurrent_threads_soft_limit_num: u64 as "UInt64" = "0", Yes, "A later name of total_max_threads: the most threads that queries have together, though each has at least one; 0 is unlimited.";
     concurrent_threads_soft_limit_ratio_to_cores: u64 as "UInt64" = "0", Yes, "The budget of query threads as a multiple of the logical cores; 0 is unused.";
     concurrent_threads_scheduler: String as "String" = "stride", Yes, "The policy that gives threads to queries: stride, fixed_at_start, round_robin, fair_round_robin or max_min_fair.";
     max_thread_pool_size: u64 as "UInt64" = "10000", Yes, "The most threads of the global pool.";

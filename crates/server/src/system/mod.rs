@@ -9,6 +9,7 @@ mod functions;
 mod measures;
 mod parts;
 mod processes;
+mod scheduler;
 mod server_settings;
 mod settings;
 mod stack_trace;
@@ -40,6 +41,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         measures::metrics(),
         measures::events(),
         measures::asynchronous_metrics(&server),
+        scheduler::scheduler(&server),
         server_settings::server_settings(&server),
         users::users(&server),
         users::settings_profiles(&server),

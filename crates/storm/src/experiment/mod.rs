@@ -1,8 +1,6 @@
 //! `squall storm experiment`: the experiment of the `total_max_threads` proposal, on real servers that it starts, fills, measures and stops.
-//! This file tells its story; `load` fills tables, `measure` takes one point, `requests` counts small ones,
-//! `results` and `chart` show them.
+//! This file tells its story; `load` fills tables, `measure` takes one point, `requests` counts small ones, `results` shows them.
 
-mod chart;
 mod load;
 mod measure;
 mod requests;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use squall_types::{Error, ErrorCode, Result};
 
-use super::chart::{Chart, Line};
 use super::measure::Sample;
 use super::requests::HTTP_CONNECTIONS;
 use super::{CLIENTS, QUERY};
+use crate::chart::{Chart, Line};
 use crate::server::Memory;
 
 /// The seed sends so many queries at each point; times are given for as many.

@@ -10,7 +10,7 @@ const TOP: f64 = 40.0;
 const BOTTOM: f64 = 56.0;
 const LEGEND: f64 = 26.0;
 /// Colours that stay apart for the colour-blind (Okabe and Ito).
-const COLOURS: [&str; 4] = ["#0072b2", "#e69f00", "#d55e00", "#009e73"];
+const COLOURS: [&str; 5] = ["#0072b2", "#e69f00", "#d55e00", "#009e73", "#cc79a7"];
 /// Horizontal lines of the grid.
 const GRID: u32 = 5;
 
