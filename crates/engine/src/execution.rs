@@ -8,9 +8,9 @@ use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use squall_runtime::ProfileEvent;
 use squall_runtime::thread_pool::{CountFor, Owner, ScheduleError};
 use squall_runtime::thread_usage::ThreadUsage;
+use squall_runtime::{Counters, ProfileEvent};
 use squall_scheduler::{Step, Task, TaskHandle};
 use squall_types::{Error, ErrorCode, Result};
 
@@ -167,7 +167,15 @@ impl Task for Execution {
         let visit = catch_unwind(AssertUnwindSafe(steps))
             .unwrap_or_else(|panic| Err(Error::logical(format!("a panic in the query: {}", panic_message(&*panic)))));
         self.context.counters.add(ProfileEvent::RealTimeMicroseconds, began.elapsed().as_micros() as u64);
-        usage.add_since(&self.context.counters);
+        if self.context.settings.log_query_threads {
+            let of_thread = Counters::new();
+            usage.add_since(&of_thread);
+            self.context.counters.add_all(&of_thread);
+            of_thread.add(ProfileEvent::RealTimeMicroseconds, began.elapsed().as_micros() as u64);
+            self.context.add_thread_work(began, &of_thread);
+        } else {
+            usage.add_since(&self.context.counters);
+        }
         let step = match visit {
             Ok(Visit::Ran) => Step::Worked,
             Ok(Visit::Nothing) => Step::Idle,

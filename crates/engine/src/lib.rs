@@ -14,7 +14,9 @@ pub mod query_context;
 mod sink;
 mod sort;
 mod source;
+mod thread_work;
 mod window;
 
 pub use engine::{Completion, Engine, InsertStream, QueryStream};
 pub use query_context::{Check, Progress, QueryContext};
+pub use thread_work::ThreadWork;

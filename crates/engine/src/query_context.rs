@@ -1,7 +1,7 @@
 //! One query's life as every part of the engine sees it: limits, cancellation, progress, memory, counters. Data moves one way
 //! through pipelines; control moves the other way through this.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
@@ -16,6 +16,8 @@ use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
 use squall_types::{Error, ErrorCode, Result, Settings};
+
+use crate::thread_work::ThreadWork;
 
 /// Rows and bytes, counted while the query runs.
 #[derive(Debug, Default)]
@@ -92,6 +94,10 @@ pub struct QueryContext {
     threads: Mutex<BTreeSet<u64>>,
     threads_now: AtomicUsize,
     threads_peak: AtomicUsize,
+    /// The thread that the query came to.
+    pub master_thread_id: u64,
+    /// What each thread did, by its number, where `log_query_threads` wants it.
+    thread_works: Mutex<BTreeMap<u64, ThreadWork>>,
 }
 
 impl CountFor for QueryContext {
@@ -126,6 +132,8 @@ impl QueryContext {
             threads: Mutex::default(),
             threads_now: AtomicUsize::new(0),
             threads_peak: AtomicUsize::new(0),
+            master_thread_id: thread_id(),
+            thread_works: Mutex::default(),
         })
     }
 
@@ -269,6 +277,19 @@ impl QueryContext {
         self.threads.lock().insert(thread_id());
         let profiler = squall_runtime::profiler::attach(&self.query_id, self.profiler_periods());
         ThreadGuard { context: self, _profiler: profiler, _memory: attach(self.memory.clone()) }
+    }
+
+    /// Adds what the calling thread did since `began`.
+    pub(crate) fn add_thread_work(&self, began: Instant, counters: &Counters) {
+        let mut works = self.thread_works.lock();
+        let work = works.entry(thread_id()).or_insert_with(|| ThreadWork::begin(self.started, began));
+        work.ended_after = self.started.elapsed();
+        work.counters.add_all(counters);
+    }
+
+    /// What each thread did, by its number.
+    pub fn take_thread_works(&self) -> BTreeMap<u64, ThreadWork> {
+        std::mem::take(&mut *self.thread_works.lock())
     }
 
     fn profiler_periods(&self) -> Periods {

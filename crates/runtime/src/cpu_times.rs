@@ -36,7 +36,7 @@ pub fn thread_cpu_times() -> Option<CpuTimes> {
 }
 
 /// `"<ns on a CPU> <ns waited> <slices>"`.
-fn parse(text: &str) -> Option<CpuTimes> {
+pub(crate) fn parse(text: &str) -> Option<CpuTimes> {
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
     let mut next_us = || numbers.next()?.ok().map(|ns| ns / 1_000);
     Some(CpuTimes { busy_us: next_us()?, wait_us: next_us()? })

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use squall_server::Server;
 use squall_server::config::{Config, ConfigSource};
 use squall_server::http::Pages;
+use squall_server::logger::{Level, Logger, LoggerConfig};
 use tokio::sync::Semaphore;
 
 struct TestServer {
@@ -168,7 +169,7 @@ fn a_slow_query_is_sampled() {
     let server = TestServer::start(folder.path(), &[]);
     let periods = "query_profiler_real_time_period_ns=5000000&query_profiler_cpu_time_period_ns=5000000";
     let found =
-        "SELECT uniqExact(trace_type), min(length(trace) > 1) FROM system.trace_log WHERE query_id LIKE 'sampled%'";
+        "SELECT uniqExact(trace_type), max(length(trace) > 3) FROM system.trace_log WHERE query_id LIKE 'sampled%'";
     let mut number = 0;
     while server.run(found) != "2\t1" {
         number += 1;
@@ -191,6 +192,35 @@ fn every_thread_shows_its_stack() {
     let names =
         "SELECT countDistinct(thread_name) FROM system.stack_trace WHERE thread_name IN ('SystemLogs', 'Metrics')";
     assert_eq!(server.run(names), "2");
+    server.stop();
+}
+
+#[test]
+fn threads_are_logged_where_they_are_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), &[]);
+    server.try_run("query_id=threads&log_query_threads=1", "SELECT sum(number) FROM numbers(2000000)");
+    server.try_run("query_id=other", "SELECT sum(number) FROM numbers(2000000)");
+    server.run("SYSTEM FLUSH LOGS");
+    let of_threads = "SELECT arraySort(groupArray(thread_id)) = (SELECT any(thread_ids) FROM system.query_log \
+        WHERE query_id = 'threads' AND type = 'QueryFinish'), min(ProfileEvents['RealTimeMicroseconds']) > 0, \
+        min(event_time_microseconds >= query_start_time_microseconds) FROM system.query_thread_log WHERE query_id = 'threads'";
+    assert_eq!(server.run(of_threads), "1\t1\t1");
+    assert_eq!(server.run("SELECT count() FROM system.query_thread_log WHERE query_id = 'other'"), "0");
+    server.stop();
+}
+
+#[test]
+fn lines_of_the_log_are_a_table_where_it_is_on() {
+    let config = LoggerConfig { console: Some(false), level: Level::Error, ..LoggerConfig::default() };
+    let _logger = Logger::start(&config, None).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), &[("text_log.level", "debug")]);
+    server.try_run("query_id=logged", "SELECT 'hello'");
+    server.run("SYSTEM FLUSH LOGS");
+    let lines = "SELECT min(level), any(logger_name), max(message LIKE '%hello%'), min(source_line) > 0 FROM system.text_log \
+        WHERE query_id = 'logged'";
+    assert_eq!(server.run(lines), "Debug\texecuteQuery\t1\t1");
     server.stop();
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Local};
 use chrono_tz::Tz;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use squall_types::{Error, ErrorCode, Result};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -205,6 +205,38 @@ impl Clients {
     }
 }
 
+/// A line for `system.text_log`, with what only that table tells.
+#[derive(Clone, Debug)]
+pub struct TextLine {
+    /// The line.
+    pub line: LogLine,
+    /// The thread's name.
+    pub thread_name: String,
+    /// Where in the source it is logged.
+    pub source_file: &'static str,
+    /// Likewise.
+    pub source_line: u32,
+}
+
+/// Lines that wait for `system.text_log`.
+struct TextLines {
+    lines: Mutex<Vec<TextLine>>,
+    level: AtomicU8,
+}
+
+static TEXT_LINES: TextLines = TextLines { lines: Mutex::new(Vec::new()), level: AtomicU8::new(0) };
+
+/// Keeps lines from `level` on for [`take_text_lines`].
+pub fn keep_text_lines(level: Level) {
+    TEXT_LINES.level.store(level as u8, Ordering::Relaxed);
+    tracing::callsite::rebuild_interest_cache();
+}
+
+/// Takes the lines that were kept.
+pub fn take_text_lines() -> Vec<TextLine> {
+    std::mem::take(&mut *TEXT_LINES.lines.lock())
+}
+
 /// What the writing thread gets.
 enum Message {
     Line(LogLine),
@@ -336,7 +368,24 @@ struct LogLayer {
 
 impl LogLayer {
     fn wanted(&self) -> Level {
-        self.level.max(Level::of_number(CLIENTS.level.load(Ordering::Relaxed)))
+        let of = |level: &AtomicU8| Level::of_number(level.load(Ordering::Relaxed));
+        self.level.max(of(&CLIENTS.level)).max(of(&TEXT_LINES.level))
+    }
+}
+
+impl LogLayer {
+    fn keep_text_line(&self, line: &LogLine, metadata: &'static Metadata<'static>) {
+        let mut lines = TEXT_LINES.lines.lock();
+        if lines.len() >= QUEUE_LINES_MAX {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        lines.push(TextLine {
+            line: line.clone(),
+            thread_name: std::thread::current().name().unwrap_or_default().to_owned(),
+            source_file: metadata.file().unwrap_or_default(),
+            source_line: metadata.line().unwrap_or(0),
+        });
     }
 }
 
@@ -374,6 +423,9 @@ impl<S: Subscriber> Layer<S> for LogLayer {
         {
             // A client that does not keep up loses lines, no more.
             let _ = client.try_send(line.clone());
+        }
+        if level as u8 <= TEXT_LINES.level.load(Ordering::Relaxed) {
+            self.keep_text_line(&line, event.metadata());
         }
         if level <= self.level
             && let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Line(line))

@@ -176,8 +176,8 @@ impl Query {
         }
         let handle = server.processes.admit(info, context.clone(), is_operator, always).await?;
         count_start(&context, parsed.kind);
-        let is_logged = server.system_logs.has_query_log() && is_picked(&running.settings);
-        if is_logged && LoggedEvents::wants_start(&running.settings) {
+        let is_logged = is_picked(&running.settings);
+        if is_logged && server.system_logs.has_query_log() && LoggedEvents::wants_start(&running.settings) {
             handle.process().want_start_logged();
         }
         tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}, user: {}) {}",
@@ -395,6 +395,9 @@ impl Query {
         }
         context.count_for_process();
         if self.is_logged {
+            if context.settings.log_query_threads && elapsed >= context.settings.log_queries_min_query_duration_ms {
+                self.server.system_logs.add_query_threads(process);
+            }
             let start = process.take_unlogged_start();
             let end = LoggedEvents::wants_end(&context.settings, elapsed, self.exception.is_some());
             let events = match (start, end) {

@@ -136,6 +136,15 @@ impl<E: LogEntry> SystemLog<E> {
     }
 }
 
+/// How far a flush came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Flushed {
+    /// The time to stay away.
+    pub(super) rest: Duration,
+    /// Whether everything that waited is written.
+    pub(super) is_all: bool,
+}
+
 /// What the flushing thread does with any log.
 pub(super) trait Log: Send + Sync {
     /// The table's name.
@@ -150,12 +159,11 @@ pub(super) trait Log: Send + Sync {
     /// Where keys do not suit or the catalog cannot be written.
     fn prepare(&self, databases: &Databases, functions: &FunctionContext) -> Result<()>;
 
-    /// Writes everything that waits. Whoever is not urgent stops where the CPUs are wanted by others; the time to stay away is
-    /// returned.
+    /// Writes everything that waits. Whoever is not urgent stops where the CPUs are wanted by others.
     ///
     /// # Errors
     /// Where rows cannot be written: they are lost, and the next ones are tried again.
-    fn flush(&self, databases: &Databases, functions: &FunctionContext, is_urgent: bool) -> Result<Duration>;
+    fn flush(&self, databases: &Databases, functions: &FunctionContext, is_urgent: bool) -> Result<Flushed>;
 }
 
 impl<E: LogEntry> Log for SystemLog<E> {
@@ -184,7 +192,7 @@ impl<E: LogEntry> Log for SystemLog<E> {
         databases.create_table(DATABASE, name, self.definition(functions)?, true)
     }
 
-    fn flush(&self, databases: &Databases, functions: &FunctionContext, is_urgent: bool) -> Result<Duration> {
+    fn flush(&self, databases: &Databases, functions: &FunctionContext, is_urgent: bool) -> Result<Flushed> {
         let mut taken = self.taken.lock();
         let work = Work::begin();
         let mut rest = Duration::ZERO;
@@ -205,7 +213,8 @@ impl<E: LogEntry> Log for SystemLog<E> {
             }
         }
         self.keep_up(databases)?;
-        Ok(if is_urgent { Duration::ZERO } else { rest.max(work.rest()) })
+        let rest = if is_urgent { Duration::ZERO } else { rest.max(work.rest()) };
+        Ok(Flushed { rest, is_all: taken.is_empty() })
     }
 }
 

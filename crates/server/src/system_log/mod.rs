@@ -8,9 +8,11 @@ mod log;
 mod metric_log;
 mod pace;
 mod query_log;
+mod query_thread_log;
 mod queue;
 mod retention;
 mod table;
+mod text_log;
 mod trace_log;
 
 use std::sync::{Arc, OnceLock, Weak};
@@ -22,13 +24,15 @@ use squall_runtime::{ProfileEvent, profile_events, profiler};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::config::{LogKind, SystemLogsConfig};
-use crate::process::ProcessList;
+use crate::logger::{Level, TextLine, keep_text_lines, take_text_lines};
+use crate::process::{Process, ProcessList};
 use crate::server::Server;
 use asynchronous_metric_log::AsynchronousMetric;
 use local_days::LocalDays;
-use log::{Log, SystemLog};
+use log::{Flushed, Log, SystemLog};
 use metric_log::{MetricCollector, MetricEntry};
 pub use query_log::{LoggedEvents, QueryLogEntry};
+pub use query_thread_log::QueryThreadEntry;
 pub use retention::Retention;
 use trace_log::TraceEntry;
 
@@ -51,9 +55,11 @@ impl LogContext {
 /// All logs of a server.
 pub struct SystemLogs {
     query_log: Option<Arc<SystemLog<QueryLogEntry>>>,
+    query_thread_log: Option<Arc<SystemLog<QueryThreadEntry>>>,
     metric_log: Option<(Arc<SystemLog<MetricEntry>>, Duration)>,
     asynchronous_metric_log: Option<Arc<SystemLog<AsynchronousMetric>>>,
     trace_log: Option<Arc<SystemLog<TraceEntry>>>,
+    text_log: Option<(Arc<SystemLog<TextLine>>, Level)>,
     all: Vec<Arc<dyn Log>>,
     functions: FunctionContext,
     processes: Arc<ProcessList>,
@@ -105,6 +111,9 @@ impl SystemLogs {
         let query_log = config
             .get(LogKind::QueryLog)
             .map(|config| Arc::new(SystemLog::new(config.clone(), query_log::table(context))));
+        let query_thread_log = config
+            .get(LogKind::QueryThreadLog)
+            .map(|config| Arc::new(SystemLog::new(config.clone(), query_thread_log::table(context))));
         let metric_log = config.get(LogKind::MetricLog).map(|config| {
             (Arc::new(SystemLog::new(config.clone(), metric_log::table(context))), config.collect_interval)
         });
@@ -114,13 +123,21 @@ impl SystemLogs {
         let trace_log = config
             .get(LogKind::TraceLog)
             .map(|config| Arc::new(SystemLog::new(config.clone(), trace_log::table(context))));
-        all.extend(query_log.clone().map(|log| log as Arc<dyn Log>));
+        let text_log = config
+            .get(LogKind::TextLog)
+            .map(|config| (Arc::new(SystemLog::new(config.clone(), text_log::table(context))), config.level));
+        all.extend(query_thread_log.clone().map(|log| log as Arc<dyn Log>));
         all.extend(metric_log.clone().map(|(log, _)| log as Arc<dyn Log>));
         all.extend(asynchronous_metric_log.clone().map(|log| log as Arc<dyn Log>));
         all.extend(trace_log.clone().map(|log| log as Arc<dyn Log>));
+        all.extend(text_log.clone().map(|(log, _)| log as Arc<dyn Log>));
+        // Last, as the others are small and must not wait for it in a storm.
+        all.extend(query_log.clone().map(|log| log as Arc<dyn Log>));
         Self {
+            text_log,
             trace_log,
             query_log,
+            query_thread_log,
             metric_log,
             asynchronous_metric_log,
             all,
@@ -153,6 +170,9 @@ impl SystemLogs {
             let cannot = |error| Error::new(ErrorCode::CANNOT_SET_SIGNAL_HANDLER, format!("Query profiler: {error}"));
             profiler::enable().map_err(cannot)?;
         }
+        if let Some((_, level)) = &logs.text_log {
+            keep_text_lines(*level);
+        }
         start("SystemLogs", keep_flushing)?;
         start("Metrics", keep_collecting)
     }
@@ -169,6 +189,13 @@ impl SystemLogs {
         }
     }
 
+    /// Logs the threads of a query that has ended. Never waits.
+    pub fn add_query_threads(&self, process: &Process) {
+        if let Some(log) = &self.query_thread_log {
+            QueryThreadEntry::of_process(process).for_each(|entry| log.add(entry, self));
+        }
+    }
+
     /// Writes everything that was logged so far; `SYSTEM FLUSH LOGS`. Waits for the disk.
     ///
     /// # Errors
@@ -176,6 +203,7 @@ impl SystemLogs {
     pub fn flush(&self) -> Result<()> {
         self.add_running_queries(Duration::ZERO);
         self.add_traces();
+        self.add_text_lines();
         let Some(databases) = self.databases.get() else { return Ok(()) };
         let mut result = Ok(());
         for log in &self.all {
@@ -214,29 +242,37 @@ impl SystemLogs {
         }
     }
 
-    /// Flushes the logs whose time has come; the time until the next.
+    /// Logs the lines that were written.
+    fn add_text_lines(&self) {
+        if let Some((log, _)) = &self.text_log {
+            take_text_lines().into_iter().for_each(|line| log.add(line, self));
+        }
+    }
+
+    /// Flushes the logs whose time has come, up to one that calls for a rest: the rest.
     fn flush_due(&self, due: &mut [Instant], is_hurried: bool) -> Duration {
-        let Some(databases) = self.databases.get() else { return Duration::from_secs(1) };
-        let mut rest = Duration::ZERO;
+        let Some(databases) = self.databases.get() else { return Duration::ZERO };
         for (log, due) in self.all.iter().zip(due.iter_mut()) {
             if Instant::now() < *due && !is_hurried {
                 continue;
             }
             *due = Instant::now() + log.flush_interval();
             match log.flush(databases, &self.functions, false) {
-                Ok(wanted) => rest = rest.max(wanted),
+                Ok(Flushed { rest, is_all }) => {
+                    if !is_all {
+                        *due = Instant::now() + rest;
+                    }
+                    if !rest.is_zero() {
+                        return rest;
+                    }
+                }
                 Err(error) => {
                     profile_events::GLOBAL.add(ProfileEvent::SystemLogErrorOnFlush, 1);
                     tracing::error!(target: "SystemLog", "Cannot flush system.{}: {error}", log.name());
                 }
             }
         }
-        if !rest.is_zero() {
-            // More waits: it is gone on with after the rest.
-            due.fill(Instant::now() + rest);
-        }
-        let next = due.iter().min().copied().unwrap_or_else(|| Instant::now() + Duration::from_secs(1));
-        next.saturating_duration_since(Instant::now())
+        Duration::ZERO
     }
 }
 
@@ -257,10 +293,21 @@ const SLEEP_MAX: Duration = Duration::from_millis(500);
 fn keep_flushing(server: &Weak<Server>) {
     let Some(hurry) = server.upgrade().map(|server| server.system_logs.hurry.clone()) else { return };
     let mut due = Vec::new();
-    let mut wait = Duration::ZERO;
+    let mut rest_until = Instant::now();
     loop {
-        let is_hurried = hurry.wait(wait.min(SLEEP_MAX));
+        let now = Instant::now();
+        let is_hurried = if now < rest_until {
+            // Whoever hurries a thread that rests is heard after the rest.
+            std::thread::sleep((rest_until - now).min(SLEEP_MAX));
+            false
+        } else {
+            let next = due.iter().min().map_or(Duration::ZERO, |due: &Instant| due.saturating_duration_since(now));
+            hurry.wait(next.clamp(Duration::from_millis(1), SLEEP_MAX))
+        };
         let Some(server) = server.upgrade().filter(|server| !server.is_shutting_down()) else { return };
+        if Instant::now() < rest_until {
+            continue;
+        }
         let logs = &server.system_logs;
         if due.is_empty() {
             due.extend(logs.all.iter().map(|log| Instant::now() + log.flush_interval()));
@@ -268,7 +315,7 @@ fn keep_flushing(server: &Weak<Server>) {
         if let Some(log) = &logs.query_log {
             logs.add_running_queries(log.flush_interval());
         }
-        wait = logs.flush_due(&mut due, is_hurried).max(Duration::from_millis(1));
+        rest_until = Instant::now() + logs.flush_due(&mut due, is_hurried);
     }
 }
 
@@ -284,6 +331,7 @@ fn keep_collecting(server: &Weak<Server>) {
         }
         let logs = &strong.system_logs;
         logs.add_traces();
+        logs.add_text_lines();
         let now = Instant::now();
         if now >= next_asynchronous {
             let period = Duration::from_secs(strong.config.load().server.asynchronous_metrics_update_period_s.max(1));

@@ -16,9 +16,9 @@ use crate::version::{REVISION, VERSION};
 
 const TYPE: &str =
     "Enum8('QueryStart' = 1, 'QueryFinish' = 2, 'ExceptionBeforeStart' = 3, 'ExceptionWhileProcessing' = 4)";
-const INTERFACE: &str = "Enum8('Unknown' = 0, 'TCP' = 1, 'HTTP' = 2, 'gRPC' = 3, 'MySQL' = 4, 'PostgreSQL' = 5, \
+pub(super) const INTERFACE: &str = "Enum8('Unknown' = 0, 'TCP' = 1, 'HTTP' = 2, 'gRPC' = 3, 'MySQL' = 4, 'PostgreSQL' = 5, \
     'Local' = 6, 'TCP_Interserver' = 7, 'Prometheus' = 8, 'Background' = 9, 'ArrowFlight' = 10)";
-const HTTP_METHOD: &str =
+pub(super) const HTTP_METHOD: &str =
     "Enum8('UNKNOWN' = 0, 'GET' = 1, 'POST' = 2, 'OPTIONS' = 3, 'PUT' = 4, 'DELETE' = 5, 'HEAD' = 6)";
 
 /// What of a query is logged.
@@ -238,7 +238,7 @@ impl Row {
 }
 
 /// The first that is not empty.
-fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
+pub(super) fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
     if text.is_empty() { otherwise } else { text }
 }
 
