@@ -5,7 +5,7 @@ SQUALL := $(CARGO_TARGET_DIR)/release/squall
 RESULTS ?= $(CURDIR)/storm-results
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-short test test-rust test-clients lint fmt bench fuzz peers flights clean
+.PHONY: help build server storm storm-short test test-rust test-clients lint fmt bench models fuzz peers flights clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ fmt: ## Format all code.
 
 bench: ## The micro-benchmarks of all crates that have some.
 	cargo bench --workspace
+
+models: ## Model-check the scheduler's lock-free parts with loom: every interleaving, two minutes. The pool's models are in make test.
+	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib model
 
 fuzz: ## Fuzz the parser for a minute (needs a nightly toolchain and cargo-fuzz).
 	cargo +nightly fuzz run sql_round_trip -- -max_total_time=60
