@@ -264,8 +264,10 @@ impl<'a> Experiment<'a> {
         self.progress.set_length(u64::from(all) * max_threads.len() as u64);
         for round in 0..self.args.rounds {
             let is_coarse = round < self.coarse_rounds();
+            // Each round begins at another point: what comes and goes with the rounds does not stay with one of them.
+            let (first, rest) = max_threads.split_at(round as usize % max_threads.len().max(1));
             for clients in [single, crowd] {
-                for &max_threads in max_threads {
+                for &max_threads in rest.iter().chain(first) {
                     for Series { server, points, is_fine } in &mut *series {
                         let is_due = is_coarse || *is_fine && clients == crowd;
                         if !is_due {
