@@ -26,9 +26,9 @@ fn array(values: impl IntoIterator<Item = Value>) -> Value {
 fn files(path: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for directory in std::fs::read_dir(path.join("data")).unwrap() {
-        let directory = directory.unwrap().path();
-        found
-            .extend(std::fs::read_dir(directory).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()));
+        // A folder may go while it is looked at: what was dropped is removed in the background.
+        let Ok(directory) = std::fs::read_dir(directory.unwrap().path()) else { continue };
+        found.extend(directory.flatten().map(|file| file.file_name().into_string().unwrap()));
     }
     found.sort();
     found
