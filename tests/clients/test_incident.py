@@ -172,18 +172,21 @@ def incident(start_server):
     begin = server.value("SELECT now()")
     # The same query in the calm and in the rush.
     server.query(RUSH, query_id="calm", max_threads=2)
-    clients = [
-        threading.Thread(
-            target=server.query,
-            args=(RUSH,),
-            kwargs={"query_id": f"rush{number}", "max_threads": 4, "query_profiler_real_time_period_ns": 10_000_000},
-        )
-        for number in range(CLIENTS)
-    ]
+    is_over = threading.Event()
+
+    def rush(number):
+        server.query(RUSH, query_id=f"rush{number}", max_threads=4, query_profiler_real_time_period_ns=10_000_000)
+        while not is_over.is_set():
+            server.query(RUSH, max_threads=4)
+
+    clients = [threading.Thread(target=rush, args=(number,)) for number in range(CLIENTS)]
     for client in clients:
         client.start()
     wait_until(lambda: int(server.value("SELECT value FROM system.metrics WHERE metric = 'Query'")) > CLIENTS // 2, "the rush is on")
     pool = server.query(POOL_NOW)
+    # Long enough for logs that look once a second.
+    time.sleep(4)
+    is_over.set()
     for client in clients:
         client.join(120)
     time.sleep(2)
