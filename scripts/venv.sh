@@ -1,11 +1,12 @@
 #!/bin/sh
-# Makes .venv, the virtual environment of the Python tests and scripts, and installs what tests/clients/requirements.txt pins. Does
-# nothing when that was done already.
+# Makes a virtual environment in FOLDER and installs what the REQUIREMENTS file pins; does nothing when that was done already. Without
+# arguments: .venv, the one of the Python tests and scripts.
 set -eu
 cd "$(dirname "$0")/.."
-requirements=tests/clients/requirements.txt
-if ! cmp -s "$requirements" .venv/installed.txt; then
-    python3 -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
-    cp "$requirements" .venv/installed.txt
+folder=${1:-.venv}
+requirements=${2:-tests/clients/requirements.txt}
+if ! cmp -s "$requirements" "$folder/installed.txt"; then
+    python3 -m venv "$folder"
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
+    cp "$requirements" "$folder/installed.txt"
 fi

@@ -170,7 +170,8 @@ def test_the_automatic_limit_finds_its_place(start_server):
         clients.ask(f"q{number}", "SELECT sum(sipHash64(number)) FROM numbers(3000000)", queue_max_wait_ms=60000)
     clients.join()
     assert [status for _, status in clients.order] == [200] * (3 * begin)
-    assert limit() >= 2
+    # It has learnt from them, and stays near what two CPUs serve: neither starved nor open to everybody.
+    assert 2 <= limit() <= 4 * begin
 
 
 def test_an_overloaded_server_refuses_by_chance(start_server):

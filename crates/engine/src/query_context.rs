@@ -15,6 +15,7 @@ use squall_runtime::profiler::Periods;
 use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
+use squall_types::text::readable::readable_bytes;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::thread_work::ThreadWork;
@@ -334,21 +335,6 @@ fn timeout_exceeded(elapsed: Duration, maximum: Duration) -> Error {
     )
 }
 
-/// `1.50 MiB`.
-pub fn readable_bytes(bytes: i64) -> String {
-    let mut size = bytes as f64;
-    let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
-    let mut unit = units.next().unwrap_or("B");
-    for larger in units {
-        if size < 1024.0 {
-            break;
-        }
-        size /= 1024.0;
-        unit = larger;
-    }
-    format!("{size:.2} {unit}")
-}
-
 /// Ends [`QueryContext::enter`] when dropped.
 pub struct ThreadGuard<'a> {
     context: &'a QueryContext,
@@ -422,11 +408,5 @@ mod tests {
         let own = query(&[("max_memory_usage", "5")]);
         own.memory.add(6);
         assert!(own.check().unwrap_err().message.starts_with("Query memory limit exceeded: would use 6.00 B"));
-    }
-
-    #[test]
-    fn bytes_are_readable() {
-        assert_eq!(readable_bytes(1536), "1.50 KiB");
-        assert_eq!(readable_bytes(10 << 20), "10.00 MiB");
     }
 }

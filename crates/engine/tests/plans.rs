@@ -40,16 +40,12 @@ fn context(changes: &[(&str, &str)]) -> Arc<QueryContext> {
 
 fn functions() -> FunctionContext {
     FunctionContext {
-        time_zone: "UTC".into(),
-        query_start_ns: 0,
         current_database: "default".into(),
         current_user: "default".into(),
         query_id: "test".into(),
         host_name: "localhost".into(),
         server_version: "0".into(),
-        uptime_seconds: 0,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
+        ..FunctionContext::outside_queries("UTC")
     }
 }
 

@@ -1,51 +1,24 @@
 //! Large numbers in words, which formats for people put beside them.
 
 use squall_types::text::append_float64;
+use squall_types::text::readable::QUANTITY;
 
 /// What number in words a value of digits is: ` -- 2.50 million`; nothing up to a million.
 pub(crate) fn append_tip(text: &[u8], out: &mut Vec<u8>) {
-    const WORDS: [&str; 22] = [
-        "",
-        " thousand",
-        " million",
-        " billion",
-        " trillion",
-        " quadrillion",
-        " quintillion",
-        " sextillion",
-        " septillion",
-        " octillion",
-        " nonillion",
-        " decillion",
-        " undecillion",
-        " duodecillion",
-        " tredecillion",
-        " quattuordecillion",
-        " quindecillion",
-        " sexdecillion",
-        " septendecillion",
-        " octodecillion",
-        " novemdecillion",
-        " vigintillion",
-    ];
-    let Some(mut value) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()) else { return };
+    let Some(value) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()) else { return };
     let size = value.abs();
     // What is as large as a hash is taken for one and not said in words.
     if !value.is_finite() || size <= 1e6 || (size > 1e17 && size <= u64::MAX as f64) {
         return;
     }
-    let mut word = 0;
-    while word + 1 < WORDS.len() && value.abs() >= 1000.0 {
-        value /= 1000.0;
-        word += 1;
-    }
+    let (value, word) = QUANTITY.scale(value);
     out.extend_from_slice(b" -- ");
     if value.abs() < 1e60 {
         out.extend_from_slice(format!("{value:.2}").as_bytes());
     } else {
         append_float64(out, value);
     }
-    out.extend_from_slice(WORDS[word].as_bytes());
+    out.extend_from_slice(word.as_bytes());
 }
 
 #[cfg(test)]

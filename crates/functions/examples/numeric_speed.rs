@@ -33,18 +33,7 @@ fn numbers(data_type: &str, modulus: u64) -> Column {
 }
 
 fn main() {
-    let context = FunctionContext {
-        time_zone: "UTC".into(),
-        query_start_ns: 0,
-        current_database: "default".into(),
-        current_user: "default".into(),
-        query_id: "".into(),
-        host_name: "".into(),
-        server_version: "".into(),
-        uptime_seconds: 0,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
-    };
+    let context = FunctionContext::outside_queries("UTC");
     let call = |name: &str, columns: &[Column]| {
         let arguments: Vec<Argument> = columns
             .iter()

@@ -1,7 +1,6 @@
 //! What a row costs in functions of strings and in `rand`: `cargo run --release -p squall-functions --example string_speed`. One
 //! thread; the best of several rounds over 1,000,000 URLs in blocks of 65,536.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
@@ -12,18 +11,7 @@ const BLOCK: usize = 65_536;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let context = FunctionContext {
-        time_zone: Arc::from("UTC"),
-        query_start_ns: 0,
-        current_database: Arc::from("default"),
-        current_user: Arc::from("default"),
-        query_id: Arc::from(""),
-        host_name: Arc::from("localhost"),
-        server_version: Arc::from("26.9"),
-        uptime_seconds: 0,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
-    };
+    let context = FunctionContext::outside_queries("UTC");
     let mut state = 1_u64;
     let mut random = move |bound: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

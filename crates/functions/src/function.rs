@@ -46,6 +46,25 @@ pub struct FunctionContext {
     pub allow_introspection_functions: bool,
 }
 
+impl FunctionContext {
+    /// Of work that belongs to no query, as a table's key: at time 0, of nobody, on no server.
+    pub fn outside_queries(time_zone: impl Into<Arc<str>>) -> Self {
+        let nobody: Arc<str> = "".into();
+        Self {
+            time_zone: time_zone.into(),
+            query_start_ns: 0,
+            current_database: nobody.clone(),
+            current_user: nobody.clone(),
+            query_id: nobody.clone(),
+            host_name: nobody.clone(),
+            server_version: nobody,
+            uptime_seconds: 0,
+            cast_keep_nullable: false,
+            allow_introspection_functions: false,
+        }
+    }
+}
+
 /// A scalar function by name, before its argument types are known.
 pub trait ScalarFunction: Send + Sync {
     /// ClickHouse's name.

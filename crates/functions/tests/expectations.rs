@@ -11,16 +11,13 @@ use squall_types::{Column, DataType, Result, Value};
 
 fn context() -> FunctionContext {
     FunctionContext {
-        time_zone: "UTC".into(),
         query_start_ns: 1_600_000_000_000_000_000,
         current_database: "default".into(),
         current_user: "default".into(),
-        query_id: "".into(),
         host_name: "localhost".into(),
         server_version: "26.9".into(),
         uptime_seconds: 1,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
+        ..FunctionContext::outside_queries("UTC")
     }
 }
 

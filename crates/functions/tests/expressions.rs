@@ -14,7 +14,6 @@ const ROWS: usize = 3;
 
 fn context() -> FunctionContext {
     FunctionContext {
-        time_zone: Arc::from("UTC"),
         query_start_ns: 1_600_000_000_123_456_789,
         current_database: Arc::from("default"),
         current_user: Arc::from("default"),
@@ -22,8 +21,7 @@ fn context() -> FunctionContext {
         host_name: Arc::from("localhost"),
         server_version: Arc::from("26.9.2.1"),
         uptime_seconds: 5,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
+        ..FunctionContext::outside_queries("UTC")
     }
 }
 

@@ -72,18 +72,7 @@ fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
 }
 
 fn main() {
-    let context = FunctionContext {
-        time_zone: "UTC".into(),
-        query_start_ns: 0,
-        current_database: "default".into(),
-        current_user: "default".into(),
-        query_id: "".into(),
-        host_name: "".into(),
-        server_version: "".into(),
-        uptime_seconds: 0,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
-    };
+    let context = FunctionContext::outside_queries("UTC");
     let column = |name: &str, data_type: DataType| ColumnDescription {
         name: name.into(),
         data_type,

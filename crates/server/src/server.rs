@@ -272,18 +272,10 @@ const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What the keys of log tables may know of the server.
 fn key_context(zone: chrono_tz::Tz, host_name: &Arc<str>) -> FunctionContext {
-    let nobody: Arc<str> = "".into();
     FunctionContext {
-        time_zone: zone.name().into(),
-        query_start_ns: 0,
-        current_database: nobody.clone(),
-        current_user: nobody.clone(),
-        query_id: nobody,
         host_name: host_name.clone(),
         server_version: VERSION.into(),
-        uptime_seconds: 0,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
+        ..FunctionContext::outside_queries(zone.name())
     }
 }
 

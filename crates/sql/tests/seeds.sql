@@ -24,6 +24,11 @@ WHERE event_time BETWEEN '2024-04-08 20:30:30' AND '2024-04-08 20:38:30'
 GROUP BY t
 ORDER BY t ASC;
 
+WITH
+    query_id = 'b48de378-59b6-4ad2-af07-d9c1533b2569' AS first,
+    query_id = '88c0e1c3-12db-4e18-b8c4-74aaf95780a3' AS second,
+    arrayConcat(mapKeys(ProfileEvents), ['query_duration_ms', 'read_rows', 'read_bytes', 'written_rows', 'written_bytes', 'result_rows', 'result_bytes', 'memory_usage', 'normalized_query_hash', 'query_cache_usage']) AS metrics,
+    arrayConcat(mapValues(ProfileEvents), [query_duration_ms, read_rows, read_bytes, written_rows, written_bytes, result_rows, result_bytes, memory_usage, normalized_query_hash, toUInt64(query_cache_usage)]) AS metrics_values
 SELECT
     metrics[i] AS metric,
     anyIf(metrics_values[i], first) AS v1,

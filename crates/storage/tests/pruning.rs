@@ -30,18 +30,7 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 fn functions() -> FunctionContext {
-    FunctionContext {
-        time_zone: "Europe/Berlin".into(),
-        query_start_ns: 0,
-        current_database: "default".into(),
-        current_user: "default".into(),
-        query_id: "".into(),
-        host_name: "".into(),
-        server_version: "".into(),
-        uptime_seconds: 0,
-        cast_keep_nullable: false,
-        allow_introspection_functions: false,
-    }
+    FunctionContext::outside_queries("Europe/Berlin")
 }
 
 fn definition(sorting: &[&str], partition: &[&str]) -> TableDefinition {

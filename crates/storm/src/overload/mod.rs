@@ -3,7 +3,6 @@
 
 mod open_loop;
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -114,8 +113,9 @@ async fn measure(args: &Args) -> Result<()> {
         }
         let best = outcomes.iter().map(|(_, outcome)| outcome.answered).max().unwrap_or(1).max(1);
         for (load, outcome) in &outcomes {
-            print(*load, outcome, best, args.seconds as f64);
-            row(&mut csv, name, *load, outcome, args.seconds as f64);
+            let figures = Figures::new(outcome, args.seconds as f64);
+            println!("{}", figures.line(*load, outcome.answered as f64 / best as f64));
+            csv += &figures.csv_row(name, *load);
         }
         println!();
     }
@@ -125,36 +125,42 @@ async fn measure(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn print(load: f64, outcome: &Outcome, best: u64, seconds: f64) {
-    let rate = |count: u64| count as f64 / seconds;
-    let ms = |quantile: f64| outcome.latency_us.value_at_quantile(quantile) as f64 / 1e3;
-    println!(
-        "{load:>6.1}  {:>9.0}  {:>9.0}  {:>9.1} %  {:>9.0}  {:>7.0}  {:>8.0}  {:>8.1}  {:>8.1}  {:>13.1} ms",
-        rate(outcome.offered),
-        rate(outcome.answered),
-        100.0 * outcome.answered as f64 / best as f64,
-        rate(outcome.refused),
-        rate(outcome.late),
-        rate(outcome.failed),
-        ms(0.5),
-        ms(0.99),
-        outcome.refusal_us.value_at_quantile(0.99) as f64 / 1e3,
-    );
+/// The figures of a load: rates of requests a second by their fate, and latencies in milliseconds.
+struct Figures {
+    /// Offered, answered, refused, late, failed.
+    rates: [f64; 5],
+    /// Half of the answers, 99 % of them, 99 % of the refusals.
+    latencies_ms: [f64; 3],
 }
 
-fn row(csv: &mut String, name: &str, load: f64, outcome: &Outcome, seconds: f64) {
-    let rate = |count: u64| count as f64 / seconds;
-    let ms = |quantile: f64| outcome.latency_us.value_at_quantile(quantile) as f64 / 1e3;
-    let _ = writeln!(
-        csv,
-        "\"{name}\",{load},{:.1},{:.1},{:.1},{:.1},{:.1},{:.3},{:.3},{:.3}",
-        rate(outcome.offered),
-        rate(outcome.answered),
-        rate(outcome.refused),
-        rate(outcome.late),
-        rate(outcome.failed),
-        ms(0.5),
-        ms(0.99),
-        outcome.refusal_us.value_at_quantile(0.99) as f64 / 1e3,
-    );
+impl Figures {
+    fn new(outcome: &Outcome, seconds: f64) -> Self {
+        let counts = [outcome.offered, outcome.answered, outcome.refused, outcome.late, outcome.failed];
+        let latencies_us = [
+            outcome.latency_us.value_at_quantile(0.5),
+            outcome.latency_us.value_at_quantile(0.99),
+            outcome.refusal_us.value_at_quantile(0.99),
+        ];
+        Self {
+            rates: counts.map(|count| count as f64 / seconds),
+            latencies_ms: latencies_us.map(|latency_us| latency_us as f64 / 1e3),
+        }
+    }
+
+    /// A line of the table; `share` is that of the best load's goodput.
+    fn line(&self, load: f64, share: f64) -> String {
+        let [offered, answered, refused, late, failed] = self.rates;
+        let [p50_ms, p99_ms, refusal_p99_ms] = self.latencies_ms;
+        let share = 100.0 * share;
+        format!(
+            "{load:>6.1}  {offered:>9.0}  {answered:>9.0}  {share:>9.1} %  {refused:>9.0}  {late:>7.0}  {failed:>8.0}  \
+             {p50_ms:>8.1}  {p99_ms:>8.1}  {refusal_p99_ms:>13.1} ms"
+        )
+    }
+
+    fn csv_row(&self, name: &str, load: f64) -> String {
+        let rates = self.rates.map(|rate| format!("{rate:.1}")).join(",");
+        let latencies = self.latencies_ms.map(|latency_ms| format!("{latency_ms:.3}")).join(",");
+        format!("\"{name}\",{load},{rates},{latencies}\n")
+    }
 }

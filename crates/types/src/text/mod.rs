@@ -6,6 +6,7 @@ mod date_time;
 mod escape;
 mod number;
 mod read;
+pub mod readable;
 mod write;
 
 pub use date_time::{

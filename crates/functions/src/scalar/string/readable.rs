@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_array::{Array, UInt64Array};
+use squall_types::text::readable::{BINARY_SIZE, DECIMAL_SIZE, QUANTITY};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::BoundFunction;
@@ -16,48 +17,18 @@ fn is_number(data_type: &DataType) -> bool {
 pub(super) fn resolve_size(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
     call.each([0], is_number)?;
-    let (base, units): (f64, &[&str]) = match call.name {
-        "formatReadableSize" => (1024.0, &[" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB", " ZiB", " YiB"]),
-        "formatReadableDecimalSize" => (1000.0, &[" B", " KB", " MB", " GB", " TB", " PB", " EB", " ZB", " YB"]),
-        _ => (
-            1000.0,
-            &[
-                "",
-                " thousand",
-                " million",
-                " billion",
-                " trillion",
-                " quadrillion",
-                " quintillion",
-                " sextillion",
-                " septillion",
-                " octillion",
-                " nonillion",
-                " decillion",
-                " undecillion",
-                " duodecillion",
-                " tredecillion",
-                " quattuordecillion",
-                " quindecillion",
-                " sexdecillion",
-                " septendecillion",
-                " octodecillion",
-                " novemdecillion",
-                " vigintillion",
-            ],
-        ),
+    let units = match call.name {
+        "formatReadableSize" => BINARY_SIZE,
+        "formatReadableDecimalSize" => DECIMAL_SIZE,
+        _ => QUANTITY,
     };
     call.bind(DataType::String, move |arguments, rows| {
         let values = floats(arguments, 0, rows)?;
         string_column(rows, rows * 12, |out, row| {
-            let (mut value, mut unit) = (values[row], 0);
-            while unit + 1 < units.len() && value.abs() >= base {
-                value /= base;
-                unit += 1;
-            }
+            let (value, unit) = units.scale(values[row]);
             let number = if value.is_finite() { format!("{value:.2}") } else { format!("{value}").to_lowercase() };
             out.extend_from_slice(number.as_bytes());
-            out.extend_from_slice(units[unit].as_bytes());
+            out.extend_from_slice(unit.as_bytes());
             Ok(())
         })
     })
