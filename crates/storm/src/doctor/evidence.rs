@@ -25,6 +25,8 @@ pub struct Look {
     pub load_average: Option<f64>,
     /// `OSIdleTimeNormalized`: the share of the CPUs' time that nobody used.
     pub idle_share: Option<f64>,
+    /// `OSProcessesRunning` and `OSProcessesBlocked`: the threads that the load average is the average of.
+    pub crowd: Option<f64>,
 }
 
 /// What the server's `metric_log` and `asynchronous_metric_log` remember.
@@ -44,6 +46,8 @@ pub struct History {
     pub load_average_max: Option<f64>,
     /// The idle share of the CPUs in the minute of that load.
     pub idle_share_then: Option<f64>,
+    /// The threads that ran or were blocked in that minute, on average.
+    pub crowd_then: Option<f64>,
     /// Time that jobs of local pools ran.
     pub busy_us: Option<f64>,
     /// Time that they waited for a thread.
@@ -92,7 +96,7 @@ WHERE Prev_CurrentMetric_GlobalThread > 0
 const METRICS: &str = "SELECT metric, toFloat64(value) FROM system.metrics \
     WHERE metric IN ('Query', 'GlobalThread', 'GlobalThreadActive') \
     UNION ALL SELECT metric, toFloat64(value) FROM system.asynchronous_metrics \
-    WHERE metric IN ('LoadAverage1', 'OSIdleTimeNormalized') FORMAT TabSeparated";
+    WHERE metric IN ('LoadAverage1', 'OSIdleTimeNormalized', 'OSProcessesRunning', 'OSProcessesBlocked') FORMAT TabSeparated";
 
 impl Evidence {
     /// Looks at a server for some seconds, calling `tick` after each.
@@ -141,6 +145,7 @@ impl Look {
             active_threads: metric("GlobalThreadActive"),
             load_average: metric("LoadAverage1"),
             idle_share: metric("OSIdleTimeNormalized"),
+            crowd: crowd(&metrics),
         }
     }
 }
@@ -185,19 +190,22 @@ impl History {
         let load = client.query(&load, PATIENCE).await.unwrap_or_default();
         if let Some((value, time)) = load.trim_end().split_once('\t') {
             history.load_average_max = value.parse().ok();
-            let idle = format!(
-                "SELECT avg(value) FROM system.asynchronous_metric_log WHERE metric = 'OSIdleTimeNormalized' \
-                 AND event_time BETWEEN toDateTime('{time}') - 60 AND toDateTime('{time}') FORMAT TabSeparated"
+            let then = format!(
+                "SELECT metric, avg(value) FROM system.asynchronous_metric_log \
+                 WHERE metric IN ('OSIdleTimeNormalized', 'OSProcessesRunning', 'OSProcessesBlocked') \
+                 AND event_time BETWEEN toDateTime('{time}') - 60 AND toDateTime('{time}') GROUP BY metric FORMAT TabSeparated"
             );
-            history.idle_share_then = client
-                .query(&idle, PATIENCE)
-                .await
-                .ok()
-                .and_then(|text| text.trim().parse().ok())
-                .filter(|share: &f64| share.is_finite());
+            let then = numbers(client, &then).await.unwrap_or_default();
+            history.idle_share_then = then.get("OSIdleTimeNormalized").copied();
+            history.crowd_then = crowd(&then);
         }
         Some(history)
     }
+}
+
+/// The threads that ran or were blocked.
+fn crowd(metrics: &HashMap<String, f64>) -> Option<f64> {
+    Some(metrics.get("OSProcessesRunning")? + metrics.get("OSProcessesBlocked")?)
 }
 
 /// The rows of a query of two columns.

@@ -73,15 +73,25 @@ fn most(looks: &[Look], of: impl Fn(&Look) -> Option<f64>) -> Option<f64> {
 }
 
 fn load(evidence: &Evidence) -> (Verdict, String) {
-    let history = evidence.history.as_ref();
-    let now = most(&evidence.looks, |look| look.load_average).zip(most(&evidence.looks, |look| look.idle_share));
-    let past = history.and_then(|history| history.load_average_max.zip(history.idle_share_then));
-    let worst = [now, past].into_iter().flatten().max_by(|(left, _), (right, _)| left.total_cmp(right));
-    let (Some((load, idle)), Some(cpus)) = (worst, evidence.cpus) else {
+    let looks = &evidence.looks;
+    let now = most(looks, |look| look.load_average)
+        .zip(most(looks, |look| look.idle_share))
+        .map(|(load, idle)| (load, idle, most(looks, |look| look.crowd)));
+    let past = evidence.history.as_ref().and_then(|history| {
+        Some((history.load_average_max?, history.idle_share_then?, history.crowd_then))
+    });
+    let worst = [now, past].into_iter().flatten().max_by(|(left, ..), (right, ..)| left.total_cmp(right));
+    let (Some((load, idle, crowd)), Some(cpus)) = (worst, evidence.cpus) else {
         return (Verdict::Unknown, "the server does not tell its load average, its idle time or its CPUs".to_owned());
     };
-    let text = format!("load average {load:.2} on {cpus:.0} CPUs, of whose time {:.0} % was idle", idle * 100.0);
-    (found(load > cpus * LOAD_PER_CPU_MAX && idle > IDLE_SHARE_MIN), text)
+    let mut text = format!("load average {load:.2} on {cpus:.0} CPUs, of whose time {:.0} % was idle", idle * 100.0);
+    let is_high = |load: f64| load > cpus * LOAD_PER_CPU_MAX;
+    // The average remembers for minutes what was before: idle CPUs beside it prove nothing unless threads still want them.
+    let is_over = crowd.is_some_and(|crowd| !is_high(crowd));
+    if is_high(load) && is_over {
+        text.push_str(", but falling: few threads ran or were blocked");
+    }
+    (found(is_high(load) && idle > IDLE_SHARE_MIN && !is_over), text)
 }
 
 fn queries(evidence: &Evidence) -> (Verdict, String) {
@@ -229,6 +239,7 @@ mod tests {
             active_threads: Some(60.0),
             load_average: Some(1.5),
             idle_share: Some(0.4),
+            crowd: Some(3.0),
         };
         let evidence = Evidence {
             version: "26.9.2.1".into(),
@@ -250,6 +261,7 @@ mod tests {
             active_threads: Some(active_threads),
             load_average: Some(3272.61),
             idle_share: Some(0.4),
+            crowd: None,
         };
         let evidence = Evidence {
             version: "24.3.5.46".into(),
@@ -263,6 +275,27 @@ mod tests {
         assert!(findings[0].remedies[0].starts_with("upgrade: 24.3.5.46"));
         assert!(findings[0].remedies[1].contains("mincore"));
         assert!(findings[4].evidence.contains("no answer in 10 s 1 times of 2"));
+    }
+
+    #[test]
+    fn a_load_that_was_before_is_no_symptom() {
+        let verdict = |crowd, crowd_then| {
+            let look = Look { load_average: Some(5.5), idle_share: Some(0.95), crowd, ..Look::default() };
+            let history = History {
+                load_average_max: Some(4.5),
+                idle_share_then: Some(0.9),
+                crowd_then,
+                ..History::default()
+            };
+            let mut evidence = Evidence { cpus: Some(2.0), looks: vec![look; 2], ..Evidence::default() };
+            let now = diagnose(&evidence)[0].verdict;
+            evidence.looks.clear();
+            evidence.history = Some(history);
+            (now, diagnose(&evidence)[0].verdict)
+        };
+        assert_eq!(verdict(Some(1.0), Some(1.5)), (Verdict::NotFound, Verdict::NotFound));
+        assert_eq!(verdict(Some(40.0), Some(30.0)), (Verdict::Found, Verdict::Found));
+        assert_eq!(verdict(None, None), (Verdict::Found, Verdict::Found));
     }
 
     #[test]
