@@ -166,14 +166,16 @@ class Peer:
 
 
 class Server:
-    """`settings` are elements of config.xml by name; `files` are further files by path under the folder."""
+    """`settings` are elements of config.xml by name; `files` are further files by path under the folder,
+    `wrapper` is what runs the program and `arguments` are more of its own."""
 
-    def __init__(self, folder, settings=None, users_xml=USERS_XML, files=None, wrapper=()):
+    def __init__(self, folder, settings=None, users_xml=USERS_XML, files=None, wrapper=(), arguments=()):
         self.folder = pathlib.Path(folder)
         self.settings = settings or {}
         self.users_xml = users_xml
         self.files = files or {}
         self.wrapper = list(wrapper)
+        self.arguments = list(arguments)
         self.http_port = free_port()
         self.native_port = free_port()
         self.process = None
@@ -217,7 +219,7 @@ class Server:
     def spawn(self):
         """Starts the process and does not wait for it."""
         self.write_configuration()
-        command = [*self.wrapper, BINARY, "server", "--config-file", str(self.folder / "config.xml")]
+        command = [*self.wrapper, BINARY, "server", "--config-file", str(self.folder / "config.xml"), *self.arguments]
         with open(self.folder / "stdout.log", "ab") as out, open(self.folder / "stderr.log", "ab") as err:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.folder)
 

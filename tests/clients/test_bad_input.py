@@ -8,7 +8,7 @@ import time
 
 import pytest
 from clickhouse_driver import Client, errors
-from server import hash128
+from server import USERS_XML, hash128, wait_until
 
 
 def varint(value):
@@ -344,18 +344,70 @@ def test_slow_writer_does_not_block_others(server):
 
 def test_too_many_connections(start_server):
     server = start_server(settings={"max_connections": 20})
-    peers = [server.http_peer() for _ in range(60)]
-    # Those above the limit are closed or wait; when the others leave, the server answers again.
+    peers = [server.http_peer() for _ in range(20)]
     for peer in peers:
+        peer.send(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert peer.response()[1] == b"Ok.\n"
+    # Those above the limit are told so, in the protocol's own words; those below go on.
+    with server.http_peer() as refused:
+        refused.send(b"GET /?query=SELECT+1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        head, body = refused.response()
+        assert head.startswith(b"HTTP/1.1 503 ") and b"\r\nRetry-After: " in head
+        assert b"\r\nX-ClickHouse-Exception-Code: 203" in head
+        assert b"Maximum: 20 (max_connections)" in body
+    with pytest.raises(errors.ServerException) as caught:
+        Client("127.0.0.1", server.native_port).execute("SELECT 1")
+    assert caught.value.code == 203
+    peers[0].send(b"GET /?query=SELECT+1 HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert peers[0].response()[1] == b"1\n"
+    # A crowd beyond the limit costs nothing that stays.
+    crowd = [server.http_peer() for _ in range(600)]
+    for peer in crowd + peers[1:]:
         peer.close()
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            assert server.value("SELECT 1", timeout=5) == "1"
-            break
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+    wait_until(lambda: server.http(path="/ping", method="GET").status == 200, "there is room again")
+    assert server.value("SELECT value FROM system.errors WHERE code = 203") >= "2"
+    peers[0].close()
+
+
+def test_a_connection_ends_after_its_requests(start_server):
+    server = start_server(settings={"max_keep_alive_requests": 3})
+    with server.http_peer() as peer:
+        for number in range(3):
+            peer.send(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+            head, _ = peer.response()
+            assert (b"connection: close" in head.lower()) == (number == 2)
+        assert peer.receive() == b""
+
+
+def test_stalled_clients_are_let_go(start_server):
+    profile = "<default><http_receive_timeout>1</http_receive_timeout><http_send_timeout>1</http_send_timeout></default>"
+    users_xml = USERS_XML.replace("<default/>", profile)
+    server = start_server(settings={"keep_alive_timeout": 1, "handshake_timeout_milliseconds": 500}, users_xml=users_xml)
+    threads = server.threads()
+    stalled = {
+        "half a head": b"GET /?query=SELECT+1 HTTP/1.1\r\nHost:",
+        "half a body": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nSELECT",
+        "a chunk that does not come": b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nSELECT\r\n",
+        "nothing": b"",
+    }
+    peers = []
+    for sent in stalled.values():
+        for _ in range(10):
+            peer = server.http_peer()
+            peer.send(sent)
+            peers.append(peer)
+    for _ in range(10):
+        # Says nothing at all where a hello is due.
+        peers.append(server.native_peer())
+    reader = server.http_peer(receive_buffer=4096)
+    reader.send(b"GET /?query=SELECT+number+FROM+system.numbers&query_id=unread HTTP/1.1\r\nHost: x\r\n\r\n")
+    server.until_running("unread")
+    assert server.value("SELECT 1") == "1"
+    assert server.threads() <= threads + 4
+    for peer in peers:
+        peer.receive_all()
+    server.until_gone("unread")
+    reader.close()
 
 
 def test_too_many_queries(start_server):

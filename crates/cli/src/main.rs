@@ -41,6 +41,7 @@ enum Command {
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   squall server
+  squall server --generate-certificate
   squall server --config-file /etc/clickhouse-server/config.xml -- --http_port=8124 --logger.level=debug
   curl 'http://127.0.0.1:8123/?query=SELECT+1'
   clickhouse-client --query 'SELECT 1'")]
@@ -57,6 +58,10 @@ struct ServerArgs {
     /// Port of the native protocol; 0 is none (element <tcp_port>)
     #[arg(long, visible_alias = "tcp_port", value_name = "PORT")]
     tcp_port: Option<u16>,
+    /// Make a certificate, signed by itself, where none is configured, and listen with TLS too: HTTPS on port 8443, the native protocol on
+    /// 9440
+    #[arg(long)]
+    generate_certificate: bool,
     /// Address to listen on (element <listen_host>)
     #[arg(long, visible_alias = "listen_host", value_name = "HOST")]
     listen_host: Option<String>,
@@ -94,7 +99,11 @@ impl ServerArgs {
             overrides.push((name.to_owned(), value.to_owned()));
         }
         Ok(squall_server::Options {
-            source: ConfigSource { config_file: self.config_file, overrides },
+            source: ConfigSource {
+                config_file: self.config_file,
+                overrides,
+                generate_certificate: self.generate_certificate,
+            },
             pid_file: self.pid_file,
         })
     }

@@ -1,12 +1,10 @@
 //! `squall server`: the process around a [`Server`]: its log, its runtime, its sockets, its signals.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use squall_types::{Error, ErrorCode, Result};
-use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
@@ -14,6 +12,7 @@ use crate::config::{Config, ConfigSource};
 use crate::http::{self, Pages};
 use crate::logger::Logger;
 use crate::native;
+use crate::network::listen;
 use crate::server::{Server, time_zone};
 use crate::version::{SQUALL_VERSION, VERSION};
 
@@ -85,32 +84,22 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
     let connections = Arc::new(Semaphore::new(
         usize::try_from(config.server.max_connections).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS),
     ));
-    let mut urls = Vec::new();
-    let mut listeners = Vec::new();
-    if let Ok(port) = u16::try_from(config.server.http_port)
-        && port > 0
-    {
-        for listener in listen(&config, port)? {
-            if let Ok(address) = listener.local_addr() {
-                urls.push(format!("http://{address}"));
-            }
-            listeners.push(tokio::spawn(http::serve(server.clone(), listener, connections.clone(), Pages::All)));
+    let (mut urls, mut listeners) = (Vec::new(), Vec::new());
+    let settings = &config.server;
+    for (port, is_secure) in [(settings.http_port, false), (settings.https_port, true)] {
+        for port in listen(&config, port, is_secure)? {
+            urls.push(port.url("http"));
+            listeners.push(tokio::spawn(http::serve(server.clone(), port, connections.clone(), Pages::All)));
         }
     }
-    if let Ok(port) = u16::try_from(config.server.tcp_port)
-        && port > 0
-    {
-        for listener in listen(&config, port)? {
-            if let Ok(address) = listener.local_addr() {
-                urls.push(format!("tcp://{address}"));
-            }
-            listeners.push(tokio::spawn(native::serve(server.clone(), listener, connections.clone())));
+    for (port, is_secure) in [(settings.tcp_port, false), (settings.tcp_port_secure, true)] {
+        for port in listen(&config, port, is_secure)? {
+            urls.push(port.url("tcp"));
+            listeners.push(tokio::spawn(native::serve(server.clone(), port, connections.clone())));
         }
     }
-    if let Some(port) = config.prometheus.port {
-        for listener in listen(&config, port)? {
-            listeners.push(tokio::spawn(http::serve(server.clone(), listener, connections.clone(), Pages::Metrics)));
-        }
+    for port in listen(&config, config.prometheus.port.unwrap_or(0).into(), false)? {
+        listeners.push(tokio::spawn(http::serve(server.clone(), port, connections.clone(), Pages::Metrics)));
     }
     if urls.is_empty() {
         return Err(Error::new(
@@ -153,55 +142,6 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         listener.abort();
     }
     Ok(())
-}
-
-/// Listens on a port of every configured host.
-fn listen(config: &Config, port: u16) -> Result<Vec<TcpListener>> {
-    let may_fail = config.server.listen_try || config.listen_hosts_are_default;
-    let mut listeners = Vec::new();
-    let mut first_error = None;
-    for host in &config.listen_hosts {
-        match listen_on(config, host, port) {
-            Ok(listener) => listeners.push(listener),
-            Err(error) => {
-                // A default host that this machine does not have is no reason to stop; a port that somebody else answers on is:
-                // clients would talk to a stranger.
-                let is_taken = error.kind() == std::io::ErrorKind::AddrInUse && !config.server.listen_try;
-                let error = Error::new(ErrorCode::NETWORK_ERROR, format!("Cannot listen on [{host}]:{port}: {error}"));
-                if !may_fail || is_taken {
-                    return Err(error);
-                }
-                tracing::warn!(target: "Application", "{}", error.message);
-                first_error.get_or_insert(error);
-            }
-        }
-    }
-    match first_error {
-        Some(error) if listeners.is_empty() => Err(error),
-        _ => Ok(listeners),
-    }
-}
-
-fn listen_on(config: &Config, host: &str, port: u16) -> std::io::Result<TcpListener> {
-    use std::net::ToSocketAddrs;
-    let address: SocketAddr = (host, port)
-        .to_socket_addrs()?
-        .next()
-        .ok_or_else(|| std::io::Error::new(std::io::ErrorKind::NotFound, "the host has no address"))?;
-    let domain = socket2::Domain::for_address(address);
-    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
-    if config.server.listen_reuse_port {
-        socket.set_reuse_port(true)?;
-    }
-    if address.is_ipv6() {
-        // `::` takes IPv4 too, as ClickHouse's does; `::1` beside 127.0.0.1 does not.
-        socket.set_only_v6(!address.ip().is_unspecified())?;
-    }
-    socket.set_nonblocking(true)?;
-    socket.bind(&address.into())?;
-    socket.listen(i32::try_from(config.server.listen_backlog).unwrap_or(i32::MAX))?;
-    TcpListener::from_std(socket.into())
 }
 
 /// Writes the process's number where operators look for it.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use squall_engine::Engine;
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::asynchronous_metrics::AsynchronousMetrics;
 use crate::config::{Config, ConfigSource, QueryLimit, ServerSettings};
+use crate::network::generate_certificate;
 use crate::process::ProcessList;
 use crate::query::StatementCache;
 use crate::session::NamedSessions;
@@ -40,6 +41,8 @@ pub struct Server {
     pub config: ArcSwap<Config>,
     /// Where the configuration comes from, for reloads.
     source: ConfigSource,
+    /// What TLS handshakes need, where there is a certificate; a reload replaces it.
+    pub tls: ArcSwapOption<rustls::ServerConfig>,
     /// Users and profiles; a reload replaces them.
     pub users: ArcSwap<Users>,
     /// Databases and tables.
@@ -117,10 +120,17 @@ impl Server {
         if !databases.has_database(&settings.default_database) {
             databases.create_database(&settings.default_database, true, "")?;
         }
+        let host_name: Arc<str> = host_name().into();
+        if config.is_certificate_generated
+            && let (Some(certificate), Some(key)) = (&config.tls.certificate_file, &config.tls.private_key_file)
+        {
+            let names = ["localhost", &host_name, "127.0.0.1", "::1"].map(str::to_owned);
+            generate_certificate(certificate, key, names.to_vec())?;
+        }
+        let tls = tls(&config)?;
         let processes = Arc::new(ProcessList::default());
         set_process_limits(&processes, settings);
         set_memory_limit(settings);
-        let host_name: Arc<str> = host_name().into();
         let system_logs = SystemLogs::new(
             &config.system_logs,
             &LogContext::new(host_name.clone(), zone),
@@ -128,6 +138,7 @@ impl Server {
             processes.clone(),
         );
         let server = Arc::new(Self {
+            tls: ArcSwapOption::new(tls),
             users: ArcSwap::from_pointee(users),
             databases,
             engine: Engine::new(scheduler, pool),
@@ -168,6 +179,7 @@ impl Server {
         let mut warnings = std::mem::take(&mut config.warnings);
         let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
         let (policy, budget) = scheduling(&config.server)?;
+        let tls = tls(&config)?;
         for warning in &warnings {
             tracing::warn!(target: "Config", "{warning}");
         }
@@ -181,6 +193,7 @@ impl Server {
         set_process_limits(&self.processes, &config.server);
         set_memory_limit(&config.server);
         set_thread_pool_limits(&config.server);
+        self.tls.store(tls);
         self.users.store(Arc::new(users));
         self.config.store(Arc::new(config));
         self.statements.clear();
@@ -277,6 +290,23 @@ fn key_context(zone: chrono_tz::Tz, host_name: &Arc<str>) -> FunctionContext {
         server_version: VERSION.into(),
         ..FunctionContext::outside_queries(zone.name())
     }
+}
+
+/// What TLS handshakes need; none where no port is secure.
+fn tls(config: &Config) -> Result<Option<Arc<rustls::ServerConfig>>> {
+    let settings = &config.server;
+    if settings.https_port == 0 && settings.tcp_port_secure == 0 {
+        return Ok(None);
+    }
+    let tls = config.tls.server_config()?;
+    if tls.is_none() {
+        return Err(Error::new(
+            ErrorCode::NO_ELEMENTS_IN_CONFIG,
+            "https_port and tcp_port_secure need a certificate: set openSSL.server.certificateFile and privateKeyFile, \
+             or start with --generate-certificate",
+        ));
+    }
+    Ok(tls)
 }
 
 fn create_folder(path: &Path) -> Result<()> {

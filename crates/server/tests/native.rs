@@ -35,7 +35,7 @@ impl TestServer {
         let server = Server::start(config, source).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        runtime.spawn(squall_server::native::serve(server.clone(), listener, Arc::new(Semaphore::new(100))));
+        runtime.spawn(squall_server::native::serve(server.clone(), listener.into(), Arc::new(Semaphore::new(100))));
         Self { address, server, _runtime: runtime, _folder: folder }
     }
 

@@ -28,7 +28,12 @@ impl TestServer {
         let server = Server::start(Config::load(&source).unwrap(), source).unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        runtime.spawn(squall_server::http::serve(server.clone(), listener, Arc::new(Semaphore::new(100)), Pages::All));
+        runtime.spawn(squall_server::http::serve(
+            server.clone(),
+            listener.into(),
+            Arc::new(Semaphore::new(100)),
+            Pages::All,
+        ));
         Self { address, server, runtime }
     }
 
@@ -157,7 +162,7 @@ fn prometheus_is_told_what_the_tables_say() {
     let listener = server.runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
     let port = listener.local_addr().unwrap();
     let semaphore = Arc::new(Semaphore::new(10));
-    server.runtime.spawn(squall_server::http::serve(server.server.clone(), listener, semaphore, Pages::Metrics));
+    server.runtime.spawn(squall_server::http::serve(server.server.clone(), listener.into(), semaphore, Pages::Metrics));
     assert!(get(port, "/metrics").starts_with("HTTP/1.0 200"));
     assert!(get(port, "/?query=SELECT+1").starts_with("HTTP/1.0 404"));
     server.stop();
@@ -275,7 +280,7 @@ fn with_a_configuration_only_the_named_logs_are_there() {
     let file = folder.path().join("config.xml");
     std::fs::write(&file, "<clickhouse><metric_log/></clickhouse>").unwrap();
     let overrides = vec![("path".to_owned(), folder.path().join("data").display().to_string())];
-    let config = Config::load(&ConfigSource { config_file: Some(file), overrides }).unwrap();
+    let config = Config::load(&ConfigSource { config_file: Some(file), overrides, ..ConfigSource::default() }).unwrap();
     let server = Server::start(config, ConfigSource::default()).unwrap();
     let tables: Vec<bool> =
         ["query_log", "metric_log"].iter().map(|table| server.databases.has_table("system", table)).collect();

@@ -307,6 +307,9 @@ settings! {
     connect_timeout: Duration as Seconds = "10", "The time to connect, in seconds.";
     receive_timeout: Duration as Seconds = "300", "The time in which a client must send what it owes, in seconds.";
     send_timeout: Duration as Seconds = "300", "The time in which a client must take what it is sent, in seconds.";
+    http_receive_timeout: Duration as Seconds = "30", "The time in which an HTTP client must send what it owes, in seconds.";
+    http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
+    tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
     session_timezone: String as String = "", "The time zone of the session; empty is the server's.";
     date_time_input_format: String as String = "basic", "How DateTime is read from text: basic or best_effort.";
     date_time_output_format: String as String = "simple", "How DateTime is written as text: simple, iso or unix_timestamp.";

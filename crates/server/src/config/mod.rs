@@ -15,6 +15,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use crate::http::PrometheusConfig;
 use crate::logger::LoggerConfig;
+use crate::network::TlsConfig;
 pub use element::Element;
 use element::Origin;
 pub use query_limit::QueryLimit;
@@ -24,6 +25,12 @@ pub use system_logs::{LogKind, SystemLogConfig, SystemLogsConfig};
 /// The ports without any configuration file.
 const HTTP_PORT_DEFAULT: u64 = 8123;
 const TCP_PORT_DEFAULT: u64 = 9000;
+/// The ports of a server that makes its own certificate.
+const HTTPS_PORT_DEFAULT: u64 = 8443;
+const TCP_PORT_SECURE_DEFAULT: u64 = 9440;
+/// Where that certificate is, in `path`.
+const GENERATED_CERTIFICATE: &str = "certificates/server.crt";
+const GENERATED_KEY: &str = "certificates/server.key";
 
 /// Where the configuration comes from.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +39,8 @@ pub struct ConfigSource {
     pub config_file: Option<PathBuf>,
     /// Elements by their path (`logger.level`) with their values; they win over the file.
     pub overrides: Vec<(String, String)>,
+    /// `--generate-certificate`: without a certificate of its own the server makes one, and listens on the ports for TLS.
+    pub generate_certificate: bool,
 }
 
 /// The whole configuration.
@@ -45,6 +54,10 @@ pub struct Config {
     pub listen_hosts_are_default: bool,
     /// `logger`.
     pub logger: LoggerConfig,
+    /// `openSSL`.
+    pub tls: TlsConfig,
+    /// Whether `tls` names a certificate that the server is to make.
+    pub is_certificate_generated: bool,
     /// `macros`, by name.
     pub macros: BTreeMap<String, String>,
     /// The names of `remote_servers`, for `system.clusters`.
@@ -103,6 +116,7 @@ impl Config {
             set_override(&mut root, path, value, &from("command line"))?;
         }
 
+        let config_folder = source.config_file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let mut server = ServerSettings::default();
         let mut logger = LoggerConfig::default();
         let mut system_logs = match source.config_file {
@@ -110,6 +124,7 @@ impl Config {
             None => SystemLogsConfig::all(),
         };
         let mut prometheus = PrometheusConfig::default();
+        let mut tls = TlsConfig::default();
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
         let mut listen_hosts = Vec::new();
@@ -117,6 +132,7 @@ impl Config {
             match element.name.as_str() {
                 "listen_host" => listen_hosts.push(element.trimmed().to_owned()),
                 "logger" => logger.read(element, &mut warnings)?,
+                "openSSL" => tls.read(element, config_folder, &mut warnings)?,
                 "macros" => {
                     macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())))
                 }
@@ -146,6 +162,18 @@ impl Config {
                 *setting = format!("{}/", path.join(folder).display());
             }
         }
+        let is_certificate_generated = source.generate_certificate && tls.certificate_file.is_none();
+        if is_certificate_generated {
+            tls.certificate_file = Some(path.join(GENERATED_CERTIFICATE));
+            tls.private_key_file = Some(path.join(GENERATED_KEY));
+            for (port, default) in
+                [(&mut server.https_port, HTTPS_PORT_DEFAULT), (&mut server.tcp_port_secure, TCP_PORT_SECURE_DEFAULT)]
+            {
+                if *port == 0 {
+                    *port = default;
+                }
+            }
+        }
         let tmp_path = absolute(Path::new(&server.tmp_path))?;
         let users = match users_file(&root, source.config_file.as_deref())? {
             Some(file) => {
@@ -161,6 +189,8 @@ impl Config {
             listen_hosts,
             listen_hosts_are_default,
             logger,
+            tls,
+            is_certificate_generated,
             macros,
             clusters,
             system_logs,
@@ -195,9 +225,12 @@ fn users_file(root: &Element, config_file: Option<&Path>) -> Result<Option<PathB
 
 /// Checks what a setting's type alone does not.
 fn check(element: &Element, server: &ServerSettings) -> Result<()> {
+    let is_port = |port: u64| port <= u64::from(u16::MAX);
     match element.name.as_str() {
-        "http_port" if server.http_port > u64::from(u16::MAX) => Err(element.bad_value("a port number")),
-        "tcp_port" if server.tcp_port > u64::from(u16::MAX) => Err(element.bad_value("a port number")),
+        "http_port" if !is_port(server.http_port) => Err(element.bad_value("a port number")),
+        "https_port" if !is_port(server.https_port) => Err(element.bad_value("a port number")),
+        "tcp_port" if !is_port(server.tcp_port) => Err(element.bad_value("a port number")),
+        "tcp_port_secure" if !is_port(server.tcp_port_secure) => Err(element.bad_value("a port number")),
         "total_max_threads" if server.total_max_threads < -1 => {
             Err(element.bad_value("a number of threads, 0 (unused) or -1 (twice the logical cores)"))
         }
@@ -298,7 +331,7 @@ mod tests {
         let file = folder.join("config.xml");
         std::fs::write(&file, text).unwrap();
         let overrides = overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let config = Config::load(&ConfigSource { config_file: Some(file), overrides });
+        let config = Config::load(&ConfigSource { config_file: Some(file), overrides, ..ConfigSource::default() });
         std::fs::remove_dir_all(folder).unwrap();
         config
     }
@@ -352,7 +385,7 @@ mod tests {
         if !file.exists() {
             return;
         }
-        let config = Config::load(&ConfigSource { config_file: Some(file), overrides: Vec::new() }).unwrap();
+        let config = Config::load(&ConfigSource { config_file: Some(file), ..ConfigSource::default() }).unwrap();
         assert_eq!(config.server.http_port, 8123);
         assert_eq!(config.server.max_concurrent_queries, QueryLimit::Fixed(100));
         assert_eq!(config.logger.size_bytes, 1000 << 20);

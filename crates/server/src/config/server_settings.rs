@@ -166,7 +166,9 @@ server_settings! {
     user_files_path: String as "String" = "", No, "The folder that the table function file() reads; `user_files/` in `path` where it is empty.";
     format_schema_path: String as "String" = "", No, "The folder of schemas of input formats; `format_schemas/` in `path` where it is empty.";
     http_port: u64 as "UInt64" = "0", No, "The port of the HTTP interface; 0 is none.";
+    https_port: u64 as "UInt64" = "0", No, "The port of the HTTP interface under TLS; 0 is none.";
     tcp_port: u64 as "UInt64" = "0", No, "The port of the native protocol; 0 is none.";
+    tcp_port_secure: u64 as "UInt64" = "0", No, "The port of the native protocol under TLS; 0 is none.";
     listen_try: bool as "Bool" = "0", No, "Whether the server starts although it cannot listen on one of its addresses.";
     listen_reuse_port: bool as "Bool" = "0", No, "Whether several servers may listen on one port.";
     listen_backlog: u64 as "UInt32" = "4096", No, "The most connections that wait to be accepted.";

@@ -4,29 +4,28 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::handler::{Connection, Pages};
 use super::ping;
 use super::response::Headers;
-use crate::listener::Linger;
+use crate::network::{Linger, Socket};
 use crate::server::Server;
 
 /// The most bytes of a request's line and headers, the URL among them: a query may stand there. Hyper refuses more than 100 headers.
 const HEADERS_BYTES_MAX: usize = 1 << 20;
-/// How long a client may take nothing of what it is sent, before the connection is closed.
-const SEND_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Serves one connection to its end.
-pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: TcpStream, address: SocketAddr) {
+pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: Socket, address: SocketAddr) {
     // A client that goes away is no news.
     if let Err(error) = serve_requests(server, headers, pages, stream, address).await {
         tracing::trace!(target: "HTTPHandler", "The connection from {address} ended: {error}");
@@ -37,23 +36,38 @@ async fn serve_requests(
     server: Arc<Server>,
     headers: Arc<Headers>,
     pages: Pages,
-    mut stream: TcpStream,
+    mut stream: Socket,
     address: SocketAddr,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    stream.set_nodelay(true)?;
-    let idle = Duration::from_secs(server.config.load().server.keep_alive_timeout.max(1));
-    let Some(read) = ping::serve(&mut stream, headers.ping(), idle).await? else { return Ok(()) };
+    let (idle, requests_max) = {
+        let settings = &server.config.load().server;
+        (Duration::from_secs(settings.keep_alive_timeout.max(1)), settings.max_keep_alive_requests)
+    };
+    let read = if requests_max == 0 {
+        let Some(read) = ping::serve(&mut stream, headers.ping(), idle).await? else { return Ok(()) };
+        read
+    } else {
+        Vec::new()
+    };
+    let send_timeout = server.users.load().default_settings().http_send_timeout;
     let _busy = server.keep_busy();
     let connection = Arc::new(Connection::new(server.clone(), headers, pages, address));
-    let io = TokioIo::new(Wire { read, stream, stuck: None, linger: Linger::default() });
+    let served = Arc::new(AtomicU64::new(0));
+    let io = TokioIo::new(Wire { read, stream, send_timeout, stuck: None, linger: Linger::default() });
     let mut builder = http1::Builder::new();
     // Not `pipeline_flush`: with it hyper's write buffer has no bound, and a client that stops reading fills the memory.
     builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEADERS_BYTES_MAX);
     let serving = builder.serve_connection(
         io,
         service_fn(move |request| {
-            let connection = connection.clone();
-            async move { Ok::<_, std::convert::Infallible>(connection.handle(request).await) }
+            let (connection, served) = (connection.clone(), served.clone());
+            async move {
+                let mut response = connection.handle(request).await;
+                if requests_max > 0 && served.fetch_add(1, Ordering::Relaxed) + 1 >= requests_max {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, std::convert::Infallible>(response)
+            }
         }),
     );
     tokio::pin!(serving);
@@ -67,7 +81,9 @@ async fn serve_requests(
 /// A socket with the bytes that were read from it already, and an end for clients that do not take what they are sent.
 struct Wire {
     read: Vec<u8>,
-    stream: TcpStream,
+    stream: Socket,
+    /// How long the client may take nothing of what it is sent.
+    send_timeout: Duration,
     /// Runs while the client takes nothing.
     stuck: Option<Pin<Box<Sleep>>>,
     linger: Linger,
@@ -79,7 +95,8 @@ impl Wire {
             self.stuck = None;
             return written;
         }
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(SEND_TIMEOUT)));
+        let send_timeout = self.send_timeout;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(send_timeout)));
         match stuck.as_mut().poll(task) {
             Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing"))),
             Poll::Pending => Poll::Pending,

@@ -157,7 +157,7 @@ impl Connection {
                 Some(value) => ContentEncoding::parse(&String::from_utf8_lossy(value.as_bytes()))?,
                 None => None,
             };
-            let input = input.insert(Input::new(body, encoding, http.decompress, settings.receive_timeout)?);
+            let input = input.insert(Input::new(body, encoding, http.decompress, settings.http_receive_timeout)?);
             text = http.query.clone().into_bytes();
             if !text.is_empty() {
                 text.push(b'\n');

@@ -14,20 +14,19 @@ mod status;
 use std::sync::Arc;
 
 use squall_runtime::CurrentMetric;
-use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::listener::accept;
+use crate::network::{Port, accept};
 use crate::server::Server;
 
 pub use handler::Pages;
 pub use metrics::PrometheusConfig;
 pub use status::status_of;
 
-/// Serves this interface, or some of its pages, on a listening socket until the server stops.
-pub async fn serve(server: Arc<Server>, listener: TcpListener, connections: Arc<Semaphore>, pages: Pages) {
+/// Serves this interface, or some of its pages, on a port until the server stops.
+pub async fn serve(server: Arc<Server>, port: Port, connections: Arc<Semaphore>, pages: Pages) {
     let headers = Arc::new(response::Headers::new(&server));
     let serving = server.clone();
     let serve = move |stream, address| connection::serve(serving.clone(), headers.clone(), pages, stream, address);
-    accept(server, listener, connections, CurrentMetric::HTTPConnection, serve).await;
+    accept(server, port, connections, CurrentMetric::HTTPConnection, response::refusal, serve).await;
 }

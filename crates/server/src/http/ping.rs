@@ -4,7 +4,8 @@
 use std::io;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+
+use crate::network::Socket;
 
 /// The request line that is answered here.
 const REQUEST_LINE: &[u8] = b"GET /ping HTTP/1.1\r\n";
@@ -51,7 +52,7 @@ fn next(bytes: &[u8]) -> Next {
 ///
 /// # Errors
 /// Where the socket fails.
-pub async fn serve(stream: &mut TcpStream, response: &[u8], idle: std::time::Duration) -> io::Result<Option<Vec<u8>>> {
+pub async fn serve(stream: &mut Socket, response: &[u8], idle: std::time::Duration) -> io::Result<Option<Vec<u8>>> {
     let mut buffer: Vec<u8> = Vec::with_capacity(1024);
     let mut responses = Vec::new();
     // One timer for the connection, moved only when it fires: moving it for every request would cost more than the answer.
@@ -89,6 +90,7 @@ pub async fn serve(stream: &mut TcpStream, response: &[u8], idle: std::time::Dur
         };
         if !responses.is_empty() {
             stream.write_all(&responses).await?;
+            stream.flush().await?;
         }
         if done > 0 {
             buffer.drain(..done);

@@ -196,6 +196,18 @@ fn summary(context: &QueryContext) -> String {
     text
 }
 
+/// The whole response for a client that there is no room for.
+pub fn refusal(error: &Error) -> Vec<u8> {
+    let text = exception_text(error);
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=UTF-8\r\nX-ClickHouse-Exception-Code: {}\r\n\
+         Retry-After: 1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{text}",
+        error.code.0,
+        text.len()
+    )
+    .into_bytes()
+}
+
 /// An error as clients read it, with the server's version.
 pub fn exception_text(error: &Error) -> String {
     format!("{error} {VERSION_SUFFIX}\n")

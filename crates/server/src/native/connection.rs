@@ -9,7 +9,6 @@ use squall_formats::wire::{Cursor, Stop};
 use squall_runtime::{ProfileEvent, profile_events};
 use squall_types::{Block, Error, ErrorCode, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::blocks::BlockInput;
 use super::packet::{
@@ -17,12 +16,10 @@ use super::packet::{
     write_hello, write_tables_status,
 };
 use super::revision;
-use crate::listener::Linger;
+use crate::network::{Linger, Socket};
 use crate::server::Server;
 use crate::session::{ClientInfo, Interface, Session};
 
-/// The time in which a client must say who it is.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a connection may do nothing: ClickHouse's `idle_connection_timeout`.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Bytes asked of the socket at once.
@@ -57,7 +54,7 @@ impl From<io::Error> for End {
 /// The socket and what was received from it.
 #[derive(Debug)]
 pub struct Wire {
-    stream: TcpStream,
+    stream: Socket,
     /// Received bytes; those before `start` are done with.
     received: Vec<u8>,
     start: usize,
@@ -77,7 +74,7 @@ pub enum Interruption {
 }
 
 impl Wire {
-    fn new(stream: TcpStream) -> Self {
+    fn new(stream: Socket) -> Self {
         Self { stream, received: Vec::new(), start: 0, is_over: false }
     }
 
@@ -192,11 +189,10 @@ impl Wire {
             return Some(interruption);
         }
         self.prepare();
-        match self.stream.try_read_buf(&mut self.received) {
-            Ok(0) => Some(Interruption::Gone),
-            Ok(_) => self.take_interruption(),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            Err(_) => Some(Interruption::Gone),
+        match self.stream.try_read(&mut self.received) {
+            Ok(None) => None,
+            Ok(Some(0)) | Err(_) => Some(Interruption::Gone),
+            Ok(Some(_)) => self.take_interruption(),
         }
     }
 
@@ -220,6 +216,8 @@ impl Wire {
             let written = tokio::time::timeout(timeout, self.stream.write(rest)).await.map_err(|_| End::Gone)??;
             rest = rest.get(written..).unwrap_or_default();
         }
+        // Under TLS what was written may still be here.
+        tokio::time::timeout(timeout, self.stream.flush()).await.map_err(|_| End::Gone)??;
         out.clear();
         out.shrink_to(4 * READ_BYTES);
         Ok(())
@@ -260,13 +258,11 @@ pub struct Connection {
 
 impl Connection {
     /// Serves a client from its first byte to its last.
-    pub async fn serve(server: Arc<Server>, stream: TcpStream, address: SocketAddr) {
-        if stream.set_nodelay(true).is_err() {
-            return;
-        }
+    pub async fn serve(server: Arc<Server>, stream: Socket, address: SocketAddr) {
         let mut wire = Wire::new(stream);
+        let timeout = Duration::from_millis(server.config.load().server.handshake_timeout_milliseconds);
         let greeted = tokio::select! {
-            greeted = tokio::time::timeout(HELLO_TIMEOUT, greet(&server, &mut wire, address)) => greeted.unwrap_or(Err(End::Gone)),
+            greeted = tokio::time::timeout(timeout, greet(&server, &mut wire, address, timeout)) => greeted.unwrap_or(Err(End::Gone)),
             () = server.stopping() => return,
         };
         let (session, revision) = match greeted {
@@ -282,7 +278,8 @@ impl Connection {
     async fn run(&mut self, server: &Arc<Server>) -> Result<(), End> {
         if self.revision >= revision::ADDENDUM {
             let revision = self.revision;
-            let quota_key = self.wire.read(HELLO_TIMEOUT, |input| read_addendum(input, revision)).await?;
+            let timeout = self.session.settings.receive_timeout;
+            let quota_key = self.wire.read(timeout, |input| read_addendum(input, revision)).await?;
             if !quota_key.is_empty() {
                 let mut client = (*self.session.client).clone();
                 client.quota_key = quota_key.into();
@@ -329,17 +326,22 @@ impl Connection {
 }
 
 /// Reads who the client is, and answers.
-async fn greet(server: &Arc<Server>, wire: &mut Wire, address: SocketAddr) -> Result<(Session, u64), End> {
-    match wire.read_packet_number(HELLO_TIMEOUT).await? {
+async fn greet(
+    server: &Arc<Server>,
+    wire: &mut Wire,
+    address: SocketAddr,
+    timeout: Duration,
+) -> Result<(Session, u64), End> {
+    match wire.read_packet_number(timeout).await? {
         from_client::HELLO => {}
         // The first letters of HTTP's methods.
         0x44 | 0x47 | 0x48 | 0x4F | 0x50 => {
-            wire.send(&mut HTTP_ANSWER.to_vec(), HELLO_TIMEOUT).await?;
+            wire.send(&mut HTTP_ANSWER.to_vec(), timeout).await?;
             return Err(End::Gone);
         }
         other => return Err(unexpected(other)),
     }
-    let hello = wire.read(HELLO_TIMEOUT, Hello::read).await?;
+    let hello = wire.read(timeout, Hello::read).await?;
     let user_name = if hello.user.is_empty() { "default" } else { hello.user.as_str() };
     let user = server.users.load().authenticate(user_name, &hello.password, address.ip())?;
     let mut client = ClientInfo::new(Interface::Tcp, address);
@@ -353,7 +355,7 @@ async fn greet(server: &Arc<Server>, wire: &mut Wire, address: SocketAddr) -> Re
     let mut out = Vec::new();
     let display_name = &server.host_name;
     write_hello(hello.revision, &server.time_zone, display_name, rand::random(), &mut out);
-    wire.send(&mut out, HELLO_TIMEOUT).await?;
+    wire.send(&mut out, timeout).await?;
     tracing::debug!(target: "TCPHandler", "Connected {} version {}.{}, revision {}, database {}, user {} (from {address})",
         hello.client_name, hello.version.0, hello.version.1, hello.revision, session.database, session.user.name);
     Ok((session, hello.revision.min(revision::REVISION)))

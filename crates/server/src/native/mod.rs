@@ -11,16 +11,21 @@ mod settings;
 use std::sync::Arc;
 
 use squall_runtime::CurrentMetric;
-use tokio::net::TcpListener;
+use squall_types::Error;
 use tokio::sync::Semaphore;
 
 use self::connection::Connection;
-use crate::listener::accept;
+use crate::network::{Port, accept};
 use crate::server::Server;
 
-/// Serves this interface on a listening socket until the server stops; connections in the middle of a query go on to its end.
-pub async fn serve(server: Arc<Server>, listener: TcpListener, connections: Arc<Semaphore>) {
+/// Serves this interface on a port until the server stops; connections in the middle of a query go on to its end.
+pub async fn serve(server: Arc<Server>, port: Port, connections: Arc<Semaphore>) {
     let serving = server.clone();
     let serve = move |stream, address| Connection::serve(serving.clone(), stream, address);
-    accept(server, listener, connections, CurrentMetric::TCPConnection, serve).await;
+    let refusal = |error: &Error| {
+        let mut out = Vec::new();
+        packet::write_exception(error, &mut out);
+        out
+    };
+    accept(server, port, connections, CurrentMetric::TCPConnection, refusal, serve).await;
 }

@@ -87,6 +87,7 @@ pub struct Users {
     users: HashMap<String, Arc<User>>,
     profiles: HashMap<String, Profile>,
     quotas: Vec<String>,
+    default_settings: Arc<Settings>,
 }
 
 impl Users {
@@ -109,8 +110,9 @@ impl Users {
             let profile = Profile { name: "default".to_owned(), settings: Arc::default(), constraints: Arc::default() };
             users.profiles.insert(profile.name.clone(), profile);
         }
-        if !users.profiles.contains_key(default_profile) {
-            return Err(root.error(format!("there is no profile '{default_profile}', the default_profile")));
+        match users.profiles.get(default_profile) {
+            Some(profile) => users.default_settings = profile.settings.clone(),
+            None => return Err(root.error(format!("there is no profile '{default_profile}', the default_profile"))),
         }
         for element in children(root, "users") {
             let user = read_user(element, &users.profiles, warnings)?;
@@ -143,6 +145,11 @@ impl Users {
     /// A user by name.
     pub fn user(&self, name: &str) -> Option<&Arc<User>> {
         self.users.get(name)
+    }
+
+    /// The settings of `default_profile`: what holds before it is known who the user is.
+    pub fn default_settings(&self) -> &Arc<Settings> {
+        &self.default_settings
     }
 
     /// A profile by name, for `SET profile = …`.

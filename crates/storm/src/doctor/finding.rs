@@ -77,9 +77,10 @@ fn load(evidence: &Evidence) -> (Verdict, String) {
     let now = most(looks, |look| look.load_average)
         .zip(most(looks, |look| look.idle_share))
         .map(|(load, idle)| (load, idle, most(looks, |look| look.crowd)));
-    let past = evidence.history.as_ref().and_then(|history| {
-        Some((history.load_average_max?, history.idle_share_then?, history.crowd_then))
-    });
+    let past = evidence
+        .history
+        .as_ref()
+        .and_then(|history| Some((history.load_average_max?, history.idle_share_then?, history.crowd_then)));
     let worst = [now, past].into_iter().flatten().max_by(|(left, ..), (right, ..)| left.total_cmp(right));
     let (Some((load, idle, crowd)), Some(cpus)) = (worst, evidence.cpus) else {
         return (Verdict::Unknown, "the server does not tell its load average, its idle time or its CPUs".to_owned());
@@ -281,12 +282,8 @@ mod tests {
     fn a_load_that_was_before_is_no_symptom() {
         let verdict = |crowd, crowd_then| {
             let look = Look { load_average: Some(5.5), idle_share: Some(0.95), crowd, ..Look::default() };
-            let history = History {
-                load_average_max: Some(4.5),
-                idle_share_then: Some(0.9),
-                crowd_then,
-                ..History::default()
-            };
+            let history =
+                History { load_average_max: Some(4.5), idle_share_then: Some(0.9), crowd_then, ..History::default() };
             let mut evidence = Evidence { cpus: Some(2.0), looks: vec![look; 2], ..Evidence::default() };
             let now = diagnose(&evidence)[0].verdict;
             evidence.looks.clear();

@@ -1,0 +1,92 @@
+//! A client's socket, plain or under TLS. A match costs less than the monomorphised copy of every protocol that a type parameter would.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+/// Bytes that [`Socket::try_read`] takes at once.
+const TRY_READ_BYTES: usize = 4096;
+
+/// A client's socket.
+#[derive(Debug)]
+pub enum Socket {
+    /// Bytes as they are.
+    Plain(TcpStream),
+    /// Under TLS, its handshake done.
+    Secure(Box<TlsStream<TcpStream>>),
+}
+
+impl Socket {
+    /// Appends what has come, without waiting: the number of bytes, 0 at the end of the stream, `None` where nothing has come.
+    ///
+    /// # Errors
+    /// Where the connection is broken.
+    pub fn try_read(&mut self, received: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        let mut bytes = [0; TRY_READ_BYTES];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        // Nobody is to be woken: whoever waits for the socket asks it anew.
+        match Pin::new(self).poll_read(&mut Context::from_waker(Waker::noop()), &mut buffer) {
+            Poll::Ready(result) => {
+                result?;
+                received.extend_from_slice(buffer.filled());
+                Ok(Some(buffer.filled().len()))
+            }
+            Poll::Pending => Ok(None),
+        }
+    }
+}
+
+/// Calls a method of the stream inside.
+macro_rules! forward {
+    ($socket:expr, $stream:ident => $call:expr) => {
+        match $socket.get_mut() {
+            Socket::Plain($stream) => {
+                let $stream = Pin::new($stream);
+                $call
+            }
+            Socket::Secure($stream) => {
+                let $stream = Pin::new(&mut **$stream);
+                $call
+            }
+        }
+    };
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        forward!(self, stream => stream.poll_read(task, buffer))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        forward!(self, stream => stream.poll_write(task, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        forward!(self, stream => stream.poll_flush(task))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        forward!(self, stream => stream.poll_shutdown(task))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        forward!(self, stream => stream.poll_write_vectored(task, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(stream) => stream.is_write_vectored(),
+            Self::Secure(stream) => stream.is_write_vectored(),
+        }
+    }
+}
