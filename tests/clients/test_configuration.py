@@ -1,5 +1,6 @@
 """ClickHouse's configuration files, as they are."""
 
+import json
 import os
 import subprocess
 import time
@@ -107,3 +108,23 @@ def test_debians_own_configuration_is_understood(start_server, tmp_path):
     finally:
         process.terminate()
         assert process.wait(30) == 0
+
+
+def test_logs_can_be_json(start_server):
+    server = start_server()
+    settings = {"logger": f"<level>trace</level><log>{server.folder}/json.log</log><size>20K</size><count>3</count>"
+                "<formatting><type>json</type><names><message>text</message><level>level</level><query_id>query</query_id>"
+                "<date_time>at</date_time></names></formatting>"}
+    server.stop()
+    server.settings.update(settings)
+    server.start()
+    server.query("SELECT 1", query_id="in_json")
+    for _ in range(200):
+        server.http("SELECT wrong")
+    server.stop()
+    files = sorted(server.folder.glob("json.log*"))
+    assert [file.name for file in files] == ["json.log", "json.log.0", "json.log.1", "json.log.2"]
+    lines = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert all(set(line) == {"at", "level", "query", "text"} for line in lines)
+    assert all(abs(float(line["at"]) - time.time()) < 600 for line in lines)
+    assert any(line["level"] == "Error" and "wrong" in line["text"] for line in lines)

@@ -24,7 +24,7 @@ use squall_runtime::{ProfileEvent, profile_events, profiler};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::config::{LogKind, SystemLogsConfig};
-use crate::logger::{Level, TextLine, keep_text_lines, take_text_lines};
+use crate::logger::{Level, LogLine, keep_text_lines, take_text_lines};
 use crate::process::{Process, ProcessList};
 use crate::server::Server;
 use asynchronous_metric_log::AsynchronousMetric;
@@ -59,7 +59,7 @@ pub struct SystemLogs {
     metric_log: Option<(Arc<SystemLog<MetricEntry>>, Duration)>,
     asynchronous_metric_log: Option<Arc<SystemLog<AsynchronousMetric>>>,
     trace_log: Option<Arc<SystemLog<TraceEntry>>>,
-    text_log: Option<(Arc<SystemLog<TextLine>>, Level)>,
+    text_log: Option<(Arc<SystemLog<LogLine>>, Level)>,
     all: Vec<Arc<dyn Log>>,
     functions: FunctionContext,
     processes: Arc<ProcessList>,
