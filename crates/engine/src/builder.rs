@@ -6,13 +6,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use squall_planner::{Aggregate, AggregateCall, Expression, Plan, Scan, SortKey, Window};
 use squall_runtime::{ProfileEvent, ThreadPool};
-use squall_storage::{Insertion, ScanRequest, TableHandle, TableScan};
+use squall_storage::{Insertion, PartMerge, ScanRequest, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
 use crate::aggregate::sink::{AggregateSink, Grouping};
-use crate::insert::{Commit, Finishing, Input, InputScan, InsertSink};
+use crate::insert::{Commit, Input, InputScan, InsertSink, PartPieces, PartsInWork};
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
@@ -35,8 +35,12 @@ struct Chain {
 
 impl Chain {
     fn new(source: impl TableScan + 'static, source_name: impl Into<String>, depends_on: Vec<usize>) -> Self {
+        Self::of(Arc::new(source), source_name, depends_on)
+    }
+
+    fn of(source: Arc<dyn TableScan>, source_name: impl Into<String>, depends_on: Vec<usize>) -> Self {
         Self {
-            source: Arc::new(source),
+            source,
             source_name: source_name.into(),
             operators: Vec::new(),
             depends_on,
@@ -121,15 +125,29 @@ impl Builder {
         self.pipelines
     }
 
-    fn insert(&mut self, chains: Vec<Chain>, insertion: Arc<dyn Insertion>, pool: ThreadPool) {
-        let writers = Arc::default();
-        let sink =
-            InsertSink { insertion: insertion.clone(), context: self.context.clone(), writers: Arc::clone(&writers) };
-        let written = self.end(chains, Arc::new(sink));
-        let finishing = Chain::new(UnitSource::new(Finishing(writers)), "FinishWriters", written);
-        let finished = self.end(vec![finishing], Arc::new(Nothing));
-        let commit = Chain::new(Commit::new(insertion, pool, self.context.clone()), "Commit", finished);
+    /// The pipelines of a merge.
+    pub(crate) fn merge(mut self, merge: PartMerge, pool: ThreadPool) -> Vec<Pipeline> {
+        let mut chain = Chain::of(merge.scan, "Merge", Vec::new());
+        chain.is_table = true;
+        let inputs = self.insert(vec![chain], merge.insertion, pool);
+        // Its rows go through one writer, in the scan's order.
+        for input in inputs {
+            self.pipelines[input].workers_max = 1;
+        }
+        self.pipelines
+    }
+
+    /// Writes what chains give; the numbers of their pipelines.
+    fn insert(&mut self, chains: Vec<Chain>, insertion: Arc<dyn Insertion>, pool: ThreadPool) -> Vec<usize> {
+        let (context, parts) = (self.context.clone(), PartsInWork::new(self.context.clone()));
+        // First, as workers look for morsels in the order of pipelines: rows that are there are written before more come.
+        let pieces = Chain::new(PartPieces(parts.clone()), "MakeParts", Vec::new());
+        let made = self.end(vec![pieces], Arc::new(Nothing));
+        let inputs = self.end(chains, Arc::new(InsertSink { insertion: insertion.clone(), context, parts }));
+        let all = made.iter().chain(&inputs).copied().collect();
+        let commit = Chain::new(Commit::new(insertion, pool, self.context.clone()), "Commit", all);
         self.end(vec![commit], Arc::new(Nothing));
+        inputs
     }
 
     /// Ends chains in a sink; gives the numbers of the pipelines.

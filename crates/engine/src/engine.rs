@@ -6,10 +6,10 @@ use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
 use squall_planner::{Expression, Plan};
-use squall_runtime::{ProfileEvent, ThreadPool};
+use squall_runtime::{ProfileEvent, ThreadPool, block_on};
 use squall_scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
-use squall_storage::{InsertLimits, Table};
+use squall_storage::{InsertLimits, PartMerge, Table};
 use squall_types::{Block, Result, Schema};
 
 use crate::builder::Builder;
@@ -93,6 +93,16 @@ impl Engine {
         Ok(InsertStream { input, completion })
     }
 
+    /// Starts a merge: its rows are read and sorted on one worker, encoded by any.
+    pub fn merge(&self, merge: PartMerge, context: Arc<QueryContext>) -> Completion {
+        let pipelines = Builder::new(context.clone()).merge(merge, self.pool.clone());
+        let completion = Completion::new(context.clone());
+        let ended = completion.state.clone();
+        let execution = self.execution(&context, pipelines, move |result| CompletionState::end(&ended, result));
+        self.submit(&execution, &context);
+        completion
+    }
+
     /// The pipelines of a plan as text, for EXPLAIN PIPELINE: one line per pipeline, sources first.
     ///
     /// # Errors
@@ -149,7 +159,7 @@ impl Engine {
         let options = TaskOptions {
             workers_max,
             workers_recommended: usize::try_from(by_rows).unwrap_or(usize::MAX).max(1),
-            weight: TaskOptions::weight_of_priority(context.settings.priority),
+            weight: context.weight(),
             use_concurrency_control: context.settings.use_concurrency_control,
         };
         let handle = self.scheduler.add(execution.clone(), options);
@@ -195,17 +205,14 @@ impl QueryStream {
     ///
     /// # Errors
     /// The query's.
-    pub fn collect_blocking(self) -> Result<Vec<Block>> {
-        let waker = Waker::from(Arc::new(UnparkThread(std::thread::current())));
-        let mut task = std::task::Context::from_waker(&waker);
-        let mut blocks = Vec::new();
-        loop {
-            match self.output.poll_next(&mut task) {
-                Poll::Ready(Some(block)) => blocks.push(block?),
-                Poll::Ready(None) => return Ok(blocks),
-                Poll::Pending => std::thread::park(),
+    pub fn collect_blocking(mut self) -> Result<Vec<Block>> {
+        block_on(async {
+            let mut blocks = Vec::new();
+            while let Some(block) = self.next().await {
+                blocks.push(block?);
             }
-        }
+            Ok(blocks)
+        })
     }
 }
 
@@ -215,14 +222,6 @@ impl Drop for QueryStream {
             self.context.cancel();
             self.output.wake_writer();
         }
-    }
-}
-
-struct UnparkThread(std::thread::Thread);
-
-impl std::task::Wake for UnparkThread {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 

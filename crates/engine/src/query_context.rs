@@ -15,6 +15,7 @@ use squall_runtime::profiler::Periods;
 use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
+use squall_scheduler::{CpuShare, TaskOptions, Weight};
 use squall_types::text::readable::readable_bytes;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
@@ -99,6 +100,8 @@ pub struct QueryContext {
     pub master_thread_id: u64,
     /// What each thread did, by its number, where `log_query_threads` wants it.
     thread_works: Mutex<BTreeMap<u64, ThreadWork>>,
+    /// The share of the CPU that it is part of.
+    cpu_share: OnceLock<Arc<CpuShare>>,
 }
 
 impl CountFor for QueryContext {
@@ -135,7 +138,19 @@ impl QueryContext {
             threads_peak: AtomicUsize::new(0),
             master_thread_id: thread_id(),
             thread_works: Mutex::default(),
+            cpu_share: OnceLock::new(),
         })
+    }
+
+    /// Makes the query part of a share of the CPU, before it is started.
+    pub fn set_cpu_share(&self, share: Arc<CpuShare>) {
+        let _ = self.cpu_share.set(share);
+    }
+
+    /// What the scheduler gives it beside others.
+    pub(crate) fn weight(&self) -> Weight {
+        let own = TaskOptions::weight_of_priority(self.settings.priority);
+        self.cpu_share.get().map_or(own.into(), |share| Weight::within(share.clone(), own))
     }
 
     /// Adds what the query has used to the process's counters, at its end. What its threads count later is the process's alone.

@@ -1,6 +1,7 @@
 //! Threads, memory and measures of the process: the thread pool, the memory tracker, profile events and current metrics, CPU
 //! topology. Knows nothing of queries.
 
+mod block_on;
 pub mod cpu;
 pub mod cpu_times;
 pub mod current_metrics;
@@ -11,6 +12,7 @@ pub mod symbols;
 pub mod thread_pool;
 pub mod thread_usage;
 
+pub use block_on::block_on;
 pub use current_metrics::CurrentMetric;
 pub use memory::{MemoryTracker, TrackingAllocator};
 pub use profile_events::{Counters, ProfileEvent};

@@ -12,6 +12,7 @@ pub mod simulator;
 mod sync;
 pub mod task;
 pub mod thread_budget;
+pub mod weight;
 mod workers;
 
 pub use morsel_size::MorselSizer;
@@ -19,6 +20,7 @@ pub use policy::PolicyKind;
 pub use scheduler::{Scheduler, SchedulerOptions, TaskHandle};
 pub use task::{MORSEL_TARGET, Step, Task, TaskOptions};
 pub use thread_budget::ThreadBudget;
+pub use weight::{CpuShare, Weight};
 
 #[cfg(all(test, loom))]
 mod model;

@@ -40,7 +40,8 @@ impl QueryThreads {
             pool = pool.for_query(owner);
         }
         let mut account = self.account.lock();
-        let start = account.slots.start(threads, options.use_concurrency_control);
+        let is_counted = options.use_concurrency_control;
+        let start = account.slots.start(threads, is_counted);
         let query = Arc::new(Query {
             all: self.clone(),
             start,
@@ -53,7 +54,7 @@ impl QueryThreads {
         });
         account.queries.insert(start.query, Arc::downgrade(&query));
         drop(account);
-        let given = start.guaranteed + if options.use_concurrency_control { 0 } else { start.non_competing };
+        let given = start.guaranteed + if is_counted { 0 } else { start.non_competing };
         task.count(ProfileEvent::ConcurrencyControlSlotsGranted, given as u64);
         task.count(ProfileEvent::ConcurrencyControlSlotsDelayed, start.delayed as u64);
         task.count(ProfileEvent::ConcurrencyControlQueriesDelayed, u64::from(start.delayed > 0));
@@ -145,7 +146,7 @@ impl Query {
             workers_max: self.options.workers_max,
             slots,
             slots_wanted,
-            weight: self.options.weight,
+            weight: self.options.weight.value(),
             pass_us: 0,
             cpu_ns: 0,
             waiting_ns: 0,

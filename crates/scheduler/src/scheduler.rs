@@ -26,7 +26,7 @@ pub struct SchedulerOptions {
     pub workers: usize,
     /// `concurrent_threads_scheduler`.
     pub policy: PolicyKind,
-    /// `total_max_threads`.
+    /// `total_max_threads`: under `stride`, workers at tasks at once.
     pub budget: ThreadBudget,
 }
 
@@ -128,8 +128,10 @@ impl Scheduler {
     pub fn start(options: SchedulerOptions, pool: ThreadPool) -> Result<(Self, Vec<JoinHandle<()>>), StartError> {
         let workers_count = options.workers.max(1);
         let slots = slot_policy(options.policy).unwrap_or_else(|| Box::new(FixedAtStart));
+        let workers = Workers::new();
+        workers.set_limit(options.budget.threads_max);
         let shared = Arc::new(Shared {
-            workers: Workers::new(),
+            workers,
             workers_count,
             query_threads: QueryThreads::new(slots, options.budget.threads_max, pool),
             configuration: RwLock::new((options.policy, options.budget)),
@@ -158,10 +160,11 @@ impl Scheduler {
         })
     }
 
-    /// Changes policy and budget. Tasks that workers share stay with them; those with threads of their own get or wait for slots by the
-    /// new rules.
+    /// Changes policy and budget. Tasks that workers share stay with them, as many workers as the budget has; those with threads of
+    /// their own get or wait for slots by the new rules.
     pub fn configure(&self, policy: PolicyKind, budget: ThreadBudget) {
         *self.shared.configuration.write() = (policy, budget);
+        self.shared.workers.set_limit(budget.threads_max);
         self.shared.query_threads.configure(slot_policy(policy), budget.threads_max);
     }
 

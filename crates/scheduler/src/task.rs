@@ -5,6 +5,8 @@ use std::time::Duration;
 use squall_runtime::thread_pool::{Owner, ScheduleError};
 use squall_runtime::{ProfileEvent, profile_events};
 
+use crate::weight::Weight;
+
 /// How long a morsel should run.
 pub const MORSEL_TARGET: Duration = Duration::from_micros(1_500);
 
@@ -44,21 +46,21 @@ pub enum Step {
 }
 
 /// What a task may have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TaskOptions {
     /// `max_threads`: workers at once, at least 1.
     pub workers_max: usize,
     /// Threads that the plan can use; policies that bind threads to queries grant no more.
     pub workers_recommended: usize,
     /// Share relative to other tasks; 1.0 is a query of ordinary priority.
-    pub weight: f64,
+    pub weight: Weight,
     /// The setting of that name: whether the task's threads are counted and limited, where threads are bound to queries.
     pub use_concurrency_control: bool,
 }
 
 impl Default for TaskOptions {
     fn default() -> Self {
-        Self { workers_max: 1, workers_recommended: 1, weight: 1.0, use_concurrency_control: true }
+        Self { workers_max: 1, workers_recommended: 1, weight: 1.0.into(), use_concurrency_control: true }
     }
 }
 

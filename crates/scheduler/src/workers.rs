@@ -11,6 +11,7 @@ use crate::policy::stride::{Lease, Stride, TaskId, TaskSnapshot};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Clock, Mutex, MutexGuard, Thread, current, park, park_timeout, thread_cpu_ns};
 use crate::task::{MORSEL_TARGET, Step, Task};
+use crate::weight::Weight;
 
 /// After so long without work, a worker looks at tasks that nobody has called for: cancellation and time limits of queries that wait
 /// for a slow client are noticed by it.
@@ -36,7 +37,7 @@ impl Workers {
         Self { state: Mutex::new(State::default()), is_stopping: AtomicBool::new(false), clock: Clock::new() }
     }
 
-    pub(crate) fn add(&self, task: Arc<dyn Task>, weight: f64, workers_max: usize) -> TaskId {
+    pub(crate) fn add(&self, task: Arc<dyn Task>, weight: impl Into<Weight>, workers_max: usize) -> TaskId {
         let mut state = self.state.lock();
         let id = state.stride.add(weight, workers_max);
         if state.tasks.len() <= id.0 {
@@ -44,6 +45,18 @@ impl Workers {
         }
         state.tasks[id.0] = Some(task);
         id
+    }
+
+    /// The most workers that are at tasks at once from now on.
+    pub(crate) fn set_limit(&self, limit: Option<usize>) {
+        let mut state = self.state.lock();
+        state.stride.set_limit(limit);
+        // More may come now; those for whom there is nothing park again.
+        let idle = std::mem::take(&mut state.idle);
+        drop(state);
+        for (_, thread) in idle {
+            thread.unpark();
+        }
     }
 
     /// There may be a morsel of this task: as many parked workers come as it may have.

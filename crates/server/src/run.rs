@@ -137,6 +137,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
     }
     let last = server.clone();
     let _ = tokio::task::spawn_blocking(move || last.system_logs.flush_last()).await;
+    server.engine.scheduler().stop();
     housekeeping.iter().for_each(tokio::task::JoinHandle::abort);
     for listener in listeners {
         listener.abort();

@@ -13,7 +13,7 @@ use squall_runtime::cpu::logical_cpus;
 use squall_runtime::memory::{SERVER, machine_memory_bytes};
 use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
-use squall_scheduler::{PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
+use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
 use squall_storage::{Databases, StorageOptions};
 use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
@@ -49,6 +49,8 @@ pub struct Server {
     pub databases: Arc<Databases>,
     /// What runs plans.
     pub engine: Engine,
+    /// What merges and logs have of the CPU, all together.
+    pub background_share: Arc<CpuShare>,
     /// The queries that run now.
     pub processes: Arc<ProcessList>,
     /// The logs that are tables: the queries that were, and more.
@@ -142,6 +144,7 @@ impl Server {
             users: ArcSwap::from_pointee(users),
             databases,
             engine: Engine::new(scheduler, pool),
+            background_share: CpuShare::new(settings.background_pool_weight),
             processes,
             system_logs,
             asynchronous_metrics: AsynchronousMetrics::default(),
@@ -190,6 +193,7 @@ impl Server {
             }
         }
         self.engine.scheduler().configure(policy, budget);
+        self.background_share.set_weight(config.server.background_pool_weight);
         set_process_limits(&self.processes, &config.server);
         set_memory_limit(&config.server);
         set_thread_pool_limits(&config.server);
@@ -217,7 +221,7 @@ impl Server {
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
-    /// Waits for running queries, then cancels those that are left; then for their last bytes; then lets the workers go.
+    /// Waits for running queries, then cancels those that are left; then for their last bytes.
     pub async fn drain(&self) {
         let settings = &self.config.load().server;
         let wait = if settings.shutdown_wait_unfinished_queries {
@@ -242,7 +246,6 @@ impl Server {
         while Arc::strong_count(&self.busy) > 1 && tokio::time::Instant::now() < deadline {
             tokio::time::sleep(tick).await;
         }
-        self.engine.scheduler().stop();
     }
 
     /// Keeps a stopping server waiting, not for long, until this is dropped: a response is on its way.

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::types::{Int16Type, UInt16Type, UInt32Type, UInt64Type};
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
-use squall_storage::{Claim, Databases, ScanRequest, StorageOptions, Table};
+use squall_runtime::block_on;
+use squall_storage::{Claim, Databases, PartWork, ScanRequest, StorageOptions, Table};
 use squall_types::{Block, Column, DataType, Result, Schema};
 
 const COLUMNS: [(&str, DataType); 7] = [
@@ -46,8 +47,11 @@ fn main() -> Result<()> {
                 let (insertion, blocks) = (&insertion, &blocks);
                 scope.spawn(move || -> Result<()> {
                     let mut writer = insertion.writer()?;
-                    blocks.iter().skip(share).step_by(writers).try_for_each(|block| writer.write(block.clone()))?;
-                    writer.finish()
+                    let run = |work: Option<PartWork>| work.map_or(Ok(()), block_on);
+                    for block in blocks.iter().skip(share).step_by(writers) {
+                        run(writer.write(block.clone())?)?;
+                    }
+                    run(writer.finish()?)
                 })
             };
             let running: Vec<_> = (0..writers).map(writer).collect();
@@ -120,8 +124,8 @@ fn main() -> Result<()> {
                         let table = databases.table("default", "small")?;
                         let insertion = table.insert()?;
                         let mut writer = insertion.writer()?;
-                        writer.write(hits(at, 10)?.project(2))?;
-                        writer.finish()?;
+                        let works = [writer.write(hits(at, 10)?.project(2))?, writer.finish()?];
+                        works.into_iter().flatten().try_for_each(block_on)?;
                         insertion.commit()?;
                     }
                     Ok(())

@@ -19,7 +19,7 @@ use crate::key_binding::KeyBinding;
 use crate::memory::{MemoryRows, MemoryTable};
 use crate::merge_tree::{self, MergeTree, remove_file, write_error};
 use crate::null::NullTable;
-use crate::table::Table;
+use crate::table::{PartMerge, Table};
 
 /// The most databases, and tables of one database: a runaway client must not fill memory with names.
 const NAMES_MAX: usize = 100_000;
@@ -472,11 +472,11 @@ impl Databases {
         self.merge_tree(database, table)?.drop_parts(names)
     }
 
-    /// Rewrites parts of one partition of a MergeTree table as one. Waits for the disk; everybody else goes on meanwhile.
+    /// Begins to rewrite parts of one partition of a MergeTree table as one; the caller carries it out.
     ///
     /// # Errors
-    /// As [`drop_parts`](Self::drop_parts), and where parts cannot be read or written: then everything is as it was.
-    pub fn merge_parts(&self, database: &str, table: &str, names: &[Arc<str>]) -> Result<()> {
+    /// As [`drop_parts`](Self::drop_parts), `BAD_ARGUMENTS` for parts of several partitions, and where parts cannot be read.
+    pub fn merge_parts(&self, database: &str, table: &str, names: &[Arc<str>]) -> Result<PartMerge> {
         self.merge_tree(database, table)?.merge_parts(names)
     }
 

@@ -22,6 +22,6 @@ pub use generated::table_function;
 pub use identity::TableName;
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, ScanRequest, ScanSelection, Table, TableHandle,
-    TableScan,
+    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, PartMerge, PartWork, ScanRequest, ScanSelection,
+    Table, TableHandle, TableScan,
 };

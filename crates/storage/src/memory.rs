@@ -12,7 +12,7 @@ use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
 use crate::identity::{TableIdentity, TableName};
 use crate::row_claims::RowClaims;
-use crate::table::{Claim, InsertWriter, Insertion, Morsel, ScanRequest, Table, TableScan};
+use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
 
 /// The rows of a table, and what inserts add to.
 #[derive(Debug)]
@@ -199,16 +199,16 @@ struct MemoryWriter {
 }
 
 impl InsertWriter for MemoryWriter {
-    fn write(&mut self, block: Block) -> Result<()> {
+    fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
         if !block.is_empty() {
             let block = block.materialize()?.with_schema(self.schema.clone());
             self.blocks.push(Arc::new(block));
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<Option<PartWork>> {
         self.pending.lock().append(&mut self.blocks);
-        Ok(())
+        Ok(None)
     }
 }

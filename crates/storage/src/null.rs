@@ -9,7 +9,7 @@ use squall_planner::{ColumnDescription, TableMetadata};
 use squall_types::{Block, Result};
 
 use crate::identity::{TableIdentity, TableName};
-use crate::table::{Claim, InsertWriter, Insertion, Morsel, ScanRequest, Table, TableScan};
+use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
 
 /// A `Null` table.
 #[derive(Debug)]
@@ -79,10 +79,10 @@ impl Insertion for Nothing {
 }
 
 impl InsertWriter for Nothing {
-    fn write(&mut self, _: Block) -> Result<()> {
-        Ok(())
+    fn write(&mut self, _: Block) -> Result<Option<PartWork>> {
+        Ok(None)
     }
-    fn finish(self: Box<Self>) -> Result<()> {
-        Ok(())
+    fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
+        Ok(None)
     }
 }

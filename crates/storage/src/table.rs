@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -177,7 +178,7 @@ pub struct Morsel {
     pub rows: u64,
 }
 
-/// An INSERT under way: any number of writers on any threads, then one commit for all.
+/// An INSERT under way: any number of writers on any threads, then one commit for all, once the work that they gave is done.
 pub trait Insertion: Send + Sync {
     /// A writer for one thread.
     ///
@@ -185,26 +186,42 @@ pub trait Insertion: Send + Sync {
     /// Where the table can take no more rows.
     fn writer(&self) -> Result<Box<dyn InsertWriter>>;
 
-    /// Makes the rows of all writers' finished parts visible and durable at once. Without a commit nothing of the INSERT remains.
+    /// Makes the rows of all writers' parts visible and durable at once; waits for the disk. Without a commit nothing of the INSERT remains.
     ///
     /// # Errors
     /// Where the commit is not known to be durable (`NOT_ENOUGH_SPACE`, `UNKNOWN_STATUS_OF_INSERT`, …): then it is not acknowledged.
     fn commit(&self) -> Result<()>;
 }
 
+/// Rows on their way into parts: sorting and encoding, which is CPU work for a worker, in pieces of about a millisecond. Between two
+/// pieces it answers `Pending` and has woken its waker already; where the disk cannot keep up it waits, as any future does. Ends in
+/// an error where the rows cannot be stored.
+pub type PartWork = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
+
 /// Takes the rows of an INSERT on one thread. Columns are all of the table's stored columns, in order.
 pub trait InsertWriter: Send {
-    /// Takes a block. May sort, encode and write a part when enough rows have come: CPU work, to be called on a worker.
+    /// Takes a block. When enough rows have come it gives the work that makes parts of them.
     ///
     /// # Errors
     /// Where the rows cannot be stored.
-    fn write(&mut self, block: Block) -> Result<()>;
+    fn write(&mut self, block: Block) -> Result<Option<PartWork>>;
 
-    /// Writes what is left, so that the insertion's commit includes it.
+    /// Takes no more blocks: gives the work that makes parts of what is left.
     ///
     /// # Errors
     /// Where the rows cannot be stored.
-    fn finish(self: Box<Self>) -> Result<()>;
+    fn finish(self: Box<Self>) -> Result<Option<PartWork>>;
+}
+
+/// Several parts of a table that are to become one: the rows of `scan` go through `insertion`, in its order and through a single
+/// writer. The commit exchanges the parts; without it everything is as it was.
+pub struct PartMerge {
+    /// What is read.
+    pub scan: Arc<dyn TableScan>,
+    /// Where it goes.
+    pub insertion: Arc<dyn Insertion>,
+    /// The table's UUID and the new part's name, as ClickHouse identifies a merge: `uuid::all_1_16_1`.
+    pub id: String,
 }
 
 /// A table inside a plan: the planner sees [`TableMetadata`], the engine finds the [`Table`] again by downcasting to this.

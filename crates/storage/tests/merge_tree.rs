@@ -5,8 +5,9 @@ mod common;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
-use common::{block, count, definition, insert, key, read_all, request};
+use common::{block, count, definition, insert, key, read_all, request, run, run_merge};
 use squall_planner::KeyExpression;
 use squall_storage::{Databases, InsertLimits, StorageOptions, TableName};
 use squall_types::{DataType, ErrorCode, Value};
@@ -282,7 +283,7 @@ fn an_insert_without_commit_leaves_nothing() {
         let insertion = table.insert_within(limits).unwrap();
         let mut writer = insertion.writer().unwrap();
         for _ in 0..5 {
-            writer.write(block(&*table, (0..10).map(|at| vec![number(at)]))).unwrap();
+            run(writer.write(block(&*table, (0..10).map(|at| vec![number(at)]))).unwrap()).unwrap();
         }
         // Files are written beside the encoding of the next part.
         wait_for(|| files(directory.path()).len() == 5);
@@ -374,8 +375,8 @@ fn a_scan_outlives_the_table() {
     let found = databases.table("default", "t").unwrap();
     let insertion = table.insert().unwrap();
     let mut writer = insertion.writer().unwrap();
-    writer.write(block(&*table, [vec![number(1)]])).unwrap();
-    writer.finish().unwrap();
+    run(writer.write(block(&*table, [vec![number(1)]])).unwrap()).unwrap();
+    run(writer.finish().unwrap()).unwrap();
     databases.clear_column_cache();
     databases.drop_table("default", "t", false).unwrap();
     assert_eq!(insertion.commit().unwrap_err().code, ErrorCode::TABLE_IS_DROPPED);
@@ -411,6 +412,34 @@ fn a_small_cache_still_reads_everything() {
 }
 
 #[test]
+fn making_a_part_gives_way_again_and_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    let of = &[("n", "UInt64"), ("s", "String")];
+    databases.create_table("default", "t", definition("MergeTree", of, &["s", "n"]), false).unwrap();
+    let table = databases.table("default", "t").unwrap();
+    let insertion = table.insert().unwrap();
+    let mut writer = insertion.writer().unwrap();
+    // Far from sorted, so that runs are merged several times.
+    let scattered = |at: u64| at.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 100_003;
+    let rows = (0..50_000).map(|at| vec![number(at), Value::string(format!("{:06}", scattered(at)).as_bytes())]);
+    assert!(writer.write(block(&*table, rows)).unwrap().is_none());
+    let mut work = writer.finish().unwrap().unwrap();
+    let (mut pieces, mut context) = (1, Context::from_waker(Waker::noop()));
+    while work.as_mut().poll(&mut context).is_pending() {
+        pieces += 1;
+    }
+    assert!(pieces > 5, "{pieces}");
+    insertion.commit().unwrap();
+    let table = databases.table("default", "t").unwrap();
+    let found = read_all(&*table, &request(&*table, &["s", "n"], None)).unwrap();
+    let mut expected: Vec<_> = (0..50_000).map(|at| (format!("{:06}", scattered(at)), at)).collect();
+    expected.sort_unstable();
+    assert!(found.iter().zip(&expected).all(|(row, (s, n))| row[0] == Value::from(s.as_str()) && row[1] == number(*n)));
+    assert_eq!(found.len(), expected.len());
+}
+
+#[test]
 fn parts_are_merged_and_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let databases = open(folder.path());
@@ -437,11 +466,12 @@ fn parts_are_merged_and_dropped() {
     };
     let before = databases.table("default", "t").unwrap();
     let merged: [Arc<str>; 3] = ["all_2_2_0".into(), "all_3_3_0".into(), "all_4_4_0".into()];
-    databases.merge_parts("default", "t", &merged).unwrap();
+    run_merge(&databases.merge_parts("default", "t", &merged).unwrap()).unwrap();
     assert_eq!(names(&databases), ["all_1_1_0", "all_5_5_0", "all_2_4_1"]);
     let part = databases.table("default", "t").unwrap().parts().pop().unwrap();
     assert_eq!((part.rows, part.times), (300, Some((901, 1000))));
-    assert_eq!(databases.merge_parts("default", "t", &merged).unwrap_err().code, ErrorCode::NO_SUCH_DATA_PART);
+    let again = databases.merge_parts("default", "t", &merged);
+    assert_eq!(again.err().map(|error| error.code), Some(ErrorCode::NO_SUCH_DATA_PART));
 
     // A scan from before reads what it found; the files go after it.
     assert_eq!(read_all(&*before, &request(&*before, &["s"], None)).unwrap().len(), 500);

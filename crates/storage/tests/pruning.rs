@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{block, insert, request};
+use common::{block, insert, request, run};
 use proptest::prelude::*;
 use squall_functions::FunctionContext;
 use squall_planner::{Expression, Plan, PlannerContext, SubqueryRunner, TableDefinition, bind_expression, plan_query};
@@ -247,8 +247,8 @@ fn predicates_over_keys_make_scans_small() {
     });
     let insertion = table.insert_within(InsertLimits::default()).unwrap();
     let mut writer = insertion.writer().unwrap();
-    writer.write(block(&*table, rows)).unwrap();
-    writer.finish().unwrap();
+    run(writer.write(block(&*table, rows)).unwrap()).unwrap();
+    run(writer.finish().unwrap()).unwrap();
     insertion.commit().unwrap();
     let table = databases.table("default", "t").unwrap();
     let scanned = |sql: &str| matching(&*table, &predicate(&databases, sql), true);

@@ -251,6 +251,7 @@ settings! {
     use_operator_reserve: bool as Bool = "0", "Squall: this user's queries may run in the server's reserve (reserved_queries_for_operators) when limits are reached. Counts in the user's profile only.";
     use_concurrency_control: bool as Bool = "1", "Whether the query's threads count toward concurrent_threads_soft_limit_num and are limited by it, where the scheduler binds threads to queries.";
     priority: u64 as UInt64 = "0", "The priority of the query: 1 is highest, larger is lower, 0 takes no part.";
+    weight: f64 as Float = "0", "Squall: the share of the CPU that all queries of this user have together beside other users and queries, each of which counts 1, under the scheduler stride; 0 is a share of 1 for each query. Counts in the user's profile only.";
     readonly: u64 as UInt64 = "0", "0: everything; 1: only reading, no change of settings; 2: only reading, and changing settings but this one.";
     max_rows_to_read: u64 as UInt64 = "0", "The most rows that a query may read from tables; 0 is unlimited.";
     max_bytes_to_read: u64 as UInt64 = "0", "The most bytes that a query may read from tables; 0 is unlimited.";

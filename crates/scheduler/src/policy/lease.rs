@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::policy::stride::{STAY, TaskId};
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::task::{MORSEL_TARGET, Step};
+use crate::weight::Weight;
 
 /// CPU time after which a task's priority falls by one factor of [`DECAY`].
 pub const DECAY_QUANTUM_NS: u64 = 2_000_000;
@@ -13,9 +14,6 @@ pub const DECAY_QUANTUM_NS: u64 = 2_000_000;
 pub const DECAY: f64 = 0.9;
 /// The lowest priority as a share of the first.
 pub const PRIORITY_FLOOR: f64 = 0.01;
-/// Weights are kept within these bounds: passes can then count thousands of years of CPU time at the ordinary weight.
-const WEIGHT_MIN: f64 = 1e-2;
-const WEIGHT_MAX: f64 = 1e2;
 
 /// Never: nobody waits.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -40,7 +38,7 @@ fn decay(consumed_ns: u64) -> f64 {
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Account {
-    weight: f64,
+    weight: Weight,
     /// Virtual time used, in microseconds: CPU time divided by the priority that the task had; and what morsels under way will use.
     pass_us: AtomicU64,
     consumed_ns: AtomicU64,
@@ -52,9 +50,9 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(weight: f64, pass_us: u64) -> Self {
+    pub(crate) fn new(weight: Weight, pass_us: u64) -> Self {
         Self {
-            weight: if weight.is_nan() { 1.0 } else { weight.clamp(WEIGHT_MIN, WEIGHT_MAX) },
+            weight,
             pass_us: AtomicU64::new(pass_us),
             consumed_ns: AtomicU64::new(0),
             calls: AtomicU64::new(0),
@@ -62,8 +60,8 @@ impl Account {
         }
     }
 
-    pub(crate) fn weight(&self) -> f64 {
-        self.weight
+    pub(crate) fn weight(&self) -> &Weight {
+        &self.weight
     }
 
     pub(crate) fn pass_us(&self) -> u64 {
@@ -94,7 +92,12 @@ impl Account {
     }
 
     pub(crate) fn set_runnable(&self, is_runnable: bool) {
-        self.is_runnable.store(is_runnable, Ordering::Release);
+        let was_runnable = self.is_runnable.swap(is_runnable, Ordering::AcqRel);
+        if let Some(share) = self.weight.share()
+            && was_runnable != is_runnable
+        {
+            share.count(is_runnable);
+        }
     }
 
     /// Moves the pass up to `pass_us` at least: waiting for something else than a worker earns no credit.
@@ -129,7 +132,7 @@ impl Account {
 
     /// CPU time as virtual time, rounded up: a morsel that is shorter than the clock's step still counts.
     fn virtual_us(&self, cpu_ns: u64, consumed_ns: u64) -> u64 {
-        (cpu_ns as f64 / (self.weight * decay(consumed_ns)) / 1_000.0).ceil() as u64
+        (cpu_ns as f64 / (self.weight.value() * decay(consumed_ns)) / 1_000.0).ceil() as u64
     }
 }
 
@@ -225,7 +228,7 @@ mod tests {
     #[test]
     fn any_weight_and_any_time_can_be_charged() {
         for weight in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1.0] {
-            let account = Account::new(weight, 0);
+            let account = Account::new(weight.into(), 0);
             assert_eq!(account.settle(0, 0), 0);
             assert!(account.settle(1, account.reserve()) >= 1);
             let year_ns = 365 * 24 * 3_600_000_000_000;

@@ -18,6 +18,7 @@ use std::time::Duration;
 pub use crate::policy::lease::Lease;
 use crate::policy::lease::{Account, Board, NEVER};
 use crate::task::Step;
+use crate::weight::Weight;
 
 /// How much CPU time the worker of a task may be ahead of another that waits before it comes over. It is counted at the priority of
 /// the one that waits: those who have run for long are left waiting longer, in virtual time, than newcomers. Long queries so take
@@ -55,7 +56,7 @@ pub struct TaskSnapshot {
     pub task: TaskId,
     /// Virtual time that it has used, in microseconds: what the smallest of runs next.
     pub pass_us: u64,
-    /// Its share relative to other tasks, before it decays.
+    /// Its share relative to other tasks now, before it decays.
     pub weight: f64,
     /// CPU time that it has used.
     pub consumed_ns: u64,
@@ -78,6 +79,8 @@ pub struct Stride {
     free: Vec<usize>,
     /// Runnable tasks without any worker, by when they are due; that does not change while they wait.
     alone: BTreeSet<((u64, u64), usize)>,
+    /// How many of them have a weight of their own.
+    alone_plain: usize,
     /// Of those that are due at once, who came first goes first: else newcomers could go before another for ever.
     next_turn: u64,
     /// Tasks that have workers: no more than there are workers.
@@ -85,13 +88,29 @@ pub struct Stride {
     board: Arc<Board>,
     /// The highest pass with which a task was given to a worker here.
     pass_us: u64,
+    /// Workers that have a task.
+    leased: usize,
+    /// The most of them; `None` is no limit.
+    limit: Option<usize>,
 }
 
 impl Stride {
+    /// The most workers that may be at tasks at once from now on, at least 1; `None` is no limit. Where more are, they come back
+    /// after their morsels.
+    pub fn set_limit(&mut self, limit: Option<usize>) {
+        self.limit = limit.map(|limit| limit.max(1));
+        self.publish();
+    }
+
+    /// Workers that may take a task now.
+    fn free_workers(&self) -> usize {
+        self.limit.map_or(usize::MAX, |limit| limit.saturating_sub(self.leased))
+    }
+
     /// Adds a task that is not runnable yet.
-    pub fn add(&mut self, weight: f64, workers_max: usize) -> TaskId {
+    pub fn add(&mut self, weight: impl Into<Weight>, workers_max: usize) -> TaskId {
         let entry = Entry {
-            account: Arc::new(Account::new(weight, self.pass_us())),
+            account: Arc::new(Account::new(weight.into(), self.pass_us())),
             workers: 0,
             workers_max: workers_max.max(1),
             is_finished: false,
@@ -117,15 +136,15 @@ impl Stride {
         of_worked.fold(self.pass_us, u64::max)
     }
 
-    /// There may be a morsel of this task now. Gives how many more workers it could use.
+    /// There may be a morsel of this task now. Gives how many more workers could come.
     pub fn wake(&mut self, task: TaskId, now_ns: u64) -> usize {
-        let pass_us = self.pass_us();
+        let (pass_us, free_workers) = (self.pass_us(), self.free_workers());
         let Some(entry) = self.entries.get_mut(task.0).and_then(Option::as_mut) else { return 0 };
         if entry.is_finished {
             return 0;
         }
         entry.account.call();
-        let wanted = entry.workers_max - entry.workers;
+        let wanted = (entry.workers_max - entry.workers).min(free_workers);
         if !entry.account.is_runnable() {
             // Time spent waiting for a slow client earns no credit against those who kept working.
             entry.account.catch_up(pass_us);
@@ -140,10 +159,12 @@ impl Stride {
     }
 
     /// The task that a free worker runs next: of those that nobody works for, else of those that can take one more, the one that is
-    /// due first; but the worker's `last` task as long as its pass is not beyond that.
+    /// due first; but the worker's `last` task as long as its pass is not beyond that. Tasks with a part of a share come when they are
+    /// due, with workers or without: a share is kept to, however many tasks it is divided among.
     pub fn pick(&mut self, now_ns: u64, last: Option<TaskId>) -> Option<Lease> {
         let alone = self.alone.first().map(|((due_us, _), at)| (*due_us, *at));
-        let Some((due_us, first)) = alone.or_else(|| self.shared().0) else {
+        let next = alone.into_iter().chain(self.shared().0).min_by_key(|(due_us, _)| *due_us);
+        let Some((due_us, first)) = next.filter(|_| self.free_workers() > 0) else {
             self.publish();
             return None;
         };
@@ -154,6 +175,7 @@ impl Stride {
         let at = same.map_or(first, |task| task.0);
         let entry = self.entries.get_mut(at)?.as_mut()?;
         entry.workers += 1;
+        self.leased += 1;
         if entry.workers == 1 {
             self.worked.push(at);
         }
@@ -183,6 +205,7 @@ impl Stride {
             Step::Idle | Step::Finished => {}
         }
         entry.workers -= 1;
+        self.leased -= 1;
         if entry.workers == 0 {
             if account.is_runnable() {
                 entry.waiting_since_ns = Some(now_ns);
@@ -217,7 +240,7 @@ impl Stride {
 
     /// Whether any task could take one more worker.
     pub fn has_work(&self) -> bool {
-        !self.alone.is_empty() || self.shared().0.is_some()
+        self.free_workers() > 0 && (!self.alone.is_empty() || self.shared().0.is_some())
     }
 
     /// Tasks that are there, running or waiting.
@@ -233,7 +256,7 @@ impl Stride {
             Some(TaskSnapshot {
                 task: TaskId(at),
                 pass_us: entry.account.pass_us(),
-                weight: entry.account.weight(),
+                weight: entry.account.weight().value(),
                 consumed_ns: entry.account.consumed_ns(),
                 workers: entry.workers,
                 workers_max: entry.workers_max,
@@ -251,21 +274,28 @@ impl Stride {
         if entry.alone.map(|(due_us, _)| due_us) == due_us {
             return;
         }
+        let is_plain = entry.account.weight().share().is_none();
         if let Some(key) = entry.alone.take() {
             self.alone.remove(&(key, at));
+            self.alone_plain -= usize::from(is_plain);
         }
         if let Some(due_us) = due_us {
+            self.alone_plain += usize::from(is_plain);
             self.next_turn += 1;
             entry.alone = Some((due_us, self.next_turn));
             self.alone.insert(((due_us, self.next_turn), at));
         }
     }
 
-    /// Of the tasks that have workers and can take one more, the one that is due first, and when the next is.
+    /// Of the tasks that have workers and can take one more before others have any, the one that is due first, and when the next
+    /// is.
     fn shared(&self) -> (Option<(u64, usize)>, u64) {
         let (mut first, mut second_us) = (None, NEVER);
         for at in &self.worked {
-            let Some(entry) = self.entries[*at].as_ref().filter(|entry| entry.can_take_worker()) else { continue };
+            let can_take = |entry: &&Entry| {
+                entry.can_take_worker() && (self.alone_plain == 0 || entry.account.weight().share().is_some())
+            };
+            let Some(entry) = self.entries[*at].as_ref().filter(can_take) else { continue };
             let candidate = (entry.account.due_us(), *at);
             match first {
                 Some(smallest) if smallest <= candidate => second_us = second_us.min(candidate.0),
@@ -280,9 +310,11 @@ impl Stride {
 
     /// Shows staying workers who wants one.
     fn publish(&self) {
-        let alone = self.alone.first();
-        let (first, second_us) = if alone.is_some() { (None, NEVER) } else { self.shared() };
-        self.board.publish(alone.map_or(NEVER, |((due_us, _), _)| *due_us), first, second_us);
+        let (first, second_us) = self.shared();
+        let is_over = self.limit.is_some_and(|limit| self.leased > limit);
+        // Where there are too many workers, something is always due: whoever has run a morsel comes back.
+        let alone_us = if is_over { 0 } else { self.alone.first().map_or(NEVER, |((due_us, _), _)| *due_us) };
+        self.board.publish(alone_us, first, second_us);
     }
 }
 
@@ -290,6 +322,7 @@ impl Stride {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::weight::CpuShare;
 
     const MORSEL_NS: u64 = 1_500_000;
 
@@ -301,9 +334,22 @@ mod tests {
 
     /// Virtual workers run the given tasks' morsels (weight, count, most workers) to the end; gives each task's finishing time, and
     /// calls `watch` with the CPU time that each has used so far after each morsel.
-    fn simulate_watched(workers: usize, tasks: &[(f64, u64, usize)], watch: &mut dyn FnMut(&[u64])) -> Vec<u64> {
-        let mut stride = Stride::default();
-        let ids: Vec<TaskId> = tasks.iter().map(|(weight, _, workers_max)| stride.add(*weight, *workers_max)).collect();
+    fn simulate_watched<W: Into<Weight> + Clone>(
+        workers: usize,
+        tasks: &[(W, u64, usize)],
+        watch: &mut dyn FnMut(&[u64]),
+    ) -> Vec<u64> {
+        simulate_with(&mut Stride::default(), workers, tasks, watch)
+    }
+
+    fn simulate_with<W: Into<Weight> + Clone>(
+        stride: &mut Stride,
+        workers: usize,
+        tasks: &[(W, u64, usize)],
+        watch: &mut dyn FnMut(&[u64]),
+    ) -> Vec<u64> {
+        let add = |(weight, _, workers_max): &(W, u64, usize)| stride.add(weight.clone(), *workers_max);
+        let ids: Vec<TaskId> = tasks.iter().map(add).collect();
         let mut unclaimed: Vec<u64> = tasks.iter().map(|(_, morsels, _)| *morsels).collect();
         let mut unfinished = unclaimed.clone();
         let (mut finished, mut used) = (vec![0; tasks.len()], vec![0; tasks.len()]);
@@ -322,7 +368,7 @@ mod tests {
                     *last = Some(lease.task);
                     let unclaimed = &mut unclaimed[number(lease.task)];
                     if *unclaimed == 0 {
-                        ran(&mut stride, lease, 0, Step::Idle, now);
+                        ran(stride, lease, 0, Step::Idle, now);
                     } else {
                         *unclaimed -= 1;
                         *slot = Some((now + MORSEL_NS, lease));
@@ -412,6 +458,112 @@ mod tests {
     fn weights_scale_the_share() {
         let finished = simulate(1, &[(4.0, 400, 1), (1.0, 400, 1)]);
         assert!(finished[0] < 550 * MORSEL_NS, "{finished:?}");
+    }
+
+    #[test]
+    fn users_share_by_their_weights_however_many_queries_each_has() {
+        for (workers, light, heavy) in
+            [(1, 1, 1), (2, 1, 1), (2, 20, 1), (2, 1, 20), (8, 3, 5), (64, 100, 1), (64, 1, 7)]
+        {
+            let shares = [CpuShare::new(1.0), CpuShare::new(3.0)];
+            let weight = |of: usize| Weight::within(shares[of].clone(), 1.0);
+            // Both have so much to do that it lasts until they are compared, which is when priorities have long been at the floor.
+            let morsels = |queries: usize| (workers * 8_000 / queries) as u64;
+            let mut tasks = vec![(weight(0), morsels(light), 64); light];
+            tasks.extend(vec![(weight(1), morsels(heavy), 64); heavy]);
+            let (mut from, mut ratio) = ((0, 0), 0.0);
+            simulate_watched(workers, &tasks, &mut |used| {
+                let (light, heavy) = used.split_at(light);
+                let (light, heavy) = (light.iter().sum::<u64>(), heavy.iter().sum::<u64>());
+                let of_each = (light + heavy) / (MORSEL_NS * workers as u64);
+                if of_each < 3_000 {
+                    from = (light, heavy);
+                } else if of_each < 8_000 {
+                    ratio = (heavy - from.1) as f64 / (light - from.0).max(1) as f64;
+                }
+            });
+            assert!((2.7..3.3).contains(&ratio), "{workers} workers, {light} and {heavy} queries: 1:{ratio}");
+        }
+    }
+
+    #[test]
+    fn no_more_workers_than_the_limit_are_at_tasks() {
+        let mut stride = Stride::default();
+        let tasks: Vec<TaskId> = (0..4).map(|_| stride.add(1.0, 8)).collect();
+        stride.set_limit(Some(3));
+        assert_eq!(tasks.iter().map(|task| stride.wake(*task, 0)).max(), Some(3));
+        let mut leases: Vec<Lease> = std::iter::from_fn(|| stride.pick(0, None)).collect();
+        assert_eq!((leases.len(), stride.has_work()), (3, false));
+        // Fewer from now on: those who are too many come back, and get nothing.
+        stride.set_limit(Some(1));
+        for staying in [false, false, true] {
+            let mut lease = leases.remove(0);
+            assert_eq!(lease.ran(1_000, Step::Worked), staying);
+            if staying {
+                leases.push(lease);
+            } else {
+                stride.give_back(lease, Step::Worked, 0);
+                assert!(stride.pick(0, None).is_none());
+            }
+        }
+        stride.set_limit(None);
+        assert!(stride.has_work());
+        assert_eq!(std::iter::from_fn(|| stride.pick(0, None)).take(10).count(), 10);
+    }
+
+    #[test]
+    fn a_budget_keeps_every_core_beyond_it_free() {
+        let mut stride = Stride::default();
+        stride.set_limit(Some(2));
+        let finished = simulate_with(&mut stride, 8, &[(1.0, 100, 64); 4], &mut |_| {});
+        assert_eq!(finished.into_iter().max(), Some(200 * MORSEL_NS));
+    }
+
+    #[test]
+    fn the_background_hardly_delays_and_is_not_starved() {
+        // Heavy queries and a merge fill the machine; short queries come one after the other.
+        for workers in [1, 2, 16] {
+            let background = CpuShare::new(0.1);
+            let latencies = |merges: usize| {
+                let mut stride = Stride::default();
+                let (mut now, mut ends, mut busy) = (0, Vec::new(), Vec::new());
+                let mut used = vec![0; 3 + merges];
+                let mut ids: Vec<TaskId> = (0..3).map(|_| stride.add(1.0, 64)).collect();
+                ids.extend((0..merges).map(|_| stride.add(Weight::within(background.clone(), 1.0), 1)));
+                ids.iter().for_each(|id| {
+                    stride.wake(*id, 0);
+                });
+                let mut short: Option<(TaskId, u64)> = None;
+                while ends.len() < 200 {
+                    if short.is_none() && now % (40 * MORSEL_NS) == 0 {
+                        let id = stride.add(1.0, 1);
+                        stride.wake(id, now);
+                        short = Some((id, now));
+                    }
+                    while busy.len() < workers {
+                        busy.push(stride.pick(now, None).unwrap());
+                    }
+                    now += MORSEL_NS;
+                    for mut lease in std::mem::take(&mut busy) {
+                        let is_short = short.is_some_and(|(id, _)| id == lease.task);
+                        let step = if is_short { Step::Finished } else { Step::Worked };
+                        if let Some(at) = ids.iter().position(|id| !is_short && *id == lease.task) {
+                            used[at] += MORSEL_NS;
+                        }
+                        if lease.ran(MORSEL_NS, step) {
+                            busy.push(lease);
+                        } else if stride.give_back(lease, step, now) {
+                            ends.extend(short.take().map(|(_, came)| now - came));
+                        }
+                    }
+                }
+                let merged: u64 = used[3..].iter().sum();
+                (*ends.iter().max().unwrap(), merged as f64 / used.iter().sum::<u64>() as f64)
+            };
+            let ((alone, _), (beside, merged)) = (latencies(0), latencies(4));
+            assert!(beside <= alone + 2 * MORSEL_NS, "{workers} workers: {beside} ns beside merges, {alone} without");
+            assert!((0.01..0.1).contains(&merged), "{workers} workers: the merges had {merged} of the time");
+        }
     }
 
     #[test]

@@ -22,6 +22,11 @@ pub fn random_workload(seed: u64) -> Workload {
     };
     let policy = PolicyKind::ALL[one_of(&[0.0, 0.0, 1.0, 2.0, 3.0, 4.0]) as usize];
     let total_max_threads = one_of(&[0.0, -1.0, 1.0, cores, 3.0 * cores]) as i64;
+    // Under `stride` a budget cuts the machine; the others give each query a thread whatever the budget.
+    let workers = match total_max_threads {
+        budget if budget > 0 && policy == PolicyKind::Stride => cores.min(budget as f64),
+        _ => cores,
+    };
     let classes = one_of(&[1.0, 2.0, 3.0]) as usize;
     let queries: Vec<QueryClass> = (0..classes)
         .map(|class| {
@@ -34,7 +39,7 @@ pub fn random_workload(seed: u64) -> Workload {
                 think_ms: one_of(&[0.0, 0.0, 5.0]),
                 // Together far from what the machine can carry: else they would wait without bound by right.
                 arrivals_per_second: if is_open {
-                    (0.1 * cores * 1_000.0 / (plan_ms + work_ms)).min(2_000.0)
+                    (0.1 * workers * 1_000.0 / (plan_ms + work_ms)).min(2_000.0)
                 } else {
                     0.0
                 },
@@ -62,7 +67,8 @@ pub fn random_workload(seed: u64) -> Workload {
         // The work of all who are there, and a turn of each of their threads, as slow as the machine ever is: three times, since what comes
         // meanwhile may go first, and as often as its weight is greater.
         let slowness = 1.0 + class.memory_bound;
-        starvation_ms += 3.0 * unequal * there * (work_ms + threads * turn_ms) * slowness / (machine.smt_speed * cores);
+        starvation_ms +=
+            3.0 * unequal * there * (work_ms + threads * turn_ms) * slowness / (machine.smt_speed * workers);
     }
     Workload {
         machine,

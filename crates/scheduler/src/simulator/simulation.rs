@@ -24,7 +24,7 @@ pub fn simulate(workload: &Workload, seed: u64) -> Result<Outcome, SimulationErr
         .map_err(|threads| WorkloadError::Value(format!("total_max_threads: {threads} is not a number of threads")))?;
     let mut world = World::new(workload, seed);
     match slot_policy(policy) {
-        None => world.run(&mut Workers::new(workload.machine.cores))?,
+        None => world.run(&mut Workers::new(workload.machine.cores, budget.threads_max))?,
         Some(policy) => world.run(&mut Threads::new(policy, budget.threads_max))?,
     }
     Ok(world.into_outcome())

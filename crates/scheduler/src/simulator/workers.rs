@@ -15,6 +15,8 @@ struct Worker {
 
 pub(super) struct Workers {
     stride: Stride,
+    /// Workers that may have a task at once.
+    limit: usize,
     workers: Vec<Worker>,
     idle: Vec<usize>,
     /// The query of each task, and the most workers that it may have.
@@ -26,9 +28,12 @@ pub(super) struct Workers {
 }
 
 impl Workers {
-    pub(super) fn new(workers: usize) -> Self {
+    pub(super) fn new(workers: usize, limit: Option<usize>) -> Self {
+        let mut stride = Stride::default();
+        stride.set_limit(limit);
         Self {
-            stride: Stride::default(),
+            stride,
+            limit: limit.map_or(usize::MAX, |limit| limit.max(1)),
             workers: (0..workers).map(|_| Worker { lease: None, last: None, core: None }).collect(),
             idle: (0..workers).rev().collect(),
             queries: Vec::new(),
@@ -151,6 +156,9 @@ impl Driver for Workers {
         }
         if world.machine.busy() + self.idle.len() != self.workers.len() {
             return Err("a worker is neither idle nor on a core".into());
+        }
+        if world.machine.busy() > self.limit {
+            return Err(format!("{} workers run, more than the budget's {}", world.machine.busy(), self.limit));
         }
         if !world.checks_all() {
             return Ok(());

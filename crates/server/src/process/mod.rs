@@ -14,6 +14,7 @@ use squall_engine::QueryContext;
 use squall_runtime::current_metrics::MetricGuard;
 use squall_runtime::memory::{Candidate, choose_victim};
 use squall_runtime::{CurrentMetric, MemoryTracker};
+use squall_scheduler::CpuShare;
 use squall_scheduler::admission::{AdmissionKind, AdmissionRequest};
 use squall_types::{Error, ErrorCode, Result, Settings};
 use tokio::sync::Notify;
@@ -149,6 +150,7 @@ pub struct ProcessList {
     running: AtomicUsize,
     /// By user, as long as the server runs: there are not many.
     user_memory: Mutex<HashMap<Arc<str>, Arc<MemoryTracker>>>,
+    user_shares: Mutex<HashMap<Arc<str>, Arc<CpuShare>>>,
 }
 
 impl Default for ProcessList {
@@ -160,6 +162,7 @@ impl Default for ProcessList {
             overload: OverloadMonitor::default(),
             running: AtomicUsize::new(0),
             user_memory: Mutex::default(),
+            user_shares: Mutex::default(),
         }
     }
 }
@@ -225,6 +228,13 @@ impl ProcessList {
             self.user_memory.lock().entry(user.clone()).or_insert_with(|| Arc::new(MemoryTracker::user())).clone();
         tracker.set_limit(limit_bytes);
         tracker
+    }
+
+    /// What all queries of a user have of the CPU together: `weight`.
+    pub fn cpu_share(&self, user: &Arc<str>, weight: f64) -> Arc<CpuShare> {
+        let share = self.user_shares.lock().entry(user.clone()).or_insert_with(|| CpuShare::new(weight)).clone();
+        share.set_weight(weight);
+        share
     }
 
     /// Where queries wait for memory under a limit that they share, stops the one that has gone farthest beyond what is guaranteed to

@@ -152,6 +152,11 @@ impl Query {
         let server = running.server.clone();
         let user_memory = server.processes.user_memory(&running.user.name, running.settings.max_memory_usage_for_user);
         let context = QueryContext::of_user(request.query_id.clone(), running.settings.clone(), Some(user_memory));
+        // Only the user's own profile gives weight: a session could set the setting itself.
+        let weight = running.user.settings.weight;
+        if weight > 0.0 {
+            context.set_cpu_share(server.processes.cpu_share(&running.user.name, weight));
+        }
         let info = ProcessInfo {
             query: parsed.text.clone(),
             normalized_query_hash: parsed.normalized_query_hash,

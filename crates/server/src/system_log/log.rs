@@ -7,18 +7,17 @@ use parking_lot::Mutex;
 use squall_functions::FunctionContext;
 use squall_planner::{KeyExpression, TableDefinition, bind_expression};
 use squall_runtime::{ProfileEvent, profile_events};
-use squall_storage::{Databases, InsertLimits, TableDescription, TableName};
+use squall_storage::{TableDescription, TableName};
 use squall_types::{ErrorCode, Result};
 
 use super::SystemLogs;
 use super::pace::Work;
 use super::queue::{Added, Queue};
 use super::retention::upkeep;
+use super::store::{DATABASE, LogStore};
 use super::table::LogTable;
 use crate::config::SystemLogConfig;
 
-/// The database of all logs.
-const DATABASE: &str = "system";
 /// Rows of a part that is written at once.
 const PART_ROWS_MAX: usize = 1 << 18;
 /// Rows of a part that others wait for, if so many are there.
@@ -65,29 +64,31 @@ impl<E: LogEntry> SystemLog<E> {
     }
 
     /// The rows of a part: as many as come, or as many as fit while the CPUs are free. Returns the rest to take after it.
-    fn write_part(&self, taken: &mut VecDeque<Vec<E>>, databases: &Databases, is_urgent: bool) -> Result<Duration> {
-        let table = databases.table(DATABASE, &self.config.table)?;
-        let limits = InsertLimits { min_insert_block_size_rows: usize::MAX, ..InsertLimits::default() };
-        let insertion = table.insert_within(limits)?;
-        let mut writer = insertion.writer()?;
-        let work = Work::begin();
+    fn write_part(
+        &self,
+        taken: &mut VecDeque<Vec<E>>,
+        store: &LogStore,
+        work: &mut Work,
+        is_urgent: bool,
+    ) -> Result<Duration> {
+        let mut part = store.write(&self.config.table, work)?;
         let mut rows = 0;
         while let Some(mut chunk) = taken.pop_front() {
             let entries = E::rows(&mut chunk);
             self.queue.recycle(chunk);
             rows += entries.len();
-            writer.write(self.table.block(&entries)?)?;
+            part.send(self.table.block(&entries)?)?;
             if rows >= PART_ROWS_MAX || rows >= PART_ROWS_MIN && !is_urgent && !work.rest().is_zero() {
                 break;
             }
         }
-        writer.finish()?;
-        insertion.commit()?;
+        part.finish()?;
         Ok(if is_urgent { Duration::ZERO } else { work.rest() })
     }
 
     /// Takes out old parts, and makes one of many small ones.
-    fn keep_up(&self, databases: &Databases) -> Result<()> {
+    fn keep_up(&self, store: &LogStore, work: &mut Work) -> Result<()> {
+        let databases = &store.databases;
         let table = databases.table(DATABASE, &self.config.table)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let upkeep = upkeep(&table.parts(), &self.config.retention, u32::try_from(now).unwrap_or(u32::MAX));
@@ -97,7 +98,7 @@ impl<E: LogEntry> SystemLog<E> {
         }
         // Parts become as many as flushes: with one merge for each, merging keeps up.
         if let Some(parts) = upkeep.merge.first() {
-            databases.merge_parts(DATABASE, &self.config.table, parts)?;
+            store.merge(&self.config.table, parts, work)?;
         }
         Ok(())
     }
@@ -157,13 +158,13 @@ pub(super) trait Log: Send + Sync {
     ///
     /// # Errors
     /// Where keys do not suit or the catalog cannot be written.
-    fn prepare(&self, databases: &Databases, functions: &FunctionContext) -> Result<()>;
+    fn prepare(&self, store: &LogStore) -> Result<()>;
 
     /// Writes everything that waits. Whoever is not urgent stops where the CPUs are wanted by others.
     ///
     /// # Errors
     /// Where rows cannot be written: they are lost, and the next ones are tried again.
-    fn flush(&self, databases: &Databases, functions: &FunctionContext, is_urgent: bool) -> Result<Flushed>;
+    fn flush(&self, store: &LogStore, is_urgent: bool) -> Result<Flushed>;
 }
 
 impl<E: LogEntry> Log for SystemLog<E> {
@@ -175,7 +176,8 @@ impl<E: LogEntry> Log for SystemLog<E> {
         self.config.flush_interval
     }
 
-    fn prepare(&self, databases: &Databases, functions: &FunctionContext) -> Result<()> {
+    fn prepare(&self, store: &LogStore) -> Result<()> {
+        let databases = &store.databases;
         let name = &self.config.table;
         match databases.describe(DATABASE, name) {
             Ok(found) if self.fits(&found) => return Ok(()),
@@ -189,12 +191,12 @@ impl<E: LogEntry> Log for SystemLog<E> {
             Err(error) if error.code == ErrorCode::UNKNOWN_TABLE => {}
             Err(error) => return Err(error),
         }
-        databases.create_table(DATABASE, name, self.definition(functions)?, true)
+        databases.create_table(DATABASE, name, self.definition(&store.functions)?, true)
     }
 
-    fn flush(&self, databases: &Databases, functions: &FunctionContext, is_urgent: bool) -> Result<Flushed> {
+    fn flush(&self, store: &LogStore, is_urgent: bool) -> Result<Flushed> {
         let mut taken = self.taken.lock();
-        let work = Work::begin();
+        let mut work = Work::begin();
         let mut rest = Duration::ZERO;
         // What came before this call may be in a chunk that is taken already, or still in the queue.
         for _ in 0..2 {
@@ -203,16 +205,16 @@ impl<E: LogEntry> Log for SystemLog<E> {
             }
             if !taken.is_empty() {
                 // An operator may have dropped or changed the table.
-                self.prepare(databases, functions)?;
+                self.prepare(store)?;
             }
             while !taken.is_empty() && rest.is_zero() {
-                rest = self.write_part(&mut taken, databases, is_urgent)?;
+                rest = self.write_part(&mut taken, store, &mut work, is_urgent)?;
             }
             if !is_urgent {
                 break;
             }
         }
-        self.keep_up(databases)?;
+        self.keep_up(store, &mut work)?;
         let rest = if is_urgent { Duration::ZERO } else { rest.max(work.rest()) };
         Ok(Flushed { rest, is_all: taken.is_empty() })
     }

@@ -11,6 +11,7 @@ mod query_log;
 mod query_thread_log;
 mod queue;
 mod retention;
+mod store;
 mod table;
 mod text_log;
 mod trace_log;
@@ -34,6 +35,7 @@ use metric_log::{MetricCollector, MetricEntry};
 pub use query_log::{LoggedEvents, QueryLogEntry};
 pub use query_thread_log::QueryThreadEntry;
 pub use retention::Retention;
+use store::LogStore;
 use trace_log::TraceEntry;
 
 /// What every row of every log says, or needs to be made.
@@ -63,7 +65,7 @@ pub struct SystemLogs {
     all: Vec<Arc<dyn Log>>,
     functions: FunctionContext,
     processes: Arc<ProcessList>,
-    databases: OnceLock<Arc<squall_storage::Databases>>,
+    store: OnceLock<LogStore>,
     hurry: Arc<Hurry>,
 }
 
@@ -143,7 +145,7 @@ impl SystemLogs {
             all,
             functions,
             processes,
-            databases: OnceLock::new(),
+            store: OnceLock::new(),
             hurry: Arc::default(),
         }
     }
@@ -154,9 +156,12 @@ impl SystemLogs {
     /// Where a table cannot be made or a thread cannot be started.
     pub(crate) fn start(server: &Arc<Server>) -> Result<()> {
         let logs = &server.system_logs;
-        let databases = logs.databases.get_or_init(|| server.databases.clone());
+        let store = logs.store.get_or_init(|| {
+            let (databases, engine) = (server.databases.clone(), server.engine.clone());
+            LogStore::new(databases, logs.functions.clone(), engine, server.background_share.clone())
+        });
         for log in &logs.all {
-            log.prepare(databases, &logs.functions).map_err(|error| error.context(format!("system.{}", log.name())))?;
+            log.prepare(store).map_err(|error| error.context(format!("system.{}", log.name())))?;
         }
         let start = |name: &str, run: fn(&Weak<Server>)| {
             let server = Arc::downgrade(server);
@@ -204,10 +209,10 @@ impl SystemLogs {
         self.add_running_queries(Duration::ZERO);
         self.add_traces();
         self.add_text_lines();
-        let Some(databases) = self.databases.get() else { return Ok(()) };
+        let Some(store) = self.store.get() else { return Ok(()) };
         let mut result = Ok(());
         for log in &self.all {
-            result = result.and(log.flush(databases, &self.functions, true).map(drop));
+            result = result.and(log.flush(store, true).map(drop));
         }
         result
     }
@@ -251,13 +256,13 @@ impl SystemLogs {
 
     /// Flushes the logs whose time has come, up to one that calls for a rest: the rest.
     fn flush_due(&self, due: &mut [Instant], is_hurried: bool) -> Duration {
-        let Some(databases) = self.databases.get() else { return Duration::ZERO };
+        let Some(store) = self.store.get() else { return Duration::ZERO };
         for (log, due) in self.all.iter().zip(due.iter_mut()) {
             if Instant::now() < *due && !is_hurried {
                 continue;
             }
             *due = Instant::now() + log.flush_interval();
-            match log.flush(databases, &self.functions, false) {
+            match log.flush(store, false) {
                 Ok(Flushed { rest, is_all }) => {
                     if !is_all {
                         *due = Instant::now() + rest;

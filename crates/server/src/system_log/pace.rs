@@ -1,7 +1,10 @@
 //! How fast logs are written: as fast as they come where a CPU is free, and hardly at all where queries want every CPU.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use squall_engine::QueryContext;
+use squall_runtime::ProfileEvent;
 use squall_runtime::cpu_times::{CpuTimes, thread_cpu_times};
 
 /// Where CPUs are wanted, one part in so many of one CPU's time goes into logs.
@@ -14,26 +17,34 @@ pub(super) fn rest_after(ran: Duration, waited: Duration) -> Duration {
     if waited * 4 < ran { Duration::ZERO } else { (ran * REST_FACTOR).min(REST_MAX) }
 }
 
-/// The thread's work since it began.
+/// The work of the thread since it began, and what the scheduler's workers do for it.
 pub(super) struct Work {
     began: Option<CpuTimes>,
+    tasks: Vec<Arc<QueryContext>>,
 }
 
 impl Work {
     /// Work that begins now.
     pub(super) fn begin() -> Self {
-        Self { began: thread_cpu_times() }
+        Self { began: thread_cpu_times(), tasks: Vec::new() }
+    }
+
+    /// Counts a task of the scheduler to it.
+    pub(super) fn add(&mut self, task: Arc<QueryContext>) {
+        self.tasks.push(task);
     }
 
     /// The rest that it calls for so far; none where the kernel does not tell.
     pub(super) fn rest(&self) -> Duration {
-        let since = |now: u64, began: u64| Duration::from_micros(now.saturating_sub(began));
-        match (self.began, thread_cpu_times()) {
-            (Some(began), Some(now)) => {
-                rest_after(since(now.busy_us, began.busy_us), since(now.wait_us, began.wait_us))
-            }
-            _ => Duration::ZERO,
-        }
+        let (Some(began), Some(now)) = (self.began, thread_cpu_times()) else { return Duration::ZERO };
+        let of_tasks = |events: &[ProfileEvent]| -> u64 {
+            let all = self.tasks.iter().flat_map(|task| events.iter().map(|event| task.counters.get(*event)));
+            all.sum()
+        };
+        let ran = now.busy_us.saturating_sub(began.busy_us) + of_tasks(&[ProfileEvent::OSCPUVirtualTimeMicroseconds]);
+        let waited = now.wait_us.saturating_sub(began.wait_us)
+            + of_tasks(&[ProfileEvent::OSCPUWaitMicroseconds, ProfileEvent::SchedulerQueueWaitMicroseconds]);
+        rest_after(Duration::from_micros(ran), Duration::from_micros(waited))
     }
 }
 

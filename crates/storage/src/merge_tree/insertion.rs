@@ -1,7 +1,9 @@
 //! An INSERT into a MergeTree table: each writer gathers rows into parts, the commit makes all of them durable and visible.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 
 use parking_lot::Mutex;
 use squall_planner::KeyExpression;
@@ -12,19 +14,27 @@ use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
+use super::pieces::Pieces;
 use crate::catalog::{ColumnStatistics, NewPart};
 use crate::evaluate::evaluate;
-use crate::table::{InsertLimits, InsertWriter, Insertion};
+use crate::table::{InsertLimits, InsertWriter, Insertion, PartWork};
 
-/// Parts of one writer that may wait to be written.
-const PARTS_IN_FLIGHT_MAX: usize = 4;
+/// Encoded parts of one INSERT that may wait to be written; no more are made meanwhile.
+const PARTS_IN_FLIGHT_MAX: usize = 8;
 
 /// An INSERT under way.
 pub(super) struct MergeTreeInsertion {
     table: Arc<MergeTree>,
     limits: InsertLimits,
-    /// Parts that writers made. Dropped without a commit, they remove their files.
-    parts: Arc<Mutex<Vec<UnwrittenPart>>>,
+    parts: Arc<Mutex<Parts>>,
+}
+
+/// Parts that an INSERT has made. Dropped without a commit, they remove their files.
+#[derive(Default)]
+struct Parts {
+    all: Vec<UnwrittenPart>,
+    /// Those whose files may not be written yet, oldest first.
+    in_flight: VecDeque<UnwrittenPart>,
 }
 
 impl MergeTreeInsertion {
@@ -51,16 +61,14 @@ impl Insertion for MergeTreeInsertion {
             table: self.table.clone(),
             limits: self.limits,
             parts: self.parts.clone(),
-            schema: self.table.identity.stored.clone(),
             buffered: Vec::new(),
-            in_flight: VecDeque::new(),
             rows: 0,
             bytes: 0,
         }))
     }
 
     fn commit(&self) -> Result<()> {
-        let unwritten = std::mem::take(&mut *self.parts.lock());
+        let unwritten = std::mem::take(&mut *self.parts.lock()).all;
         if unwritten.is_empty() {
             return Ok(());
         }
@@ -115,66 +123,102 @@ pub(super) fn column_statistics(table: &MergeTree, part: &Part) -> Vec<ColumnSta
 struct PartsWriter {
     table: Arc<MergeTree>,
     limits: InsertLimits,
-    parts: Arc<Mutex<Vec<UnwrittenPart>>>,
-    /// Parts of this writer whose files may not be written yet, oldest first.
-    in_flight: VecDeque<UnwrittenPart>,
-    schema: Arc<Schema>,
+    parts: Arc<Mutex<Parts>>,
     buffered: Vec<Block>,
     rows: usize,
     bytes: usize,
 }
 
 impl PartsWriter {
-    /// Makes parts of the buffered rows, one per partition.
-    fn flush(&mut self) -> Result<()> {
-        let blocks = std::mem::take(&mut self.buffered);
+    /// The work that makes parts of the buffered rows, one per partition.
+    fn flush(&mut self) -> Option<PartWork> {
         (self.rows, self.bytes) = (0, 0);
-        let block = Block::concat(self.schema.clone(), &blocks)?;
-        drop(blocks);
-        if block.is_empty() {
-            return Ok(());
+        let blocks = std::mem::take(&mut self.buffered);
+        if blocks.is_empty() {
+            return None;
         }
-        let positions = &self.table.identity.stored_positions;
-        let value = |key: &KeyExpression| evaluate(&key.expression, &block, positions);
-        let keys = self.table.identity.definition.partition_key.iter().map(value).collect::<Result<Vec<Column>>>()?;
-        for PartitionRows { id, rows } in partition::split(&block, &keys, self.limits.max_partitions_per_insert_block)?
-        {
-            let unwritten = write_part(&self.table, &PartName::of_insert(&id, self.table.next_block_number()), &rows)?;
-            self.in_flight.push_back(unwritten.clone());
-            self.parts.lock().push(unwritten);
-            // Encoded parts wait in memory for the disk: where it cannot keep up, the writer must.
-            if self.in_flight.len() > PARTS_IN_FLIGHT_MAX
-                && let Some(oldest) = self.in_flight.pop_front()
-            {
-                oldest.wait()?;
-            }
-        }
-        Ok(())
+        let (table, parts) = (self.table.clone(), self.parts.clone());
+        Some(Box::pin(make_parts(table, parts, blocks, self.limits.max_partitions_per_insert_block)))
     }
 }
 
-impl InsertWriter for PartsWriter {
-    fn write(&mut self, block: Block) -> Result<()> {
-        if block.is_empty() {
-            return Ok(());
+/// Makes parts of some blocks' rows, one per partition.
+async fn make_parts(
+    table: Arc<MergeTree>,
+    parts: Arc<Mutex<Parts>>,
+    blocks: Vec<Block>,
+    partitions_max: usize,
+) -> Result<()> {
+    let mut pieces = Pieces::begin();
+    let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
+    let positions = &table.identity.stored_positions;
+    let value = |key: &KeyExpression| evaluate(&key.expression, &block, positions);
+    let keys = table.identity.definition.partition_key.iter().map(value).collect::<Result<Vec<Column>>>()?;
+    let partitions = partition::split(&block, &keys, partitions_max)?;
+    drop((block, keys));
+    for PartitionRows { id, rows } in partitions {
+        wait_for_disk(&parts).await?;
+        let name = PartName::of_insert(&id, table.next_block_number());
+        let unwritten = write_part(&table, &name, rows, &mut pieces).await?;
+        let mut parts = parts.lock();
+        parts.in_flight.push_back(unwritten.clone());
+        parts.all.push(unwritten);
+    }
+    Ok(())
+}
+
+/// The blocks one after the other.
+pub(super) async fn concat(schema: &Arc<Schema>, blocks: Vec<Block>, pieces: &mut Pieces) -> Result<Block> {
+    if let [one] = &blocks[..] {
+        return Ok(one.clone().with_schema(schema.clone()));
+    }
+    let rows = blocks.iter().map(Block::rows).sum();
+    let mut columns = Vec::with_capacity(schema.len());
+    for at in 0..schema.len() {
+        let of_blocks: Vec<Column> = blocks.iter().map(|block| block.column(at).clone()).collect();
+        columns.push(Column::concat(&of_blocks)?);
+        pieces.pause().await;
+    }
+    Ok(Block::new(schema.clone(), columns, rows))
+}
+
+/// Encoded parts wait in memory for the disk: where it cannot keep up, no more are made.
+async fn wait_for_disk(parts: &Mutex<Parts>) -> Result<()> {
+    poll_fn(|context| {
+        let mut parts = parts.lock();
+        while let Some(oldest) = parts.in_flight.front() {
+            if parts.in_flight.len() < PARTS_IN_FLIGHT_MAX {
+                break;
+            }
+            match oldest.poll_written(context) {
+                Poll::Ready(Ok(())) => drop(parts.in_flight.pop_front()),
+                not_written => return not_written,
+            }
         }
-        let block = block.materialize()?.with_schema(self.schema.clone());
+        Poll::Ready(Ok(()))
+    })
+    .await
+}
+
+impl InsertWriter for PartsWriter {
+    fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
+        if block.is_empty() {
+            return Ok(None);
+        }
+        let block = block.materialize()?.with_schema(self.table.identity.stored.clone());
         let bytes = block.value_bytes();
         // Columns of one block hold less than 2 GiB of strings.
-        if self.bytes + bytes > i32::MAX as usize && !self.buffered.is_empty() {
-            self.flush()?;
-        }
+        let earlier = if self.bytes + bytes > i32::MAX as usize { self.flush() } else { None };
         self.rows += block.rows();
         self.bytes += bytes;
         self.buffered.push(block);
-        if self.rows >= self.limits.min_insert_block_size_rows || self.bytes >= self.limits.min_insert_block_size_bytes
-        {
-            self.flush()?;
-        }
-        Ok(())
+        let is_enough = self.rows >= self.limits.min_insert_block_size_rows
+            || self.bytes >= self.limits.min_insert_block_size_bytes;
+        // After those of before, the rows of this block alone can wait for the next.
+        Ok(if earlier.is_none() && is_enough { self.flush() } else { earlier })
     }
 
-    fn finish(mut self: Box<Self>) -> Result<()> {
-        self.flush()
+    fn finish(mut self: Box<Self>) -> Result<Option<PartWork>> {
+        Ok(self.flush())
     }
 }

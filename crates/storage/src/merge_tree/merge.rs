@@ -1,22 +1,18 @@
 //! Taking parts out of a table, and rewriting several small ones as one. Which parts, and when, is the caller's decision.
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::task::{Wake, Waker};
+use std::sync::{Arc, OnceLock};
 
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::cold_scan::ColdScan;
 use super::hot_scan::HotScan;
-use super::insertion::new_part;
+use super::insertion::{concat, new_part};
 use super::part::Part;
 use super::part_name::PartName;
-use super::part_writer::write_part;
+use super::part_writer::{UnwrittenPart, write_part};
+use super::pieces::Pieces;
 use super::{MergeTree, PartSet, pruning};
-use crate::table::{Claim, ScanRequest, TableScan};
-
-/// Rows that are read at a time.
-const MORSEL_ROWS: u64 = 1 << 20;
+use crate::table::{InsertWriter, Insertion, PartMerge, PartWork, ScanRequest, TableScan};
 
 impl MergeTree {
     /// Takes parts out of the table. Scans under way keep them; their files go after that.
@@ -28,23 +24,20 @@ impl MergeTree {
         self.replace_parts(&parts, None)
     }
 
-    /// Rewrites parts of one partition as one. Waits for the disk.
+    /// Begins to rewrite parts of one partition as one.
     ///
     /// # Errors
-    /// `NO_SUCH_DATA_PART`, `BAD_ARGUMENTS` for parts of several partitions, and where parts cannot be read or written: then
-    /// everything is as it was.
-    pub(crate) fn merge_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<()> {
+    /// `NO_SUCH_DATA_PART`, `BAD_ARGUMENTS` for parts of several partitions, and where parts cannot be read.
+    pub(crate) fn merge_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartMerge> {
         let parts = self.parts_named(names)?;
         let parsed: Option<Vec<PartName>> = parts.iter().map(|part| PartName::parse(&part.file.name)).collect();
         let name = parsed.as_deref().and_then(PartName::merged).ok_or_else(|| {
             Error::new(ErrorCode::BAD_ARGUMENTS, "Parts of several partitions cannot be merged into one")
         })?;
-        let blocks = self.read(&parts)?;
-        let block = Block::concat(self.identity.stored.clone(), &blocks)?;
-        drop(blocks);
-        let unwritten = write_part(self, &name, &block)?;
-        unwritten.wait()?;
-        self.replace_parts(&parts, Some(unwritten.part))
+        let scan = self.scan_parts(&parts)?;
+        let id = format!("{}::{name}", self.identity.uuid);
+        let insertion = Replacement { table: self.clone(), name, old: parts, new: Arc::default() };
+        Ok(PartMerge { scan, insertion: Arc::new(insertion), id })
     }
 
     fn parts_named(&self, names: &[Arc<str>]) -> Result<Vec<Arc<Part>>> {
@@ -75,7 +68,7 @@ impl MergeTree {
     }
 
     /// All rows of some parts.
-    fn read(&self, parts: &[Arc<Part>]) -> Result<Vec<Block>> {
+    fn scan_parts(&self, parts: &[Arc<Part>]) -> Result<Arc<dyn TableScan>> {
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
@@ -84,32 +77,55 @@ impl MergeTree {
         let schema = self.identity.stored.clone();
         let request = ScanRequest { columns: columns.clone(), schema, predicate: None, limit: None };
         match HotScan::new(&self.cache, segments, &columns, &request) {
-            Ok(scan) => read_all(&scan),
-            Err(segments) => read_all(&*ColdScan::start(segments, &columns, &request)),
+            Ok(scan) => Ok(Arc::new(scan)),
+            Err(segments) => Ok(ColdScan::start(segments, &columns, &request)),
         }
     }
 }
 
-/// Everything that a scan has; the calling thread waits for the disk.
-fn read_all(scan: &dyn TableScan) -> Result<Vec<Block>> {
-    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    let mut blocks = Vec::new();
-    loop {
-        match scan.claim(MORSEL_ROWS, &waker) {
-            Claim::Morsel(morsel) => scan.read(morsel, &mut |block| {
-                blocks.push(block);
-                Ok(ControlFlow::Continue(()))
-            })?,
-            Claim::Pending => std::thread::park(),
-            Claim::Finished => return Ok(blocks),
-        }
+/// A part on its way that will stand for others.
+struct Replacement {
+    table: Arc<MergeTree>,
+    name: PartName,
+    old: Vec<Arc<Part>>,
+    /// Set once the part is made. Dropped without a commit, it removes its file.
+    new: Arc<OnceLock<UnwrittenPart>>,
+}
+
+impl Insertion for Replacement {
+    fn writer(&self) -> Result<Box<dyn InsertWriter>> {
+        let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
+        Ok(Box::new(ReplacementWriter { table, name, new, blocks: Vec::new() }))
+    }
+
+    fn commit(&self) -> Result<()> {
+        let unwritten = self.new.get().ok_or_else(|| Error::logical("a merge without rows"))?;
+        unwritten.wait()?;
+        self.table.replace_parts(&self.old, Some(unwritten.part.clone()))
     }
 }
 
-struct Unpark(std::thread::Thread);
+/// Gathers all rows of the new part.
+struct ReplacementWriter {
+    table: Arc<MergeTree>,
+    name: PartName,
+    new: Arc<OnceLock<UnwrittenPart>>,
+    blocks: Vec<Block>,
+}
 
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
+impl InsertWriter for ReplacementWriter {
+    fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
+        self.blocks.push(block);
+        Ok(None)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
+        let Self { table, name, new, blocks } = *self;
+        Ok(Some(Box::pin(async move {
+            let mut pieces = Pieces::begin();
+            let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
+            let unwritten = write_part(&table, &name, block, &mut pieces).await?;
+            new.set(unwritten).map_err(|_| Error::logical("a merge with several writers"))
+        })))
     }
 }

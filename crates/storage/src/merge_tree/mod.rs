@@ -1,5 +1,5 @@
 //! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Parts are merged
-//! where somebody asks for it; nothing does so in the background yet.
+//! where somebody asks for it; who and when is the caller's business.
 
 mod cold_scan;
 mod hot_scan;
@@ -11,6 +11,7 @@ mod part_description;
 mod part_name;
 mod part_writer;
 mod partition;
+mod pieces;
 mod pruning;
 mod settings;
 mod sorting;

@@ -1,10 +1,11 @@
-//! Makes a part of rows: sorts and encodes them, which is a worker's work, describes the result, and has an I/O thread write the
+//! Makes a part of rows: sorts and encodes them, which is a worker's work in pieces, describes the result, and has an I/O thread write the
 //! file durably. Which rows belong together, and making the part visible, is the insertion's business.
 
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt32Array};
@@ -21,6 +22,7 @@ use super::MergeTree;
 use super::part::{Part, PartFile};
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
 use super::part_name::PartName;
+use super::pieces::Pieces;
 use super::sorting::{plain_array, sorted_positions};
 use crate::evaluate::evaluate;
 use crate::key_condition::ValueRange;
@@ -42,8 +44,25 @@ pub(super) struct UnwrittenPart {
 /// How writing a file went, once it is known.
 #[derive(Default)]
 struct Written {
-    result: Mutex<Option<Result<()>>>,
+    state: Mutex<WrittenState>,
     known: Condvar,
+}
+
+#[derive(Default)]
+struct WrittenState {
+    result: Option<Result<()>>,
+    waiting: Vec<Waker>,
+}
+
+impl Written {
+    fn set(&self, result: Result<()>) {
+        let mut state = self.state.lock();
+        state.result = Some(result);
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        self.known.notify_all();
+        waiting.into_iter().for_each(Waker::wake);
+    }
 }
 
 impl UnwrittenPart {
@@ -52,11 +71,23 @@ impl UnwrittenPart {
     /// # Errors
     /// `NOT_ENOUGH_SPACE` and other failures to write; then nothing is left of the file.
     pub(super) fn wait(&self) -> Result<()> {
-        let mut result = self.written.result.lock();
+        let mut state = self.written.state.lock();
         loop {
-            match &*result {
+            match &state.result {
                 Some(result) => return result.clone(),
-                None => self.written.known.wait(&mut result),
+                None => self.written.known.wait(&mut state),
+            }
+        }
+    }
+
+    /// Whether the file is durable, as [`wait`](Self::wait) without waiting.
+    pub(super) fn poll_written(&self, context: &mut Context) -> Poll<Result<()>> {
+        let mut state = self.written.state.lock();
+        match &state.result {
+            Some(result) => Poll::Ready(result.clone()),
+            None => {
+                state.waiting.push(context.waker().clone());
+                Poll::Pending
             }
         }
     }
@@ -66,20 +97,29 @@ impl UnwrittenPart {
 ///
 /// # Errors
 /// Where the rows cannot be encoded.
-pub(super) fn write_part(table: &MergeTree, name: &PartName, block: &Block) -> Result<UnwrittenPart> {
+pub(super) async fn write_part(
+    table: &MergeTree,
+    name: &PartName,
+    mut block: Block,
+    pieces: &mut Pieces,
+) -> Result<UnwrittenPart> {
     let positions = &table.identity.stored_positions;
     let keys = |keys: &[squall_planner::KeyExpression], block: &Block| {
         keys.iter().map(|key| evaluate(&key.expression, block, positions)).collect::<Result<Vec<Column>>>()
     };
-    let sorting_key = keys(&table.identity.definition.sorting_key, block)?;
-    let block = match sorted_positions(&sorting_key, block.rows())? {
-        Some(order) => block.take(&order)?,
-        None => block.clone(),
-    };
+    let sorting_key = keys(&table.identity.definition.sorting_key, &block)?;
+    if let Some(order) = sorted_positions(&sorting_key, block.rows(), pieces).await? {
+        let mut sorted = Vec::with_capacity(block.columns().len());
+        for column in block.columns() {
+            sorted.push(column.take(&order)?);
+            pieces.pause().await;
+        }
+        block = Block::new(block.schema().clone(), sorted, order.len());
+    }
     drop(sorting_key);
     let primary_index =
         primary_index(&keys(&table.primary_key, &block)?, block.rows(), table.settings.index_granularity)?;
-    let (bytes, mut description, groups) = encode(table, &block)?;
+    let (bytes, mut description, groups) = encode(table, &block, pieces).await?;
     description.primary_index = primary_index;
     let path = table.directory.path().join(format!("{name}.parquet"));
     let partition_id = name.partition_id.clone();
@@ -100,9 +140,7 @@ pub(super) fn write_part(table: &MergeTree, name: &PartName, block: &Block) -> R
     let job = {
         let (directory, part, written) = (table.directory.clone(), part.clone(), written.clone());
         move || {
-            let result = write_durably(directory.path(), &part.file.path, &bytes);
-            *written.result.lock() = Some(result);
-            written.known.notify_all();
+            written.set(write_durably(directory.path(), &part.file.path, &bytes));
         }
     };
     if !table.cache.on_io_thread(job) {
@@ -122,7 +160,11 @@ fn primary_index(keys: &[Column], rows: usize, granularity: usize) -> Result<Pri
 }
 
 /// The file's bytes, its description without an index, and the chunks as they lie in memory.
-fn encode(table: &MergeTree, block: &Block) -> Result<(Vec<u8>, PartDescription, Vec<Vec<ArrayRef>>)> {
+async fn encode(
+    table: &MergeTree,
+    block: &Block,
+    pieces: &mut Pieces,
+) -> Result<(Vec<u8>, PartDescription, Vec<Vec<ArrayRef>>)> {
     let layout = &table.layout;
     let file_type = layout.file_schema.root_schema_ptr();
     let mut bytes = Vec::new();
@@ -144,11 +186,21 @@ fn encode(table: &MergeTree, block: &Block) -> Result<(Vec<u8>, PartDescription,
                 array = super::parquet_layout::compact_dictionary(&array)?;
             }
             let in_file = layout.to_file(column, &array)?;
-            for leaf in compute_leaves(field, &in_file).map_err(parquet_bug)? {
-                let mut encoder = encoders.next().ok_or_else(|| Error::logical("a leaf too many"))?;
-                encoder.write(&leaf).map_err(parquet_bug)?;
+            let leaves = layout.first_leaves.get(column).zip(layout.first_leaves.get(column + 1));
+            let leaves = leaves.map_or(0, |(first, end)| end - first);
+            let mut leaf_encoders: Vec<_> = encoders.by_ref().take(leaves).collect();
+            for at in (0..rows).step_by(BATCH_ROWS) {
+                let batch = in_file.slice(at, BATCH_ROWS.min(rows - at));
+                for (at, leaf) in compute_leaves(field, &batch).map_err(parquet_bug)?.iter().enumerate() {
+                    let encoder = leaf_encoders.get_mut(at).ok_or_else(|| Error::logical("a leaf too many"))?;
+                    encoder.write(leaf).map_err(parquet_bug)?;
+                }
+                pieces.pause().await;
+            }
+            for encoder in leaf_encoders {
                 let chunk = encoder.close().map_err(parquet_bug)?;
                 chunk.append_to_row_group(&mut group).map_err(parquet_bug)?;
+                pieces.pause().await;
             }
             arrays.push(array);
         }

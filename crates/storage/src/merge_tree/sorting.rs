@@ -11,6 +11,10 @@ use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Arra
 use arrow_schema::DataType as ArrowType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
+use super::pieces::Pieces;
+
+/// Rows that are sorted at once, in about a millisecond.
+const RUN_ROWS: usize = 1 << 13;
 /// Bytes of the packed prefix.
 const PREFIX_BYTES: usize = 16;
 
@@ -46,12 +50,13 @@ pub(crate) fn plain_array(column: &Column) -> Result<ArrayRef> {
 ///
 /// # Errors
 /// `NOT_IMPLEMENTED` for types that are not compared here.
-pub(crate) fn sorted_positions(keys: &[Column], rows: usize) -> Result<Option<UInt32Array>> {
+pub(crate) async fn sorted_positions(keys: &[Column], rows: usize, pieces: &mut Pieces) -> Result<Option<UInt32Array>> {
     if keys.is_empty() || rows < 2 {
         return Ok(None);
     }
     let keys = keys.iter().map(KeyColumn::new).collect::<Result<Vec<_>>>()?;
     let (prefixes, rest) = pack(&keys, rows);
+    pieces.pause().await;
     let compare = |left: &(u128, u32), right: &(u128, u32)| {
         left.0.cmp(&right.0).then_with(|| {
             rest.iter()
@@ -64,8 +69,43 @@ pub(crate) fn sorted_positions(keys: &[Column], rows: usize) -> Result<Option<UI
     if order.is_sorted_by(|left, right| compare(left, right).is_le()) {
         return Ok(None);
     }
-    order.sort_unstable_by(|left, right| compare(left, right).then(left.1.cmp(&right.1)));
+    pieces.pause().await;
+    let compare = |left: &_, right: &_| compare(left, right).then(left.1.cmp(&right.1));
+    for run in order.chunks_mut(RUN_ROWS) {
+        run.sort_unstable_by(compare);
+        pieces.pause().await;
+    }
+    let order = merge_runs(order, compare, pieces).await;
     Ok(Some(order.into_iter().map(|(_, row)| row).collect::<Vec<u32>>().into()))
+}
+
+/// Merges sorted runs of [`RUN_ROWS`] rows two by two, as often as it takes until there is one.
+async fn merge_runs(
+    mut order: Vec<(u128, u32)>,
+    compare: impl Fn(&(u128, u32), &(u128, u32)) -> Ordering,
+    pieces: &mut Pieces,
+) -> Vec<(u128, u32)> {
+    let mut merged = Vec::with_capacity(order.len());
+    let mut length = RUN_ROWS;
+    while length < order.len() {
+        for pair in order.chunks(2 * length) {
+            let (mut left, mut right) = pair.split_at(length.min(pair.len()));
+            while let (Some(of_left), Some(of_right)) = (left.first(), right.first()) {
+                let from = if compare(of_left, of_right).is_le() { &mut left } else { &mut right };
+                merged.extend(from.split_off_first());
+                if merged.len().is_multiple_of(RUN_ROWS) {
+                    pieces.pause().await;
+                }
+            }
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
+            pieces.pause().await;
+        }
+        std::mem::swap(&mut order, &mut merged);
+        merged.clear();
+        length *= 2;
+    }
+    order
 }
 
 /// The first bytes of each row's key, and the key columns that these do not cover entirely.
@@ -182,6 +222,7 @@ fn float_rank(value: f64) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use squall_runtime::block_on;
     use squall_types::{ColumnBuilder, Value};
 
     fn column(name: &str, values: impl IntoIterator<Item = Value>) -> Column {
@@ -208,7 +249,7 @@ mod tests {
                     .find(|order| order.is_ne())
                     .unwrap_or(Ordering::Equal)
             });
-            let found = sorted_positions(&keys, rows.len()).unwrap();
+            let found = block_on(sorted_positions(&keys, rows.len(), &mut Pieces::begin())).unwrap();
             let found = found.map_or_else(|| (0..rows.len() as u32).collect(), |found| found.values().to_vec());
             prop_assert_eq!(found, expected);
         }

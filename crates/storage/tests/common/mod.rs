@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
-use squall_storage::{Claim, Databases, ScanRequest, Table};
+use squall_runtime::block_on;
+use squall_storage::{Claim, Databases, PartMerge, PartWork, ScanRequest, Table, TableScan};
 use squall_types::{Block, Column, ColumnBuilder, DataType, Result, Schema, Value};
 
 pub fn columns(columns: &[(&str, &str)]) -> Vec<ColumnDescription> {
@@ -56,10 +57,23 @@ pub fn insert(table: &dyn Table, blocks: impl IntoIterator<Item = Block>) -> Res
     let insertion = table.insert()?;
     let mut writer = insertion.writer()?;
     for block in blocks {
-        writer.write(block)?;
+        run(writer.write(block)?)?;
     }
-    writer.finish()?;
+    run(writer.finish()?)?;
     insertion.commit()
+}
+
+/// Carries a writer's work out.
+pub fn run(work: Option<PartWork>) -> Result<()> {
+    work.map_or(Ok(()), block_on)
+}
+
+/// Carries a merge out.
+pub fn run_merge(merge: &PartMerge) -> Result<()> {
+    let mut writer = merge.insertion.writer()?;
+    read_scan(&*merge.scan, |block| run(writer.write(block).unwrap()).unwrap())?;
+    run(writer.finish()?)?;
+    merge.insertion.commit()
 }
 
 struct Unpark(std::thread::Thread);
@@ -88,8 +102,11 @@ pub fn read_all(table: &dyn Table, request: &ScanRequest) -> Result<Vec<Vec<Valu
     Ok(rows)
 }
 
-pub fn read(table: &dyn Table, request: &ScanRequest, mut each: impl FnMut(Block)) -> Result<()> {
-    let scan = table.scan(request)?;
+pub fn read(table: &dyn Table, request: &ScanRequest, each: impl FnMut(Block)) -> Result<()> {
+    read_scan(&*table.scan(request)?, each)
+}
+
+pub fn read_scan(scan: &dyn TableScan, mut each: impl FnMut(Block)) -> Result<()> {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     loop {
         match scan.claim(10_000, &waker) {
