@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use squall_planner::{Expression, Plan};
@@ -40,7 +41,7 @@ impl Engine {
         &self.scheduler
     }
 
-    /// Starts a SELECT. A plan that reads fewer rows than `inline_rows_limit` runs to its end right here; others run on the
+    /// Starts a SELECT. A plan that reads fewer rows than `inline_rows_limit` runs right here for as long as a morsel; others run on the
     /// scheduler's workers while the stream is read.
     ///
     /// # Errors
@@ -144,8 +145,10 @@ impl Engine {
         let is_small = execution.rows_total().is_some_and(|rows| rows < context.settings.inline_rows_limit);
         if is_small {
             context.counters.add(ProfileEvent::InlineQueries, 1);
-            // `Idle` means that something must be waited for, which a worker's task can and an I/O thread must not.
-            while execution.run(MORSEL_TARGET) == Step::Worked {}
+            // `Idle` means that something must be waited for, which a worker's task can and an I/O thread must not. Nor may a query
+            // that makes much of few rows hold up the other connections for longer than a morsel.
+            let begun = Instant::now();
+            while execution.run(MORSEL_TARGET) == Step::Worked && begun.elapsed() < MORSEL_TARGET {}
             if execution.is_done() {
                 return;
             }

@@ -355,7 +355,7 @@ settings! {
     bool_false_representation: String as String = "false", "How false is written in text formats.";
     prefer_column_name_to_alias: bool as Bool = "0", "Whether a name that is both is the column rather than the alias.";
     count_distinct_implementation: String as String = "uniqExact", "The function that COUNT(DISTINCT x) is.";
-    inline_rows_limit: u64 as UInt64 = "1024", "Squall: a query that reads fewer rows runs on the thread that received it.";
+    inline_rows_limit: u64 as UInt64 = "32768", "Squall: a query that reads fewer rows begins on the thread that received it, and mostly ends there.";
     result_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
     use_query_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
     distributed_product_mode: String as String = "deny", "Accepted for compatibility.";

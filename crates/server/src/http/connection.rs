@@ -4,17 +4,20 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
+use super::body::Body;
 use super::handler::{Connection, Pages};
 use super::ping;
 use super::response::Headers;
@@ -44,30 +47,29 @@ async fn serve_requests(
         (Duration::from_secs(settings.keep_alive_timeout.max(1)), settings.max_keep_alive_requests)
     };
     let read = if requests_max == 0 {
-        let Some(read) = ping::serve(&mut stream, headers.ping(), idle).await? else { return Ok(()) };
+        let Some(read) = ping::serve(&mut stream, &headers, idle).await? else { return Ok(()) };
         read
     } else {
         Vec::new()
     };
     let send_timeout = server.users.load().default_settings().http_send_timeout;
     let _busy = server.keep_busy();
-    let connection = Arc::new(Connection::new(server.clone(), headers, pages, address));
-    let served = Arc::new(AtomicU64::new(0));
-    let io = TokioIo::new(Wire { read, stream, send_timeout, stuck: None, linger: Linger::default() });
+    let exchanges = Arc::new(Exchanges {
+        connection: Connection::new(server.clone(), headers, pages, address),
+        requests_max,
+        served: AtomicU64::new(0),
+        client_is_done: AtomicBool::new(false),
+    });
+    let wire =
+        Wire { read, stream, exchanges: exchanges.clone(), send_timeout, stuck: None, linger: Linger::default() };
     let mut builder = http1::Builder::new();
     // Not `pipeline_flush`: with it hyper's write buffer has no bound, and a client that stops reading fills the memory.
     builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEADERS_BYTES_MAX);
     let serving = builder.serve_connection(
-        io,
+        TokioIo::new(wire),
         service_fn(move |request| {
-            let (connection, served) = (connection.clone(), served.clone());
-            async move {
-                let mut response = connection.handle(request).await;
-                if requests_max > 0 && served.fetch_add(1, Ordering::Relaxed) + 1 >= requests_max {
-                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                }
-                Ok::<_, std::convert::Infallible>(response)
-            }
+            let exchanges = exchanges.clone();
+            async move { Ok::<_, std::convert::Infallible>(exchanges.answer(request).await) }
         }),
     );
     tokio::pin!(serving);
@@ -78,10 +80,34 @@ async fn serve_requests(
     Ok(serving.await?)
 }
 
+/// The requests of a connection.
+struct Exchanges {
+    connection: Connection,
+    /// `max_keep_alive_requests`; 0 is unlimited.
+    requests_max: u64,
+    served: AtomicU64,
+    /// Whether the client said that its last request is the last, and has sent all of it.
+    client_is_done: AtomicBool,
+}
+
+impl Exchanges {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let says_close =
+            request.headers().get(CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
+        self.client_is_done.store(says_close && request.body().is_end_stream(), Ordering::Relaxed);
+        let mut response = self.connection.handle(request).await;
+        if self.requests_max > 0 && self.served.fetch_add(1, Ordering::Relaxed) + 1 >= self.requests_max {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
 /// A socket with the bytes that were read from it already, and an end for clients that do not take what they are sent.
 struct Wire {
     read: Vec<u8>,
     stream: Socket,
+    exchanges: Arc<Exchanges>,
     /// How long the client may take nothing of what it is sent.
     send_timeout: Duration,
     /// Runs while the client takes nothing.
@@ -90,6 +116,13 @@ struct Wire {
 }
 
 impl Wire {
+    /// Whether the socket can be closed as it is: the client sends nothing more, so nothing can reset the connection.
+    fn may_be_dropped(&mut self) -> bool {
+        self.exchanges.client_is_done.load(Ordering::Relaxed)
+            && matches!(self.stream, Socket::Plain(_))
+            && matches!(self.stream.try_read(&mut self.read), Ok(None))
+    }
+
     fn watch<T>(&mut self, task: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stuck = None;
@@ -127,6 +160,9 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.may_be_dropped() {
+            return Poll::Ready(Ok(()));
+        }
         let Self { stream, linger, .. } = &mut *self;
         linger.poll(stream, task)
     }

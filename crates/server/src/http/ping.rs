@@ -5,6 +5,7 @@ use std::io;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::response::Headers;
 use crate::network::Socket;
 
 /// The request line that is answered here.
@@ -17,6 +18,8 @@ const HEADERS_BYTES_MAX: usize = 4096;
 enum Next {
     /// A whole request for `/ping` of so many bytes.
     Ping(usize),
+    /// One, with nothing behind it, after which the client wants the connection closed.
+    LastPing,
     /// The start of one; the rest has not come.
     Incomplete,
     /// Something else.
@@ -35,24 +38,29 @@ fn next(bytes: &[u8]) -> Next {
         return if headers.len() > HEADERS_BYTES_MAX { Next::Other } else { Next::Incomplete };
     };
     let length = from + end + 4;
-    // A header that says anything of the connection or of a body needs the whole of HTTP.
-    let says_more =
-        headers.get(..length - REQUEST_LINE.len()).unwrap_or_default().split(|byte| *byte == b'\n').any(|line| {
-            matches!(line.first(), Some(b'c' | b'C' | b'e' | b'E' | b't' | b'T'))
-                && [&b"connection:"[..], b"content-length:", b"expect:", b"transfer-encoding:"].iter().any(|name| {
-                    line.len() >= name.len()
-                        && line.iter().zip(*name).all(|(byte, name)| byte.eq_ignore_ascii_case(name))
-                })
-        });
-    if says_more { Next::Other } else { Next::Ping(length) }
+    // A header that says anything of a body, or of the connection but that it ends, needs the whole of HTTP.
+    let mut next = Next::Ping(length);
+    for line in headers.get(..length - REQUEST_LINE.len()).unwrap_or_default().split(|byte| *byte == b'\n') {
+        if !matches!(line.first(), Some(b'c' | b'C' | b'e' | b'E' | b't' | b'T')) {
+            continue;
+        }
+        let is_named = |name: &[u8]| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        if line.eq_ignore_ascii_case(b"connection: close\r") && length == bytes.len() {
+            next = Next::LastPing;
+        } else if [&b"connection:"[..], b"content-length:", b"expect:", b"transfer-encoding:"].into_iter().any(is_named)
+        {
+            return Next::Other;
+        }
+    }
+    next
 }
 
-/// Answers requests for `/ping` until something else comes. Returns the bytes read beyond them, none where the client is gone or
-/// idle for too long.
+/// Answers requests for `/ping` until something else comes. Returns the bytes read beyond them, none where the client is gone, idle
+/// for too long, or done: then the connection is to be closed.
 ///
 /// # Errors
 /// Where the socket fails.
-pub async fn serve(stream: &mut Socket, response: &[u8], idle: std::time::Duration) -> io::Result<Option<Vec<u8>>> {
+pub async fn serve(stream: &mut Socket, headers: &Headers, idle: std::time::Duration) -> io::Result<Option<Vec<u8>>> {
     let mut buffer: Vec<u8> = Vec::with_capacity(1024);
     let mut responses = Vec::new();
     // One timer for the connection, moved only when it fires: moving it for every request would cost more than the answer.
@@ -78,11 +86,17 @@ pub async fn serve(stream: &mut Socket, response: &[u8], idle: std::time::Durati
         }
         responses.clear();
         let mut done = 0;
+        let mut is_last = false;
         let is_other = loop {
             match next(buffer.get(done..).unwrap_or_default()) {
                 Next::Ping(length) => {
-                    responses.extend_from_slice(response);
+                    responses.extend_from_slice(headers.ping());
                     done += length;
+                }
+                Next::LastPing => {
+                    responses.extend_from_slice(headers.last_ping());
+                    is_last = true;
+                    break false;
                 }
                 Next::Incomplete => break false,
                 Next::Other => break true,
@@ -91,6 +105,10 @@ pub async fn serve(stream: &mut Socket, response: &[u8], idle: std::time::Durati
         if !responses.is_empty() {
             stream.write_all(&responses).await?;
             stream.flush().await?;
+        }
+        if is_last {
+            stream.shutdown_where_secure().await?;
+            return Ok(None);
         }
         if done > 0 {
             buffer.drain(..done);
@@ -118,7 +136,11 @@ mod tests {
             (b"GET /?query=SELECT", Next::Other),
             (b"GET /ping HTTP/1.0\r\n\r\n", Next::Other),
             (b"POST /", Next::Other),
-            (b"GET /ping HTTP/1.1\r\nConnection: close\r\n\r\n", Next::Other),
+            (b"GET /ping HTTP/1.1\r\nConnection: close\r\n\r\n", Next::LastPing),
+            (b"GET /ping HTTP/1.1\r\nHost: x\r\nconnection: Close\r\nAccept: */*\r\n\r\n", Next::LastPing),
+            (b"GET /ping HTTP/1.1\r\nConnection: close\r\n\r\nGET /", Next::Other),
+            (b"GET /ping HTTP/1.1\r\nConnection: close\r\nContent-Length: 5\r\n\r\n", Next::Other),
+            (b"GET /ping HTTP/1.1\r\nConnection: keep-alive\r\n\r\n", Next::Other),
             (b"GET /ping HTTP/1.1\r\nHost: x\r\ncontent-length: 5\r\n\r\n", Next::Other),
         ] {
             assert_eq!(next(bytes), expected, "{:?}", String::from_utf8_lossy(bytes));

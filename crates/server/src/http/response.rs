@@ -32,6 +32,7 @@ pub struct Headers {
     time_zone: HeaderValue,
     default_response: String,
     ping: Vec<u8>,
+    last_ping: Vec<u8>,
 }
 
 impl Headers {
@@ -40,22 +41,32 @@ impl Headers {
         let settings = &server.config.load().server;
         let keep_alive = format!("timeout={}", settings.keep_alive_timeout);
         let display_name = settings.display_name.replace(|letter: char| letter.is_control(), " ");
-        let ping = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=UTF-8\r\nX-ClickHouse-Server-Display-Name: {display_name}\r\n\
-             Keep-Alive: {keep_alive}\r\nContent-Length: 4\r\n\r\nOk.\n"
-        );
+        let ping = |connection: &str| {
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=UTF-8\r\nX-ClickHouse-Server-Display-Name: {display_name}\r\n\
+                 {connection}\r\nContent-Length: 4\r\n\r\nOk.\n"
+            )
+            .into_bytes()
+        };
+        let (ping, last_ping) = (ping(&format!("Keep-Alive: {keep_alive}")), ping("Connection: close"));
         Self {
             display_name: value(&display_name),
             keep_alive: value(&keep_alive),
             time_zone: value(&server.time_zone),
             default_response: settings.http_server_default_response.clone(),
-            ping: ping.into_bytes(),
+            ping,
+            last_ping,
         }
     }
 
     /// The whole response to `/ping`.
     pub fn ping(&self) -> &[u8] {
         &self.ping
+    }
+
+    /// The same, after which the connection is closed.
+    pub fn last_ping(&self) -> &[u8] {
+        &self.last_ping
     }
 
     /// `Ok.` for `/ping` and `/replicas_status`.

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
@@ -21,6 +21,18 @@ pub enum Socket {
 }
 
 impl Socket {
+    /// Says goodbye where the protocol wants it said: TLS tells its client that nothing was cut off. A plain socket is closed when it is
+    /// dropped.
+    ///
+    /// # Errors
+    /// Where the connection is broken.
+    pub async fn shutdown_where_secure(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Secure(stream) => stream.shutdown().await,
+        }
+    }
+
     /// Appends what has come, without waiting: the number of bytes, 0 at the end of the stream, `None` where nothing has come.
     ///
     /// # Errors
