@@ -6,13 +6,15 @@ import json
 import struct
 import threading
 import time
+import urllib.parse
+import uuid
 import zlib
 
 import lz4.block
 import lz4.frame
 import pytest
 import zstd
-from server import hash128
+from server import hash128, wait_until
 
 
 def test_ping_and_root(server):
@@ -366,3 +368,43 @@ def test_rows_before_limit_are_told(server):
     assert told("SELECT toString(number % 7) AS k, count() FROM numbers(100) GROUP BY k ORDER BY k LIMIT 3") == 7
     assert told("SELECT number % 5 AS n FROM numbers(100) ORDER BY n LIMIT 3 WITH TIES") == 100
     assert told("SELECT number FROM numbers(100)") is None
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("cancels", [0, 1])
+def test_a_client_that_goes_away(server, method, cancels):
+    """With cancel_http_readonly_queries_on_client_close a query ends with its client; without, it goes on to its end."""
+    query_id = f"left-{uuid.uuid4().hex}"
+    endless = "SELECT max(sipHash64(number)) FROM numbers_mt(1000000000000)"
+    setting = f"query_id={query_id}&cancel_http_readonly_queries_on_client_close={cancels}"
+    with server.http_peer() as client:
+        if method == "GET":
+            client.send(f"GET /?{setting}&query={urllib.parse.quote(endless)} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+        else:
+            head = f"POST /?{setting} HTTP/1.1\r\nHost: h\r\nContent-Length: {len(endless)}\r\n\r\n"
+            client.send(f"{head}{endless}".encode())
+        server.until_running(query_id)
+    if cancels:
+        server.until_gone(query_id)
+        return
+    read_rows = f"SELECT read_rows FROM system.processes WHERE query_id = '{query_id}'"
+    # Long after the server has seen that the client is gone.
+    time.sleep(0.5)
+    before = int(server.value(read_rows))
+    wait_until(lambda: int(server.value(read_rows)) > before, "the query goes on")
+    server.query(f"KILL QUERY WHERE query_id = '{query_id}' SYNC")
+    assert not server.running(query_id)
+
+
+def test_an_insert_goes_on_without_its_client(server, table):
+    """Only queries that read are cancelled."""
+    server.query(f"CREATE TABLE {table} (n UInt64) ENGINE = MergeTree ORDER BY n")
+    query_id = f"left-{uuid.uuid4().hex}"
+    rows = 3_000_000
+    text = f"INSERT INTO {table} SELECT sipHash64(number) FROM numbers({rows})"
+    setting = f"query_id={query_id}&cancel_http_readonly_queries_on_client_close=1"
+    with server.http_peer() as client:
+        client.send(f"POST /?{setting} HTTP/1.1\r\nHost: h\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+        server.until_running(query_id)
+    server.until_gone(query_id)
+    assert server.value(f"SELECT count() FROM {table}") == str(rows)

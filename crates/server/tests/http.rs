@@ -452,11 +452,18 @@ fn an_exception_within_a_result_is_marked_and_cuts_the_connection() {
 #[test]
 fn a_client_that_leaves_ends_its_query() {
     let server = TestServer::start(&[]);
-    let mut client = server.connect();
-    client.send("POST", "/?query_id=left", &[], b"SELECT sum(number) FROM system.numbers");
-    server.wait_until("the query", || server.server.processes.find("left").is_some());
-    drop(client);
+    let leave = |cancels: u8| {
+        let mut client = server.connect();
+        let target = format!("/?query_id=left&cancel_http_readonly_queries_on_client_close={cancels}");
+        client.send("POST", &target, &[], b"SELECT sum(number) FROM system.numbers");
+        server.wait_until("the query", || server.server.processes.find("left").is_some());
+    };
+    leave(1);
     server.wait_until("its end", || server.server.processes.is_empty());
+    leave(0);
+    std::thread::sleep(Duration::from_millis(200));
+    server.server.processes.find("left").unwrap().cancel();
+    server.wait_until("the end of the one that went on", || server.server.processes.is_empty());
     // One that stops reading keeps nobody else waiting.
     let mut idle = server.connect();
     idle.send("POST", "/?query_id=idle", &[], b"SELECT number FROM system.numbers");

@@ -19,6 +19,7 @@ use tokio::time::Sleep;
 
 use super::body::Body;
 use super::handler::{Connection, Pages};
+use super::handling::Handling;
 use super::ping;
 use super::response::Headers;
 use crate::network::{Linger, Socket};
@@ -55,7 +56,7 @@ async fn serve_requests(
     let send_timeout = server.users.load().default_settings().http_send_timeout;
     let _busy = server.keep_busy();
     let exchanges = Arc::new(Exchanges {
-        connection: Connection::new(server.clone(), headers, pages, address),
+        connection: Arc::new(Connection::new(server.clone(), headers, pages, address)),
         requests_max,
         served: AtomicU64::new(0),
         client_is_done: AtomicBool::new(false),
@@ -82,7 +83,7 @@ async fn serve_requests(
 
 /// The requests of a connection.
 struct Exchanges {
-    connection: Connection,
+    connection: Arc<Connection>,
     /// `max_keep_alive_requests`; 0 is unlimited.
     requests_max: u64,
     served: AtomicU64,
@@ -95,7 +96,7 @@ impl Exchanges {
         let says_close =
             request.headers().get(CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
         self.client_is_done.store(says_close && request.body().is_end_stream(), Ordering::Relaxed);
-        let mut response = self.connection.handle(request).await;
+        let mut response = Handling::new(self.connection.clone(), request).await;
         if self.requests_max > 0 && self.served.fetch_add(1, Ordering::Relaxed) + 1 >= self.requests_max {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

@@ -49,12 +49,14 @@ pub struct Connection {
     address: SocketAddr,
     /// What the client said of itself last; it says the same in every request.
     client: Mutex<Option<Arc<ClientInfo>>>,
+    /// The id of its last query.
+    query_id: Mutex<Option<Arc<str>>>,
 }
 
 impl Connection {
     /// A connection from an address.
     pub fn new(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, address: SocketAddr) -> Self {
-        Self { server, headers, pages, address, client: Mutex::default() }
+        Self { server, headers, pages, address, client: Mutex::default(), query_id: Mutex::default() }
     }
 
     /// Answers a request.
@@ -73,6 +75,16 @@ impl Connection {
         }
     }
 
+    /// Whether the query of a request whose client has gone goes on. One that has not been let in does not.
+    pub(super) fn goes_on_without_client(&self) -> bool {
+        let query_id = self.query_id.lock().clone();
+        let process = query_id.and_then(|query_id| self.server.processes.find(&query_id));
+        process.is_some_and(|process| {
+            let settings = &process.context.settings;
+            !(settings.cancel_http_readonly_queries_on_client_close && process.info.kind.only_reads())
+        })
+    }
+
     fn is_metrics(&self, path: &str) -> bool {
         path == self.server.config.load().prometheus.endpoint
     }
@@ -87,6 +99,7 @@ impl Connection {
             Some(query_id) => query_id.as_str().into(),
             None => new_query_id(),
         };
+        *self.query_id.lock() = Some(query_id.clone());
         match self.run(&parts.method, &parts.headers, body, http, &query_id).await {
             Ok(response) => response,
             Err(error) => self.headers.error(&error, Some(&query_id), None),

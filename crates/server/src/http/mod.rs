@@ -4,6 +4,7 @@ mod body;
 mod connection;
 mod content_encoding;
 mod handler;
+mod handling;
 mod input;
 mod metrics;
 mod ping;

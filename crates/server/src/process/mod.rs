@@ -54,6 +54,11 @@ pub enum QueryKind {
 }
 
 impl QueryKind {
+    /// Whether nothing is changed by it.
+    pub fn only_reads(self) -> bool {
+        matches!(self, Self::Select | Self::Show | Self::Describe | Self::Exists | Self::Explain | Self::Check)
+    }
+
     /// The name in `query_kind`.
     pub fn name(self) -> &'static str {
         match self {

@@ -577,17 +577,7 @@ fn statement_settings(statement: &Statement) -> Vec<&ast::Setting> {
 }
 
 fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
-    let reads = matches!(
-        kind,
-        QueryKind::Select
-            | QueryKind::Show
-            | QueryKind::Describe
-            | QueryKind::Exists
-            | QueryKind::Explain
-            | QueryKind::Set
-            | QueryKind::Use
-            | QueryKind::Check
-    );
+    let reads = kind.only_reads() || matches!(kind, QueryKind::Set | QueryKind::Use);
     if session.settings.readonly == 0 || reads {
         return Ok(());
     }

@@ -1,0 +1,55 @@
+//! A request in the hands of the server, which may outlive its client: when the connection ends, a query goes on, unless
+//! `cancel_http_readonly_queries_on_client_close` lets it end with its client.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use hyper::body::Incoming;
+use hyper::{Request, Response};
+
+use super::body::Body;
+use super::handler::Connection;
+
+type Making = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+
+/// The making of a response.
+pub(super) struct Handling {
+    connection: Arc<Connection>,
+    /// `None` once it is made.
+    response: Option<Making>,
+}
+
+impl Handling {
+    /// Begins with a request of this connection.
+    pub(super) fn new(connection: Arc<Connection>, request: Request<Incoming>) -> Self {
+        let handled = connection.clone();
+        Self { connection, response: Some(Box::pin(async move { handled.handle(request).await })) }
+    }
+}
+
+impl Future for Handling {
+    type Output = Response<Body>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(response) = &mut self.response else { return Poll::Pending };
+        let polled = response.as_mut().poll(task);
+        if polled.is_ready() {
+            self.response = None;
+        }
+        polled
+    }
+}
+
+impl Drop for Handling {
+    fn drop(&mut self) {
+        if let Some(response) = self.response.take()
+            && self.connection.goes_on_without_client()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            // Whatever it comes to, nobody takes it.
+            runtime.spawn(response);
+        }
+    }
+}
