@@ -3,9 +3,10 @@
 import json
 import os
 import subprocess
+import threading
 import time
 
-from server import BINARY, free_port
+from server import BINARY, free_port, wait_until
 
 
 def setting(server, name):
@@ -128,3 +129,57 @@ def test_logs_can_be_json(start_server):
     assert all(set(line) == {"at", "level", "query", "text"} for line in lines)
     assert all(abs(float(line["at"]) - time.time()) < 600 for line in lines)
     assert any(line["level"] == "Error" and "wrong" in line["text"] for line in lines)
+
+
+def reloading(start_server, **options):
+    """A server that looks at its files often, and what changes them as an editor does."""
+    server = start_server(settings={"config_reload_interval_ms": 50, **options.pop("settings", {})}, **options)
+
+    def change(path, text):
+        new = server.folder / f"{path}.new"
+        new.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(text)
+        new.rename(server.folder / path)
+
+    return server, change
+
+
+def test_a_changed_file_is_loaded_again(start_server):
+    server, change = reloading(start_server, settings={"total_max_threads": 3})
+    assert setting(server, "total_max_threads") == "3"
+    config = (server.folder / "config.xml").read_text()
+    change("config.xml", config.replace("<total_max_threads>3<", "<total_max_threads>5<"))
+    wait_until(lambda: setting(server, "total_max_threads") == "5", "the budget changes")
+
+    # A file that comes to lie beside the main one, changes and goes.
+    beside = "<clickhouse><concurrent_threads_scheduler>{}</concurrent_threads_scheduler></clickhouse>"
+    for policy in ("max_min_fair", "round_robin"):
+        change("config.d/policy.xml", beside.format(policy))
+        wait_until(lambda: setting(server, "concurrent_threads_scheduler") == policy, "the scheduler changes")
+        endless = "SELECT max(sipHash64(number)) FROM numbers_mt(1000000000000)"
+        running = threading.Thread(target=server.http, kwargs={"body": endless.encode(), "query_id": policy})
+        running.start()
+        wait_until(lambda: server.value(f"SELECT policy FROM system.scheduler WHERE query_id = '{policy}'") == policy, "it is in force")
+        server.query(f"KILL QUERY WHERE query_id = '{policy}' SYNC")
+        running.join()
+    (server.folder / "config.d" / "policy.xml").unlink()
+    wait_until(lambda: setting(server, "concurrent_threads_scheduler") == "stride", "the scheduler is the old one")
+
+    # Users, profiles and what they include.
+    change("users.d/more.xml", "<clickhouse><profiles><default><max_block_size>1000</max_block_size></default></profiles></clickhouse>")
+    block = "SELECT value FROM system.settings WHERE name = 'max_block_size'"
+    wait_until(lambda: server.value(block) == "1000", "the profile changes")
+
+
+def test_a_broken_file_is_logged_once_and_the_old_configuration_stays(start_server):
+    server, change = reloading(start_server, settings={"total_max_threads": 3})
+    change("config.d/more.xml", "<clickhouse><total_max_threads>many</total_max_threads></clickhouse>")
+    wait_until(lambda: "is not loaded" in server.log, "the error is logged")
+    error = next(line for line in server.log.splitlines() if "is not loaded" in line)
+    assert "<Error>" in error and "more.xml" in error and "total_max_threads" in error
+    time.sleep(0.5)
+    errors = [line for line in (server.folder / "server.log").read_text().splitlines() if "is not loaded" in line]
+    assert len(errors) == 1
+    assert setting(server, "total_max_threads") == "3"
+    change("config.d/more.xml", "<clickhouse><total_max_threads>7</total_max_threads></clickhouse>")
+    wait_until(lambda: setting(server, "total_max_threads") == "7", "the mended file is loaded")

@@ -107,7 +107,11 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
             "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",
         ));
     }
-    let housekeeping = [tokio::spawn(server.clone().housekeeping()), tokio::spawn(server.clone().watch_load())];
+    let housekeeping = [
+        tokio::spawn(server.clone().housekeeping()),
+        tokio::spawn(server.clone().watch_load()),
+        tokio::spawn(server.clone().watch_configuration()),
+    ];
     tracing::info!(
         target: "Application",
         "Squall {SQUALL_VERSION} (ClickHouse {VERSION}) is ready for connections after {} ms, data in {}: {}",

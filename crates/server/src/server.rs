@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use squall_engine::Engine;
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
@@ -20,7 +21,7 @@ use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
 
 use crate::asynchronous_metrics::AsynchronousMetrics;
-use crate::config::{Config, ConfigSource, QueryLimit, ServerSettings};
+use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
 use crate::network::generate_certificate;
 use crate::process::ProcessList;
 use crate::query::StatementCache;
@@ -43,6 +44,8 @@ pub struct Server {
     source: ConfigSource,
     /// What TLS handshakes need, where there is a certificate; a reload replaces it.
     pub tls: ArcSwapOption<rustls::ServerConfig>,
+    /// The configuration's files as they were when it was loaded; held during a reload.
+    config_watch: Mutex<ConfigWatch>,
     /// Users and profiles; a reload replaces them.
     pub users: ArcSwap<Users>,
     /// Databases and tables.
@@ -161,6 +164,7 @@ impl Server {
             started: Instant::now(),
             stopping: watch::Sender::new(false),
             busy: Arc::default(),
+            config_watch: Mutex::new(ConfigWatch::of(&config.watched_files())),
             config: ArcSwap::from_pointee(config),
             source,
         });
@@ -178,6 +182,30 @@ impl Server {
     /// # Errors
     /// Where the files cannot be read or do not make sense: then nothing changes.
     pub fn reload(&self) -> Result<()> {
+        self.reload_watched(&mut self.config_watch.lock())
+    }
+
+    /// As [`reload`](Self::reload) where a file has changed since, or the last attempt failed; the failure is logged once.
+    fn reload_if_changed(&self) {
+        let mut watch = self.config_watch.lock();
+        let before = watch.failure().map(ToOwned::to_owned);
+        if watch.has_changed(&self.config.load().watched_files())
+            && let Err(error) = self.reload_watched(&mut watch)
+            && before.as_deref() != watch.failure()
+        {
+            tracing::error!(target: "Config", "The configuration has changed and is not loaded, the old one stays: {error}");
+        }
+    }
+
+    fn reload_watched(&self, watch: &mut ConfigWatch) -> Result<()> {
+        // Looked at before they are read: what changes meanwhile is a change.
+        let seen = ConfigWatch::of(&self.config.load().watched_files());
+        let result = self.load_again();
+        *watch = seen.after(&self.config.load().watched_files(), result.as_ref().err());
+        result
+    }
+
+    fn load_again(&self) -> Result<()> {
         let mut config = Config::load(&self.source)?;
         let mut warnings = std::mem::take(&mut config.warnings);
         let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
@@ -271,6 +299,21 @@ impl Server {
         }
     }
 
+    /// Loads the configuration again where its files change.
+    pub async fn watch_configuration(self: Arc<Self>) {
+        loop {
+            let interval = self.config.load().server.config_reload_interval_ms;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(interval).max(RELOAD_INTERVAL_MIN)) => {}
+                () = self.stopping() => return,
+            }
+            let server = self.clone();
+            if let Err(error) = tokio::task::spawn_blocking(move || server.reload_if_changed()).await {
+                tracing::error!(target: "Config", "The configuration's files are not looked at: {error}");
+            }
+        }
+    }
+
     /// What is done now and then: sessions end.
     pub async fn housekeeping(self: Arc<Self>) {
         loop {
@@ -283,6 +326,8 @@ impl Server {
     }
 }
 
+/// The shortest time between two looks at the configuration's files.
+const RELOAD_INTERVAL_MIN: Duration = Duration::from_millis(10);
 /// How often what has become too old is looked for.
 const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(5);
 

@@ -129,7 +129,7 @@ fn of_process(measures: &mut Measures, server: &Server) {
         "The maximum number of CPU cores according to CGroups.",
     );
     let logical = squall_runtime::cpu::logical_cpus() as f64;
-    measures.add("LogicalCPUs", logical, "Squall: the number of logical CPUs that the server may use.");
+    measures.add("LogicalCPUs", logical, "Squall: the number of CPUs that the server uses: logical ones, physical ones from 64 on, within the cgroup's quota.");
 }
 
 fn of_memory(measures: &mut Measures, now: &Snapshot) {

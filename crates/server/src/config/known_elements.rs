@@ -31,7 +31,7 @@ const KNOWN: &[&str] = &[
     "cannot_allocate_thread_fault_injection_probability", "cgroups_memory_usage_observer_wait_time",
     "clusters_discovery", "compiled_expression_cache_elements_size", "compiled_expression_cache_size", "compression",
     "concurrent_threads_lazy_allocation", "concurrent_threads_scheduler", "concurrent_threads_soft_limit_num",
-    "concurrent_threads_soft_limit_ratio_to_cores", "config_reload_interval_ms", "core_dump", "cpu_slot_preemption",
+    "concurrent_threads_soft_limit_ratio_to_cores", "core_dump", "cpu_slot_preemption",
     "cpu_slot_preemption_timeout_ms", "cpu_slot_quantum_ns", "crash_log", "crash_reports",
     "custom_cached_disks_base_directory", "custom_settings_prefixes", "dashboards",
     "database_atomic_delay_before_drop_table_sec", "database_catalog_drop_error_cooldown_sec",

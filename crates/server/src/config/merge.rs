@@ -78,7 +78,7 @@ fn read(file: &Path) -> Result<Element> {
 }
 
 /// The files of `conf.d` and of the folder named as the file with `.d`, sorted by their whole path.
-fn files_beside(file: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn files_beside(file: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![file.with_file_name("conf.d"), file.with_extension("d")];
     folders.dedup();

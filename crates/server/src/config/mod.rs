@@ -7,6 +7,7 @@ pub mod merge;
 mod query_limit;
 mod server_settings;
 mod system_logs;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use element::Origin;
 pub use query_limit::QueryLimit;
 pub use server_settings::{Changeable, ServerSetting, ServerSettings};
 pub use system_logs::{LogKind, SystemLogConfig, SystemLogsConfig};
+pub use watch::ConfigWatch;
 
 /// The ports without any configuration file.
 const HTTP_PORT_DEFAULT: u64 = 8123;
@@ -88,6 +90,12 @@ pub struct Cluster {
 }
 
 impl Config {
+    /// The files whose changes matter: those that were read, and those that they name.
+    pub fn watched_files(&self) -> Vec<PathBuf> {
+        let named = [&self.tls.certificate_file, &self.tls.private_key_file, &self.tls.ca_config];
+        self.files.iter().chain(named.into_iter().flatten()).cloned().collect()
+    }
+
     /// Reads, merges, overrides and types.
     ///
     /// # Errors

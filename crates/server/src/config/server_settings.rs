@@ -199,6 +199,7 @@ server_settings! {
     default_profile: String as "String" = "default", No, "The profile under every user's own.";
     system_profile: String as "String" = "", No, "The profile of the server's own work.";
     default_session_user: String as "String" = "default", No, "The user of clients that name none.";
+    config_reload_interval_ms: u64 as "UInt64" = "2000", Yes, "How often the configuration files are looked at, in milliseconds; those that have changed are loaded again.";
     display_name: String as "String" = "Squall", No, "The name that clients show for this server.";
     timezone: String as "String" = "", No, "The server's time zone; empty is the machine's.";
     http_server_default_response: String as "String" = "Ok.\n", No, "What the HTTP interface answers at `/`.";

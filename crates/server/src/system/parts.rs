@@ -40,7 +40,9 @@ pub(super) fn parts(server: &Weak<Server>) -> Arc<dyn Table> {
         .column("bytes_on_disk", "UInt64", |row| number(row.part.bytes_on_disk))
         .column("data_compressed_bytes", "UInt64", |row| number(row.part.bytes_on_disk))
         .column("partition_id", "String", |row| text(&row.part.partition_id))
-        .constant("level", "UInt32", number(0_u64))
+        .column("min_block_number", "Int64", |row| Value::Int64(number_in_name(&row.part.name, 2)))
+        .column("max_block_number", "Int64", |row| Value::Int64(number_in_name(&row.part.name, 1)))
+        .column("level", "UInt32", |row| number(number_in_name(&row.part.name, 0) as u64))
         .constant("is_frozen", "UInt8", flag(false))
         .column("database", "String", |row| text(row.table.table.database()))
         .column("table", "String", |row| text(row.table.table.name()))
@@ -53,4 +55,9 @@ pub(super) fn parts(server: &Weak<Server>) -> Arc<dyn Table> {
         .alias("bytes", "UInt64", "bytes_on_disk")
         .alias("part_name", "String", "name");
     Arc::new(table)
+}
+
+/// A number of a part's name, counted from its end: the level, the last block, the first.
+fn number_in_name(name: &str, from_end: usize) -> i64 {
+    name.rsplit('_').nth(from_end).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
