@@ -300,7 +300,7 @@ settings! {
     buffer_size: u64 as UInt64 = "0", "Bytes of an HTTP response that are held back before the first is sent.";
     enable_http_compression: bool as Bool = "1", "Whether HTTP responses are compressed where the client accepts it.";
     http_zlib_compression_level: i64 as Int64 = "3", "The level of compression of HTTP responses.";
-    cancel_http_readonly_queries_on_client_close: bool as Bool = "0", "Whether a reading query is cancelled when its HTTP client goes away.";
+    cancel_http_readonly_queries_on_client_close: bool as Bool = "1", "Whether a reading query is cancelled when its HTTP client goes away; ClickHouse's default is 0.";
     replace_running_query: bool as Bool = "0", "Whether a query replaces the running one of the same query_id.";
     network_compression_method: String as String = "LZ4", "The codec of the native protocol's blocks: LZ4, ZSTD or NONE.";
     network_zstd_compression_level: i64 as Int64 = "1", "The level where the native protocol's codec is ZSTD.";
