@@ -1,10 +1,10 @@
-//! `squall storm`: measures of servers under load. The experiment of the `total_max_threads` proposal, and overload.
+//! `squall storm`: measures of servers under load. A load of one's own, the experiment of the `total_max_threads` proposal, and overload.
 
 use squall_types::Result;
 
-use crate::{experiment, overload};
+use crate::{experiment, load, overload};
 
-/// Measure servers under load, on this machine, with servers that are started and stopped for it.
+/// Measure servers under load.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -13,6 +13,7 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Suite {
+    Run(Box<load::run::Args>),
     Experiment(experiment::Args),
     Overload(overload::Args),
 }
@@ -23,6 +24,7 @@ enum Suite {
 /// As the suite that was asked for.
 pub fn run(args: &Args) -> Result<()> {
     match &args.suite {
+        Suite::Run(args) => load::run::run(args),
         Suite::Experiment(args) => experiment::run(args),
         Suite::Overload(args) => overload::run(args),
     }

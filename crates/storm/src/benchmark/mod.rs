@@ -5,66 +5,95 @@ mod report;
 
 use std::io::BufRead;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use squall_types::{Error, ErrorCode, Result, Settings};
-use tokio::task::JoinSet;
 
-use crate::datagen::Random;
-use crate::native::{Connection, Options, Query, Stage};
-pub use report::{PERCENTILES, Report};
+use crate::failure::FailureKind;
+use crate::load::{Endpoint, Limit, Load, Measurement, Order, Outcome, Pace, Statement, Stream};
+use crate::native::Stage;
+use report::Report;
 
 /// Queries that may be loaded, and the bytes of all of them.
 const QUERIES_BYTES_MAX: usize = 1 << 30;
 
-/// Send the queries on standard input, one a line, to a server, and report rates and latencies.
+/// Send queries to a server over the native protocol and report rates and latencies, as clickhouse-benchmark does.
+///
+/// Queries are read from standard input, one a line, or given with --query. Every setting of a query is a flag of its own name. With several
+/// --host or --port each query goes to one of the servers by chance, and the report compares them.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
+#[command(after_help = "Examples:
+  echo 'SELECT 1' | squall benchmark -c 64 -t 10
+  squall benchmark --query 'SELECT count() FROM hits' -i 1000 -d 0 --max_threads=1
+  squall benchmark --port 9000 --port 9001 -i 1000 < queries.sql")]
 pub struct Args {
-    /// Print help.
+    /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
-    /// Number of queries in flight: one connection each.
-    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    /// Query to send; standard input is read without it
+    #[arg(long)]
+    query: Option<String>,
+    /// Number of queries in flight: one connection each
+    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     concurrency: u32,
-    /// Seconds between intermediate reports; 0 is none.
+    /// Seconds between intermediate reports; 0 is none
     #[arg(long, short, default_value_t = 1.0)]
     delay: f64,
-    /// Up to which stage the server processes the queries: complete, fetch_columns, with_mergeable_state.
+    /// Up to which stage the server processes the queries: complete, fetch_columns, with_mergeable_state
     #[arg(long, default_value = "complete", value_parser = parse_stage)]
     stage: Stage,
-    /// Number of queries to send; 0 is no limit.
+    /// Number of queries to send; 0 is no limit
     #[arg(long, short, default_value_t = 0)]
     iterations: u64,
-    /// Seconds after which no more queries are sent; 0 is no limit.
+    /// Seconds after which no more queries are sent; 0 is no limit
     #[arg(long, short, default_value_t = 0.0)]
     timelimit: f64,
-    /// Send the queries in random order.
+    /// Send the queries in random order
     #[arg(long, short, value_name = "0|1", num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_flag, action = clap::ArgAction::Set)]
     randomize: bool,
-    /// Write the final report to this file as JSON.
+    /// Write the final report to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Server's name or address.
-    #[arg(long, short = 'h', default_value = "localhost")]
-    host: String,
-    /// Port of the native protocol.
-    #[arg(long, default_value_t = 9000)]
-    port: u16,
-    /// User.
+    /// Server's name or address; several are compared
+    #[arg(long = "host", short = 'h', value_name = "HOST", default_value = "localhost")]
+    hosts: Vec<String>,
+    /// Port of the native protocol, of each host; 9440 with --secure
+    #[arg(long = "port", value_name = "PORT", default_value = "9000")]
+    ports: Vec<u16>,
+    /// Connect under TLS
+    #[arg(long, short)]
+    secure: bool,
+    /// Under TLS, take any certificate
+    #[arg(long)]
+    accept_invalid_certificate: bool,
+    /// User
     #[arg(long, default_value = "default")]
     user: String,
-    /// Password.
+    /// Password
     #[arg(long, default_value = "")]
     password: String,
-    /// Database that unqualified names mean.
+    /// Database that unqualified names mean
     #[arg(long, default_value = "default")]
     database: String,
-    /// Any setting, also one that this program does not know.
+    /// Report what happened since the beginning rather than since the last report
+    #[arg(long)]
+    cumulative: bool,
+    /// How sure a difference between two servers must be: 0 (80%), 1 (90%), 2 (95%), 3 (98%), 4 (99%), 5 (99.5%)
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=5))]
+    confidence: u8,
+    /// Go on when a query fails, and count it
+    #[arg(long = "continue_on_errors", visible_alias = "ignore-error")]
+    continue_on_errors: bool,
+    /// A new connection for every query (1) or for none (0)
+    #[arg(long, value_name = "0|1", num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_flag, action = clap::ArgAction::Set)]
+    reconnect: bool,
+    /// Taken for scripts' sake: exceptions are printed as the server sent them
+    #[arg(long)]
+    stacktrace: bool,
+    /// Any setting, also one that this program does not know
     #[arg(long = "setting", value_name = "NAME=VALUE", value_parser = parse_setting)]
     other_settings: Vec<(String, String)>,
     #[command(flatten)]
@@ -128,47 +157,143 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
+/// How long a client waits for an answer: for as long as a query may run.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+
+impl Args {
+    /// The servers: hosts and ports go together by position; of the shorter list the defaults are taken.
+    fn endpoints(&self) -> Result<Vec<Endpoint>> {
+        let count = self.hosts.len().max(self.ports.len());
+        let endpoint = |number: usize| {
+            let host = self.hosts.get(number).map_or("localhost", String::as_str);
+            let port = self.ports.get(number).copied().unwrap_or(9000);
+            let (scheme, port) = match self.secure {
+                false => ("tcp", port),
+                true => ("tcps", if self.ports == [9000] { 9440 } else { port }),
+            };
+            let mut endpoint =
+                Endpoint::parse(&format!("{scheme}://{host}:{port}"), None, self.accept_invalid_certificate)?;
+            endpoint.user.clone_from(&self.user);
+            endpoint.password.clone_from(&self.password);
+            endpoint.database.clone_from(&self.database);
+            endpoint.settings = self.settings.0.iter().chain(&self.other_settings).cloned().collect();
+            endpoint.keep_alive = !self.reconnect;
+            Ok(endpoint)
+        };
+        (0..count).map(endpoint).collect()
+    }
+
+    fn load(&self, queries: &[String]) -> Result<Load> {
+        let endpoints = self.endpoints()?;
+        let class = endpoints.first().map(|first| format!("{}:{}", first.host, first.address.port()));
+        let class = class.unwrap_or_default();
+        let stream = Stream {
+            pace: Pace::Closed { clients: self.concurrency as usize },
+            endpoints,
+            statements: queries.iter().map(|query| Statement::query(&class, query)).collect(),
+            order: if self.randomize { Order::Weighted } else { Order::InTurn },
+        };
+        Ok(Load {
+            limit: Limit {
+                duration: seconds(self.timelimit),
+                requests: Some(self.iterations).filter(|&iterations| iterations > 0),
+            },
+            stage: self.stage,
+            timeout: PATIENCE,
+            stop_on_failure: !self.continue_on_errors,
+            ..Load::new(vec![stream], Duration::ZERO)
+        })
+    }
+
+    fn report(&self, servers: Vec<(String, Measurement)>, loaded: usize, executed: u64) -> Report {
+        Report { servers, loaded, executed, confidence: self.confidence.into() }
+    }
+}
+
 /// Runs `squall benchmark`: queries from standard input, reports to standard error, as `clickhouse-benchmark` has it.
 ///
 /// # Errors
 /// No queries; no server; the first exception that a query meets, which stops the run.
 pub fn run(args: &Args) -> Result<()> {
-    let queries = read_queries(std::io::stdin().lock())?;
-    println!("Loaded {} queries.\n", queries.len());
-    let load = Load {
-        options: Options {
-            host: args.host.clone(),
-            port: args.port,
-            user: args.user.clone(),
-            password: args.password.clone(),
-            database: args.database.clone(),
-            ..Options::local(args.port)
-        },
-        queries,
-        settings: args.settings.0.iter().chain(&args.other_settings).cloned().collect(),
-        stage: args.stage,
-        concurrency: args.concurrency as usize,
-        iterations: if args.iterations == 0 { u64::MAX } else { args.iterations },
-        time_limit: seconds(args.timelimit),
-        randomize: args.randomize,
-        report_every: seconds(args.delay),
-        announce: true,
+    let queries = match &args.query {
+        Some(query) => vec![query.clone()],
+        None => read_queries(std::io::stdin().lock())?,
     };
-    // One client needs one thread; hand-offs between threads would only be measured as the server's time.
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(load.concurrency);
-    let runtime = if threads == 1 {
-        tokio::runtime::Builder::new_current_thread().enable_all().build()
-    } else {
-        tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()
-    };
+    eprintln!("Loaded {} queries.\n", queries.len());
+    let load = args.load(&queries)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
-    let report = runtime.block_on(load.run())?;
-    eprintln!("{report}");
-    if let Some(path) = &args.json {
-        std::fs::write(path, report.to_json())
-            .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))?;
+    let outcome = runtime.block_on(follow(args, load, queries.len()))?;
+    let executed = outcome.total();
+    let executed = executed.answers() + executed.failures();
+    let failure = outcome.total().failed.into_iter().next();
+    let Some((kind, failed)) = failure.filter(|_| !args.continue_on_errors) else {
+        let report = args.report(outcome.classes, queries.len(), executed);
+        eprint!("{report}");
+        if let Some(path) = &args.json {
+            std::fs::write(path, report.to_json())
+                .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))?;
+        }
+        if let Some(warning) = outcome.effort.warning() {
+            eprintln!("\nWarning: {warning}.");
+        }
+        return Ok(());
+    };
+    let which = match queries.as_slice() {
+        [query] => format!("the query '{query}'"),
+        _ => "a query".to_owned(),
+    };
+    eprintln!("An error occurred while processing {which}.");
+    let code = match kind {
+        FailureKind::Exception(code) => ErrorCode(code),
+        FailureKind::Timeout => ErrorCode::SOCKET_TIMEOUT,
+        _ => ErrorCode::NETWORK_ERROR,
+    };
+    Err(Error::new(code, failed.example))
+}
+
+/// Runs the load to its end, with a report at every interval.
+async fn follow(args: &Args, load: Load, loaded: usize) -> Result<Outcome> {
+    let delay = seconds(args.delay);
+    let until = load.limit.duration.map(|duration| Instant::now() + duration);
+    let mut running = load.start().await?;
+    let mut interval = tokio::time::interval(delay.unwrap_or(Duration::from_secs(3600)));
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    interval.tick().await;
+    let begun = Instant::now();
+    let mut interval_begun = begun;
+    let mut sum: Vec<(String, Measurement)> = Vec::new();
+    let mut interrupted = false;
+    loop {
+        tokio::select! {
+            () = running.wait() => break,
+            _ = interval.tick(), if delay.is_some() => {
+                let mut servers = running.take_interval();
+                let mut from = interval_begun;
+                interval_begun = Instant::now();
+                if args.cumulative {
+                    if sum.is_empty() {
+                        sum = servers;
+                    } else {
+                        sum.iter_mut().zip(&servers).for_each(|((_, sum), (_, since))| sum.merge(since));
+                    }
+                    servers = sum.clone();
+                    from = begun;
+                }
+                let report = args.report(servers, loaded, running.ended()).took(from.elapsed());
+                eprint!("{report}");
+            },
+            _ = tokio::signal::ctrl_c(), if !interrupted => {
+                println!("Stopping launch of queries. SIGINT received.");
+                interrupted = true;
+                running.stop();
+            },
+        }
     }
-    Ok(())
+    if !interrupted && until.is_some_and(|until| Instant::now() >= until) {
+        println!("Stopping launch of queries. Requested time limit is exhausted.");
+    }
+    Ok(running.finish())
 }
 
 /// 0 means no limit.
@@ -196,145 +321,6 @@ fn read_queries(input: impl BufRead) -> Result<Vec<String>> {
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Empty list of queries."));
     }
     Ok(queries)
-}
-
-/// What to send, to whom, and for how long.
-#[derive(Debug, Clone)]
-pub struct Load {
-    /// The server.
-    pub options: Options,
-    /// The queries, sent in turn.
-    pub queries: Vec<String>,
-    /// Settings of every query.
-    pub settings: Vec<(String, String)>,
-    /// How far the server processes them.
-    pub stage: Stage,
-    /// Connections, each with one query in flight.
-    pub concurrency: usize,
-    /// Queries to send in all.
-    pub iterations: u64,
-    /// When to send no more.
-    pub time_limit: Option<Duration>,
-    /// Whether queries are sent in random order rather than in turn.
-    pub randomize: bool,
-    /// How often to print what happened since the last report.
-    pub report_every: Option<Duration>,
-    /// Whether to print why the run ended and which query failed, as `clickhouse-benchmark` does.
-    pub announce: bool,
-}
-
-/// What the clients of one run share.
-#[derive(Debug)]
-struct Run {
-    load: Load,
-    sent: AtomicU64,
-    stop: AtomicBool,
-    until: Option<Instant>,
-    /// Since the beginning, and since the last intermediate report.
-    reports: Mutex<(Report, Report)>,
-}
-
-impl Load {
-    /// Sends the queries and reports on all of them.
-    ///
-    /// # Errors
-    /// The first failure of any connection or query.
-    pub async fn run(self) -> Result<Report> {
-        // All connections stand before the clock starts.
-        let mut connections = Vec::with_capacity(self.concurrency);
-        for _ in 0..self.concurrency {
-            connections.push(Connection::connect(&self.options).await?);
-        }
-        let started = Instant::now();
-        let until = self.time_limit.map(|limit| started + limit);
-        let report_every = self.report_every;
-        let loaded = self.queries.len();
-        let run = Arc::new(Run {
-            load: self,
-            sent: AtomicU64::new(0),
-            stop: AtomicBool::new(false),
-            until,
-            reports: Mutex::new((Report::new(loaded), Report::new(loaded))),
-        });
-        let mut clients = JoinSet::new();
-        for (number, connection) in connections.into_iter().enumerate() {
-            clients.spawn(run.clone().client(number as u64, connection));
-        }
-        let mut interval = tokio::time::interval(report_every.unwrap_or(Duration::MAX / 4));
-        interval.tick().await;
-        let mut interval_started = started;
-        let mut outcome = Ok(());
-        loop {
-            tokio::select! {
-                client = clients.join_next() => match client {
-                    None => break,
-                    Some(Ok(Ok(()))) => {}
-                    Some(Ok(Err(error))) => {
-                        run.stop.store(true, Ordering::Relaxed);
-                        outcome = outcome.and(Err(error));
-                    }
-                    Some(Err(error)) => return Err(Error::logical(error.to_string())),
-                },
-                _ = interval.tick() => {
-                    let mut reports = run.reports.lock().unwrap_or_else(PoisonError::into_inner);
-                    let fresh = Report::new(loaded);
-                    let mut since_last = std::mem::replace(&mut reports.1, fresh);
-                    since_last.finish(interval_started.elapsed(), reports.0.queries());
-                    drop(reports);
-                    interval_started = Instant::now();
-                    eprintln!("{since_last}");
-                },
-                _ = tokio::signal::ctrl_c() => {
-                    println!("Stopping launch of queries. SIGINT received.");
-                    run.stop.store(true, Ordering::Relaxed);
-                },
-            }
-        }
-        outcome?;
-        if run.load.announce && run.until.is_some_and(|until| Instant::now() >= until) {
-            println!("Stopping launch of queries. Requested time limit is exhausted.");
-        }
-        let mut reports = run.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut total = std::mem::replace(&mut reports.0, Report::new(loaded));
-        let queries = total.queries();
-        total.finish(started.elapsed(), queries);
-        Ok(total)
-    }
-}
-
-impl Run {
-    /// One client: a query at a time until there are no more to send.
-    async fn client(self: Arc<Self>, number: u64, mut connection: Connection) -> Result<()> {
-        let load = &self.load;
-        let mut random = Random::new(number, 0);
-        loop {
-            if self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() >= until) {
-                return Ok(());
-            }
-            let sequence = self.sent.fetch_add(1, Ordering::Relaxed);
-            if sequence >= load.iterations {
-                return Ok(());
-            }
-            let loaded = load.queries.len() as u64;
-            let position = if load.randomize { random.below(loaded) } else { sequence % loaded };
-            let text = load.queries[position as usize].as_str();
-            let started = Instant::now();
-            let query = Query { text, stage: load.stage, settings: &load.settings, ..Query::default() };
-            let summary = match connection.execute(&query).await {
-                Ok(summary) => summary,
-                Err(error) => {
-                    if load.announce {
-                        eprintln!("An error occurred while processing query:\n{text}");
-                    }
-                    return Err(error);
-                }
-            };
-            let took = started.elapsed();
-            let mut reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-            reports.0.record(took, &summary);
-            reports.1.record(took, &summary);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -391,6 +377,14 @@ mod tests {
             [("max_threads".to_owned(), "16".to_owned()), ("max_block_size".to_owned(), "8".to_owned())]
         );
         assert_eq!(args.other_settings, [("unheard_of".to_owned(), "x".to_owned())]);
+        let load = args.load(&["SELECT 1".to_owned()]).unwrap_err();
+        assert_eq!(load.code, ErrorCode::DNS_ERROR, "h is no host");
+        let args =
+            Program::try_parse_from(["benchmark", "-h", "127.0.0.1", "--port", "1", "--port", "2"]).unwrap().args;
+        let load = args.load(&["SELECT 1".to_owned()]).unwrap();
+        let ports: Vec<u16> = load.streams[0].endpoints.iter().map(|endpoint| endpoint.address.port()).collect();
+        assert_eq!((ports, load.limit.duration, load.limit.requests), (vec![1, 2], None, None));
+        assert!(load.stop_on_failure && load.streams[0].order == Order::InTurn);
         assert!(Program::try_parse_from(["benchmark", "-c", "0"]).is_err());
         assert!(Program::try_parse_from(["benchmark", "--no_such_setting=1"]).is_err());
     }

@@ -1,91 +1,104 @@
-//! What a benchmark measured, in the words of `clickhouse-benchmark`: rates and a table of latency percentiles, as text and as JSON.
+//! What a benchmark measured, in the words of `clickhouse-benchmark`: a line of rates for each server and a table of latency percentiles, as
+//! text and as JSON, and the t-test that compares two servers.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
-use crate::native::Summary;
+use crate::load::Measurement;
 
 /// The percentiles of the table.
-pub const PERCENTILES: [f64; 14] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+const PERCENTILES: [f64; 14] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+/// The levels of confidence of `--confidence`, in percent, with the quantile of the normal distribution to which Student's tends.
+const CONFIDENCE: [(f64, f64); 6] =
+    [(80.0, 1.2816), (90.0, 1.6449), (95.0, 1.9600), (98.0, 2.3263), (99.0, 2.5758), (99.5, 2.8070)];
 
 const MIB: f64 = 1_048_576.0;
 
 /// Queries of a stretch of time.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Latencies in nanoseconds, with three significant digits.
-    latencies: Histogram<u64>,
-    summary: Summary,
-    /// Queries that were loaded, and that were executed since the beginning of the run.
-    loaded: usize,
-    executed: u64,
-    elapsed: Duration,
+    /// By server.
+    pub servers: Vec<(String, Measurement)>,
+    /// Queries that were loaded, and that have ended since the beginning of the run.
+    pub loaded: usize,
+    /// See `loaded`.
+    pub executed: u64,
+    /// Which of the levels of confidence a difference must have.
+    pub confidence: usize,
 }
 
 impl Report {
-    /// Nothing yet, of `loaded` queries.
-    pub fn new(loaded: usize) -> Self {
-        // One hundred nanoseconds to one hour; the histogram grows as far as it is needed.
-        let latencies = Histogram::new_with_bounds(100, 3_600_000_000_000, 3).or_else(|_| Histogram::new(3));
-        #[expect(clippy::expect_used, reason = "three significant digits are allowed: 0 to 5 are")]
-        let latencies = latencies.expect("a histogram of three digits");
-        Report { latencies, summary: Summary::default(), loaded, executed: 0, elapsed: Duration::ZERO }
+    /// Sets the length of the stretch.
+    pub fn took(mut self, elapsed: Duration) -> Self {
+        self.servers.iter_mut().for_each(|(_, measurement)| measurement.elapsed = elapsed);
+        self
     }
 
-    /// Adds one query.
-    pub fn record(&mut self, took: Duration, summary: &Summary) {
-        self.latencies.saturating_record(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
-        self.summary.read_rows += summary.read_rows;
-        self.summary.read_bytes += summary.read_bytes;
-        self.summary.result_rows += summary.result_rows;
-        self.summary.result_bytes += summary.result_bytes;
-    }
-
-    /// Ends the stretch, which was `elapsed` long; `executed` queries ended since the beginning of the run.
-    pub fn finish(&mut self, elapsed: Duration, executed: u64) {
-        self.elapsed = elapsed;
-        self.executed = executed;
-    }
-
-    /// The number of queries in this stretch.
-    pub fn queries(&self) -> u64 {
-        self.latencies.len()
-    }
-
-    /// Queries a second.
-    pub fn queries_per_second(&self) -> f64 {
-        self.per_second(self.queries())
-    }
-
-    /// The latency that this share of the queries (in percent) did not exceed, in seconds.
-    pub fn percentile_seconds(&self, percent: f64) -> f64 {
-        self.latencies.value_at_quantile(percent / 100.0) as f64 / 1e9
-    }
-
-    fn per_second(&self, count: u64) -> f64 {
-        count as f64 / self.elapsed.as_secs_f64().max(1e-9)
-    }
-
-    /// The report as `clickhouse-benchmark --json` writes it; MiBPS is in MiB, as it has been since ClickHouse 19.
+    /// The report as `clickhouse-benchmark --json` writes it: an object a server. Where there is one server its figures stand at the top as
+    /// well, where versions before 20 had them.
     pub fn to_json(&self) -> String {
-        let percentiles: Map<String, Value> =
-            PERCENTILES.iter().map(|&percent| (percent.to_string(), self.percentile_seconds(percent).into())).collect();
-        let report = json!({
-            "statistics": {
-                "QPS": self.queries_per_second(),
-                "RPS": self.per_second(self.summary.read_rows),
-                "MiBPS": self.per_second(self.summary.read_bytes) / MIB,
-                "RPS_result": self.per_second(self.summary.result_rows),
-                "MiBPS_result": self.per_second(self.summary.result_bytes) / MIB,
-                "num_queries": self.queries(),
-            },
-            "query_time_percentiles": percentiles,
-        });
-        format!("{report:#}\n")
+        let mut report = Map::new();
+        for (name, measurement) in &self.servers {
+            let percentiles: Map<String, Value> = PERCENTILES
+                .iter()
+                .map(|&percent| (percent.to_string(), measurement.percentile_seconds(percent).into()))
+                .collect();
+            let summary = &measurement.summary;
+            let statistics = json!({
+                "QPS": measurement.rate(),
+                "RPS": measurement.per_second(summary.read_rows),
+                "MiBPS": measurement.per_second(summary.read_bytes) / MIB,
+                "RPS_result": measurement.per_second(summary.result_rows),
+                "MiBPS_result": measurement.per_second(summary.result_bytes) / MIB,
+                "num_queries": measurement.answers(),
+                "num_errors": measurement.failures(),
+            });
+            if self.servers.len() == 1 {
+                report.insert("statistics".to_owned(), statistics.clone());
+                report.insert("query_time_percentiles".to_owned(), percentiles.clone().into());
+            }
+            report.insert(name.clone(), json!({ "statistics": statistics, "query_time_percentiles": percentiles }));
+        }
+        format!("{:#}\n", Value::Object(report))
     }
+
+    /// What the t-test says of two servers.
+    fn comparison(&self) -> Option<String> {
+        let [(left_name, left), (right_name, right)] = self.servers.as_slice() else { return None };
+        let (level, quantile) = CONFIDENCE[self.confidence.min(CONFIDENCE.len() - 1)];
+        let difference = difference(left, right, quantile)?;
+        Some(match difference {
+            None => format!("No difference proven at {level:.1}% confidence"),
+            Some((mean, error)) => format!(
+                "Difference at {level:.1}% confidence: {right_name} takes {:.3} +/- {:.3} ms more than {left_name}",
+                mean * 1e3,
+                error * 1e3
+            ),
+        })
+    }
+}
+
+/// By how much the mean latency at `right` is above that at `left`, and how exact that is, in seconds; none inside where it may be chance,
+/// none at all where there are too few answers.
+fn difference(left: &Measurement, right: &Measurement, normal: f64) -> Option<Option<(f64, f64)>> {
+    if left.answers() < 2 || right.answers() < 2 {
+        return None;
+    }
+    let ((left_mean, left_deviation), (right_mean, right_deviation)) = (left.mean_seconds(), right.mean_seconds());
+    let (count_left, count_right) = (left.answers() as f64, right.answers() as f64);
+    // Welch's: the two need not vary alike.
+    let (part_left, part_right) = (left_deviation.powi(2) / count_left, right_deviation.powi(2) / count_right);
+    let freedom = (part_left + part_right).powi(2)
+        / (part_left.powi(2) / (count_left - 1.0) + part_right.powi(2) / (count_right - 1.0)).max(1e-300);
+    // Student's quantile from the normal one (Peizer and Pratt's expansion in the degrees of freedom, two terms).
+    let student = normal
+        + (normal.powi(3) + normal) / (4.0 * freedom.max(1.0))
+        + (5.0 * normal.powi(5) + 16.0 * normal.powi(3) + 3.0 * normal) / (96.0 * freedom.max(1.0).powi(2));
+    let error = student * (part_left + part_right).sqrt();
+    let mean = right_mean - left_mean;
+    Some((mean.abs() > error).then_some((mean, error)))
 }
 
 impl fmt::Display for Report {
@@ -94,42 +107,84 @@ impl fmt::Display for Report {
         if self.loaded > 1 {
             write!(f, " ({:.3}%)", self.executed as f64 * 100.0 / self.loaded as f64)?;
         }
-        write!(
-            f,
-            ".\n\nQPS: {:.3}, RPS: {:.3}, MiB/s: {:.3}, result RPS: {:.3}, result MiB/s: {:.3}.",
-            self.queries_per_second(),
-            self.per_second(self.summary.read_rows),
-            self.per_second(self.summary.read_bytes) / MIB,
-            self.per_second(self.summary.result_rows),
-            self.per_second(self.summary.result_bytes) / MIB,
-        )?;
-        PERCENTILES
-            .iter()
-            .try_for_each(|&percent| write!(f, "\n{percent:.3}%\t{:.3} sec.", self.percentile_seconds(percent)))
+        f.write_str(".\n\n")?;
+        for (name, measurement) in &self.servers {
+            if measurement.answers() == 0 && measurement.failures() == 0 {
+                return Ok(());
+            }
+            let summary = &measurement.summary;
+            write!(f, "{name}, queries {}, ", measurement.answers())?;
+            if measurement.failures() > 0 {
+                write!(f, "errors {}, ", measurement.failures())?;
+            }
+            writeln!(
+                f,
+                "QPS: {:.3}, RPS: {:.3}, MiB/s: {:.3}, result RPS: {:.3}, result MiB/s: {:.3}.",
+                measurement.rate(),
+                measurement.per_second(summary.read_rows),
+                measurement.per_second(summary.read_bytes) / MIB,
+                measurement.per_second(summary.result_rows),
+                measurement.per_second(summary.result_bytes) / MIB,
+            )?;
+        }
+        f.write_char('\n')?;
+        for percent in PERCENTILES {
+            write!(f, "{percent:.3}%\t\t")?;
+            for (_, measurement) in &self.servers {
+                write!(f, "{:.3} sec.\t", measurement.percentile_seconds(percent))?;
+            }
+            f.write_char('\n')?;
+        }
+        if let Some(comparison) = self.comparison() {
+            writeln!(f, "\n{comparison}")?;
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::native::Summary;
+
+    fn measured(milliseconds: std::ops::RangeInclusive<u64>) -> Measurement {
+        let mut measurement = Measurement::default();
+        for milliseconds in milliseconds {
+            let summary = Summary { read_rows: 10, read_bytes: 1 << 20, result_rows: 1, result_bytes: 8 };
+            measurement.record(Duration::from_millis(milliseconds), &Ok(summary));
+        }
+        measurement
+    }
+
+    fn report(servers: Vec<(String, Measurement)>) -> Report {
+        Report { servers, loaded: 2, executed: 100, confidence: 5 }.took(Duration::from_secs(2))
+    }
 
     #[test]
     fn report_reads_like_clickhouse_benchmark() {
-        let mut report = Report::new(2);
-        for milliseconds in 1..=100 {
-            let summary = Summary { read_rows: 10, read_bytes: 1 << 20, result_rows: 1, result_bytes: 8 };
-            report.record(Duration::from_millis(milliseconds), &summary);
-        }
-        report.finish(Duration::from_secs(2), 100);
+        let report = report(vec![("localhost:9000".to_owned(), measured(1..=100))]);
         let text = report.to_string();
-        assert!(text.starts_with(
-            "\nQueries executed: 100 (5000.000%).\n\nQPS: 50.000, RPS: 500.000, MiB/s: 50.000, result RPS: 50.000, result MiB/s: 0.000.\n\
-             0.000%\t0.001 sec.\n10.000%\t0.010 sec.\n"
-        ));
-        assert!(text.ends_with("99.990%\t0.100 sec."));
+        assert!(
+            text.starts_with(
+                "\nQueries executed: 100 (5000.000%).\n\nlocalhost:9000, queries 100, QPS: 50.000, RPS: 500.000, MiB/s: 50.000, result RPS: \
+                 50.000, result MiB/s: 0.000.\n\n0.000%\t\t0.001 sec.\t\n10.000%\t\t0.010 sec.\t\n"
+            ),
+            "{text}"
+        );
+        assert!(text.ends_with("99.990%\t\t0.100 sec.\t\n"));
         let json: Value = serde_json::from_str(&report.to_json()).unwrap();
-        assert_eq!(json["statistics"]["num_queries"], 100);
-        assert_eq!(json["statistics"]["QPS"], 50.0);
+        for statistics in [&json["statistics"], &json["localhost:9000"]["statistics"]] {
+            assert_eq!((&statistics["num_queries"], &statistics["QPS"]), (&json!(100), &json!(50.0)));
+        }
         assert_eq!(json["query_time_percentiles"].as_object().unwrap().len(), PERCENTILES.len());
+    }
+
+    #[test]
+    fn two_servers_are_compared() {
+        let name = |name: &str| name.to_owned();
+        let alike = report(vec![(name("a"), measured(1..=100)), (name("b"), measured(2..=101))]).to_string();
+        assert!(alike.ends_with("\nNo difference proven at 99.5% confidence\n"), "{alike}");
+        let apart = report(vec![(name("a"), measured(1..=100)), (name("b"), measured(51..=150))]).to_string();
+        assert!(apart.contains("\nDifference at 99.5% confidence: b takes 50.0"), "{apart}");
     }
 }

@@ -8,8 +8,7 @@ use std::time::Duration;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::io::AsyncWriteExt;
 
-use crate::benchmark::Load;
-use crate::native::Stage;
+use crate::load::{CpuTicks, Endpoint, Load, Statement, Stream};
 use crate::scratch::Scratch;
 use crate::server::{Server, find_program};
 
@@ -17,6 +16,9 @@ use crate::server::{Server, find_program};
 const NOTHING_TO_REPORT: &str = "empty ReservoirSampler";
 /// It is tried again with more time up to about this many seconds.
 const SECONDS_MAX: f64 = 30.0;
+
+/// How long a client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What sends the queries.
 #[derive(Debug, Clone)]
@@ -98,31 +100,27 @@ impl Tool {
                 read_report(&json)?
             }
             Tool::Own => {
-                let load = Load {
-                    options: server.options(),
-                    queries: vec![query.to_owned()],
-                    settings: vec![("max_threads".to_owned(), max_threads.to_string())],
-                    stage: Stage::Complete,
-                    concurrency: clients,
-                    iterations: u64::MAX,
-                    time_limit: Some(Duration::from_secs_f64(seconds)),
-                    randomize: false,
-                    report_every: None,
-                    announce: false,
-                };
-                let report = load.run().await?;
+                let mut endpoint = Endpoint::native(server.port());
+                endpoint.settings = vec![("max_threads".to_owned(), max_threads.to_string())];
+                let stream = Stream::closed(endpoint, Statement::query("all", query), clients);
+                let mut load = Load::new(vec![stream], Duration::from_secs_f64(seconds));
+                load.stop_on_failure = true;
+                load.timeout = PATIENCE;
+                let total = load.run().await?.total();
+                if let Some(failed) = total.failed.values().next() {
+                    return Err(Error::new(ErrorCode::INCORRECT_DATA, failed.example.clone()));
+                }
                 Sample {
-                    queries: report.queries(),
-                    seconds: report.queries() as f64 / report.queries_per_second().max(1e-9),
-                    median_seconds: report.percentile_seconds(50.0),
-                    p99_seconds: report.percentile_seconds(99.0),
+                    queries: total.answers(),
+                    seconds: total.elapsed.as_secs_f64(),
+                    median_seconds: total.percentile_seconds(50.0),
+                    p99_seconds: total.percentile_seconds(99.0),
                     ..Sample::default()
                 }
             }
         };
-        let after = CpuTicks::now();
-        sample.busy_ticks = after.busy.saturating_sub(before.busy);
-        sample.all_ticks = after.all.saturating_sub(before.all);
+        let worked = CpuTicks::now().since(before);
+        (sample.busy_ticks, sample.all_ticks) = (worked.busy, worked.all);
         if sample.queries == 0 {
             return Err(Error::new(ErrorCode::TOO_SLOW, format!("{} answered no query in {seconds} s", server.name())));
         }
@@ -158,39 +156,4 @@ fn read_report(path: &std::path::Path) -> Result<Sample> {
         p99_seconds: percentile("99"),
         ..Sample::default()
     })
-}
-
-/// What the CPUs have done since the machine was started.
-#[derive(Debug, Clone, Copy, Default)]
-struct CpuTicks {
-    busy: u64,
-    all: u64,
-}
-
-impl CpuTicks {
-    /// The first line of `/proc/stat`; zeros where there is none.
-    fn now() -> Self {
-        Self::parse(&fs::read_to_string("/proc/stat").unwrap_or_default())
-    }
-
-    fn parse(stat: &str) -> Self {
-        // user, nice, system, idle, iowait, irq, softirq, steal; what guests took is in user already.
-        let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
-        let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).filter_map(|field| field.parse().ok()).collect();
-        let all = ticks.iter().sum();
-        let idle: u64 = ticks.iter().skip(3).take(2).sum();
-        CpuTicks { busy: all - idle, all }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpu_ticks_are_read() {
-        let ticks = CpuTicks::parse("cpu  10 1 5 100 20 0 2 3 7 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
-        assert_eq!((ticks.busy, ticks.all), (21, 141));
-        assert_eq!(CpuTicks::parse("").all, 0);
-    }
 }

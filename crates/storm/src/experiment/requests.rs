@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::http::HttpLoad;
+use crate::load::{Endpoint, Load, Statement, Stream};
 use crate::server::{Server, find_program};
 
 /// What the requests are called, and what is asked for.
@@ -46,10 +46,14 @@ impl RequestTool {
         let program = match self {
             Self::Wrk(program) => program,
             Self::Own => {
-                let duration = Duration::from_secs_f64(seconds);
-                let target = target.to_owned();
-                let port = server.http_port();
-                return HttpLoad { port, target, connections: HTTP_CONNECTIONS, duration }.run().await;
+                let endpoint = Endpoint::http(server.http_port());
+                let stream = Stream::closed(endpoint, Statement::path("all", target), HTTP_CONNECTIONS);
+                let outcome = Load::new(vec![stream], Duration::from_secs_f64(seconds)).run().await?;
+                let total = outcome.total();
+                if let Some(failed) = total.failed.values().next() {
+                    return Err(Error::new(ErrorCode::INCORRECT_DATA, failed.example.clone()));
+                }
+                return Ok((total.answers(), total.elapsed.as_secs_f64()));
             }
         };
         let failed = |what: String| Error::new(ErrorCode::CANNOT_READ_FROM_ISTREAM, format!("wrk: {what}"));

@@ -7,9 +7,10 @@ use squall_formats::native::{BlockReader, write_block};
 use squall_formats::wire::{Cursor, Stop, put_string, put_varint};
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 use super::compression::{compress, decompress_frame};
+use crate::failure::{Failure, FailureKind};
+use crate::transport::{Tls, Transport};
 
 /// The newest revision of the protocol that this client speaks: the one that brought `elapsed` to progress packets.
 const REVISION: u64 = 54_460;
@@ -17,7 +18,8 @@ const REVISION: u64 = 54_460;
 const REVISION_MIN: u64 = 54_401;
 /// Received bytes kept for one packet.
 const PACKET_BYTES_MAX: usize = 1 << 31;
-const READ_BYTES: usize = 1 << 16;
+/// Room for what one read brings at first; thousands of idle connections keep no more.
+const READ_BYTES: usize = 1 << 12;
 /// The longest string in a packet: an exception with its stack trace.
 const STRING_BYTES_MAX: u64 = 1 << 26;
 
@@ -75,6 +77,10 @@ pub struct Options {
     pub revision_max: u64,
     /// How long to wait for a connection and its greeting.
     pub connect_timeout: Duration,
+    /// Whether blocks are compressed, both ways.
+    pub compression: bool,
+    /// Under TLS, if at all.
+    pub tls: Option<Tls>,
 }
 
 impl Options {
@@ -88,6 +94,8 @@ impl Options {
             password: String::new(),
             revision_max: REVISION,
             connect_timeout: Duration::from_secs(10),
+            compression: true,
+            tls: None,
         }
     }
 }
@@ -130,10 +138,20 @@ pub struct Summary {
     pub result_bytes: u64,
 }
 
+impl Summary {
+    /// Adds another query's.
+    pub fn add(&mut self, other: &Self) {
+        self.read_rows += other.read_rows;
+        self.read_bytes += other.read_bytes;
+        self.result_rows += other.result_rows;
+        self.result_bytes += other.result_bytes;
+    }
+}
+
 /// An open connection to a server.
 #[derive(Debug)]
 pub struct Connection {
-    stream: TcpStream,
+    stream: Transport,
     /// Received bytes; those before `start` are done with.
     received: Vec<u8>,
     start: usize,
@@ -141,6 +159,9 @@ pub struct Connection {
     plain: Vec<u8>,
     plain_start: usize,
     revision: u64,
+    compression: bool,
+    /// The packet with an empty block that follows a query.
+    end_of_data: Vec<u8>,
     server_name: String,
     server_version: String,
 }
@@ -151,18 +172,40 @@ impl Connection {
     /// # Errors
     /// `NETWORK_ERROR` and `SOCKET_TIMEOUT` where there is no server; the server's own exception where it refuses the user.
     pub async fn connect(options: &Options) -> Result<Self> {
-        let attempt = tokio::time::timeout(options.connect_timeout, Self::greet(options)).await;
-        attempt.unwrap_or_else(|_| {
+        let attempt = tokio::time::timeout(options.connect_timeout, async {
+            let unreachable =
+                |error: std::io::Error| network(error).context(format_args!("{}:{}", options.host, options.port));
+            let addresses = tokio::net::lookup_host((options.host.as_str(), options.port)).await;
+            let mut outcome = Err(Error::new(ErrorCode::DNS_ERROR, format!("{} has no address", options.host)));
+            for address in addresses.map_err(unreachable)? {
+                outcome = Self::connect_to(address, options).await.map_err(Error::from);
+                if outcome.as_ref().err().is_none_or(|error| error.code != ErrorCode::NETWORK_ERROR) {
+                    break;
+                }
+            }
+            outcome
+        });
+        attempt.await.unwrap_or_else(|_| {
             let message = format!("No answer from {}:{} in {:?}", options.host, options.port, options.connect_timeout);
             Err(Error::new(ErrorCode::SOCKET_TIMEOUT, message))
         })
     }
 
-    async fn greet(options: &Options) -> Result<Self> {
-        let stream = TcpStream::connect((options.host.as_str(), options.port))
-            .await
-            .map_err(|error| network(error).context(format_args!("{}:{}", options.host, options.port)))?;
-        stream.set_nodelay(true).map_err(network)?;
+    /// Connects to this address of the server, however long it takes, and greets.
+    ///
+    /// # Errors
+    /// [`FailureKind::Connect`], also where the server refuses the user.
+    pub async fn connect_to(address: std::net::SocketAddr, options: &Options) -> Result<Self, Failure> {
+        Self::greet(address, options).await.map_err(|failure| Failure { kind: FailureKind::Connect, ..failure })
+    }
+
+    async fn greet(address: std::net::SocketAddr, options: &Options) -> Result<Self, Failure> {
+        let stream = Transport::connect(address, options.tls.as_ref()).await.map_err(|error| {
+            Failure::new(
+                FailureKind::Connect,
+                network(error).context(format_args!("{}:{}", options.host, options.port)),
+            )
+        })?;
         let mut connection = Connection {
             stream,
             received: Vec::with_capacity(READ_BYTES),
@@ -170,6 +213,8 @@ impl Connection {
             plain: Vec::new(),
             plain_start: 0,
             revision: options.revision_max.min(REVISION),
+            compression: options.compression,
+            end_of_data: Vec::new(),
             server_name: String::new(),
             server_version: String::new(),
         };
@@ -185,7 +230,9 @@ impl Connection {
         connection.send(&hello).await?;
         match connection.parse(|input, _| input.varint()).await? {
             from_server::HELLO => {}
-            from_server::EXCEPTION => return Err(connection.parse(|input, _| exception(input)).await?),
+            from_server::EXCEPTION => {
+                return Err(Failure::exception(connection.parse(|input, _| exception(input)).await?));
+            }
             other => return Err(unexpected(other)),
         }
         let (name, version, revision) = connection
@@ -201,9 +248,10 @@ impl Connection {
             .await?;
         if revision < REVISION_MIN {
             let message = format!("The server speaks revision {revision} of the protocol, older than {REVISION_MIN}");
-            return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
+            return Err(Failure::protocol(Error::new(ErrorCode::NOT_IMPLEMENTED, message)));
         }
         connection.revision = revision;
+        connection.end_of_data = encode(&no_rows(), revision, connection.compression).map_err(Failure::protocol)?;
         connection.server_name = name;
         connection.server_version = version;
         if revision >= since::ADDENDUM {
@@ -226,10 +274,27 @@ impl Connection {
     /// Runs a query to its end; its result is counted, not kept.
     ///
     /// # Errors
-    /// The server's exception; then the connection can be used again. `NETWORK_ERROR` and errors of the protocol; then it cannot.
-    pub async fn execute(&mut self, query: &Query<'_>) -> Result<Summary> {
+    /// The server's exception; then the connection can be used again. Anything else; then it cannot.
+    pub async fn execute(&mut self, query: &Query<'_>) -> Result<Summary, Failure> {
+        self.read(query, |_| Ok(())).await
+    }
+
+    /// Runs a query to its end and shows the blocks of its result.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`], and what `each` says.
+    pub async fn read(
+        &mut self,
+        query: &Query<'_>,
+        each: impl FnMut(&Block) -> Result<()>,
+    ) -> Result<Summary, Failure> {
         self.send_query(query).await?;
-        self.follow(None).await
+        self.follow(each).await
+    }
+
+    /// Whether the server has closed the connection since the last query.
+    pub fn is_stale(&self) -> bool {
+        self.stream.is_stale()
     }
 
     /// Runs a query to its end and returns the first value of its result, if that has rows.
@@ -237,9 +302,15 @@ impl Connection {
     /// # Errors
     /// As [`Connection::execute`].
     pub async fn ask(&mut self, text: &str) -> Result<Option<Value>> {
-        self.send_query(&Query { text, ..Query::default() }).await?;
         let mut answer = None;
-        self.follow(Some(&mut answer)).await?;
+        let query = Query { text, ..Query::default() };
+        self.read(&query, |block| {
+            if let (Some(column), false) = (block.columns().first(), block.is_empty()) {
+                answer.get_or_insert_with(|| column.value(0));
+            }
+            Ok(())
+        })
+        .await?;
         Ok(answer)
     }
 
@@ -253,7 +324,7 @@ impl Connection {
         loop {
             match self.parse(|input, _| input.varint()).await? {
                 from_server::DATA => {
-                    self.receive_block(true).await?;
+                    self.receive_block(self.compression).await?;
                     return Ok(());
                 }
                 from_server::END_OF_STREAM => {
@@ -267,20 +338,13 @@ impl Connection {
         }
     }
 
-    /// A block as [`Connection::send_encoded`] takes it: it can be made on any thread, and sent to any server with which this
+    /// A block as [`Connection::send_encoded`] takes it, compressed: it can be made on any thread, and sent to any server with which this
     /// `revision` was agreed on.
     ///
     /// # Errors
     /// As [`write_block`].
     pub fn encode(block: &Block, revision: u64) -> Result<Vec<u8>> {
-        // The block's info: not an overflow block, of no bucket.
-        let mut plain = vec![1, 0, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0];
-        write_block(block, revision, &mut plain)?;
-        let mut packet = Vec::with_capacity(plain.len() / 2);
-        put_varint(&mut packet, to_server::DATA);
-        put_string(&mut packet, "");
-        compress(&plain, &mut packet);
-        Ok(packet)
+        encode(block, revision, true)
     }
 
     /// The revision agreed on.
@@ -293,11 +357,11 @@ impl Connection {
     /// # Errors
     /// The exception with which the server ended the insert; `NETWORK_ERROR`.
     pub async fn send_encoded(&mut self, packet: &[u8]) -> Result<()> {
-        if let Err(error) = self.send(packet).await {
+        if let Err(failure) = self.send(packet).await {
             // A server that refuses the data says why before it hangs up.
-            return Err(match self.follow(None).await {
-                Err(reason) if reason.code != ErrorCode::NETWORK_ERROR => reason,
-                _ => error,
+            return Err(match self.follow(|_| Ok(())).await {
+                Err(reason) if matches!(reason.kind, FailureKind::Exception(_)) => reason.error,
+                _ => failure.error,
             });
         }
         Ok(())
@@ -308,12 +372,12 @@ impl Connection {
     /// # Errors
     /// As [`Connection::execute`].
     pub async fn finish_insert(&mut self) -> Result<Summary> {
-        let end = Self::encode(&no_rows(), self.revision)?;
+        let end = self.end_of_data.clone();
         self.send_encoded(&end).await?;
-        self.follow(None).await
+        Ok(self.follow(|_| Ok(())).await?)
     }
 
-    async fn send_query(&mut self, query: &Query<'_>) -> Result<()> {
+    async fn send_query(&mut self, query: &Query<'_>) -> Result<(), Failure> {
         let revision = self.revision;
         let mut out = Vec::with_capacity(query.text.len() + 256);
         put_varint(&mut out, to_server::QUERY);
@@ -337,29 +401,24 @@ impl Connection {
             put_string(&mut out, "");
         }
         put_varint(&mut out, query.stage as u64);
-        // Blocks are compressed, both ways.
-        put_varint(&mut out, 1);
+        put_varint(&mut out, u64::from(self.compression));
         put_string(&mut out, query.text);
         if revision >= since::PARAMETERS {
             put_string(&mut out, "");
         }
         // No external tables follow.
-        out.extend_from_slice(&Self::encode(&no_rows(), revision)?);
+        out.extend_from_slice(&self.end_of_data);
         self.send(&out).await
     }
 
     /// Reads packets until the query has ended.
-    async fn follow(&mut self, mut answer: Option<&mut Option<Value>>) -> Result<Summary> {
+    async fn follow(&mut self, mut each: impl FnMut(&Block) -> Result<()>) -> Result<Summary, Failure> {
         let mut summary = Summary::default();
         loop {
             match self.parse(|input, _| input.varint()).await? {
                 from_server::DATA => {
-                    let block = self.receive_block(true).await?;
-                    if let (Some(answer), Some(column), false) =
-                        (answer.as_deref_mut(), block.columns().first(), block.is_empty())
-                    {
-                        answer.get_or_insert_with(|| column.value(0));
-                    }
+                    let block = self.receive_block(self.compression).await?;
+                    each(&block).map_err(Failure::protocol)?;
                 }
                 from_server::END_OF_STREAM => return Ok(summary),
                 packet => self.receive_side_packet(packet, &mut summary).await?,
@@ -368,9 +427,11 @@ impl Connection {
     }
 
     /// Reads a packet other than data and the end of the stream; an exception becomes the error it carries.
-    async fn receive_side_packet(&mut self, packet: u64, summary: &mut Summary) -> Result<()> {
+    async fn receive_side_packet(&mut self, packet: u64, summary: &mut Summary) -> Result<(), Failure> {
         match packet {
-            from_server::EXCEPTION => return Err(self.parse(|input, _| exception(input)).await?),
+            from_server::EXCEPTION => {
+                return Err(Failure::exception(self.parse(|input, _| exception(input)).await?));
+            }
             from_server::PROGRESS => {
                 let (rows, bytes) = self.parse(progress).await?;
                 summary.read_rows += rows;
@@ -379,7 +440,7 @@ impl Connection {
             from_server::PROFILE_INFO => {
                 (summary.result_rows, summary.result_bytes) = self.parse(|input, _| profile_info(input)).await?;
             }
-            from_server::TOTALS | from_server::EXTREMES => drop(self.receive_block(true).await?),
+            from_server::TOTALS | from_server::EXTREMES => drop(self.receive_block(self.compression).await?),
             from_server::LOG | from_server::PROFILE_EVENTS => drop(self.receive_block(false).await?),
             from_server::TABLE_COLUMNS => self.parse(|input, _| skip_strings(input, 2)).await?,
             from_server::PONG => {}
@@ -388,7 +449,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn receive_block(&mut self, compressed: bool) -> Result<Block> {
+    async fn receive_block(&mut self, compressed: bool) -> Result<Block, Failure> {
         // The name of an external table: none.
         self.parse(|input, _| skip_strings(input, 1)).await?;
         let mut reader = BlockReader::new(self.revision);
@@ -410,7 +471,7 @@ impl Connection {
                     }
                     return Ok(block);
                 }
-                Err(Stop::Bad(error)) => return Err(error),
+                Err(Stop::Bad(error)) => return Err(Failure::protocol(error)),
                 Err(Stop::Incomplete) if !compressed => self.receive().await?,
                 Err(Stop::Incomplete) if self.plain.len() - self.plain_start > PACKET_BYTES_MAX => {
                     return Err(packet_too_large());
@@ -426,12 +487,19 @@ impl Connection {
         }
     }
 
-    async fn send(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stream.write_all(bytes).await.map_err(network)
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = async {
+            self.stream.write_all(bytes).await?;
+            self.stream.flush().await
+        };
+        written.await.map_err(|error| Failure::network(FailureKind::Write, error))
     }
 
     /// Applies `parser` to what was received, receiving more until it is enough. It begins anew each time.
-    async fn parse<T>(&mut self, mut parser: impl FnMut(&mut Cursor<'_>, u64) -> Result<T, Stop>) -> Result<T> {
+    async fn parse<T>(
+        &mut self,
+        mut parser: impl FnMut(&mut Cursor<'_>, u64) -> Result<T, Stop>,
+    ) -> Result<T, Failure> {
         loop {
             let mut input = Cursor::new(&self.received[self.start..]);
             match parser(&mut input, self.revision) {
@@ -439,13 +507,13 @@ impl Connection {
                     self.start += input.position();
                     return Ok(parsed);
                 }
-                Err(Stop::Bad(error)) => return Err(error),
+                Err(Stop::Bad(error)) => return Err(Failure::protocol(error)),
                 Err(Stop::Incomplete) => self.receive().await?,
             }
         }
     }
 
-    async fn receive(&mut self) -> Result<()> {
+    async fn receive(&mut self) -> Result<(), Failure> {
         if self.start > 0 {
             self.received.drain(..self.start);
             self.start = 0;
@@ -455,11 +523,28 @@ impl Connection {
         }
         // Twice as much each time, so that a large packet is not looked at too often.
         self.received.reserve(READ_BYTES.max(self.received.len()));
-        match self.stream.read_buf(&mut self.received).await.map_err(network)? {
-            0 => Err(Error::new(ErrorCode::NETWORK_ERROR, "The server closed the connection")),
-            _ => Ok(()),
+        match self.stream.read_buf(&mut self.received).await {
+            Ok(0) => Err(Failure::network(FailureKind::Read, "The server closed the connection")),
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::network(FailureKind::Read, error)),
         }
     }
+}
+
+/// A block as a packet.
+fn encode(block: &Block, revision: u64, compression: bool) -> Result<Vec<u8>> {
+    // The block's info: not an overflow block, of no bucket.
+    let mut plain = vec![1, 0, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0];
+    write_block(block, revision, &mut plain)?;
+    let mut packet = Vec::with_capacity(plain.len() / 2 + 64);
+    put_varint(&mut packet, to_server::DATA);
+    put_string(&mut packet, "");
+    if compression {
+        compress(&plain, &mut packet);
+    } else {
+        packet.extend_from_slice(&plain);
+    }
+    Ok(packet)
 }
 
 /// The block that ends a stream of blocks.
@@ -567,12 +652,14 @@ fn network(error: std::io::Error) -> Error {
     Error::new(ErrorCode::NETWORK_ERROR, error.to_string())
 }
 
-fn unexpected(packet: u64) -> Error {
-    Error::new(ErrorCode::UNEXPECTED_PACKET_FROM_SERVER, format!("Unexpected packet {packet} from the server"))
+fn unexpected(packet: u64) -> Failure {
+    let message = format!("Unexpected packet {packet} from the server");
+    Failure::protocol(Error::new(ErrorCode::UNEXPECTED_PACKET_FROM_SERVER, message))
 }
 
-fn packet_too_large() -> Error {
-    Error::new(ErrorCode::LIMIT_EXCEEDED, format!("A packet from the server is larger than {PACKET_BYTES_MAX} bytes"))
+fn packet_too_large() -> Failure {
+    let message = format!("A packet from the server is larger than {PACKET_BYTES_MAX} bytes");
+    Failure::protocol(Error::new(ErrorCode::LIMIT_EXCEEDED, message))
 }
 
 #[cfg(test)]
@@ -660,7 +747,10 @@ mod tests {
             let summary = connection.execute(&query).await.unwrap();
             assert_eq!(summary, Summary { read_rows: 20, read_bytes: 160, result_rows: 2, result_bytes: 33 });
             let error = connection.execute(&query).await.unwrap_err();
-            assert_eq!((error.code.0, error.message.as_str()), (60, "Table t does not exist"));
+            assert_eq!(
+                (error.kind, error.error.message.as_str()),
+                (FailureKind::Exception(60), "Table t does not exist")
+            );
             // The connection goes on after an exception.
             assert_eq!(connection.ask("SELECT 1").await.unwrap(), Some(Value::UInt64(42)));
         }

@@ -1,17 +1,15 @@
 //! `squall storm overload`: what is left of a server's throughput, and of the latency of those it serves, when more is asked of it than
-//! it can do. `open_loop` sends the requests.
-
-mod open_loop;
+//! it can do.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::http::HttpLoad;
+use crate::failure::FailureKind;
+use crate::load::{Endpoint, Gaps, Load, Measurement, Order, Outcome, Pace, Statement, Stream};
 use crate::scratch::Scratch;
 use crate::server::{Kind, Server};
-use open_loop::{OpenLoop, Outcome};
 
 /// Some milliseconds of work for one CPU.
 const QUERY: &str = "SELECT sum(sipHash64(number)) FROM numbers(200000)";
@@ -23,6 +21,8 @@ const LOADS: [f64; 5] = [0.5, 0.9, 1.2, 2.0, 3.0];
 const PATIENCE: Duration = Duration::from_secs(1);
 /// In the first seconds of a load the server finds its limit.
 const WARM_UP: Duration = Duration::from_secs(4);
+/// How a server says that it runs as many queries as it may.
+const TOO_MANY: FailureKind = FailureKind::Exception(ErrorCode::TOO_MANY_SIMULTANEOUS_QUERIES.0);
 /// The most connections.
 const CONNECTIONS_MAX: usize = 3_000;
 
@@ -81,15 +81,8 @@ async fn measure(args: &Args) -> Result<()> {
     for (name, kind) in servers {
         let target = format!("/?query={}", QUERY.replace(' ', "+"));
         let server = Server::start(&kind, &scratch.folder(&name.replace([' ', ','], ""))?).await?;
-        let closed = HttpLoad {
-            port: server.http_port(),
-            target: target.clone(),
-            connections: CLOSED_CONNECTIONS,
-            duration: Duration::from_secs(3),
-        };
-        let (answers, seconds) = closed.run().await?;
+        let capacity = closed_loop(server.http_port(), &target).await?;
         server.stop()?;
-        let capacity = answers as f64 / seconds;
         println!("{name}: carries {capacity:.0} queries a second");
         println!(
             "  load  offered/s  goodput/s  of the best  refused/s   late/s  failed/s    p50 ms    p99 ms  p99 of a refusal"
@@ -98,23 +91,14 @@ async fn measure(args: &Args) -> Result<()> {
         for load in LOADS {
             // Each load meets a fresh server, without what an earlier one left behind.
             let server = Server::start(&kind, &scratch.folder(&name.replace([' ', ','], ""))?).await?;
-            let open = OpenLoop {
-                port: server.http_port(),
-                target: target.clone(),
-                rate: capacity * load,
-                warm_up: WARM_UP,
-                duration: Duration::from_secs(args.seconds),
-                patience: PATIENCE,
-                connections_max: CONNECTIONS_MAX,
-            };
-            outcomes.push((load, open.run().await?));
+            let outcome = open_loop(server.http_port(), &target, capacity * load, args.seconds).await?;
+            outcomes.push((load, Figures::new(&outcome.total(), args.seconds as f64)));
             // One that still works on what nobody waits for need not end by itself.
             drop(server);
         }
-        let best = outcomes.iter().map(|(_, outcome)| outcome.answered).max().unwrap_or(1).max(1);
-        for (load, outcome) in &outcomes {
-            let figures = Figures::new(outcome, args.seconds as f64);
-            println!("{}", figures.line(*load, outcome.answered as f64 / best as f64));
+        let best = outcomes.iter().map(|(_, figures)| figures.goodput()).fold(0.0, f64::max).max(1e-9);
+        for (load, figures) in &outcomes {
+            println!("{}", figures.line(*load, figures.goodput() / best));
             csv += &figures.csv_row(name, *load);
         }
         println!();
@@ -123,6 +107,34 @@ async fn measure(args: &Args) -> Result<()> {
     std::fs::write(&file, csv).map_err(|error| cannot(&file, error))?;
     println!("Written to {}", file.display());
     Ok(())
+}
+
+/// Requests a second that the server answers to clients who ask again when they have their answer.
+async fn closed_loop(port: u16, target: &str) -> Result<f64> {
+    let stream = Stream::closed(Endpoint::http(port), Statement::path("all", target), CLOSED_CONNECTIONS);
+    let total = Load::new(vec![stream], Duration::from_secs(3)).run().await?.total();
+    match total.failed.values().next() {
+        None => Ok(total.rate()),
+        Some(failed) => Err(Error::new(ErrorCode::INCORRECT_DATA, failed.example.clone())),
+    }
+}
+
+/// Requests that come at a rate.
+async fn open_loop(port: u16, target: &str, rate: f64, seconds: u64) -> Result<Outcome> {
+    let stream = Stream {
+        pace: Pace::Open { rate, gaps: Gaps::Poisson, connections_max: CONNECTIONS_MAX },
+        endpoints: vec![Endpoint::http(port)],
+        statements: vec![Statement::path("all", target)],
+        order: Order::Weighted,
+    };
+    let load = Load {
+        warm_up: WARM_UP,
+        timeout: PATIENCE,
+        // One process plays all clients; a second thread would take the server's CPU while it waits for its turn.
+        threads: Some(1),
+        ..Load::new(vec![stream], Duration::from_secs(seconds))
+    };
+    load.run().await
 }
 
 /// The figures of a load: rates of requests a second by their fate, and latencies in milliseconds.
@@ -134,17 +146,25 @@ struct Figures {
 }
 
 impl Figures {
-    fn new(outcome: &Outcome, seconds: f64) -> Self {
-        let counts = [outcome.offered, outcome.answered, outcome.refused, outcome.late, outcome.failed];
-        let latencies_us = [
-            outcome.latency_us.value_at_quantile(0.5),
-            outcome.latency_us.value_at_quantile(0.99),
-            outcome.refusal_us.value_at_quantile(0.99),
+    fn new(measured: &Measurement, seconds: f64) -> Self {
+        let refused = measured.failures_of(TOO_MANY);
+        let late = measured.failures_of(FailureKind::Timeout);
+        let failed = measured.failures() - refused - late;
+        let offered = measured.answers() + measured.failures();
+        let latencies = [
+            measured.percentile_seconds(50.0),
+            measured.percentile_seconds(99.0),
+            measured.failure_percentile_seconds(TOO_MANY, 99.0),
         ];
         Self {
-            rates: counts.map(|count| count as f64 / seconds),
-            latencies_ms: latencies_us.map(|latency_us| latency_us as f64 / 1e3),
+            rates: [offered, measured.answers(), refused, late, failed].map(|count| count as f64 / seconds),
+            latencies_ms: latencies.map(|seconds| seconds * 1e3),
         }
+    }
+
+    /// Answers a second.
+    fn goodput(&self) -> f64 {
+        self.rates[1]
     }
 
     /// A line of the table; `share` is that of the best load's goodput.
