@@ -5,7 +5,7 @@ SQUALL := $(CARGO_TARGET_DIR)/release/squall
 RESULTS ?= $(CURDIR)/storm-results
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-short test test-rust test-clients lint fmt bench models fuzz peers flights clean
+.PHONY: help build server storm storm-full storm-short test test-rust test-clients lint fmt bench models fuzz peers flights clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,10 +16,15 @@ build: ## Build the release binary: target/release/squall.
 server: build ## Start a server on its defaults: HTTP 8123, native 9000, data in ./squall-data.
 	$(SQUALL) server
 
-storm: build ## The seed's experiment: a server, 8.9 million rows, the sweep of max_threads; about ten minutes.
+storm: build ## The short form of the stress suite, then the seed's experiment, beside ClickHouse where it is installed; about twelve minutes.
+	$(SQUALL) storm suite --short --fresh --output $(RESULTS)/suite
+	$(SQUALL) storm experiment --output $(RESULTS) --rounds 5 --seconds 1.5
+
+storm-full: build ## The whole stress suite: every scenario at every number of clients, 15 seconds each; many hours. Goes on where it stopped.
+	$(SQUALL) storm suite --output $(RESULTS)/suite-full
 	$(SQUALL) storm experiment --output $(RESULTS)
 
-storm-short: build ## The same with a tenth of the rows and short points: a minute, for trying things out.
+storm-short: build ## The seed's experiment alone, with a tenth of the rows and short points: a minute, for trying things out.
 	$(SQUALL) storm experiment --output $(RESULTS) --rows 900000 --seconds 0.3 --rounds 2
 
 test: ## Everything that must hold: format, lints, Rust tests, and real clients against a real server.

@@ -13,4 +13,5 @@ mod overload;
 mod scratch;
 mod server;
 pub mod storm;
+mod suite;
 mod transport;

@@ -33,6 +33,17 @@ impl Kind {
     }
 }
 
+/// What a server's configuration has beyond the common one.
+#[derive(Debug, Clone, Default)]
+pub struct Overlay {
+    /// Files of `config.d`, names and contents.
+    pub config: Vec<(String, String)>,
+    /// Files of `users.d`.
+    pub users: Vec<(String, String)>,
+    /// Certificate and private key, for ports under TLS beside the others.
+    pub tls: Option<(PathBuf, PathBuf)>,
+}
+
 /// Looks for a program on the search path and where Debian keeps servers.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -56,6 +67,8 @@ pub struct Server {
     /// The port of the native protocol.
     port: u16,
     http_port: u16,
+    /// HTTPS and the native protocol under TLS.
+    secure_ports: Option<(u16, u16)>,
     name: String,
     started_in: Duration,
     memory: Memory,
@@ -68,10 +81,34 @@ impl Server {
     /// # Errors
     /// A program that cannot be started, ends at once, or does not answer in a minute; then with the end of its log.
     pub async fn start(kind: &Kind, folder: &Path) -> Result<Self> {
+        Self::start_with(kind, folder, &Overlay::default()).await
+    }
+
+    /// The same with a configuration of its own.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub async fn start_with(kind: &Kind, folder: &Path, overlay: &Overlay) -> Result<Self> {
         let (http, native, interserver) = (free_port()?, free_port()?, free_port()?);
         let config = folder.join("config.xml");
         write(&config, &config_xml(kind, folder, http, native, interserver))?;
         write(&folder.join("users.xml"), USERS_XML)?;
+        let secure_ports = if overlay.tls.is_some() { Some((free_port()?, free_port()?)) } else { None };
+        let mut files: Vec<(&str, &str, String)> = Vec::new();
+        if let (Some((certificate, key)), Some((https, native))) = (&overlay.tls, secure_ports) {
+            files.push(("config.d", "storm_tls.xml", tls_xml(certificate, key, https, native)));
+        }
+        files.extend(overlay.config.iter().map(|(name, text)| ("config.d", name.as_str(), text.clone())));
+        files.extend(overlay.users.iter().map(|(name, text)| ("users.d", name.as_str(), text.clone())));
+        for kind in ["config.d", "users.d"] {
+            let folder = folder.join(kind);
+            // What an earlier start left.
+            let _ = fs::remove_dir_all(&folder);
+            create(&folder)?;
+        }
+        for (kind, name, text) in files {
+            write(&folder.join(kind).join(name), &text)?;
+        }
         let mut command = match kind {
             Kind::Squall { program, .. } => {
                 let mut command = Command::new(program);
@@ -99,6 +136,7 @@ impl Server {
             process,
             port: native,
             http_port: http,
+            secure_ports,
             name: match kind {
                 Kind::Squall { .. } => "Squall".to_owned(),
                 Kind::ClickHouse { .. } => String::new(),
@@ -159,6 +197,25 @@ impl Server {
     /// The port of the HTTP interface.
     pub fn http_port(&self) -> u16 {
         self.http_port
+    }
+
+    /// The ports of HTTPS and of the native protocol under TLS, where there are some.
+    pub fn secure_ports(&self) -> Option<(u16, u16)> {
+        self.secure_ports
+    }
+
+    /// CPU time that it has used so far.
+    pub fn cpu_time(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap_or_default();
+        // After the program's name in parentheses: the 12th and 13th fields are user and system time in ticks of 10 ms.
+        let fields = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+        let ticks = fields.split_ascii_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok());
+        Duration::from_millis(10 * ticks.sum::<u64>())
+    }
+
+    /// Its memory and threads now.
+    pub fn memory_now(&self) -> Memory {
+        memory(self.process.id())
     }
 
     /// What to call the server: Squall, or what the peer calls itself, with its version.
@@ -240,6 +297,11 @@ fn free_port() -> Result<u16> {
     listener.map(|address| address.port()).map_err(|error| Error::new(ErrorCode::NETWORK_ERROR, error.to_string()))
 }
 
+fn create(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)
+        .map_err(|error| Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("{}: {error}", folder.display())))
+}
+
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text)
         .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))
@@ -269,6 +331,27 @@ const USERS_XML: &str = "<yandex>
     <quotas><default></default></quotas>
 </yandex>
 ";
+
+/// Ports under TLS, as both servers understand them.
+fn tls_xml(certificate: &Path, key: &Path, https: u16, native: u16) -> String {
+    format!(
+        "<yandex>
+    <https_port>{https}</https_port>
+    <tcp_port_secure>{native}</tcp_port_secure>
+    <openSSL>
+        <server>
+            <certificateFile>{}</certificateFile>
+            <privateKeyFile>{}</privateKeyFile>
+            <verificationMode>none</verificationMode>
+            <cacheSessions>true</cacheSessions>
+        </server>
+    </openSSL>
+</yandex>
+",
+        certificate.display(),
+        key.display()
+    )
+}
 
 fn config_xml(kind: &Kind, folder: &Path, http: u16, native: u16, interserver: u16) -> String {
     let folder = folder.display();

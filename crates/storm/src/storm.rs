@@ -1,19 +1,20 @@
-//! `squall storm`: measures of servers under load. A load of one's own, the experiment of the `total_max_threads` proposal, and overload.
+//! `squall storm`: measures of servers under load. A load of one's own, the suite of scenarios, the experiment of the `total_max_threads` proposal, and overload.
 
 use squall_types::Result;
 
-use crate::{experiment, load, overload};
+use crate::{experiment, load, overload, suite};
 
 /// Measure servers under load.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    suite: Suite,
+    measure: Measure,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Suite {
+enum Measure {
     Run(Box<load::run::Args>),
+    Suite(suite::Args),
     Experiment(experiment::Args),
     Overload(overload::Args),
 }
@@ -23,9 +24,10 @@ enum Suite {
 /// # Errors
 /// As the suite that was asked for.
 pub fn run(args: &Args) -> Result<()> {
-    match &args.suite {
-        Suite::Run(args) => load::run::run(args),
-        Suite::Experiment(args) => experiment::run(args),
-        Suite::Overload(args) => overload::run(args),
+    match &args.measure {
+        Measure::Run(args) => load::run::run(args),
+        Measure::Suite(args) => suite::run(args),
+        Measure::Experiment(args) => experiment::run(args),
+        Measure::Overload(args) => overload::run(args),
     }
 }

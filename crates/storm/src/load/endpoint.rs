@@ -17,6 +17,37 @@ pub enum Protocol {
     Native,
 }
 
+/// How a request travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    /// HTTP.
+    Http,
+    /// HTTPS.
+    Https,
+    /// The native protocol.
+    Tcp,
+    /// The native protocol under TLS.
+    Tcps,
+}
+
+impl Wire {
+    /// As files and tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Tcp => "tcp",
+            Self::Tcps => "tcps",
+        }
+    }
+
+    /// Whether it is under TLS.
+    pub fn is_secure(self) -> bool {
+        matches!(self, Self::Https | Self::Tcps)
+    }
+}
+
 /// A server and how to talk to it.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -122,6 +153,16 @@ impl Endpoint {
             keep_alive: true,
             compression: protocol == Protocol::Native,
             settings: Vec::new(),
+        }
+    }
+
+    /// As scenarios of the suite call it.
+    pub fn wire(&self) -> Wire {
+        match (self.protocol, &self.tls) {
+            (Protocol::Http, None) => Wire::Http,
+            (Protocol::Http, Some(_)) => Wire::Https,
+            (Protocol::Native, None) => Wire::Tcp,
+            (Protocol::Native, Some(_)) => Wire::Tcps,
         }
     }
 

@@ -227,7 +227,8 @@ impl Running {
             // A closed loop's clients each end with their last answer; one that waits long for it makes the others' time no longer.
             let time = match stream.pace {
                 Pace::Closed { clients } => client_time / u32::try_from(clients.max(1)).unwrap_or(u32::MAX),
-                Pace::Open { .. } => load.limit.duration.unwrap_or(elapsed).min(elapsed),
+                Pace::Open { .. } if self.shared.stop.load(Ordering::Relaxed) => elapsed,
+                Pace::Open { .. } => load.limit.duration.unwrap_or(elapsed),
             };
             for prepared in statements.iter().flatten() {
                 if let Some((_, measurement)) = classes.get_mut(prepared.class) {

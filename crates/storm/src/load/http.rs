@@ -181,10 +181,10 @@ fn parse_head(received: &[u8]) -> Result<Option<Head>, Failure> {
                     head.keeps_alive = !value.eq_ignore_ascii_case(b"close");
                 }
             }
-            b'T' | b't' => {
-                if header(line, b"transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case(b"chunked")) {
-                    head.framing = Framing::Chunked(Chunk::Size(0));
-                }
+            b'T' | b't'
+                if header(line, b"transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case(b"chunked")) =>
+            {
+                head.framing = Framing::Chunked(Chunk::Size(0));
             }
             b'X' | b'x' => {
                 if let Some(value) = header(line, b"x-clickhouse-exception-code") {

@@ -17,17 +17,20 @@ mod patience;
 pub mod run;
 mod statement;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use arrivals::Gaps;
 pub use cpu::{CpuTicks, Effort};
-pub use endpoint::{Endpoint, Protocol};
+pub use endpoint::{Endpoint, Protocol, Wire};
 pub use generator::Running;
 pub use measurement::{Measurement, PERCENTILES};
 pub use parameter::Parameter;
 pub use statement::{Expectation, Statement};
 
+use squall_types::Result;
+
+use crate::datagen::Random;
 use crate::native::Stage;
 
 /// The beginning of what a server said, for a message.
@@ -205,6 +208,19 @@ impl Outcome {
     pub fn class(&self, name: &str) -> Option<&Measurement> {
         self.classes.iter().find_map(|(class, measurement)| (class == name).then_some(measurement))
     }
+}
+
+/// The answer to one query as text, without the line break at its end.
+///
+/// # Errors
+/// Where there is none.
+pub async fn ask(endpoint: &Endpoint, query: &str) -> Result<String> {
+    let answer = Arc::new(OnceLock::new());
+    let mut statement = Statement::query("ask", query);
+    statement.expectation = Expectation::First(answer.clone());
+    let prepared = client::Prepared::new(statement, 0, Arc::new(endpoint.clone()), Stage::Complete, true);
+    client::Client::default().perform(&prepared, &mut Random::new(0, 0)).await?;
+    Ok(String::from_utf8_lossy(answer.get().map(Vec::as_slice).unwrap_or_default()).trim_end_matches('\n').to_owned())
 }
 
 /// The endpoints and statements of a stream, made ready: for each statement one for each endpoint.

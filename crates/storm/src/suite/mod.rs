@@ -1,0 +1,517 @@
+//! `squall storm suite`: scenarios from files, measured step by step on servers that it starts, or that are up. This file tells its story;
+//! `scenario` reads the files, `plan` says what is measured, `peer` starts servers and makes their data, `results` keeps what was found,
+//! `summary` shows it.
+
+mod csv;
+mod peer;
+mod plan;
+mod results;
+mod scenario;
+mod summary;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::load::{
+    Endpoint, Expectation, Gaps, Limit, Load, Measurement, Order, Outcome, Pace, Statement, Stream, Wire,
+};
+use peer::{Peer, Target};
+use plan::{Stage, Step, Wish, fill};
+use results::{Results, Row};
+use scenario::{Query, Scenario};
+
+/// Where the scenarios are that come with Squall, beside the program's sources.
+const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
+/// The file of results in the output folder.
+const RESULTS: &str = "results.csv";
+/// A client waits this long for an answer where the scenario does not say otherwise, as the published suite has it.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The part of a step that does not count.
+const WARM_UP: f64 = 0.1;
+/// The most connections of an open loop.
+const OPEN_CONNECTIONS_MAX: usize = 3_000;
+
+/// Run the stress suite: every scenario at every number of clients, on each server, into one CSV.
+///
+/// Servers are started with each scenario's configuration and data, and stopped. What was measured before in the same folder is not measured
+/// again: an interrupted suite goes on. Logs and configuration of every server stay beside the results.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  squall storm suite --short
+  squall storm suite --only select_1 --server squall --server clickhouse --rounds 3
+  squall storm suite --scenarios ./my-scenarios --server 'prod=http://db1:8123,tcp://db1:9000'
+
+A scenario is a folder with scenario.toml and, where it needs them, setup.sql, config.d/*.xml and users.d/*.xml; those that come with
+Squall, and a README, are in crates/storm/scenarios.")]
+pub struct Args {
+    /// Folder of scenarios
+    #[arg(long, value_name = "DIR", default_value = SHIPPED, hide_default_value = true)]
+    scenarios: PathBuf,
+    /// Only scenarios whose name contains this; several are any of them
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    only: Vec<String>,
+    /// A server: squall, clickhouse (where it is installed), or one that is up; without it Squall and ClickHouse
+    #[arg(long = "server", value_name = "squall|clickhouse|NAME=URL[,URL]")]
+    servers: Vec<String>,
+    /// The program of the Squall under test; this one without it
+    #[arg(long, value_name = "FILE")]
+    squall: Option<PathBuf>,
+    /// Folder for results, logs and configuration
+    #[arg(long, value_name = "DIR", default_value = "storm-results")]
+    output: PathBuf,
+    /// The short form: fewer steps of a second each, on less data
+    #[arg(long)]
+    short: bool,
+    /// Seconds of a step, whatever the scenarios say
+    #[arg(long, value_parser = parse_positive)]
+    seconds: Option<f64>,
+    /// Numbers of clients, whatever the scenarios say
+    #[arg(long, value_delimiter = ',')]
+    concurrency: Option<Vec<usize>>,
+    /// What the scenarios' numbers of rows are multiplied by; 0.05 in the short form
+    #[arg(long, value_parser = parse_positive)]
+    scale: Option<f64>,
+    /// How often everything is measured: storm compare needs more than once
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Begin anew, also where there are results
+    #[arg(long)]
+    fresh: bool,
+    /// Say what would be measured, and how long it takes
+    #[arg(long)]
+    list: bool,
+}
+
+fn parse_positive(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|&number| number > 0.0 && number < 1e6)
+        .ok_or_else(|| "expected a number above 0".to_owned())
+}
+
+/// Runs `squall storm suite`. Every server that it starts is stopped when it returns, also on an error, Ctrl-C and SIGTERM.
+///
+/// # Errors
+/// Scenarios that cannot be read, a folder that cannot be written, an interruption. What a server lacks is said and left out.
+pub fn run(args: &Args) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
+    runtime.block_on(async {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+            .map_err(|error| Error::logical(error.to_string()))?;
+        // Dropping the suite stops its servers.
+        tokio::select! {
+            outcome = async { Suite::new(args)?.run().await } => outcome,
+            _ = tokio::signal::ctrl_c() => Err(interrupted()),
+            _ = terminate.recv() => Err(interrupted()),
+        }
+    })
+}
+
+fn interrupted() -> Error {
+    Error::new(
+        ErrorCode::ABORTED,
+        "Interrupted; every server was stopped. The same command goes on where this one stopped",
+    )
+}
+
+struct Suite<'a> {
+    args: &'a Args,
+    scenarios: Vec<(Scenario, Vec<Stage>)>,
+    targets: Vec<Target>,
+    results: Results,
+    tls: (PathBuf, PathBuf),
+    progress: ProgressBar,
+    /// What was left out, and why.
+    skipped: BTreeSet<String>,
+}
+
+impl<'a> Suite<'a> {
+    fn new(args: &'a Args) -> Result<Self> {
+        let wish = Wish {
+            is_short: args.short,
+            seconds: args.seconds,
+            concurrency: args.concurrency.clone(),
+            scale: args.scale,
+            rounds: args.rounds,
+        };
+        let is_wanted = |scenario: &Scenario| {
+            args.only.is_empty() || args.only.iter().any(|text| scenario.name.contains(text.as_str()))
+        };
+        let scenarios: Vec<(Scenario, Vec<Stage>)> = scenario::read_all(&args.scenarios)?
+            .into_iter()
+            .filter(is_wanted)
+            .map(|scenario| {
+                let stages = plan::stages(&scenario, &wish);
+                (scenario, stages)
+            })
+            .collect();
+        if scenarios.is_empty() {
+            let message = format!("No scenario in {} is asked for", args.scenarios.display());
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        let squall = args.squall.clone().map_or_else(std::env::current_exe, Ok);
+        let squall = squall.map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, error.to_string()))?;
+        let mut targets =
+            args.servers.iter().map(|text| Target::parse(text, &squall)).collect::<Result<Vec<Target>>>()?;
+        if targets.is_empty() {
+            targets.push(Target::squall(&squall));
+            targets.extend(Target::parse("clickhouse", &squall).ok());
+        }
+        std::fs::create_dir_all(&args.output).map_err(|error| cannot_write(&args.output, &error))?;
+        let progress = ProgressBar::no_length();
+        if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} {bar:30} {msg}") {
+            progress.set_style(style);
+        }
+        Ok(Suite {
+            args,
+            scenarios,
+            targets,
+            results: Results::open(&args.output.join(RESULTS), args.fresh)?,
+            tls: certificate(&args.output)?,
+            progress,
+            skipped: BTreeSet::new(),
+        })
+    }
+
+    async fn run(mut self) -> Result<()> {
+        let scenarios = std::mem::take(&mut self.scenarios);
+        let seconds =
+            |stages: &[Stage]| -> f64 { stages.iter().map(|stage| plan::estimate(stage, self.targets.len())).sum() };
+        let all: f64 = scenarios.iter().map(|(_, stages)| seconds(stages)).sum();
+        let steps: usize = scenarios.iter().flat_map(|(_, stages)| stages).map(|stage| stage.steps.len()).sum();
+        self.say(format!(
+            "{} scenarios, {steps} steps on each of {} servers: about {}, and the time to make data",
+            scenarios.len(),
+            self.targets.len(),
+            minutes(all)
+        ));
+        if self.args.list {
+            for (scenario, stages) in &scenarios {
+                for stage in stages {
+                    let time = minutes(plan::estimate(stage, self.targets.len()));
+                    println!("{:40} {:4} steps, {time}: {}", stage.name, stage.steps.len(), scenario.description);
+                }
+            }
+            return Ok(());
+        }
+        self.progress.set_length(all as u64);
+        let mut done = 0.0;
+        for (scenario, stages) in &scenarios {
+            for stage in stages {
+                self.stage(scenario, stage, done, all).await?;
+                done += plan::estimate(stage, self.targets.len());
+                self.progress.set_position(done as u64);
+            }
+        }
+        self.progress.finish_and_clear();
+        let summary = summary::table(self.results.rows(), &self.skipped);
+        println!("{summary}");
+        let path = self.args.output.join("summary.txt");
+        std::fs::write(&path, &summary).map_err(|error| cannot_write(&path, &error))?;
+        println!("Written to {}: {RESULTS}, summary.txt, servers/", self.args.output.display());
+        Ok(())
+    }
+
+    /// Measures what is not measured yet of a stage, on its servers in turns.
+    async fn stage(&mut self, scenario: &Scenario, stage: &Stage, done: f64, all: f64) -> Result<()> {
+        let is_due = |results: &Results, target: &Target| {
+            stage.steps.iter().any(|step| results.find(&key(target.name(), scenario, stage, step)).is_none())
+        };
+        let due: Vec<Target> = self.targets.iter().filter(|target| is_due(&self.results, target)).cloned().collect();
+        let mut peers = Vec::new();
+        for target in &due {
+            self.progress.set_message(format!("{}: data for {}", stage.name, target.name()));
+            let folder = self.args.output.join("servers").join(&stage.name).join(target.name());
+            match Peer::start(target, scenario, stage, &folder, &self.tls).await {
+                Ok(peer) => peers.push(peer),
+                Err(error) => {
+                    let needs = scenario.needs.as_ref().map_or_else(String::new, |needs| format!(" (needs {needs})"));
+                    self.skip(format!("{} on {}{needs}: {}", stage.name, target.name(), first_line(&error)));
+                }
+            }
+        }
+        // Of queries that a server does not understand, or protocols that it does not speak.
+        let mut refused: BTreeMap<(String, usize, &str), ()> = BTreeMap::new();
+        let step_seconds = plan::estimate(stage, 1) / stage.steps.len().max(1) as f64;
+        let begun = Instant::now();
+        for (number, step) in stage.steps.iter().enumerate() {
+            for peer in &peers {
+                let wire = step.variant.protocol.name();
+                let mut row = key(&peer.name, scenario, stage, step);
+                let is_refused = refused.contains_key(&(peer.name.clone(), step.query, wire));
+                if is_refused || self.results.find(&row).is_some() {
+                    continue;
+                }
+                let left = all - done - step_seconds * (number * self.targets.len()) as f64;
+                self.progress.set_message(format!("{} left; {}", minutes(left), label(&row)));
+                self.progress.set_position((done + begun.elapsed().as_secs_f64()) as u64);
+                match self.measure(peer, scenario, step, &mut row).await {
+                    Ok(()) => {
+                        self.say(format!("{}, {} left", line(&row), minutes(left)));
+                        self.results.add(row)?;
+                    }
+                    Err(error) => {
+                        refused.insert((peer.name.clone(), step.query, wire), ());
+                        self.skip(format!("{}: {}", label(&row), first_line(&error)));
+                    }
+                }
+            }
+        }
+        for peer in peers {
+            let name = peer.name.clone();
+            if let Err(error) = peer.stop() {
+                self.skip(format!("{} on {name}: {error}", stage.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures a step and fills its row.
+    async fn measure(&self, peer: &Peer, scenario: &Scenario, step: &Step, row: &mut Row) -> Result<()> {
+        let query = &scenario.query[step.query];
+        let lacks = || {
+            let message = format!("{} has no {} port", peer.name, step.variant.protocol.name());
+            Error::new(ErrorCode::NOT_IMPLEMENTED, message)
+        };
+        let mut endpoint = peer.endpoint(step.variant.protocol).cloned().ok_or_else(lacks)?;
+        endpoint.keep_alive = step.variant.keep_alive;
+        if matches!(step.variant.protocol, Wire::Tcp | Wire::Tcps) {
+            endpoint.compression = step.variant.compression;
+        }
+        let settings = scenario.settings.iter().filter(|(name, _)| !query.settings.contains_key(*name));
+        endpoint.settings = settings
+            .chain(&query.settings)
+            .map(|(name, value)| (name.clone(), fill(&value.to_string(), &peer.values)))
+            .collect();
+        let statement = statement(query, &peer.values)?;
+        // Whether it is understood at all, before seconds are spent on what is not.
+        let mut probe = Load::new(vec![Stream::closed(endpoint.clone(), statement.clone(), 1)], TIMEOUT);
+        (probe.limit.requests, probe.timeout) = (Some(1), TIMEOUT);
+        if let Some(failed) = probe.run().await?.total().failed.into_values().next() {
+            return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, failed.example));
+        }
+        let mut load = self.load(&endpoint, statement, query, step, peer);
+        if let Some(times) = step.overload {
+            let closed = key_of_closed(row);
+            let carried = self.results.find(&closed).and_then(|row| row.number("QPS")).unwrap_or(0.0);
+            row.set("offered_per_second", format!("{:.1}", carried * times));
+            if let Some(stream) = load.streams.first_mut() {
+                stream.pace = Pace::Open {
+                    rate: (carried * times).max(1.0),
+                    gaps: Gaps::Poisson,
+                    connections_max: OPEN_CONNECTIONS_MAX.max(step.concurrency),
+                };
+            }
+        }
+        let (before, begun) = (peer.server.as_ref().map(crate::server::Server::cpu_time), Instant::now());
+        let outcome = load.run().await?;
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
+        if let (Some(server), Some(before)) = (&peer.server, before) {
+            let share = (server.cpu_time().saturating_sub(before)).as_secs_f64() / begun.elapsed().as_secs_f64() / cpus;
+            row.set("server_cpu_share", format!("{share:.3}"));
+            row.set("server_memory_bytes", server.memory_now().resident_bytes);
+            row.set("server_threads", server.memory_now().threads);
+        }
+        row.set("server_version", &peer.version);
+        put_outcome(&outcome, row);
+        Ok(())
+    }
+
+    fn load(&self, endpoint: &Endpoint, statement: Statement, query: &Query, step: &Step, peer: &Peer) -> Load {
+        let mut streams = vec![Stream {
+            pace: Pace::Closed { clients: step.concurrency },
+            endpoints: vec![endpoint.clone()],
+            statements: vec![statement],
+            order: Order::Weighted,
+        }];
+        if let Some(beside) = &query.beside {
+            let heavy = Statement::query("beside", &fill(&beside.sql, &peer.values));
+            streams.push(Stream::closed(endpoint.clone(), heavy, beside.clients));
+        }
+        Load {
+            warm_up: Duration::from_secs_f64(step.seconds * WARM_UP),
+            limit: Limit { duration: Some(Duration::from_secs_f64(step.seconds)), requests: None },
+            timeout: query.timeout.map_or(TIMEOUT, Duration::from_secs_f64),
+            idle_connections: step.idle,
+            ..Load::new(streams, Duration::ZERO)
+        }
+    }
+
+    fn skip(&mut self, what: String) {
+        self.say(format!("Left out: {what}"));
+        self.skipped.insert(what);
+    }
+
+    /// Prints a line above the progress bar, or as it is where there is no terminal.
+    fn say(&self, text: impl AsRef<str>) {
+        if self.progress.is_hidden() {
+            println!("{}", text.as_ref());
+        } else {
+            self.progress.println(text);
+        }
+    }
+}
+
+/// The class of the query that is measured.
+const MEASURED: &str = "measured";
+
+fn statement(query: &Query, values: &BTreeMap<String, String>) -> Result<Statement> {
+    let mut statement = match (&query.sql, &query.path) {
+        (Some(sql), _) => {
+            let bad = |error: String| Error::new(ErrorCode::BAD_ARGUMENTS, error);
+            let parameters = query
+                .parameters
+                .iter()
+                .map(|(name, values_of)| Ok((name.clone(), fill(values_of, values).parse().map_err(bad)?)))
+                .collect::<Result<Vec<_>>>()?;
+            Statement::with_parameters(MEASURED, &fill(sql, values), &parameters)
+        }
+        (None, path) => Statement::path(MEASURED, path.as_deref().unwrap_or("/ping")),
+    };
+    statement.expectation = match &query.expect {
+        Some(expected) => Expectation::Text(fill(expected, values).trim_end().as_bytes().into()),
+        None if query.any_answer || statement.fixed_text().is_none() => Expectation::Anything,
+        None => Expectation::First(Arc::default()),
+    };
+    Ok(statement)
+}
+
+/// What tells a step's row from others, before it is measured.
+fn key(server: &str, scenario: &Scenario, stage: &Stage, step: &Step) -> Row {
+    let query = &scenario.query[step.query];
+    let mut row = Row::default();
+    row.set("server", server);
+    row.set("client_version", concat!("squall storm ", env!("CARGO_PKG_VERSION")));
+    row.set("test_name", &stage.name);
+    let [one, two, three] = plan::subtypes(query, &stage.values);
+    row.set("test_subtype1", one);
+    row.set("test_subtype2", two);
+    row.set("test_subtype3", three);
+    row.set("protocol", step.variant.protocol.name());
+    row.set("http_keepalive", u8::from(step.variant.keep_alive));
+    row.set("concurrency", step.concurrency);
+    row.set("load", step.overload.map_or_else(String::new, |load| load.to_string()));
+    row.set("idle_connections", step.idle);
+    row.set("class", MEASURED);
+    row.set("round", step.round);
+    row
+}
+
+/// The row of the closed loop that belongs to one of an open loop.
+fn key_of_closed(row: &Row) -> Row {
+    let mut closed = row.clone();
+    closed.set("load", "");
+    closed
+}
+
+fn put_outcome(outcome: &Outcome, row: &mut Row) {
+    let empty = Measurement::default();
+    let measured = outcome.class(MEASURED).unwrap_or(&empty);
+    row.set("QPS", format!("{:.3}", measured.rate()));
+    row.set("num_queries", measured.answers());
+    row.set("MiBPS_result", format!("{:.6}", measured.per_second(measured.summary.result_bytes) / 1_048_576.0));
+    for (column, percent) in [
+        ("latency_0percentile", 0.0),
+        ("latency_20percentile", 20.0),
+        ("latency_50percentile", 50.0),
+        ("latency_80percentile", 80.0),
+        ("latency_90percentile", 90.0),
+        ("latency_95percentile", 95.0),
+        ("latency_99percentile", 99.0),
+        ("latency_999percentile", 99.9),
+        ("latency_9999percentile", 99.99),
+    ] {
+        row.set(column, format!("{:.9}", measured.percentile_seconds(percent)));
+    }
+    row.set("latency_max", format!("{:.9}", measured.max_seconds()));
+    row.set("duration", measured.elapsed.as_micros());
+    row.set("errors", measured.failures());
+    let kinds: Vec<String> = measured.failed.iter().map(|(kind, failed)| format!("{kind}: {}", failed.count)).collect();
+    row.set("errors_by_kind", kinds.join("; "));
+    row.set("read_rows_per_second", format!("{:.1}", measured.per_second(measured.summary.read_rows)));
+    row.set("idle_connections_open", outcome.idle_open);
+    row.set("generator_work_share", format!("{:.3}", outcome.effort.of_work));
+    row.set("generator_warning", outcome.effort.warning().unwrap_or_default());
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    row.set("measured_at", now.as_secs());
+}
+
+/// A step in words.
+fn label(row: &Row) -> String {
+    let mut label = format!("{} {}", row.get("test_name"), row.get("protocol"));
+    if row.get("http_keepalive") == "0" {
+        label.push_str(", a new connection each");
+    }
+    for column in ["test_subtype1", "test_subtype2", "test_subtype3"] {
+        if !row.get(column).is_empty() {
+            label.push_str(&format!(", {}", row.get(column)));
+        }
+    }
+    label.push_str(&format!(", {} clients", row.get("concurrency")));
+    if !row.get("load").is_empty() {
+        label.push_str(&format!(", {} times the load", row.get("load")));
+    }
+    if row.get("idle_connections") != "0" {
+        label.push_str(&format!(", {} idle", row.get("idle_connections")));
+    }
+    format!("{label}, {}", row.get("server"))
+}
+
+/// A step and what it gave.
+fn line(row: &Row) -> String {
+    let ms = |column: &str| row.number(column).unwrap_or(0.0) * 1e3;
+    let mut line = format!(
+        "{}: {:.0}/s, p50 {:.3} ms, p99 {:.3} ms",
+        label(row),
+        row.number("QPS").unwrap_or(0.0),
+        ms("latency_50percentile"),
+        ms("latency_99percentile")
+    );
+    if row.get("errors") != "0" {
+        line.push_str(&format!(", {} errors ({})", row.get("errors"), row.get("errors_by_kind")));
+    }
+    if !row.get("generator_warning").is_empty() {
+        line.push_str(", the generator is the limit");
+    }
+    line
+}
+
+fn minutes(seconds: f64) -> String {
+    let seconds = seconds.max(0.0);
+    if seconds < 90.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 5400.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}
+
+fn first_line(error: &Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().chars().take(300).collect()
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
+}
+
+/// A certificate for servers on this machine, signed by itself, and its key: files of the output folder.
+fn certificate(folder: &Path) -> Result<(PathBuf, PathBuf)> {
+    let folder = folder.canonicalize().map_err(|error| cannot_write(folder, &error))?;
+    let (certificate_file, key_file) = (folder.join("server.crt"), folder.join("server.key"));
+    if !(certificate_file.exists() && key_file.exists()) {
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let made = rcgen::generate_simple_self_signed(names)
+            .map_err(|error| Error::new(ErrorCode::OPENSSL_ERROR, error.to_string()))?;
+        for (path, text) in [(&certificate_file, made.cert.pem()), (&key_file, made.signing_key.serialize_pem())] {
+            std::fs::write(path, text).map_err(|error| cannot_write(path, &error))?;
+        }
+    }
+    Ok((certificate_file, key_file))
+}

@@ -1,0 +1,202 @@
+//! A server under test as the suite sees it: started by the suite, with a scenario's configuration and data, or already up somewhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use squall_types::{Error, ErrorCode, Result};
+
+use super::plan::{Stage, fill};
+use super::scenario::Scenario;
+use crate::load::{Endpoint, Wire, ask};
+use crate::server::{Kind, Overlay, Server};
+
+/// A server that can be asked for.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// One that the suite starts.
+    Start(&'static str, Kind),
+    /// One that is up, under a name, by its URLs.
+    Up(String, Vec<String>),
+}
+
+impl Target {
+    /// Reads `squall`, `clickhouse` or `NAME=URL[,URL…]`.
+    ///
+    /// # Errors
+    /// What is none of these; ClickHouse where it is not installed.
+    pub fn parse(text: &str, squall: &Path) -> Result<Self> {
+        let bad = |what: &str| Error::new(ErrorCode::BAD_ARGUMENTS, format!("--server {text}: {what}"));
+        match text {
+            "squall" => Ok(Self::squall(squall)),
+            "clickhouse" => match Kind::installed_clickhouse() {
+                Some(kind) => Ok(Self::Start("ClickHouse", kind)),
+                None => Err(bad("clickhouse-server is not installed")),
+            },
+            other => match other.split_once('=') {
+                Some((name, urls)) if !name.is_empty() => {
+                    Ok(Self::Up(name.to_owned(), urls.split(',').map(str::to_owned).collect()))
+                }
+                _ => Err(bad("expected squall, clickhouse or NAME=URL[,URL…]")),
+            },
+        }
+    }
+
+    /// Squall as this program has it.
+    pub fn squall(program: &Path) -> Self {
+        Self::Start("Squall", Kind::Squall { program: program.to_owned(), settings: Vec::new() })
+    }
+
+    /// What tables call it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Start(name, _) => name,
+            Self::Up(name, _) => name,
+        }
+    }
+}
+
+/// A server that is up, with a stage's data.
+#[derive(Debug)]
+pub struct Peer {
+    /// What tables call it.
+    pub name: String,
+    /// What it says of itself.
+    pub version: String,
+    /// Its process, where the suite started it.
+    pub server: Option<Server>,
+    /// Values of the stage, and those that this server was asked for.
+    pub values: BTreeMap<String, String>,
+    endpoints: Vec<(Wire, Endpoint)>,
+    folder: Option<PathBuf>,
+}
+
+impl Peer {
+    /// Starts the server and makes the stage's data. Its configuration and logs stay in `folder`.
+    ///
+    /// # Errors
+    /// A server that does not start, or that does not understand a statement of the scenario's setup.
+    pub async fn start(
+        target: &Target,
+        scenario: &Scenario,
+        stage: &Stage,
+        folder: &Path,
+        tls: &(PathBuf, PathBuf),
+    ) -> Result<Self> {
+        let mut peer = Peer {
+            name: target.name().to_owned(),
+            version: String::new(),
+            server: None,
+            values: stage.values.clone(),
+            endpoints: Vec::new(),
+            folder: None,
+        };
+        match target {
+            Target::Up(_, urls) => {
+                for url in urls {
+                    let endpoint = Endpoint::parse(url, None, true)?;
+                    peer.endpoints.push((endpoint.wire(), endpoint));
+                }
+            }
+            Target::Start(_, kind) => {
+                std::fs::create_dir_all(folder).map_err(|error| {
+                    Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("{}: {error}", folder.display()))
+                })?;
+                let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+                let filled = |files: &[(String, String)]| {
+                    files.iter().map(|(name, text)| (name.clone(), fill(text, &stage.values))).collect()
+                };
+                let needs_tls = scenario.variant.iter().any(|variant| variant.protocol.is_secure());
+                let overlay = Overlay {
+                    config: filled(&scenario.config),
+                    users: filled(&scenario.users),
+                    tls: needs_tls.then(|| tls.clone()),
+                };
+                let server = Server::start_with(kind, &folder, &overlay).await?;
+                peer.endpoints.push((Wire::Http, Endpoint::http(server.http_port())));
+                peer.endpoints.push((Wire::Tcp, Endpoint::native(server.port())));
+                if let Some((https, native)) = server.secure_ports() {
+                    for (wire, url) in [
+                        (Wire::Https, format!("https://127.0.0.1:{https}")),
+                        (Wire::Tcps, format!("tcps://127.0.0.1:{native}")),
+                    ] {
+                        peer.endpoints.push((wire, Endpoint::parse(&url, None, true)?));
+                    }
+                }
+                peer.server = Some(server);
+                peer.folder = Some(folder);
+            }
+        }
+        peer.version = peer.ask("SELECT version()").await?;
+        for statement in statements(&scenario.setup) {
+            let statement = fill(&statement, &peer.values);
+            peer.ask(&statement).await.map_err(|error| error.context(format_args!("{}", excerpt(&statement))))?;
+        }
+        for (name, question) in &scenario.ask {
+            let answer = peer.ask(&fill(question, &peer.values)).await?;
+            peer.values.insert(name.clone(), answer);
+        }
+        Ok(peer)
+    }
+
+    /// How to reach it over this protocol, if it speaks it.
+    pub fn endpoint(&self, wire: Wire) -> Option<&Endpoint> {
+        self.endpoints.iter().find_map(|(other, endpoint)| (*other == wire).then_some(endpoint))
+    }
+
+    /// The answer to a query as text.
+    async fn ask(&self, query: &str) -> Result<String> {
+        let endpoint = self.endpoint(Wire::Tcp).or_else(|| self.endpoints.first().map(|(_, endpoint)| endpoint));
+        let endpoint = endpoint.ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, "A server without a URL"))?;
+        ask(endpoint, query).await
+    }
+
+    /// Ends the server, if the suite has started it, and removes its data; configuration and logs stay.
+    ///
+    /// # Errors
+    /// A server that crashed or had to be killed.
+    pub fn stop(self) -> Result<()> {
+        let stopped = self.server.map_or(Ok(()), Server::stop);
+        if let Some(folder) = self.folder {
+            for name in ["data", "tmp", "user_files"] {
+                // What is not there need not be removed; what stays is seen in the results' folder.
+                let _ = std::fs::remove_dir_all(folder.join(name));
+            }
+        }
+        stopped
+    }
+}
+
+/// The statements of a script: each ends with a semicolon at the end of a line.
+fn statements(script: &str) -> Vec<String> {
+    let without_comments: Vec<&str> = script.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
+    let text = without_comments.join("\n");
+    text.split(";\n")
+        .map(|statement| statement.trim().trim_end_matches(';').to_owned())
+        .filter(|statement| !statement.is_empty())
+        .collect()
+}
+
+fn excerpt(statement: &str) -> String {
+    statement.chars().take(80).collect::<String>().replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_cut_into_statements() {
+        let script = "-- What it is; really.\nCREATE TABLE t\n  (x UInt8);\n\nINSERT INTO t SELECT ';';\n";
+        assert_eq!(statements(script), ["CREATE TABLE t\n  (x UInt8)", "INSERT INTO t SELECT ';'"]);
+        assert!(statements("").is_empty());
+    }
+
+    #[test]
+    fn targets_are_read() {
+        let squall = Path::new("/bin/squall");
+        assert_eq!(Target::parse("squall", squall).unwrap().name(), "Squall");
+        let up = Target::parse("new=http://127.0.0.1:1,tcp://127.0.0.1:2", squall).unwrap();
+        assert!(matches!(up, Target::Up(name, urls) if name == "new" && urls.len() == 2));
+        assert!(Target::parse("http://127.0.0.1:1", squall).is_err());
+    }
+}
