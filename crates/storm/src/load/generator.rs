@@ -66,8 +66,8 @@ struct Shared {
 struct Recorder {
     total: Vec<Measurement>,
     interval: Option<Vec<Measurement>>,
-    /// By stream, the time of its clients that counts.
-    client_time: Vec<Duration>,
+    /// By class, answers that came while it counted, whenever their requests were sent.
+    within: Vec<u64>,
     idle_open: usize,
 }
 
@@ -108,7 +108,7 @@ impl Load {
         let recorder = || {
             Mutex::new(Recorder {
                 total: vec![Measurement::default(); classes.len()],
-                client_time: vec![Duration::ZERO; self.streams.len()],
+                within: vec![0; classes.len()],
                 ..Recorder::default()
             })
         };
@@ -216,24 +216,22 @@ impl Running {
         let mut classes: Vec<(String, Measurement)> =
             self.shared.classes.iter().map(|class| (class.clone(), Measurement::default())).collect();
         let mut idle_open = 0;
-        let mut client_time = vec![Duration::ZERO; load.streams.len()];
         for recorder in &self.shared.recorders {
             let recorder = recorder.lock();
             idle_open += recorder.idle_open;
-            client_time.iter_mut().zip(&recorder.client_time).for_each(|(sum, time)| *sum += *time);
-            classes.iter_mut().zip(&recorder.total).for_each(|((_, sum), total)| sum.merge(total));
+            for ((_, sum), (total, within)) in classes.iter_mut().zip(recorder.total.iter().zip(&recorder.within)) {
+                sum.merge(total);
+                sum.within = Some(sum.within.unwrap_or(0) + within);
+            }
         }
-        for ((stream, statements), client_time) in load.streams.iter().zip(&self.shared.statements).zip(client_time) {
-            // A closed loop's clients each end with their last answer; one that waits long for it makes the others' time no longer.
-            let time = match stream.pace {
-                Pace::Closed { clients } => client_time / u32::try_from(clients.max(1)).unwrap_or(u32::MAX),
-                Pace::Open { .. } if self.shared.stop.load(Ordering::Relaxed) => elapsed,
-                Pace::Open { .. } => load.limit.duration.unwrap_or(elapsed),
-            };
-            for prepared in statements.iter().flatten() {
-                if let Some((_, measurement)) = classes.get_mut(prepared.class) {
-                    measurement.elapsed = time;
+        let is_stopped = self.shared.stop.load(Ordering::Relaxed);
+        for (_, measurement) in &mut classes {
+            match load.limit.duration {
+                // Requests so long that few end within the time are better counted to the end of the last one.
+                Some(duration) if !is_stopped && measurement.within.unwrap_or(0) >= measurement.answers() / 2 => {
+                    measurement.elapsed = duration;
                 }
+                _ => (measurement.elapsed, measurement.within) = (elapsed, None),
             }
         }
         let there = load.warm_up + elapsed;
@@ -438,17 +436,13 @@ impl User {
         let timeout = self.shared.load.timeout;
         let mut now = Instant::now();
         let mut patience = Patience::new(now + timeout);
-        let mut first = None;
         while now < timeline.until {
             let counts = now >= timeline.counts_from;
             let Some(sequence) = self.shared.begin(counts) else { break };
             let begun = now;
             let (class, outcome) = self.send(sequence, begun + timeout, &mut patience).await;
             now = Instant::now();
-            if counts {
-                first.get_or_insert(begun);
-                self.shared.record(self.thread, class, now - begun, &outcome);
-            }
+            self.shared.record(self.thread, class, (begun, now), timeline, &outcome);
             if matches!(&outcome, Err(failure) if failure.kind == FailureKind::Connect) {
                 tokio::time::sleep(self.back_off).await;
                 self.back_off = (self.back_off * 2).min(BACK_OFF_MAX);
@@ -456,9 +450,6 @@ impl User {
             } else {
                 self.back_off = BACK_OFF;
             }
-        }
-        if let Some(first) = first {
-            self.shared.recorders[self.thread].lock().client_time[self.stream] += now - first;
         }
     }
 
@@ -474,9 +465,7 @@ impl User {
             }
             let (class, outcome) = self.send(sequence, due + timeout, &mut patience).await;
             self.last_used = Instant::now();
-            if counts {
-                self.shared.record(self.thread, class, self.last_used - due, &outcome);
-            }
+            self.shared.record(self.thread, class, (due, self.last_used), timeline, &outcome);
         }
     }
 
@@ -528,11 +517,24 @@ impl Shared {
         self.load.limit.requests.is_none_or(|limit| sequence < limit).then_some(sequence)
     }
 
-    fn record(&self, thread: usize, class: usize, took: Duration, outcome: &Result<Summary, Failure>) {
+    /// A request that began, or was due, at the first moment has ended at the second.
+    fn record(
+        &self,
+        thread: usize,
+        class: usize,
+        (begun, ended): (Instant, Instant),
+        timeline: Timeline,
+        outcome: &Result<Summary, Failure>,
+    ) {
         let mut recorder = self.recorders[thread].lock();
-        recorder.total[class].record(took, outcome);
-        if let Some(interval) = &mut recorder.interval {
-            interval[class].record(took, outcome);
+        if outcome.is_ok() && (timeline.counts_from..timeline.until).contains(&ended) {
+            recorder.within[class] += 1;
+        }
+        if begun >= timeline.counts_from {
+            recorder.total[class].record(ended - begun, outcome);
+            if let Some(interval) = &mut recorder.interval {
+                interval[class].record(ended - begun, outcome);
+            }
         }
         drop(recorder);
         if outcome.is_err() && self.load.stop_on_failure {
@@ -567,9 +569,7 @@ async fn dispatch(
     let class = shared.statements[stream].first().and_then(|of| of.first()).map_or(0, |prepared| prepared.class);
     let give_up = |now: Instant| {
         for due in now.checked_sub(timeout).map(|moment| arrivals.expire(moment)).unwrap_or_default() {
-            if due >= timeline.counts_from {
-                shared.record(thread, class, now - due, &Err(timed_out(timeout)));
-            }
+            shared.record(thread, class, (due, now), timeline, &Err(timed_out(timeout)));
         }
     };
     let mut at_once = 0;

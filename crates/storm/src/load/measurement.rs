@@ -48,6 +48,8 @@ pub struct Measurement {
     pub summary: Summary,
     /// The time in which they were answered.
     pub elapsed: Duration,
+    /// Answers that came within exactly this time, where that was counted: those to earlier requests too, without those that came later.
+    pub within: Option<u64>,
 }
 
 impl Default for Measurement {
@@ -57,6 +59,7 @@ impl Default for Measurement {
             failed: BTreeMap::new(),
             summary: Summary::default(),
             elapsed: Duration::ZERO,
+            within: None,
         }
     }
 }
@@ -89,6 +92,10 @@ impl Measurement {
         }
         self.summary.add(&other.summary);
         self.elapsed = self.elapsed.max(other.elapsed);
+        self.within = match (self.within, other.within) {
+            (Some(own), Some(other)) => Some(own + other),
+            (own, other) => own.or(other),
+        };
     }
 
     /// Requests that were answered, and rightly.
@@ -108,7 +115,7 @@ impl Measurement {
 
     /// Answers a second.
     pub fn rate(&self) -> f64 {
-        self.per_second(self.answers())
+        self.per_second(self.within.unwrap_or_else(|| self.answers()))
     }
 
     /// So many in all, as so many a second.
