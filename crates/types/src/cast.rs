@@ -20,7 +20,7 @@ use crate::column::Column;
 use crate::data_type::{DataType, EnumValues};
 use crate::error::{Error, ErrorCode, Result};
 use crate::match_primitive;
-use crate::text::{TextOptions, TextStyle, ValueReader, ValueWriter};
+use crate::text::{TextOptions, TextStyle, ValueReader, ValueWriter, append_integer};
 use crate::value::Value;
 use crate::wrappers::{encode_dictionary, with_validity};
 
@@ -445,14 +445,42 @@ fn strictly(options: &CastOptions) -> CastOptions {
 }
 
 fn to_text(from: &DataType, array: &ArrayRef, options: &CastOptions) -> Result<ArrayRef> {
-    let column = Column::new(from.clone(), array.clone());
-    let mut writer = ValueWriter::new(&column, TextStyle::Plain, &options.text)?;
-    let rows = array.len();
+    // Most texts are made of integers, whose digits take less time than asking for the type in each row.
+    macro_rules! integers {
+        ($($data_type:ident as $arrow:ty),*) => {
+            match from {
+                $(DataType::$data_type if array.null_count() == 0 => {
+                    let values = array.as_primitive::<$arrow>().values();
+                    texts(values.len(), |bytes, row| append_integer(bytes, values[row]))
+                })*
+                _ => {
+                    let column = Column::new(from.clone(), array.clone());
+                    let mut writer = ValueWriter::new(&column, TextStyle::Plain, &options.text)?;
+                    texts(array.len(), |bytes, row| writer.write(bytes, row))
+                }
+            }
+        };
+    }
+    integers!(
+        UInt8 as UInt8Type,
+        UInt16 as UInt16Type,
+        UInt32 as UInt32Type,
+        UInt64 as UInt64Type,
+        Int8 as Int8Type,
+        Int16 as Int16Type,
+        Int32 as Int32Type,
+        Int64 as Int64Type
+    )
+}
+
+/// Strings of rows, each appended by `write`.
+#[inline]
+fn texts(rows: usize, mut write: impl FnMut(&mut Vec<u8>, usize)) -> Result<ArrayRef> {
     let mut bytes = Vec::with_capacity(rows * 8);
     let mut ends = Vec::with_capacity(rows + 1);
     ends.push(0);
     for row in 0..rows {
-        writer.write(&mut bytes, row);
+        write(&mut bytes, row);
         let end = i32::try_from(bytes.len())
             .map_err(|_| Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block"))?;
         ends.push(end);
