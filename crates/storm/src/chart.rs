@@ -1,18 +1,42 @@
-//! A line chart as SVG: a few panels side by side, categories on the x axis, zero at the bottom.
+//! A line chart as SVG: a few panels side by side, categories on the x axis, zero at the bottom. It is readable in light and dark, on paper and
+//! without colours: lines differ by dashes and by the shapes of their points.
 
 use std::fmt::Write as _;
 
 /// The size of one panel's plot and the room around it, in pixels.
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 72.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 56.0;
-const LEGEND: f64 = 26.0;
-/// Colours that stay apart for the colour-blind (Okabe and Ito).
-const COLOURS: [&str; 5] = ["#0072b2", "#e69f00", "#d55e00", "#009e73", "#cc79a7"];
+const LEGEND: f64 = 22.0;
+/// Room for one name of the legend.
+const LEGEND_ENTRY: f64 = 246.0;
+/// Colours that stay apart for the colour-blind (after Okabe and Ito), on white and on black, in this order; further lines differ by their dashes.
+const STYLE: &str = "<style>
+.chart{--ink:#222;--grid:#ddd;--paper:#fff}
+.chart .c0{--line:#0072b2}.chart .c1{--line:#b86e00}.chart .c2{--line:#d55e00}.chart .c3{--line:#007a5a}.chart .c4{--line:#a8487f}.chart .c5{--line:#555}
+@media (prefers-color-scheme:dark){@media screen{.chart{--ink:#ddd;--grid:#444;--paper:#16181c}
+.chart .c0{--line:#56b4e9}.chart .c1{--line:#f0b428}.chart .c2{--line:#ff8a4c}.chart .c3{--line:#3ecfa0}.chart .c4{--line:#e59ac6}.chart .c5{--line:#bbb}}}
+.chart text{fill:var(--ink)}.chart .grid{stroke:var(--grid)}.chart .paper{fill:var(--paper)}
+.chart .line{stroke:var(--line);fill:none;stroke-width:2}.chart .point{fill:var(--line);stroke:var(--line)}.chart .flawed{fill:var(--paper);stroke:var(--line);stroke-width:2}
+</style>";
+const COLOURS: usize = 6;
+/// Dashes of the lines of one colour.
+const DASHES: [&str; 4] = ["none", "7 4", "2 3", "10 3 2 3"];
 /// Horizontal lines of the grid.
 const GRID: u32 = 5;
+
+/// One value of a line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value {
+    /// Where on the x axis.
+    pub category: u32,
+    /// How high.
+    pub value: f64,
+    /// What there is to say of it beside: errors. Such points are drawn hollow.
+    pub flaw: Option<String>,
+}
 
 /// One series of a panel.
 #[derive(Debug)]
@@ -20,12 +44,22 @@ pub struct Line {
     /// Its name in the legend.
     pub name: String,
     /// Category and value.
-    pub values: Vec<(u32, f64)>,
+    pub values: Vec<Value>,
+}
+
+impl Line {
+    /// A line without flaws.
+    pub fn new(name: impl Into<String>, values: impl IntoIterator<Item = (u32, f64)>) -> Self {
+        let value = |(category, value)| Value { category, value, flaw: None };
+        Line { name: name.into(), values: values.into_iter().map(value).collect() }
+    }
 }
 
 /// The whole picture.
 #[derive(Debug)]
 pub struct Chart {
+    /// What it is, for those who do not see it.
+    pub title: String,
     /// Titles and lines; all panels have lines of the same names.
     pub panels: Vec<(String, Vec<Line>)>,
     /// What the categories are.
@@ -38,31 +72,42 @@ impl Chart {
     /// Draws it.
     pub fn to_svg(&self) -> String {
         let panel_width = LEFT + WIDTH + 16.0;
-        let (width, height) = (panel_width * self.panels.len() as f64, TOP + HEIGHT + BOTTOM + LEGEND);
+        let width = panel_width * self.panels.len() as f64;
+        let names = self.panels.first().map(|(_, lines)| lines.as_slice()).unwrap_or_default();
+        let in_a_row = ((width - LEFT) / LEGEND_ENTRY).floor().max(1.0) as usize;
+        let plot_height = TOP + HEIGHT + BOTTOM;
+        let height = plot_height + LEGEND * names.len().div_ceil(in_a_row) as f64;
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-             font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" aria-label=\"{}\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n{STYLE}\n<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n",
+            escape(&self.title)
         );
         for (position, (title, lines)) in self.panels.iter().enumerate() {
             self.panel(&mut svg, position as f64 * panel_width + LEFT, title, lines);
         }
-        let names = self.panels.first().map(|(_, lines)| lines.as_slice()).unwrap_or_default();
-        for (position, (line, colour)) in names.iter().zip(COLOURS).enumerate() {
-            let (x, y) = (LEFT + position as f64 * 220.0, height - 12.0);
+        for (number, line) in names.iter().enumerate() {
+            let x = LEFT + (number % in_a_row) as f64 * LEGEND_ENTRY;
+            let y = plot_height + (number / in_a_row) as f64 * LEGEND + 8.0;
+            let (colour, dash) = appearance(number);
             // Writing to a String cannot fail; so below.
-            let _ = writeln!(svg, "<rect x=\"{x}\" y=\"{}\" width=\"18\" height=\"4\" fill=\"{colour}\"/>", y - 6.0);
-            text(&mut svg, x + 24.0, y, "start", &line.name);
+            let _ = writeln!(
+                svg,
+                "<g class=\"c{colour}\"><path class=\"line\" stroke-dasharray=\"{dash}\" d=\"M{x} {} h26\"/></g>",
+                y - 4.0
+            );
+            point(&mut svg, number, x + 13.0, y - 4.0, &line.name, false);
+            text(&mut svg, x + 32.0, y, "start", &line.name);
         }
         svg.push_str("</svg>\n");
         svg
     }
 
     fn panel(&self, svg: &mut String, left: f64, title: &str, lines: &[Line]) {
-        let mut categories: Vec<u32> = lines.iter().flat_map(|line| line.values.iter().map(|value| value.0)).collect();
+        let values = || lines.iter().flat_map(|line| &line.values);
+        let mut categories: Vec<u32> = values().map(|value| value.category).collect();
         categories.sort_unstable();
         categories.dedup();
-        let highest = lines.iter().flat_map(|line| line.values.iter().map(|value| value.1)).fold(0.0, f64::max);
-        let top = round_up(highest);
+        let top = round_up(values().map(|value| value.value).fold(0.0, f64::max));
         let x_of = |category: u32| {
             let position = categories.iter().position(|&other| other == category).unwrap_or(0);
             left + WIDTH * (position as f64 + 0.5) / categories.len().max(1) as f64
@@ -75,12 +120,12 @@ impl Chart {
             let y = y_of(value);
             let _ = writeln!(
                 svg,
-                "<line x1=\"{left}\" y1=\"{y:.1}\" x2=\"{}\" y2=\"{y:.1}\" stroke=\"#ddd\"/>",
+                "<line class=\"grid\" x1=\"{left}\" y1=\"{y:.1}\" x2=\"{}\" y2=\"{y:.1}\"/>",
                 left + WIDTH
             );
-            text(svg, left - 6.0, y + 4.0, "end", &format!("{value}"));
+            text(svg, left - 6.0, y + 4.0, "end", &scale_text(value));
         }
-        let (x, y) = (left - 48.0, TOP + HEIGHT / 2.0);
+        let (x, y) = (left - 58.0, TOP + HEIGHT / 2.0);
         let _ = writeln!(
             svg,
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
@@ -89,28 +134,60 @@ impl Chart {
         for &category in &categories {
             text(svg, x_of(category), TOP + HEIGHT + 18.0, "middle", &category.to_string());
         }
-        for (line, colour) in lines.iter().zip(COLOURS) {
+        for (number, line) in lines.iter().enumerate() {
+            let (colour, dash) = appearance(number);
             let points: Vec<String> = line
                 .values
                 .iter()
-                .map(|&(category, value)| format!("{:.1},{:.1}", x_of(category), y_of(value)))
+                .map(|value| format!("{:.1},{:.1}", x_of(value.category), y_of(value.value)))
                 .collect();
             let _ = writeln!(
                 svg,
-                "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
+                "<g class=\"c{colour}\"><polyline class=\"line\" stroke-dasharray=\"{dash}\" points=\"{}\"/></g>",
                 points.join(" ")
             );
-            for &(category, value) in &line.values {
-                let _ = writeln!(
-                    svg,
-                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\" fill=\"{colour}\"><title>{}: {category}: {value:.1}</title></circle>",
-                    x_of(category),
-                    y_of(value),
-                    escape(&line.name)
-                );
+            for value in &line.values {
+                let mut label = format!("{}: {}: {}", line.name, value.category, scale_text(value.value));
+                if let Some(flaw) = &value.flaw {
+                    let _ = write!(label, ", {flaw}");
+                }
+                point(svg, number, x_of(value.category), y_of(value.value), &label, value.flaw.is_some());
             }
         }
     }
+}
+
+/// The colour and the dashes of a line.
+fn appearance(number: usize) -> (usize, &'static str) {
+    (number % COLOURS, DASHES[number / COLOURS % DASHES.len()])
+}
+
+/// Draws a point in the shape of its line, with what it says.
+fn point(svg: &mut String, number: usize, x: f64, y: f64, label: &str, is_flawed: bool) {
+    let (colour, _) = appearance(number);
+    let class = if is_flawed { "flawed" } else { "point" };
+    let shape = match number % 4 {
+        0 => format!("M{:.1} {y:.1} a3.5 3.5 0 1 0 7 0 a3.5 3.5 0 1 0 -7 0", x - 3.5),
+        1 => format!("M{:.1} {:.1} h6 v6 h-6 z", x - 3.0, y - 3.0),
+        2 => format!("M{x:.1} {:.1} l4 7 h-8 z", y - 4.0),
+        _ => format!("M{x:.1} {:.1} l4 4 l-4 4 l-4 -4 z", y - 4.0),
+    };
+    let _ = writeln!(
+        svg,
+        "<g class=\"c{colour}\"><path class=\"{class}\" d=\"{shape}\"><title>{}</title></path></g>",
+        escape(label)
+    );
+}
+
+/// A number as it stands at an axis: no more digits than it needs.
+fn scale_text(value: f64) -> String {
+    let digits = match value.abs() {
+        large if large >= 100.0 || large == 0.0 => 0,
+        middle if middle >= 1.0 => 2,
+        _ => 4,
+    };
+    let text = format!("{value:.digits$}");
+    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 /// The next number of the form 1, 2, 2.5 or 5 times a power of ten: a scale whose fifths read well.
@@ -130,8 +207,9 @@ fn text(svg: &mut String, x: f64, y: f64, anchor: &str, content: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escape(content));
 }
 
-fn escape(content: &str) -> String {
-    content.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// As text of HTML and SVG, also within an attribute.
+pub fn escape(content: &str) -> String {
+    content.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -141,15 +219,23 @@ mod tests {
     #[test]
     fn scales_read_well() {
         assert_eq!([0.0, 3.0, 26.0, 201.0, 900.0].map(round_up), [1e-3, 5.0, 50.0, 250.0, 1000.0]);
+        assert_eq!([0.0, 0.0002, 2.5, 40.0, 250_000.0].map(scale_text), ["0", "0.0002", "2.5", "40", "250000"]);
     }
 
     #[test]
     fn chart_draws_every_value_and_escapes_names() {
-        let line = Line { name: "a < b".to_owned(), values: vec![(1, 10.0), (96, 20.0)] };
-        let chart =
-            Chart { panels: vec![("one".to_owned(), vec![line])], x_label: "x".to_owned(), y_label: "y".to_owned() };
+        let mut line = Line::new("a < b", [(1, 10.0), (96, 20.0)]);
+        line.values[1].flaw = Some("3 errors".to_owned());
+        let chart = Chart {
+            title: "t".to_owned(),
+            panels: vec![("one".to_owned(), vec![line])],
+            x_label: "x".to_owned(),
+            y_label: "y".to_owned(),
+        };
         let svg = chart.to_svg();
-        assert_eq!(svg.matches("<circle").count(), 2);
+        // Two points, and one in the legend.
+        assert_eq!(svg.matches("<title>").count(), 3);
+        assert!(svg.contains("class=\"flawed\"") && svg.contains("a &lt; b: 96: 20, 3 errors"));
         assert!(svg.contains("a &lt; b") && !svg.contains("a < b"));
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
     }

@@ -2,7 +2,7 @@
 
 use squall_types::Result;
 
-use crate::{experiment, load, overload, suite};
+use crate::{experiment, load, overload, report, suite};
 
 /// Measure servers under load.
 #[derive(Debug, clap::Args)]
@@ -17,6 +17,8 @@ enum Measure {
     Suite(suite::Args),
     Experiment(experiment::Args),
     Overload(overload::Args),
+    Report(report::Args),
+    Compare(report::compare::Args),
 }
 
 /// Runs `squall storm`.
@@ -29,5 +31,7 @@ pub fn run(args: &Args) -> Result<()> {
         Measure::Suite(args) => suite::run(args),
         Measure::Experiment(args) => experiment::run(args),
         Measure::Overload(args) => overload::run(args),
+        Measure::Report(args) => report::run(args),
+        Measure::Compare(args) => report::compare::run(args),
     }
 }

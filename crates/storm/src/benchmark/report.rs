@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use crate::load::Measurement;
+use crate::statistics::Sample;
 
 /// The percentiles of the table.
 const PERCENTILES: [f64; 14] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.9, 99.99];
-/// The levels of confidence of `--confidence`, in percent, with the quantile of the normal distribution to which Student's tends.
-const CONFIDENCE: [(f64, f64); 6] =
-    [(80.0, 1.2816), (90.0, 1.6449), (95.0, 1.9600), (98.0, 2.3263), (99.0, 2.5758), (99.5, 2.8070)];
+/// The levels of confidence of `--confidence`, in percent.
+const CONFIDENCE: [f64; 6] = [80.0, 90.0, 95.0, 98.0, 99.0, 99.5];
 
 const MIB: f64 = 1_048_576.0;
 
@@ -67,38 +67,22 @@ impl Report {
     /// What the t-test says of two servers.
     fn comparison(&self) -> Option<String> {
         let [(left_name, left), (right_name, right)] = self.servers.as_slice() else { return None };
-        let (level, quantile) = CONFIDENCE[self.confidence.min(CONFIDENCE.len() - 1)];
-        let difference = difference(left, right, quantile)?;
-        Some(match difference {
-            None => format!("No difference proven at {level:.1}% confidence"),
-            Some((mean, error)) => format!(
+        let level = CONFIDENCE[self.confidence.min(CONFIDENCE.len() - 1)];
+        let sample = |measurement: &Measurement| {
+            let (mean, deviation) = measurement.mean_seconds();
+            Sample { count: measurement.answers(), mean, deviation }
+        };
+        let difference = sample(left).difference(&sample(right), level)?;
+        Some(if difference.is_proven() {
+            format!(
                 "Difference at {level:.1}% confidence: {right_name} takes {:.3} +/- {:.3} ms more than {left_name}",
-                mean * 1e3,
-                error * 1e3
-            ),
+                difference.mean * 1e3,
+                difference.error * 1e3
+            )
+        } else {
+            format!("No difference proven at {level:.1}% confidence")
         })
     }
-}
-
-/// By how much the mean latency at `right` is above that at `left`, and how exact that is, in seconds; none inside where it may be chance,
-/// none at all where there are too few answers.
-fn difference(left: &Measurement, right: &Measurement, normal: f64) -> Option<Option<(f64, f64)>> {
-    if left.answers() < 2 || right.answers() < 2 {
-        return None;
-    }
-    let ((left_mean, left_deviation), (right_mean, right_deviation)) = (left.mean_seconds(), right.mean_seconds());
-    let (count_left, count_right) = (left.answers() as f64, right.answers() as f64);
-    // Welch's: the two need not vary alike.
-    let (part_left, part_right) = (left_deviation.powi(2) / count_left, right_deviation.powi(2) / count_right);
-    let freedom = (part_left + part_right).powi(2)
-        / (part_left.powi(2) / (count_left - 1.0) + part_right.powi(2) / (count_right - 1.0)).max(1e-300);
-    // Student's quantile from the normal one (Peizer and Pratt's expansion in the degrees of freedom, two terms).
-    let student = normal
-        + (normal.powi(3) + normal) / (4.0 * freedom.max(1.0))
-        + (5.0 * normal.powi(5) + 16.0 * normal.powi(3) + 3.0 * normal) / (96.0 * freedom.max(1.0).powi(2));
-    let error = student * (part_left + part_right).sqrt();
-    let mean = right_mean - left_mean;
-    Some((mean.abs() > error).then_some((mean, error)))
 }
 
 impl fmt::Display for Report {

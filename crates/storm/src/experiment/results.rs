@@ -171,9 +171,8 @@ impl Results {
 
     fn chart(&self) -> String {
         let panel = |clients: usize| {
-            let line = |name: &str, points: &[Point]| Line {
-                name: name.to_owned(),
-                values: of_clients(points, clients).map(|point| (point.max_threads, point.qps())).collect(),
+            let line = |name: &str, points: &[Point]| {
+                Line::new(name, of_clients(points, clients).map(|point| (point.max_threads, point.qps())))
             };
             let mut lines = vec![
                 line("Squall, stride (default)", &self.stride),
@@ -185,6 +184,7 @@ impl Results {
             (title(clients), lines)
         };
         Chart {
+            title: "Queries a second by max_threads".to_owned(),
             panels: CLIENTS.map(panel).into(),
             x_label: "max_threads".to_owned(),
             y_label: "queries a second".to_owned(),

@@ -5,7 +5,7 @@
 mod csv;
 mod peer;
 mod plan;
-mod results;
+pub mod results;
 mod scenario;
 mod summary;
 
@@ -29,6 +29,8 @@ use scenario::{Query, Scenario};
 const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
 /// The file of results in the output folder.
 const RESULTS: &str = "results.csv";
+/// The file beside it that says where and how they were measured.
+pub const ABOUT: &str = "about.txt";
 /// A client waits this long for an answer where the scenario does not say otherwise, as the published suite has it.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The part of a step that does not count.
@@ -200,6 +202,7 @@ impl<'a> Suite<'a> {
             }
             return Ok(());
         }
+        self.write_about()?;
         self.progress.set_length(all as u64);
         let mut done = 0.0;
         for (scenario, stages) in &scenarios {
@@ -216,6 +219,16 @@ impl<'a> Suite<'a> {
         std::fs::write(&path, &summary).map_err(|error| cannot_write(&path, &error))?;
         println!("Written to {}: {RESULTS}, summary.txt, servers/", self.args.output.display());
         Ok(())
+    }
+
+    /// Says where and how it is measured, once for each time that the suite was begun or went on.
+    fn write_about(&self) -> Result<()> {
+        let path = self.args.output.join(ABOUT);
+        let earlier = if self.args.fresh { String::new() } else { std::fs::read_to_string(&path).unwrap_or_default() };
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let command: Vec<String> = std::env::args().collect();
+        let text = format!("{earlier}{}\ncommand: {}\nbegun at {now} s since 1970\n", machine(), command.join(" "));
+        std::fs::write(&path, text).map_err(|error| cannot_write(&path, &error))
     }
 
     /// Measures what is not measured yet of a stage, on its servers in turns.
@@ -499,6 +512,22 @@ fn first_line(error: &Error) -> String {
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
     Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
+}
+
+/// The machine, as Linux describes it.
+fn machine() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        line.split_once(':').map_or_else(String::new, |(_, value)| value.trim().to_owned())
+    };
+    format!(
+        "machine: {} logical CPUs, {}; memory {}\nkernel: {}",
+        std::thread::available_parallelism().map_or(1, usize::from),
+        field(&read("/proc/cpuinfo"), "model name"),
+        field(&read("/proc/meminfo"), "MemTotal"),
+        read("/proc/version").trim()
+    )
 }
 
 /// A certificate for servers on this machine, signed by itself, and its key: files of the output folder.

@@ -1,0 +1,328 @@
+//! `squall storm report`: files of results as one HTML page that needs nothing else: a verdict in words, charts, tables of all figures, and
+//! where and how it was measured. `verdict` finds the words, `compare` is the command for two files.
+
+pub mod compare;
+mod verdict;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::chart::{Chart, Line, Value, escape};
+use crate::suite::results::{Row, read};
+use verdict::{series, server, servers, step};
+
+/// Latencies of more clients than this have a chart of their own, as the seed has it.
+const FEW_CLIENTS: u32 = 256;
+/// From so many numbers of clients on a test has charts; below, its table says it all.
+const CHART_LEVELS: usize = 3;
+
+/// Make one HTML page of results: charts, tables and a verdict in words; it needs no network and can be printed.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Files of squall storm suite (results.csv), or of the published suite
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The page
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+    /// Also write each chart as SVG into this folder
+    #[arg(long, value_name = "DIR")]
+    charts: Option<PathBuf>,
+}
+
+/// Runs `squall storm report`.
+///
+/// # Errors
+/// Files that are no results, or cannot be written.
+pub fn run(args: &Args) -> Result<()> {
+    let mut rows = Vec::new();
+    let mut about = Vec::new();
+    for file in &args.files {
+        rows.extend(read(file)?);
+        let beside = file.with_file_name(crate::suite::ABOUT);
+        if let Ok(text) = std::fs::read_to_string(&beside) {
+            about.push(text);
+        }
+    }
+    if let Some(folder) = &args.charts {
+        std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+        for (test, rows) in tests(&rows) {
+            for (number, chart) in charts(test, &rows).iter().enumerate() {
+                let path = folder.join(format!("{test}_{}.svg", number + 1));
+                std::fs::write(&path, chart.to_svg()).map_err(|error| cannot_write(&path, &error))?;
+            }
+        }
+    }
+    let page = page(&rows, &about.join("\n"));
+    std::fs::write(&args.output, page).map_err(|error| cannot_write(&args.output, &error))?;
+    println!("Written to {}", args.output.display());
+    Ok(())
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
+}
+
+/// Rows by test, in the order of the tests' names.
+fn tests(rows: &[Row]) -> BTreeMap<&str, Vec<&Row>> {
+    let mut tests: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        tests.entry(row.get("test_name")).or_default().push(row);
+    }
+    tests
+}
+
+const STYLE: &str = "
+:root{color-scheme:light dark;--ink:#1d1f24;--paper:#fff;--rule:#d5d8de;--soft:#f3f4f7;--accent:#0b63b0;--bad:#b3261e}
+@media (prefers-color-scheme:dark){@media screen{:root{--ink:#e4e6ea;--paper:#16181c;--rule:#3a3e46;--soft:#20232a;--accent:#6cb6ff;--bad:#ff8a80}}}
+body{margin:0 auto;max-width:86rem;padding:1.5rem 2rem 4rem;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
+h1{font-size:1.7rem;margin:.2rem 0 1rem}h2{margin:2.6rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--rule);padding-bottom:.2rem}
+a{color:var(--accent)}nav ul{columns:18rem;padding-left:1.2rem}
+.verdict{background:var(--soft);border-left:4px solid var(--accent);padding:.6rem 1.2rem;margin:1rem 0}.verdict p{margin:.5rem 0;max-width:75rem}
+figure{margin:1rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
+caption{text-align:left;padding:.3rem 0;color:inherit;opacity:.8}th,td{padding:.15rem .6rem;border-bottom:1px solid var(--rule);text-align:right;white-space:nowrap}
+th:first-child,td:first-child,th.words,td.words{text-align:left}thead th{background:var(--soft);position:sticky;top:0}
+.bad{color:var(--bad);font-weight:600}details>summary{cursor:pointer;color:var(--accent)}pre{background:var(--soft);padding:.8rem;overflow-x:auto;white-space:pre-wrap}
+@media print{body{max-width:none;padding:0;font-size:11px}details:not([open])>*:not(summary){display:block}nav{display:none}figure,tr{break-inside:avoid}h2{break-after:avoid}}
+";
+
+fn page(rows: &[Row], about: &str) -> String {
+    let tests = tests(rows);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+         <title>ClickHouse in the storm: {}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>In the storm: {}</h1>\n",
+        escape(&servers(rows).join(", ")),
+        escape(&servers(rows).join(" and "))
+    );
+    out.push_str("<section class=\"verdict\" aria-label=\"Verdict\">\n");
+    for sentence in verdict::sentences(rows) {
+        // Writing to a String cannot fail; so below.
+        let _ = writeln!(out, "<p>{}</p>", escape(&sentence));
+    }
+    out.push_str("</section>\n<nav aria-label=\"Tests\"><ul>\n");
+    for test in tests.keys() {
+        let _ = writeln!(out, "<li><a href=\"#{0}\">{0}</a></li>", escape(test));
+    }
+    out.push_str("</ul></nav>\n");
+    for (test, rows) in &tests {
+        let _ = writeln!(out, "<section>\n<h2 id=\"{0}\">{0}</h2>", escape(test));
+        let charts = charts(test, rows);
+        for chart in &charts {
+            let _ = writeln!(out, "<figure>{}</figure>", chart.to_svg());
+        }
+        total_times(rows, &mut out);
+        let is_long = !charts.is_empty();
+        if is_long {
+            out.push_str("<details><summary>All figures</summary>\n");
+        }
+        figures(test, rows, &mut out);
+        if is_long {
+            out.push_str("</details>\n");
+        }
+        out.push_str("</section>\n");
+    }
+    out.push_str("<section>\n<h2 id=\"how\">Where and how it was measured</h2>\n");
+    versions(rows, &mut out);
+    if !about.is_empty() {
+        let _ = writeln!(out, "<pre>{}</pre>", escape(about));
+    }
+    out.push_str(
+        "<p>A point is hollow where requests failed or the load generator was the limit; its label says how many. Requests a second are answers within the \
+         measured time; latencies count every request that began in it.</p>\n</section>\n</main>\n</body>\n</html>\n",
+    );
+    out
+}
+
+/// The charts of a test: requests a second, and the latency that 90 % do not exceed, of few clients and of many.
+fn charts(test: &str, rows: &[&Row]) -> Vec<Chart> {
+    let levels: BTreeSet<u32> = rows.iter().filter_map(|row| row.get("concurrency").parse().ok()).collect();
+    if levels.len() < CHART_LEVELS {
+        return Vec::new();
+    }
+    let chart = |what: &str, panel: &str, column: &str, scale: f64, keep: &dyn Fn(u32) -> bool| {
+        let lines = lines(rows, column, scale, keep);
+        let has_values = lines.iter().any(|line| !line.values.is_empty());
+        has_values.then(|| Chart {
+            title: format!("{test}: {what} by number of clients"),
+            panels: vec![(panel.to_owned(), lines)],
+            x_label: "clients".to_owned(),
+            y_label: what.to_owned(),
+        })
+    };
+    let p90 = "latency in ms that 90 % do not exceed";
+    let column = "latency_90percentile";
+    [
+        chart("requests a second", "Requests a second", "QPS", 1.0, &|_| true),
+        chart(p90, "Latency, 90th percentile, up to 256 clients", column, 1e3, &|clients| clients <= FEW_CLIENTS),
+        chart(p90, "Latency, 90th percentile, more than 256 clients", column, 1e3, &|clients| clients > FEW_CLIENTS),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn lines(rows: &[&Row], column: &str, scale: f64, keep: &dyn Fn(u32) -> bool) -> Vec<Line> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    let mut points: BTreeMap<((String, String), u32), Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        let Some(clients) = row.get("concurrency").parse().ok().filter(|&clients| keep(clients)) else { continue };
+        let name = (server(row), series(&step(row)));
+        if !names.contains(&name) {
+            names.push(name.clone());
+        }
+        points.entry((name, clients)).or_default().push(row);
+    }
+    names.sort_by(|left, right| left.1.cmp(&right.1));
+    let line = |name: (String, String)| {
+        let of_line = points.iter().filter(|((other, _), _)| *other == name);
+        let values = of_line.filter_map(|((_, clients), rows)| {
+            let mut values: Vec<f64> = rows.iter().filter_map(|row| row.number(column)).collect();
+            values.sort_by(f64::total_cmp);
+            let value = values.get(values.len() / 2)? * scale;
+            Some(Value { category: *clients, value, flaw: flaw(rows) })
+        });
+        Line { values: values.collect(), name: format!("{}: {}", name.0, name.1) }
+    };
+    names.into_iter().map(line).collect()
+}
+
+/// What is wrong with a point, if anything.
+fn flaw(rows: &[&Row]) -> Option<String> {
+    let errors: f64 = rows.iter().filter_map(|row| row.number("errors")).sum();
+    let is_limited = rows.iter().any(|row| !row.get("generator_warning").is_empty());
+    match (errors > 0.0, is_limited) {
+        (true, true) => Some(format!("{errors:.0} errors, the generator was the limit")),
+        (true, false) => Some(format!("{errors:.0} errors")),
+        (false, true) => Some("the generator was the limit".to_owned()),
+        (false, false) => None,
+    }
+}
+
+/// The seed's table: seconds for a thousand requests with one client and with many, and their sum, where a test has just these two.
+fn total_times(rows: &[&Row], out: &mut String) {
+    let levels: BTreeSet<u32> = rows.iter().filter_map(|row| row.get("concurrency").parse().ok()).collect();
+    let [1, crowd] = levels.iter().copied().collect::<Vec<u32>>()[..] else { return };
+    let mut times: BTreeMap<(String, String), [Option<f64>; 2]> = BTreeMap::new();
+    let mut order = Vec::new();
+    for row in rows {
+        let key = (server(row), series(&step(row)));
+        if !order.contains(&key) {
+            order.push(key.clone());
+        }
+        let time = row.number("QPS").filter(|&rate| rate > 0.0).map(|rate| 1000.0 / rate);
+        times.entry(key).or_default()[usize::from(row.get("concurrency") != "1")] = time;
+    }
+    let _ = writeln!(
+        out,
+        "<div class=\"scroll\"><table><caption>Seconds for a thousand requests</caption><thead><tr><th>server</th><th class=\"words\">what</th><th>1 client</th>\
+         <th>{crowd} clients</th><th>total</th></tr></thead><tbody>"
+    );
+    for key in order {
+        if let Some([Some(single), Some(many)]) = times.get(&key) {
+            let _ = writeln!(
+                out,
+                "<tr><td>{}</td><td class=\"words\">{}</td><td>{single:.1}</td><td>{many:.1}</td><td>{:.1}</td></tr>",
+                escape(&key.0),
+                escape(&key.1),
+                single + many
+            );
+        }
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+/// All figures of a test as a table.
+fn figures(test: &str, rows: &[&Row], out: &mut String) {
+    let _ = writeln!(
+        out,
+        "<div class=\"scroll\"><table><caption>{}: requests a second, latencies in ms</caption><thead><tr><th>what</th><th>clients</th>\
+         <th class=\"words\">server</th><th>requests/s</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>requests</th><th>errors</th></tr></thead><tbody>",
+        escape(test)
+    );
+    let mut sorted: Vec<(String, u32, &Row)> =
+        rows.iter().map(|row| (series(&step(row)), row.get("concurrency").parse().unwrap_or(0), *row)).collect();
+    sorted.sort_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
+    for (series, clients, row) in sorted {
+        let ms = |column: &str| row.number(column).map_or_else(String::new, |seconds| format!("{:.3}", seconds * 1e3));
+        let errors = match row.get("errors") {
+            "" | "0" => row.get("errors").to_owned(),
+            errors => format!("<span class=\"bad\" title=\"{}\">{errors}</span>", escape(row.get("errors_by_kind"))),
+        };
+        let _ = writeln!(
+            out,
+            "<tr><td>{}</td><td>{clients}</td><td class=\"words\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{errors}</td></tr>",
+            escape(&series),
+            escape(&server(row)),
+            row.number("QPS").unwrap_or(0.0),
+            ms("latency_50percentile"),
+            ms("latency_90percentile"),
+            ms("latency_99percentile"),
+            ms("latency_999percentile"),
+            escape(row.get("num_queries"))
+        );
+    }
+    out.push_str("</tbody></table></div>\n");
+}
+
+fn versions(rows: &[Row], out: &mut String) {
+    let versions: BTreeSet<(String, &str, &str)> =
+        rows.iter().map(|row| (server(row), row.get("server_version"), row.get("client_version"))).collect();
+    out.push_str("<ul>\n");
+    for (server, version, client) in versions {
+        let _ =
+            writeln!(out, "<li>{}, version {}, measured by {}</li>", escape(&server), escape(version), escape(client));
+    }
+    out.push_str("</ul>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<Row> {
+        let mut rows = Vec::new();
+        for server in ["Squall", "Click<House>"] {
+            for concurrency in [1, 8, 512] {
+                let mut row = Row::default();
+                row.set("server", server);
+                row.set("test_name", "003_select_1_no_logging");
+                row.set("protocol", "http");
+                row.set("http_keepalive", 1);
+                row.set("concurrency", concurrency);
+                row.set("QPS", 100 * concurrency);
+                row.set("latency_90percentile", 0.001);
+                row.set("errors", u8::from(concurrency == 8));
+                rows.push(row);
+            }
+        }
+        rows
+    }
+
+    #[test]
+    fn a_page_has_charts_tables_and_words_and_needs_nothing_else() {
+        let page = page(&rows(), "AMD <EPYC>");
+        // Requests a second, and latencies of few and of many clients.
+        assert_eq!(page.matches("<svg ").count(), 3);
+        assert!(
+            page.contains("AMD &lt;EPYC&gt;") && page.contains("Click&lt;House&gt;") && !page.contains("Click<House>")
+        );
+        assert!(page.contains("1 errors") && page.contains("<caption>003_select_1_no_logging: requests a second"));
+        let links: Vec<&str> = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(links.iter().all(|link| link.starts_with('#')), "{links:?}");
+        assert!(!page.contains("<script") && !page.contains("<link") && !page.contains("src="));
+    }
+
+    #[test]
+    fn tests_of_one_client_and_of_many_have_their_total_times() {
+        let mut rows = rows();
+        rows.retain(|row| row.get("concurrency") != "512");
+        let page = page(&rows, "");
+        // 1,000 requests at 100 and at 800 a second.
+        assert!(page.contains("<td>10.0</td><td>1.2</td><td>11.2</td>"), "{page}");
+        assert_eq!(page.matches("<svg ").count(), 0);
+    }
+}
