@@ -112,11 +112,16 @@ fn run_workload(args: &RunArgs) -> Result<()> {
         "{:<16} {:>5} {:>7} {:<12} {:>10} {:>9} {:>9} {:>9} {:>8} {:>5} {:>9}",
         "policy", "cores", "clients", "class", "QPS", "p50 ms", "p95 ms", "p99 ms", "fairness", "CPU %", "lock-free"
     );
-    let mut chart = Chart { panels: Vec::new(), x_label: "clients".into(), y_label: "queries a second".into() };
+    let mut chart = Chart {
+        title: "Simulated queries a second by number of clients".into(),
+        panels: Vec::new(),
+        x_label: "clients".into(),
+        y_label: "queries a second".into(),
+    };
     for cores in &cores {
         let mut lines = Vec::new();
         for policy in &policies {
-            let mut line = Line { name: policy.clone(), values: Vec::new() };
+            let mut values = Vec::new();
             for clients in &clients {
                 let mut workload = workload.clone();
                 workload.machine.cores = *cores;
@@ -126,9 +131,9 @@ fn run_workload(args: &RunArgs) -> Result<()> {
                 }
                 let outcome = simulate(&workload, args.seed).map_err(bad)?;
                 report(&mut csv, policy, *cores, *clients, &outcome);
-                line.values.push((u32::try_from(*clients).unwrap_or(u32::MAX), outcome.queries_per_second()));
+                values.push((u32::try_from(*clients).unwrap_or(u32::MAX), outcome.queries_per_second()));
             }
-            lines.push(line);
+            lines.push(Line::new(policy.as_str(), values));
         }
         chart.panels.push((format!("{cores} cores"), lines));
     }
@@ -228,9 +233,8 @@ fn run_seed(args: &SeedArgs) -> Result<()> {
         gain(worst_stride)
     );
     type Rates = (f64, f64);
-    let line = |name: &str, rates: &[(u32, Rates)], of: fn(&Rates) -> f64| Line {
-        name: name.to_owned(),
-        values: rates.iter().map(|(threads, rates)| (*threads, of(rates))).collect(),
+    let line = |name: &str, rates: &[(u32, Rates)], of: fn(&Rates) -> f64| {
+        Line::new(name, rates.iter().map(|(threads, rates)| (*threads, of(rates))))
     };
     let measured: Vec<(u32, Rates)> =
         seed_machine::MEASURED.iter().map(|(threads, one, twenty)| (*threads as u32, (*one, *twenty))).collect();
@@ -243,6 +247,7 @@ fn run_seed(args: &SeedArgs) -> Result<()> {
         (title.to_owned(), lines)
     };
     let chart = Chart {
+        title: "Queries a second by max_threads, measured and simulated".into(),
         panels: vec![panel("1 client", |rates| rates.0), panel("20 clients", |rates| rates.1)],
         x_label: "max_threads".into(),
         y_label: "queries a second".into(),

@@ -239,11 +239,9 @@ pub fn run(args: &Args) -> Result<()> {
         }
         return Ok(());
     };
-    let which = match queries.as_slice() {
-        [query] => format!("the query '{query}'"),
-        _ => "a query".to_owned(),
-    };
-    eprintln!("An error occurred while processing {which}.");
+    if let [query] = queries.as_slice() {
+        eprintln!("An error occurred while processing query:\n{query}");
+    }
     let code = match kind {
         FailureKind::Exception(code) => ErrorCode(code),
         FailureKind::Timeout => ErrorCode::SOCKET_TIMEOUT,
