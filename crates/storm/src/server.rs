@@ -40,6 +40,8 @@ pub struct Overlay {
     pub config: Vec<(String, String)>,
     /// Files of `users.d`.
     pub users: Vec<(String, String)>,
+    /// Files of `dictionaries.d`.
+    pub dictionaries: Vec<(String, String)>,
     /// Certificate and private key, for ports under TLS beside the others.
     pub tls: Option<(PathBuf, PathBuf)>,
 }
@@ -100,7 +102,11 @@ impl Server {
         }
         files.extend(overlay.config.iter().map(|(name, text)| ("config.d", name.as_str(), text.clone())));
         files.extend(overlay.users.iter().map(|(name, text)| ("users.d", name.as_str(), text.clone())));
-        for kind in ["config.d", "users.d"] {
+        // A dictionary's source names the server's own port.
+        let with_port = |text: &str| text.replace("{tcp_port}", &native.to_string());
+        let dictionaries = overlay.dictionaries.iter();
+        files.extend(dictionaries.map(|(name, text)| ("dictionaries.d", name.as_str(), with_port(text))));
+        for kind in ["config.d", "users.d", "dictionaries.d"] {
             let folder = folder.join(kind);
             // What an earlier start left.
             let _ = fs::remove_dir_all(&folder);

@@ -30,7 +30,7 @@ INSERT INTO fs12M SELECT
     toFloat64(rand(3) / (rand(4) + 1)),
     rand(5),
     rand64(6),
-    base64Encode(concat(reinterpretAsString(rand64(7)), reinterpretAsString(rand64(8)), toString(generateUUIDv4())))
+    concat(hex(rand64(7)), hex(rand64(8)), toString(generateUUIDv4()))
 FROM numbers({fs_rows});
 
 -- As few parts as the server makes of them: a lookup looks into each.

@@ -20,9 +20,10 @@ INSERT INTO fs2M SELECT
     toFloat64(rand(3) / (rand(4) + 1)),
     rand(5),
     rand64(6),
-    base64Encode(concat(reinterpretAsString(rand64(7)), reinterpretAsString(rand64(8)), toString(generateUUIDv4())))
+    concat(hex(rand64(7)), hex(rand64(8)), toString(generateUUIDv4()))
 FROM numbers({fs_rows});
 
+-- optional: servers before 20.1 have it from dictionaries.d
 CREATE DICTIONARY fs2M_dictionary
 (
     id String,

@@ -507,7 +507,7 @@ fn minutes(seconds: f64) -> String {
 }
 
 fn first_line(error: &Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().chars().take(300).collect()
+    error.message.lines().next().unwrap_or_default().chars().take(300).collect()
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Error {

@@ -109,6 +109,7 @@ impl Peer {
                 let overlay = Overlay {
                     config: filled(&scenario.config),
                     users: filled(&scenario.users),
+                    dictionaries: filled(&scenario.dictionaries),
                     tls: needs_tls.then(|| tls.clone()),
                 };
                 let server = Server::start_with(kind, &folder, &overlay).await?;
@@ -127,9 +128,13 @@ impl Peer {
             }
         }
         peer.version = peer.ask("SELECT version()").await?;
-        for statement in statements(&scenario.setup) {
-            let statement = fill(&statement, &peer.values);
-            peer.ask(&statement).await.map_err(|error| error.context(format_args!("{}", excerpt(&statement))))?;
+        for Statement { text, is_optional } in statements(&scenario.setup) {
+            let text = fill(&text, &peer.values);
+            match peer.ask(&text).await {
+                // Whether it was needed is seen by the queries.
+                Err(error) if !is_optional => return Err(error.context(format_args!("{}", excerpt(&text)))),
+                _ => {}
+            }
         }
         for (name, question) in &scenario.ask {
             let answer = peer.ask(&fill(question, &peer.values)).await?;
@@ -166,14 +171,24 @@ impl Peer {
     }
 }
 
-/// The statements of a script: each ends with a semicolon at the end of a line.
-fn statements(script: &str) -> Vec<String> {
-    let without_comments: Vec<&str> = script.lines().filter(|line| !line.trim_start().starts_with("--")).collect();
-    let text = without_comments.join("\n");
-    text.split(";\n")
-        .map(|statement| statement.trim().trim_end_matches(';').to_owned())
-        .filter(|statement| !statement.is_empty())
-        .collect()
+/// A statement of a setup.
+#[derive(Debug, PartialEq)]
+struct Statement {
+    text: String,
+    /// Whether a server may refuse it.
+    is_optional: bool,
+}
+
+/// The statements of a script: each ends with a semicolon at the end of a line. One below a comment that begins with `optional` may fail.
+fn statements(script: &str) -> Vec<Statement> {
+    let statement = |lines: &str| {
+        let is_comment = |line: &&str| line.trim_start().starts_with("--");
+        let is_optional =
+            lines.lines().filter(is_comment).any(|line| line.trim_start_matches([' ', '-']).starts_with("optional"));
+        let text: Vec<&str> = lines.lines().filter(|line| !is_comment(line)).collect();
+        Statement { text: text.join("\n").trim().trim_end_matches(';').to_owned(), is_optional }
+    };
+    script.split(";\n").map(statement).filter(|statement| !statement.text.is_empty()).collect()
 }
 
 fn excerpt(statement: &str) -> String {
@@ -186,8 +201,10 @@ mod tests {
 
     #[test]
     fn scripts_are_cut_into_statements() {
-        let script = "-- What it is; really.\nCREATE TABLE t\n  (x UInt8);\n\nINSERT INTO t SELECT ';';\n";
-        assert_eq!(statements(script), ["CREATE TABLE t\n  (x UInt8)", "INSERT INTO t SELECT ';'"]);
+        let script = "-- What it is; really.\nCREATE TABLE t\n  (x UInt8);\n\n-- optional: newer ones\nINSERT INTO t SELECT ';';\n";
+        let statement = |text: &str, is_optional| Statement { text: text.to_owned(), is_optional };
+        let expected = [statement("CREATE TABLE t\n  (x UInt8)", false), statement("INSERT INTO t SELECT ';'", true)];
+        assert_eq!(statements(script), expected);
         assert!(statements("").is_empty());
     }
 

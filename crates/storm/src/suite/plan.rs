@@ -100,7 +100,7 @@ fn steps(scenario: &Scenario, wish: &Wish) -> Vec<Step> {
     let seconds =
         wish.seconds.or_else(|| short.map_or(scenario.seconds, |short| short.seconds)).unwrap_or(default_seconds);
     let concurrency = wish.concurrency.clone().or_else(|| match short {
-        Some(short) => short.concurrency.clone(),
+        Some(short) => short.concurrency.clone().or_else(|| scenario.concurrency.clone()),
         None => scenario.concurrency.clone(),
     });
     let idle = short.and_then(|short| short.idle.clone()).unwrap_or_else(|| scenario.idle.clone());

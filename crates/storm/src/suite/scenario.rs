@@ -1,4 +1,4 @@
-//! A scenario as its folder says it: `scenario.toml`, and beside it `config.d` and `users.d` for the servers' configuration and `setup.sql`
+//! A scenario as its folder says it: `scenario.toml`, and beside it `config.d`, `users.d` and `dictionaries.d` for the servers' configuration and `setup.sql`
 //! for their data. A scenario is only read here; what is measured of it is `plan`'s business.
 
 use std::collections::BTreeMap;
@@ -167,6 +167,9 @@ pub struct Scenario {
     /// Files of the users' configuration.
     #[serde(skip)]
     pub users: Vec<(String, String)>,
+    /// Files of dictionaries.
+    #[serde(skip)]
+    pub dictionaries: Vec<(String, String)>,
     /// Statements that make the data.
     #[serde(skip)]
     pub setup: String,
@@ -186,6 +189,7 @@ impl Scenario {
         }
         scenario.config = overlays(&folder.join("config.d"))?;
         scenario.users = overlays(&folder.join("users.d"))?;
+        scenario.dictionaries = overlays(&folder.join("dictionaries.d"))?;
         let setup = folder.join("setup.sql");
         if setup.exists() {
             scenario.setup = read(&setup)?;
