@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_planner::{Aggregate, AggregateCall, Expression, Plan, Scan, SortKey, Window};
+use squall_planner::{Aggregate, AggregateCall, Expression, Join, Plan, Scan, SortKey, Window};
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, PartMerge, ScanRequest, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
@@ -13,6 +13,7 @@ use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::insert::{Commit, Input, InputScan, InsertSink, PartPieces, PartsInWork};
+use crate::join::{Filling, JoinProbe, JoinSink, JoinTable, Matching, Unmatched};
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
@@ -31,6 +32,10 @@ struct Chain {
     depends_on: Vec<usize>,
     is_sorted: bool,
     is_table: bool,
+    /// Joins, by number, whose right side's rows the chain finds.
+    finds_for: Vec<usize>,
+    /// The join whose right side's rows that nobody found the chain gives: it begins when all that find have ended.
+    after_finds: Option<usize>,
 }
 
 impl Chain {
@@ -46,6 +51,8 @@ impl Chain {
             depends_on,
             is_sorted: false,
             is_table: false,
+            finds_for: Vec::new(),
+            after_finds: None,
         }
     }
 }
@@ -65,11 +72,13 @@ pub(crate) struct Builder {
     totals: Option<Totals>,
     /// The step, by address, whose rows the query's LIMIT chooses from.
     counted: Option<*const Plan>,
+    /// Joins so far.
+    joins: usize,
 }
 
 impl Builder {
     pub(crate) fn new(context: Arc<QueryContext>) -> Self {
-        Self { context, pipelines: Vec::new(), totals: None, counted: None }
+        Self { context, pipelines: Vec::new(), totals: None, counted: None, joins: 0 }
     }
 
     /// The pipelines of a SELECT and its output.
@@ -155,10 +164,18 @@ impl Builder {
         let block_rows_max = sink.block_rows_max();
         let stage = Stage::new(sink, chains.len());
         let first = self.pipelines.len();
+        // Chains that find and the chain of what was not found come to the same end.
+        let finding = |join: usize| {
+            let chains = chains.iter().enumerate();
+            chains.filter(|(_, chain)| chain.finds_for.contains(&join)).map(|(at, _)| first + at).collect::<Vec<_>>()
+        };
+        let found: Vec<Vec<usize>> =
+            chains.iter().map(|chain| chain.after_finds.map(finding).unwrap_or_default()).collect();
         for (input, chain) in chains.into_iter().enumerate() {
             let mut pipeline = Pipeline::new(chain.source, chain.source_name, stage.clone());
             pipeline.input = input;
             pipeline.depends_on = chain.depends_on;
+            pipeline.depends_on.extend(&found[input]);
             if chain.operators.iter().any(|operator| operator.needs_order()) {
                 pipeline.workers_max = 1;
             }
@@ -257,7 +274,38 @@ impl Builder {
                 let operator: Arc<dyn Operator> = Arc::new(ArrayJoin::new(arrays.clone(), *is_left, schema.clone()));
                 add(chains, &operator)
             }
+            Plan::Join(join) => self.join(join, wants_few)?,
         })
+    }
+
+    fn join(&mut self, join: &Join, wants_few: bool) -> Result<Vec<Chain>> {
+        let matching = Arc::new(Matching::new(join, self.context.clone()));
+        let right = self.lower(&join.right, false)?;
+        // Totals of the right side are nobody's.
+        self.totals = None;
+        let table = Arc::new(JoinTable::new(matching.clone()));
+        let collected = self.end(right, Arc::new(JoinSink::new(table.clone())));
+        let filling = Chain::new(UnitSource::new(Filling(table.clone())), "FillingRightJoinSide", collected);
+        let filled = self.end(vec![filling], Arc::new(Nothing));
+        let mut chains = self.lower(&join.left, wants_few)?;
+        if self.totals.is_some() {
+            return Err(Error::not_implemented("WITH TOTALS on the left side of a JOIN"));
+        }
+        let number = self.joins;
+        self.joins += 1;
+        let probe: Arc<dyn Operator> = Arc::new(JoinProbe::new(matching.clone(), table.clone()));
+        for chain in &mut chains {
+            chain.depends_on.extend(&filled);
+            chain.is_sorted = false;
+            chain.finds_for.push(number);
+            chain.operators.push(probe.clone());
+        }
+        if matching.gives_unmatched_right() {
+            let mut chain = Chain::new(UnitSource::new(Unmatched { matching, table }), "NonJoined", filled);
+            chain.after_finds = Some(number);
+            chains.push(chain);
+        }
+        Ok(chains)
     }
 
     fn scan(&self, scan: &Scan, needed: Option<Vec<bool>>) -> Result<Chain> {
@@ -281,7 +329,16 @@ impl Builder {
             operators.push(Arc::new(Filter::new(predicate.clone(), needed)));
         }
         let source_name = format!("{}.{}", scan.table.database(), scan.table.name());
-        Ok(Chain { source, source_name, operators, depends_on: Vec::new(), is_sorted: false, is_table: true })
+        Ok(Chain {
+            source,
+            source_name,
+            operators,
+            depends_on: Vec::new(),
+            is_sorted: false,
+            is_table: true,
+            finds_for: Vec::new(),
+            after_finds: None,
+        })
     }
 
     fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Chain> {

@@ -7,6 +7,7 @@ pub mod engine;
 pub mod evaluate;
 mod execution;
 mod insert;
+mod join;
 mod operator;
 mod output;
 mod pipeline;

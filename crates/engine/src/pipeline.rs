@@ -243,8 +243,7 @@ impl Pipeline {
                 let rows = (block.rows() - offset).min(self.block_rows);
                 let piece = if rows == block.rows() { block.clone() } else { block.slice(offset, rows) };
                 offset += rows;
-                self.push(&mut *local, sequence, piece)?;
-                if context.is_cancelled() || self.is_done() {
+                if self.push(&self.operators, context, &mut *local, sequence, piece)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -259,15 +258,25 @@ impl Pipeline {
         result
     }
 
-    /// Sends a block through the operators into the sink.
-    fn push(&self, local: &mut dyn LocalSink, sequence: Sequence, mut block: Block) -> Result<()> {
-        for operator in &self.operators {
-            match operator.execute(block)? {
-                Some(output) => block = output,
-                None => return Ok(()),
+    /// Sends a block through operators into the sink. `Break` where no more rows are wanted.
+    fn push(
+        &self,
+        operators: &[Arc<dyn Operator>],
+        context: &QueryContext,
+        local: &mut dyn LocalSink,
+        sequence: Sequence,
+        block: Block,
+    ) -> Result<ControlFlow<()>> {
+        match operators.split_first() {
+            Some((first, rest)) => {
+                first.execute_each(block, &mut |block| self.push(rest, context, local, sequence, block))
+            }
+            None => {
+                local.consume(sequence, block)?;
+                let is_over = context.is_cancelled() || self.is_done();
+                Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             }
         }
-        local.consume(sequence, block)
     }
 }
 

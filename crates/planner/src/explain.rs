@@ -7,7 +7,7 @@ use squall_types::Schema;
 
 use crate::analyzer::append_constant;
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Plan, Scan, SortKey, WindowFrame};
+use crate::plan::{Aggregate, JoinKey, Plan, Scan, SortKey, WindowFrame};
 
 /// What `EXPLAIN PLAN` shows besides the steps.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -75,6 +75,7 @@ fn name(plan: &Plan) -> String {
         Plan::Distinct { .. } => "Distinct".to_owned(),
         Plan::Union { .. } => "Union".to_owned(),
         Plan::ArrayJoin { .. } => "ArrayJoin".to_owned(),
+        Plan::Join(_) => "Join".to_owned(),
     }
 }
 
@@ -152,6 +153,19 @@ fn details(plan: &Plan) -> Vec<String> {
             let kind = if *is_left { "LEFT ARRAY JOIN" } else { "ARRAY JOIN" };
             vec![format!("{kind}: {}", list(arrays, input.schema()))]
         }
+        Plan::Join(join) => {
+            let (left, right) = (join.left.schema(), join.right.schema());
+            let mut details = vec![format!("Type: {}", join.kind), format!("Strictness: {}", join.strictness)];
+            if !join.keys.is_empty() {
+                let equal = |key: &JoinKey| format!("{} = {}", text(&key.left, left), text(&key.right, right));
+                details.push(format!("Clauses: {}", join.keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")));
+            }
+            if let Some(condition) = &join.condition {
+                let fields = left.fields.iter().chain(&right.fields).cloned().collect();
+                details.push(format!("Residual filter: {}", text(condition, &Schema { fields })));
+            }
+            details
+        }
         Plan::Values { .. } | Plan::Union { .. } => Vec::new(),
     }
 }
@@ -191,7 +205,7 @@ fn hidden_name_of_function(expression: &Expression) -> Arc<str> {
 }
 
 /// An expression over columns of these names, operators between their operands.
-fn text(expression: &Expression, schema: &Schema) -> String {
+pub(crate) fn text(expression: &Expression, schema: &Schema) -> String {
     let mut out = String::new();
     append(&mut out, expression, schema, false);
     out

@@ -24,8 +24,8 @@ pub use explain::{ExplainOptions, explain_plan};
 pub use expression::{Expression, Lambda};
 pub use insert::{InsertPlan, insert_columns, plan_insert};
 pub use plan::{
-    Aggregate, AggregateCall, FrameBound, FrameUnit, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction,
-    WindowFrame,
+    Aggregate, AggregateCall, FrameBound, FrameUnit, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan, SortKey,
+    Window, WindowCall, WindowCallFunction, WindowFrame,
 };
 
 /// Plans a query: names resolved, types settled, optimized.

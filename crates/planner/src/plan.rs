@@ -96,6 +96,104 @@ pub enum Plan {
         /// The input's columns, then one per array.
         schema: Arc<Schema>,
     },
+    /// Rows of two inputs side by side.
+    Join(Join),
+}
+
+/// Rows of two inputs side by side. The right one is held in memory, by its keys; the left one streams past it.
+#[derive(Clone, Debug)]
+pub struct Join {
+    /// The rows that are looked up.
+    pub left: Box<Plan>,
+    /// The rows that are found.
+    pub right: Box<Plan>,
+    /// Which rows stay without a partner.
+    pub kind: JoinKind,
+    /// How many partners a row gets.
+    pub strictness: JoinStrictness,
+    /// What must be equal; NULL equals nothing. None: every row is every row's partner.
+    pub keys: Vec<JoinKey>,
+    /// What else must hold of a pair: over the left input's columns, then the right one's.
+    pub condition: Option<Expression>,
+    /// The left input's columns that are put out.
+    pub left_columns: Vec<usize>,
+    /// The right input's columns that are put out.
+    pub right_columns: Vec<usize>,
+    /// These columns. Where a side may be missing, a column that is Nullable here and not in the input is NULL, any other the
+    /// type's default.
+    pub schema: Arc<Schema>,
+}
+
+/// An equality of a join. Both sides have one type but for Nullable.
+#[derive(Clone, Debug)]
+pub struct JoinKey {
+    /// Over the left input.
+    pub left: Expression,
+    /// Over the right input.
+    pub right: Expression,
+}
+
+/// Which rows of a join stay without a partner.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum JoinKind {
+    /// None.
+    Inner,
+    /// The left input's.
+    Left,
+    /// The right input's.
+    Right,
+    /// Both inputs'.
+    Full,
+}
+
+impl JoinKind {
+    /// Whether a row of the left input may come without a partner.
+    pub fn keeps_left(self) -> bool {
+        matches!(self, Self::Left | Self::Full)
+    }
+
+    /// Whether a row of the right input may come without a partner.
+    pub fn keeps_right(self) -> bool {
+        matches!(self, Self::Right | Self::Full)
+    }
+}
+
+impl fmt::Display for JoinKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Inner => "INNER",
+            Self::Left => "LEFT",
+            Self::Right => "RIGHT",
+            Self::Full => "FULL",
+        })
+    }
+}
+
+/// How many partners a row of a join gets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum JoinStrictness {
+    /// Every one.
+    All,
+    /// One: of several rows that could be the other side's, the first; INNER takes a row of either side once.
+    Any,
+    /// One of the right input's, which may be that of several rows (`any_join_distinct_right_table_keys`).
+    RightAny,
+    /// One, and rows without one do not come.
+    Semi,
+    /// Only rows without one come.
+    Anti,
+}
+
+impl fmt::Display for JoinStrictness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::All => "ALL",
+            Self::Any => "ANY",
+            Self::RightAny => "RIGHT_ANY",
+            Self::Semi => "SEMI",
+            Self::Anti => "ANTI",
+        })
+    }
 }
 
 /// The rows of a table.
@@ -293,6 +391,10 @@ impl Plan {
         match self {
             Self::Scan(_) | Self::Values { .. } => Ok(()),
             Self::Union { inputs, .. } => inputs.iter_mut().try_for_each(visit),
+            Self::Join(join) => {
+                visit(&mut join.left)?;
+                visit(&mut join.right)
+            }
             Self::Aggregate(aggregate) => visit(&mut aggregate.input),
             Self::Window(window) => visit(&mut window.input),
             Self::Filter { input, .. }
@@ -307,20 +409,21 @@ impl Plan {
 
     /// The steps right below this one.
     pub fn inputs(&self) -> impl Iterator<Item = &Self> {
-        let (one, many): (Option<&Self>, &[Self]) = match self {
-            Self::Scan(_) | Self::Values { .. } => (None, &[]),
-            Self::Union { inputs, .. } => (None, inputs),
-            Self::Aggregate(aggregate) => (Some(&*aggregate.input), &[]),
-            Self::Window(window) => (Some(&*window.input), &[]),
+        let (some, many): ([Option<&Self>; 2], &[Self]) = match self {
+            Self::Scan(_) | Self::Values { .. } => ([None, None], &[]),
+            Self::Union { inputs, .. } => ([None, None], inputs),
+            Self::Join(join) => ([Some(&*join.left), Some(&*join.right)], &[]),
+            Self::Aggregate(aggregate) => ([Some(&*aggregate.input), None], &[]),
+            Self::Window(window) => ([Some(&*window.input), None], &[]),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Sort { input, .. }
             | Self::Limit { input, .. }
             | Self::LimitBy { input, .. }
             | Self::Distinct { input }
-            | Self::ArrayJoin { input, .. } => (Some(&**input), &[]),
+            | Self::ArrayJoin { input, .. } => ([Some(&**input), None], &[]),
         };
-        one.into_iter().chain(many)
+        some.into_iter().flatten().chain(many)
     }
 
     /// Puts what `make` makes of this plan in its place.
@@ -346,6 +449,7 @@ impl Plan {
             Self::Scan(scan) => &scan.schema,
             Self::Aggregate(aggregate) => &aggregate.schema,
             Self::Window(window) => &window.schema,
+            Self::Join(join) => &join.schema,
             Self::Values { schema, .. }
             | Self::Project { schema, .. }
             | Self::Union { schema, .. }

@@ -9,6 +9,7 @@ mod generated;
 mod identity;
 mod key_binding;
 mod key_condition;
+pub mod key_index;
 mod memory;
 mod merge_tree;
 mod null;

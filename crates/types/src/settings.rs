@@ -345,6 +345,17 @@ settings! {
     wait_for_async_insert: bool as Bool = "1", "Accepted for compatibility: inserts are synchronous.";
     max_partitions_per_insert_block: u64 as UInt64 = "100", "The most partitions that one block of an INSERT may touch; 0 is unlimited.";
     join_use_nulls: bool as Bool = "0", "Whether outer joins fill with NULL rather than with defaults.";
+    join_default_strictness: String as String = "ALL", "What JOIN without ALL or ANY means: ALL, ANY, or an error where empty.";
+    any_join_distinct_right_table_keys: bool as Bool = "0", "Whether ANY JOIN takes one row of each key of the right table for any number of rows of the left one.";
+    join_any_take_last_row: bool as Bool = "0", "Whether ANY JOIN with the right table's keys takes the last row of a key rather than the first.";
+    joined_subquery_requires_alias: bool as Bool = "1", "Whether subqueries and table functions in a JOIN need aliases.";
+    single_join_prefer_left_table: bool as Bool = "1", "Whether a name that both tables of a single JOIN have means the left table's column.";
+    max_rows_in_join: u64 as UInt64 = "0", "The most rows of the right table of a JOIN that are held in memory; 0 is unlimited.";
+    max_bytes_in_join: u64 as UInt64 = "0", "The most bytes of the right table of a JOIN that are held in memory; 0 is unlimited.";
+    join_overflow_mode: String as String = "throw", "What happens at the limits of JOIN: throw, or break with the rows so far.";
+    max_joined_block_size_rows: u64 as UInt64 = "65409", "The most rows of a block that a JOIN makes.";
+    join_algorithm: String as String = "direct,parallel_hash,hash", "Accepted for compatibility: joins are by hash.";
+    query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
     union_default_mode: String as String = "", "What UNION without ALL or DISTINCT means.";
     cast_keep_nullable: bool as Bool = "0", "Whether CAST keeps Nullable of its argument.";
     allow_suspicious_low_cardinality_types: bool as Bool = "0", "Whether LowCardinality of small numbers may be created.";

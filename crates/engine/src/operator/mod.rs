@@ -8,6 +8,8 @@ mod limit_by;
 mod project;
 mod rows_before_limit;
 
+use std::ops::ControlFlow;
+
 use squall_types::{Block, Result};
 
 pub use array_join::ArrayJoin;
@@ -25,6 +27,21 @@ pub trait Operator: Send + Sync {
     /// # Errors
     /// The functions' own.
     fn execute(&self, block: Block) -> Result<Option<Block>>;
+
+    /// The same in blocks of a bounded size, for steps that make many rows of one. `emit` may ask to stop.
+    ///
+    /// # Errors
+    /// The functions' own, and those of `emit`.
+    fn execute_each(
+        &self,
+        block: Block,
+        emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        match self.execute(block)? {
+            Some(output) => emit(output),
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
 
     /// Whether no further block can make rows come out: the pipeline then stops reading.
     fn is_done(&self) -> bool {

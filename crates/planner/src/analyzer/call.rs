@@ -123,7 +123,7 @@ impl Scope<'_> {
                 let name = self.analyzer.identifier(&parts[0])?;
                 match self.lambda(name) {
                     // A column of the name is meant first.
-                    Some(lambda) if self.source.position(name).is_none() => Some(LambdaArgument::Written(lambda)),
+                    Some(lambda) if self.position(None, name)?.is_none() => Some(LambdaArgument::Written(lambda)),
                     None if scalar_exists(name) && self.identifier(parts)?.is_none() => {
                         Some(LambdaArgument::Function(name))
                     }

@@ -127,12 +127,12 @@ impl<'q> Scope<'q> {
     /// # Errors
     /// Those of an ALIAS column's expression.
     pub fn qualified_column(&mut self, parts: &[ast::Identifier]) -> Result<Option<(NodeId, usize)>> {
-        if let Some(node) = self.table_column(parts)? {
+        if let Some(node) = self.table_column(None, parts)? {
             return Ok(Some((node, 0)));
         }
         for qualifiers in 1..parts.len().min(3) {
-            if self.is_qualified(parts, qualifiers)?
-                && let Some(node) = self.table_column(&parts[qualifiers..])?
+            if let Some(table) = self.qualified_table(parts, qualifiers)?
+                && let Some(node) = self.table_column(Some(table), &parts[qualifiers..])?
             {
                 return Ok(Some((node, qualifiers)));
             }
@@ -140,33 +140,49 @@ impl<'q> Scope<'q> {
         Ok(None)
     }
 
-    /// Whether the first `count` parts of a name are the table's name or alias.
-    pub fn is_qualified(&self, parts: &[ast::Identifier], count: usize) -> Result<bool> {
-        let analyzer = self.analyzer;
-        let is = |part: &ast::Identifier, name: &Option<std::sync::Arc<str>>| -> Result<bool> {
-            Ok(name.as_deref() == Some(analyzer.identifier(part)?))
+    /// The table whose name or alias the first `count` parts of a name are, by its place among the source's.
+    ///
+    /// # Errors
+    /// `UNKNOWN_QUERY_PARAMETER`.
+    pub fn qualified_table(&self, parts: &[ast::Identifier], count: usize) -> Result<Option<usize>> {
+        let names = parts[..count].iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
+        let is = |table: &super::source::TableNames<'_>| match names[..] {
+            [name] => table.alias == Some(name) || table.table == Some(name),
+            [database, name] => table.alias.is_none() && table.database == Some(database) && table.table == Some(name),
+            _ => false,
         };
-        match &parts[..count] {
-            [table] => Ok(is(table, &self.source.alias)? || is(table, &self.source.table)?),
-            [database, table] => Ok(self.source.alias.is_none()
-                && is(database, &self.source.database)?
-                && is(table, &self.source.table)?),
-            _ => Ok(false),
-        }
+        Ok(self.source.tables().iter().position(is))
+    }
+
+    /// The source's column of this name.
+    ///
+    /// # Errors
+    /// `AMBIGUOUS_IDENTIFIER`.
+    pub fn position(&self, table: Option<usize>, name: &str) -> Result<Option<usize>> {
+        let found = match table {
+            Some(table) => self.source.position_in(table, name),
+            None => self.source.position(name),
+        };
+        found.map_err(|ambiguous| {
+            self.in_scope(Error::new(
+                ErrorCode::AMBIGUOUS_IDENTIFIER,
+                format!("JOIN {} ambiguous identifier '{name}'", ambiguous.join),
+            ))
+        })
     }
 
     /// A column by its name, which may have dots, and what is within it.
-    fn table_column(&mut self, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
+    fn table_column(&mut self, table: Option<usize>, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
         let analyzer = self.analyzer;
         if let [name] = parts {
             let name = analyzer.identifier(name)?;
-            let Some(column) = self.source.position(name) else { return Ok(self.table_name_column(name)) };
+            let Some(column) = self.position(table, name)? else { return Ok(self.table_name_column(table, name)) };
             return self.column(column).map(Some);
         }
         // Columns of nested structures have dots in their names: the longest that is a column wins.
         for length in (1..=parts.len()).rev() {
             let names = parts[..length].iter().map(|part| analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
-            if let Some(column) = self.source.position(&names.join(".")) {
+            if let Some(column) = self.position(table, &names.join("."))? {
                 let node = self.column(column)?;
                 return self.subcolumns(node, &parts[length..]);
             }
@@ -175,15 +191,21 @@ impl<'q> Scope<'q> {
     }
 
     /// The virtual columns `_database` and `_table`.
-    fn table_name_column(&mut self, name: &str) -> Option<NodeId> {
-        self.source.as_table()?;
+    fn table_name_column(&mut self, table: Option<usize>, name: &str) -> Option<NodeId> {
+        let table = table.unwrap_or(0);
+        let is_stored = match self.source.join_tree() {
+            Some(tree) => tree.tables.get(table).is_some_and(|table| table.is_stored),
+            None => self.source.as_table().is_some(),
+        };
+        let names = *self.source.tables().get(table).filter(|_| is_stored)?;
         let value = match name {
-            "_database" => self.source.database.clone()?,
-            "_table" => self.source.table.clone()?,
+            "_database" => names.database?,
+            "_table" => names.table?,
             _ => return None,
         };
+        let value = Value::string(value);
         let data_type = DataType::LowCardinality(std::sync::Arc::new(DataType::String));
-        Some(self.graph.constant(Value::string(&*value), data_type))
+        Some(self.graph.constant(value, data_type))
     }
 
     /// The node of a column of the source; the expression of an ALIAS column.
@@ -324,12 +346,14 @@ impl<'q> Scope<'q> {
         let text = |part: &ast::Identifier| self.analyzer.identifier(part).unwrap_or_default().to_owned();
         let name = parts.iter().map(text).collect::<Vec<_>>().join(".");
         let columns = || (0..self.source.len()).map(|column| self.source.name(column));
-        let is_of_table = |count: usize| parts.len() > count && self.is_qualified(parts, count).unwrap_or(false);
-        let mut message = if is_of_table(1) || is_of_table(2) {
-            let qualifiers = if is_of_table(1) { 1 } else { 2 };
+        let table_of = |count: usize| match parts.len() > count {
+            true => self.qualified_table(parts, count).unwrap_or_default().map(|table| (table, count)),
+            false => None,
+        };
+        let mut message = if let Some((table, qualifiers)) = table_of(1).or_else(|| table_of(2)) {
             let prefix = parts[..qualifiers].iter().map(text).collect::<Vec<_>>().join(".");
-            let table = match (&self.source.database, &self.source.table) {
-                (Some(database), Some(table)) => format!("table with name {database}.{table}"),
+            let table = match self.source.tables().get(table).map(|names| (names.database, names.table)) {
+                Some((Some(database), Some(table))) => format!("table with name {database}.{table}"),
                 _ => format!("subquery with name {prefix}"),
             };
             let hint = self.compound_hint(&name, parts.len(), Some(&prefix));
@@ -357,9 +381,11 @@ impl<'q> Scope<'q> {
         let source = &self.source;
         let mut prefixes: Vec<String> = prefix.map(str::to_owned).into_iter().collect();
         if prefix.is_none() {
-            prefixes.extend([&source.alias, &source.table].into_iter().flatten().map(|table| table.to_string()));
-            if let (Some(database), Some(table)) = (&source.database, &source.table) {
-                prefixes.push(format!("{database}.{table}"));
+            for names in source.tables() {
+                prefixes.extend([names.alias, names.table].into_iter().flatten().map(str::to_owned));
+                if let (Some(database), Some(table)) = (names.database, names.table) {
+                    prefixes.push(format!("{database}.{table}"));
+                }
             }
             prefixes.push(String::new());
         }

@@ -22,17 +22,24 @@ impl Scope<'_> {
     pub fn add_from(&mut self, from: &ast::From) -> Result<()> {
         if let Some(table) = &from.table {
             self.source = self.table_expression(table)?;
+            if let Some(FromStep::Join(join)) = from.steps.iter().find(|step| matches!(step, FromStep::Join(_))) {
+                self.check_has_alias(table, &super::join::join_text(join))?;
+            }
         }
         for step in &from.steps {
             match step {
-                FromStep::Join(_) => return Err(Error::not_implemented("JOIN")),
+                FromStep::Join(join) => self.add_join(join)?,
                 FromStep::ArrayJoin(array_join) => self.add_array_join(array_join)?,
             }
         }
         Ok(())
     }
 
-    fn table_expression(&mut self, table: &ast::TableExpression) -> Result<Source> {
+    /// What one table of FROM is.
+    ///
+    /// # Errors
+    /// Where a table is unknown, or a subquery's own.
+    pub fn table_expression(&mut self, table: &ast::TableExpression) -> Result<Source> {
         if let TableSource::Subquery(query) = &table.source
             && (table.with_final || table.sample.is_some())
         {
@@ -272,10 +279,8 @@ impl Scope<'_> {
                     )));
                 }
             };
-            let replaces = match (&expression.alias, &expression.kind) {
-                (None, ast::ExpressionKind::Identifier(parts)) => {
-                    parts.last().and_then(|part| self.source.position(&part.value))
-                }
+            let replaces = match (&expression.alias, &expression.kind, self.graph.column_of(node)) {
+                (None, ast::ExpressionKind::Identifier(_), column) => column,
                 _ => None,
             };
             let name = match (&expression.alias, &expression.kind) {
@@ -307,10 +312,10 @@ impl Analyzer<'_> {
 
 /// All rows and columns of a source.
 pub(crate) fn whole(mut source: Source) -> Plan {
-    let columns: Vec<usize> = source.asterisk().collect();
+    let columns = source.asterisk();
     let mut graph = Graph::new(0, 0);
     let nodes: Vec<NodeId> = columns.iter().map(|column| graph.column(*column, source.data_type(*column))).collect();
-    let names: Vec<Arc<str>> = columns.iter().map(|column| source.name(*column).into()).collect();
+    let names: Vec<Arc<str>> = columns.iter().map(|column| source.shown_name(*column).into()).collect();
     let stage = source.take_stage(&graph);
     let expressions = nodes.iter().filter_map(|node| stage.lower(*node).ok()).collect();
     project(stage.into_plan(), expressions, names.into_iter())

@@ -163,6 +163,14 @@ impl Graph {
         }
     }
 
+    /// The column of the source that a node is, where it is one.
+    pub fn column_of(&self, id: NodeId) -> Option<usize> {
+        match self.node(id).kind {
+            NodeKind::Column(column) => Some(column),
+            _ => None,
+        }
+    }
+
     /// The columns of the source that some expression reads, in order of their numbers.
     pub fn columns(&self) -> Vec<(usize, NodeId)> {
         let mut columns: Vec<(usize, NodeId)> = self

@@ -43,11 +43,15 @@ impl Scope<'_> {
             return Ok(matched);
         }
         let qualifier = &matcher.qualifier[..];
-        let is_table = qualifier.is_empty() || qualifier.len() <= 2 && self.is_qualified(qualifier, qualifier.len())?;
-        if !is_table {
-            return self.tuple_elements(qualifier);
-        }
-        let mut columns: Vec<usize> = self.source.asterisk().collect();
+        let table = match qualifier.len() {
+            1 | 2 => self.qualified_table(qualifier, qualifier.len())?,
+            _ => None,
+        };
+        let mut columns = match table {
+            Some(table) => self.source.asterisk_of(table),
+            None if qualifier.is_empty() => self.source.asterisk(),
+            None => return self.tuple_elements(qualifier),
+        };
         if let MatchedColumns::Regexp(pattern) = &matcher.columns {
             let mut kept = Vec::new();
             for column in columns {
@@ -61,8 +65,8 @@ impl Scope<'_> {
         columns
             .into_iter()
             .map(|column| {
-                let name = self.source.name(column).to_owned();
-                Ok(Matched { node: self.column(column)?, shown: name.clone(), column: name })
+                let (name, shown) = (self.source.name(column).to_owned(), self.source.shown_name(column));
+                Ok(Matched { node: self.column(column)?, shown, column: name })
             })
             .collect()
     }

@@ -9,6 +9,7 @@ mod expression;
 mod from;
 mod graph;
 mod hints;
+mod join;
 mod literal;
 mod matcher;
 mod membership;
@@ -34,6 +35,7 @@ use crate::plan::Plan;
 pub(crate) use call::is_not_folded;
 pub(crate) use conversion::cast;
 pub(crate) use definitions::Definitions;
+pub(crate) use join::{equality, key_type, sides_of};
 pub(crate) use literal::{append_constant, typed_literal};
 pub(crate) use stage::Stage;
 

@@ -212,7 +212,10 @@ impl Scope<'_> {
                 let qualifiers = self.qualified_column(parts)?.map_or(0, |(_, qualifiers)| qualifiers);
                 // Where the bare name means something else, the table stays, without its database.
                 let bare = self.analyzer.identifier(&parts[qualifiers])?;
-                let is_taken = self.has_alias(bare) || self.source.joined.iter().any(|joined| &*joined.name == bare);
+                let table = if qualifiers > 0 { self.qualified_table(parts, qualifiers)? } else { None };
+                let is_taken = self.has_alias(bare)
+                    || self.source.joined.iter().any(|joined| &*joined.name == bare)
+                    || table.is_some_and(|table| self.source.is_shown_qualified(table, bare));
                 if is_taken { qualifiers.saturating_sub(1) } else { qualifiers }
             }
         };

@@ -207,6 +207,15 @@ impl<'q> Scope<'q> {
             .try_for_each(|key| self.add_aliases(key))
     }
 
+    /// Forgets the nodes of all expressions: what they were computed from is now below a step of the plan.
+    pub fn begin_new_graph(&mut self) -> Graph {
+        let settings = self.analyzer.context.settings;
+        let graph = Graph::new(settings.max_expanded_ast_elements, settings.max_ast_depth);
+        self.aliases.values_mut().for_each(|alias| *alias = alias.reset());
+        self.subqueries.values_mut().for_each(|subquery| subquery.node = None);
+        std::mem::replace(&mut self.graph, graph)
+    }
+
     /// The SELECT's named windows.
     pub fn windows(&self) -> &'q [ast::NamedWindow] {
         self.select.map_or(&[], |select| &select.windows)

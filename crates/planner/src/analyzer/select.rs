@@ -8,7 +8,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use super::Analyzer;
 use super::graph::NodeId;
 use super::scope::{Outer, Scope};
-use super::stage::{Missing, Stage};
+use super::stage::{ArrayItems, Missing, Stage};
 use crate::expression::Expression;
 use crate::plan::{Plan, SortKey};
 
@@ -209,7 +209,10 @@ impl Scope<'_> {
     }
 
     /// A condition that the engine can filter by: a float becomes whether it is not zero.
-    fn condition(&mut self, node: NodeId, clause: &str) -> Result<NodeId> {
+    ///
+    /// # Errors
+    /// `ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER`.
+    pub fn condition(&mut self, node: NodeId, clause: &str) -> Result<NodeId> {
         let data_type = self.graph.data_type(node).inner().clone();
         match data_type {
             DataType::UInt8 | DataType::Bool if !matches!(self.graph.data_type(node), DataType::LowCardinality(_)) => {
@@ -323,8 +326,8 @@ impl Scope<'_> {
         }
     }
 
-    /// The steps of the plan, from the source up.
-    fn build(mut self, clauses: Clauses) -> Result<Plan> {
+    /// The source's ARRAY JOINs: each array with the column of its items, and whether rows of empty arrays stay.
+    pub fn take_array_joins(&mut self) -> Vec<(Vec<ArrayItems>, bool)> {
         let array_joins = std::mem::take(&mut self.source.array_joins);
         // The items of ARRAY JOINs are columns like any other: those that nothing reads still make rows.
         let mut joins = Vec::with_capacity(array_joins.len());
@@ -337,6 +340,12 @@ impl Scope<'_> {
             }
             joins.push((columns, join.is_left));
         }
+        joins
+    }
+
+    /// The steps of the plan, from the source up.
+    fn build(mut self, clauses: Clauses) -> Result<Plan> {
+        let joins = self.take_array_joins();
         let Self { graph, source, .. } = &mut self;
         let mut stage = source.take_stage(graph);
         for (columns, is_left) in &joins {

@@ -10,7 +10,8 @@ use super::stage::Stage;
 use crate::catalog::{DefaultKind, TableMetadata};
 use crate::plan::{Plan, Scan};
 
-/// What a SELECT reads. Its columns are numbered: those of the table first, then those that ARRAY JOINs add.
+/// What a SELECT reads. Its columns are numbered: those of the table (or of the joined tables) first, then those that ARRAY JOINs
+/// add.
 #[derive(Debug)]
 pub(crate) struct Source {
     rows: Rows,
@@ -36,6 +37,161 @@ enum Rows {
     Table(Arc<dyn TableMetadata>),
     /// The plan, until it is taken, and its columns.
     Plan(Option<Box<Plan>>, Arc<Schema>),
+    /// The plan of a JOIN, until it is taken, and its columns.
+    Joined(Option<Box<Plan>>, Arc<Schema>, JoinTree),
+}
+
+/// The names of what was joined.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JoinTree {
+    /// The tables, from left to right.
+    pub tables: Vec<JoinedTable>,
+    /// What was done to the first table, in order.
+    pub steps: Vec<JoinStep>,
+}
+
+/// A table of a join.
+#[derive(Clone, Debug)]
+pub(crate) struct JoinedTable {
+    /// The database that may stand before the table's name.
+    pub database: Option<Arc<str>>,
+    /// The name of the table.
+    pub table: Option<Arc<str>>,
+    /// The alias.
+    pub alias: Option<Arc<str>>,
+    /// Whether it is a table of a database, which has virtual columns.
+    pub is_stored: bool,
+    /// Its columns.
+    pub columns: Vec<TableColumn>,
+}
+
+/// A column of a table of a join.
+#[derive(Clone, Debug)]
+pub(crate) struct TableColumn {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The source's column that it is.
+    pub column: usize,
+    /// Whether `*` does not stand for it.
+    pub is_hidden: bool,
+}
+
+/// One JOIN, or an ARRAY JOIN below one.
+#[derive(Clone, Debug)]
+pub(crate) struct JoinStep {
+    /// Names that mean these columns from here on: those of USING, or the items of an ARRAY JOIN.
+    pub names: Vec<(Arc<str>, usize)>,
+    /// The table that was joined; none for an ARRAY JOIN.
+    pub right: Option<usize>,
+    /// Columns that others take the place of: `ARRAY JOIN arr`.
+    pub replaced: Vec<(usize, usize)>,
+    /// Whether it is a RIGHT JOIN with USING.
+    pub takes_keys_of_right: bool,
+    /// The join, for messages.
+    pub text: Arc<str>,
+}
+
+/// A name that both sides of a join have.
+pub(crate) struct Ambiguous {
+    /// The join, for messages.
+    pub join: Arc<str>,
+}
+
+impl JoinTree {
+    /// The column that a name means.
+    ///
+    /// # Errors
+    /// Where both sides of a join have it.
+    pub fn find(&self, name: &str) -> Result<Option<usize>, Ambiguous> {
+        let of_table = |at: usize| self.tables.get(at).and_then(|table| table.find(name));
+        let is_single = self.joins() == 1;
+        let mut found = of_table(0);
+        for step in &self.steps {
+            if let Some((_, column)) = step.names.iter().rfind(|(known, _)| &**known == name) {
+                found = Some(*column);
+                continue;
+            }
+            match (found, step.right.and_then(of_table)) {
+                (None, right) => found = right,
+                (Some(_), None) => {}
+                (Some(_), Some(_)) if is_single => {}
+                (Some(_), Some(_)) => return Err(Ambiguous { join: step.text.clone() }),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The number of JOINs.
+    pub fn joins(&self) -> usize {
+        self.steps.iter().filter(|step| step.right.is_some()).count()
+    }
+
+    /// The columns that `*` stands for.
+    fn asterisk(&self) -> Vec<usize> {
+        let visible = |at: usize| {
+            let columns = self.tables.get(at).into_iter().flat_map(|table| &table.columns);
+            columns.filter(|column| !column.is_hidden).map(|column| (column.name.clone(), column.column))
+        };
+        let mut columns: Vec<(Arc<str>, usize)> = visible(0).collect();
+        for step in &self.steps {
+            for (_, column) in &mut columns {
+                if let Some((_, by)) = step.replaced.iter().find(|(replaced, _)| replaced == column) {
+                    *column = *by;
+                }
+            }
+            let Some(right) = step.right else { continue };
+            columns.extend(visible(right));
+            columns.retain(|(name, _)| !step.names.iter().any(|(key, _)| key == name));
+            columns.splice(0..0, step.names.iter().cloned());
+        }
+        columns.into_iter().map(|(_, column)| column).collect()
+    }
+
+    /// The table whose column this is, and the column's name there.
+    fn owner(&self, column: usize) -> Option<(usize, &Arc<str>)> {
+        self.tables.iter().enumerate().find_map(|(at, table)| {
+            table.columns.iter().find(|known| known.column == column).map(|known| (at, &known.name))
+        })
+    }
+
+    /// Whether a column of a table is shown with the table's name: the name alone could mean another's.
+    pub fn is_shown_qualified(&self, table: usize, name: &str) -> bool {
+        if self.joins() == 1 && table == 0 {
+            let takes_right =
+                |step: &JoinStep| step.takes_keys_of_right && step.names.iter().any(|(known, _)| &**known == name);
+            return self.steps.iter().any(takes_right);
+        }
+        self.tables.iter().enumerate().any(|(at, other)| at != table && other.find(name).is_some())
+    }
+
+    /// Puts other numbers in place of the columns'.
+    pub fn renumber(&mut self, to: impl Fn(usize) -> usize) {
+        let of_tables = self.tables.iter_mut().flat_map(|table| &mut table.columns).map(|column| &mut column.column);
+        let of_steps = self.steps.iter_mut().flat_map(|step| {
+            let replaced = step.replaced.iter_mut().flat_map(|(column, by)| [column, by]);
+            step.names.iter_mut().map(|(_, column)| column).chain(replaced)
+        });
+        of_tables.chain(of_steps).for_each(|column| *column = to(*column));
+    }
+}
+
+impl JoinedTable {
+    fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().find(|column| &*column.name == name).map(|column| column.column)
+    }
+
+    /// The name that stands before its columns' in results.
+    fn shown(&self) -> Option<&Arc<str>> {
+        self.alias.as_ref().or(self.table.as_ref())
+    }
+}
+
+/// The names of a table in FROM.
+#[derive(Clone, Copy)]
+pub(crate) struct TableNames<'a> {
+    pub database: Option<&'a str>,
+    pub table: Option<&'a str>,
+    pub alias: Option<&'a str>,
 }
 
 /// A column that an ARRAY JOIN adds.
@@ -90,6 +246,45 @@ impl Source {
         Self { virtual_columns: count, ..self }
     }
 
+    /// The rows of a JOIN.
+    pub fn joined(plan: Plan, tree: JoinTree) -> Self {
+        let schema = plan.schema().clone();
+        Self::of(Rows::Joined(Some(Box::new(plan)), schema, tree))
+    }
+
+    /// Names alone, without rows: for a JOIN's own condition.
+    pub fn names_of_join(schema: Arc<Schema>, tree: JoinTree) -> Self {
+        Self::of(Rows::Joined(None, schema, tree))
+    }
+
+    /// What was joined, where something was.
+    pub fn join_tree(&self) -> Option<&JoinTree> {
+        match &self.rows {
+            Rows::Joined(_, _, tree) => Some(tree),
+            _ => None,
+        }
+    }
+
+    /// The names of each table.
+    pub fn tables(&self) -> Vec<TableNames<'_>> {
+        match &self.rows {
+            Rows::Joined(_, _, tree) => tree
+                .tables
+                .iter()
+                .map(|table| TableNames {
+                    database: table.database.as_deref(),
+                    table: table.table.as_deref(),
+                    alias: table.alias.as_deref(),
+                })
+                .collect(),
+            _ => vec![TableNames {
+                database: self.database.as_deref(),
+                table: self.table.as_deref(),
+                alias: self.alias.as_deref(),
+            }],
+        }
+    }
+
     fn of(rows: Rows) -> Self {
         Self {
             rows,
@@ -120,7 +315,7 @@ impl Source {
         match &self.rows {
             Rows::One => 1,
             Rows::Table(table) => table.columns().len(),
-            Rows::Plan(_, schema) => schema.len(),
+            Rows::Plan(_, schema) | Rows::Joined(_, schema, _) => schema.len(),
         }
     }
 
@@ -136,7 +331,7 @@ impl Source {
             None => match &self.rows {
                 Rows::One => "dummy",
                 Rows::Table(table) => &table.columns()[column].name,
-                Rows::Plan(_, schema) => &schema.fields[column].0,
+                Rows::Plan(_, schema) | Rows::Joined(_, schema, _) => &schema.fields[column].0,
             },
         }
     }
@@ -148,7 +343,7 @@ impl Source {
             None => match &self.rows {
                 Rows::One => &DataType::UInt8,
                 Rows::Table(table) => &table.columns()[column].data_type,
-                Rows::Plan(_, schema) => &schema.fields[column].1,
+                Rows::Plan(_, schema) | Rows::Joined(_, schema, _) => &schema.fields[column].1,
             },
         }
     }
@@ -172,35 +367,95 @@ impl Source {
         }
     }
 
-    /// The column of this name: the latest that an ARRAY JOIN added, or the table's first.
-    pub fn position(&self, name: &str) -> Option<usize> {
-        let joined = self.joined.iter().rposition(|joined| &*joined.name == name);
-        joined.map(|at| self.table_columns() + at).or_else(|| match &self.rows {
+    /// The column of this name: the latest that an ARRAY JOIN added, or the first table's that has it.
+    ///
+    /// # Errors
+    /// Where both sides of a join have it.
+    pub fn position(&self, name: &str) -> Result<Option<usize>, Ambiguous> {
+        if let Some(at) = self.joined.iter().rposition(|joined| &*joined.name == name) {
+            return Ok(Some(self.table_columns() + at));
+        }
+        Ok(match &self.rows {
             Rows::One => (name == "dummy").then_some(0),
             Rows::Table(table) => table.columns().iter().position(|column| &*column.name == name),
             Rows::Plan(_, schema) => schema.position(name),
+            Rows::Joined(_, _, tree) => return tree.find(name),
         })
     }
 
+    /// The column of this name of one table, by its place among [`tables`](Self::tables).
+    ///
+    /// # Errors
+    /// None: only for the sake of [`position`](Self::position).
+    pub fn position_in(&self, table: usize, name: &str) -> Result<Option<usize>, Ambiguous> {
+        match &self.rows {
+            Rows::Joined(_, _, tree) => Ok(tree.tables.get(table).and_then(|table| table.find(name))),
+            _ => self.position(name),
+        }
+    }
+
+    /// Whether a table's column is shown with the table's name in results.
+    pub fn is_shown_qualified(&self, table: usize, name: &str) -> bool {
+        self.join_tree().is_some_and(|tree| tree.is_shown_qualified(table, name))
+    }
+
+    /// The name of a column in results.
+    pub fn shown_name(&self, column: usize) -> String {
+        let owner = self.join_tree().and_then(|tree| tree.owner(column).map(|owner| (tree, owner)));
+        match owner {
+            Some((tree, (table, name))) => match tree.tables[table].shown() {
+                Some(shown) if tree.is_shown_qualified(table, name) && !self.is_name_of_step(column, name) => {
+                    format!("{shown}.{name}")
+                }
+                _ => name.to_string(),
+            },
+            None => self.name(column).to_owned(),
+        }
+    }
+
+    /// Whether a column is what USING or an ARRAY JOIN made its name mean.
+    fn is_name_of_step(&self, column: usize, name: &Arc<str>) -> bool {
+        let names = self.join_tree().into_iter().flat_map(|tree| &tree.steps).flat_map(|step| &step.names);
+        names.into_iter().any(|(known, known_column)| *known_column == column && known == name)
+    }
+
     /// The columns that `*` stands for.
-    pub fn asterisk(&self) -> impl Iterator<Item = usize> {
-        (0..self.table_columns() - self.virtual_columns)
-            .filter(|column| matches!(self.default_kind(*column), None | Some(DefaultKind::Default)))
-            .map(|column| {
-                let replaced = self.joined.iter().rposition(|joined| joined.replaces == Some(column));
-                replaced.map_or(column, |at| self.table_columns() + at)
-            })
+    pub fn asterisk(&self) -> Vec<usize> {
+        let columns: Vec<usize> = match &self.rows {
+            Rows::Joined(_, _, tree) => tree.asterisk(),
+            _ => (0..self.table_columns() - self.virtual_columns)
+                .filter(|column| matches!(self.default_kind(*column), None | Some(DefaultKind::Default)))
+                .collect(),
+        };
+        let replaced = |column: usize| {
+            let replaced = self.joined.iter().rposition(|joined| joined.replaces == Some(column));
+            replaced.map_or(column, |at| self.table_columns() + at)
+        };
+        columns.into_iter().map(replaced).collect()
+    }
+
+    /// The columns that `table.*` stands for.
+    pub fn asterisk_of(&self, table: usize) -> Vec<usize> {
+        match &self.rows {
+            Rows::Joined(_, _, tree) => {
+                let columns = tree.tables.get(table).into_iter().flat_map(|table| &table.columns);
+                columns.filter(|column| !column.is_hidden).map(|column| column.column).collect()
+            }
+            _ => self.asterisk(),
+        }
     }
 
     /// The name of a column in messages, with all that qualifies it.
     pub fn full_name(&self, column: usize) -> String {
-        let name = self.name(column);
-        match (&self.database, &self.table, &self.alias) {
+        let full = |name: &str, names: TableNames<'_>| match (names.database, names.table, names.alias) {
             (Some(database), Some(table), _) if !database.is_empty() => format!("{database}.{table}.{name}"),
             (_, Some(table), None) => format!("{table}.{name}"),
             (_, _, Some(alias)) => format!("{alias}.{name}"),
             _ => name.to_owned(),
-        }
+        };
+        let owner = self.join_tree().and_then(|tree| tree.owner(column));
+        let (table, name) = owner.map_or((0, self.name(column)), |(table, name)| (table, &**name));
+        self.tables().get(table).map_or_else(|| name.to_owned(), |names| full(name, *names))
     }
 
     /// The source's rows with the columns that the graph reads, and the nodes that they hold. To be called once.
@@ -221,7 +476,9 @@ impl Source {
                 let scan = Scan { table: table.clone(), columns, schema, predicate: None, limit: None };
                 Stage::at(graph, Plan::Scan(scan), read.into_iter().map(|(_, node)| node).enumerate())
             }
-            Rows::Plan(plan, _) => Stage::at(graph, plan.take().map_or_else(Plan::one_row, |plan| *plan), read),
+            Rows::Plan(plan, _) | Rows::Joined(plan, ..) => {
+                Stage::at(graph, plan.take().map_or_else(Plan::one_row, |plan| *plan), read)
+            }
         }
     }
 

@@ -18,6 +18,9 @@ pub(crate) struct Stage<'g> {
     columns: HashMap<NodeId, usize>,
 }
 
+/// An array, the node of its items, and the items' name.
+pub(crate) type ArrayItems = (NodeId, NodeId, Arc<str>);
+
 /// Why a node cannot be computed: a column that is no longer there, because rows were grouped and it is not a key.
 pub(crate) struct Missing(pub NodeId);
 
@@ -44,7 +47,7 @@ impl<'g> Stage<'g> {
     ///
     /// # Errors
     /// The column that is missing.
-    pub fn array_join(&mut self, arrays: &[(NodeId, NodeId, Arc<str>)], is_left: bool) -> Result<(), Missing> {
+    pub fn array_join(&mut self, arrays: &[ArrayItems], is_left: bool) -> Result<(), Missing> {
         let expressions = arrays.iter().map(|(array, ..)| self.lower(*array)).collect::<Result<Vec<_>, _>>()?;
         let mut fields = self.plan.schema().fields.clone();
         for (_, item, name) in arrays {

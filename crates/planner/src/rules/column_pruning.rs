@@ -5,7 +5,7 @@ use std::sync::Arc;
 use squall_types::Schema;
 
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Plan, Scan, SortKey, Window};
+use crate::plan::{Aggregate, Join, Plan, Scan, SortKey, Window};
 
 pub(super) fn apply(plan: &mut Plan) {
     let needed = vec![true; plan.schema().len()];
@@ -84,6 +84,7 @@ fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
             moves
         }
         Plan::Window(_) => prune_window(plan, needed),
+        Plan::Join(join) => prune_join(join, needed),
         Plan::ArrayJoin { input, arrays, schema, .. } => {
             let columns = input.schema().len();
             let mut below: Vec<bool> = needed.iter().take(columns).copied().collect();
@@ -179,6 +180,39 @@ fn prune_window(plan: &mut Plan, needed: &[bool]) -> Moves {
         }
     }
     *schema = Arc::new(Schema { fields });
+    moves
+}
+
+fn prune_join(join: &mut Join, needed: &[bool]) -> Moves {
+    let (fields, moves) = kept(&join.schema.fields, needed);
+    join.schema = Arc::new(Schema { fields });
+    let (of_left, of_right) = needed.split_at(join.left_columns.len());
+    join.left_columns = kept(&join.left_columns, of_left).0;
+    join.right_columns = kept(&join.right_columns, of_right).0;
+    let first = join.left.schema().len();
+    let mut below = vec![false; first + join.right.schema().len()];
+    join.left_columns.iter().for_each(|column| below[*column] = true);
+    join.right_columns.iter().for_each(|column| below[first + *column] = true);
+    join.condition.iter().for_each(|condition| need(condition, &mut below));
+    for key in &join.keys {
+        need(&key.left, &mut below[..first]);
+        need(&key.right, &mut below[first..]);
+    }
+    let left_moves = prune(&mut join.left, &below[..first]);
+    let right_moves = prune(&mut join.right, &below[first..]);
+    for (columns, moves) in [(&mut join.left_columns, &left_moves), (&mut join.right_columns, &right_moves)] {
+        columns.iter_mut().for_each(|column| *column = moves.get(*column).copied().flatten().unwrap_or(*column));
+    }
+    for key in &mut join.keys {
+        renumber(&mut key.left, &left_moves);
+        renumber(&mut key.right, &right_moves);
+    }
+    if let Some(condition) = &mut join.condition {
+        let width = join.left.schema().len();
+        let of_right = right_moves.into_iter().map(|to| to.map(|to| width + to));
+        let both: Moves = left_moves.into_iter().chain(of_right).collect();
+        renumber(condition, &both);
+    }
     moves
 }
 

@@ -25,6 +25,10 @@ fn rewrite(plan: &mut Plan, is_limited: bool) {
         Plan::Aggregate(Aggregate { input, .. }) | Plan::Window(Window { input, .. }) => rewrite(input, false),
         Plan::Sort { input, .. } | Plan::LimitBy { input, .. } | Plan::ArrayJoin { input, .. } => rewrite(input, false),
         Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| rewrite(input, is_limited)),
+        Plan::Join(join) => {
+            rewrite(&mut join.left, false);
+            rewrite(&mut join.right, false);
+        }
         Plan::Scan(_) | Plan::Values { .. } => {}
     }
 }
@@ -39,7 +43,12 @@ fn is_ordered(plan: &Plan) -> bool {
         | Plan::LimitBy { input, .. }
         | Plan::Distinct { input }
         | Plan::ArrayJoin { input, .. } => is_ordered(input),
-        Plan::Scan(_) | Plan::Values { .. } | Plan::Aggregate(_) | Plan::Window(_) | Plan::Union { .. } => false,
+        Plan::Scan(_)
+        | Plan::Values { .. }
+        | Plan::Aggregate(_)
+        | Plan::Window(_)
+        | Plan::Join(_)
+        | Plan::Union { .. } => false,
     }
 }
 

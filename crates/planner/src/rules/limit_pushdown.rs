@@ -1,7 +1,7 @@
 //! What a LIMIT says of the steps below: a sort under it need only keep its first rows, a scan need not read on. The LIMIT itself
 //! stays where it is.
 
-use crate::plan::{Plan, Scan};
+use crate::plan::{JoinKind, JoinStrictness, Plan, Scan};
 
 pub(super) fn apply(plan: &mut Plan) {
     push(plan, None);
@@ -39,5 +39,12 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
         | Plan::ArrayJoin { input, .. } => push(input, None),
         Plan::Aggregate(aggregate) => push(&mut aggregate.input, None),
         Plan::Window(window) => push(&mut window.input, None),
+        Plan::Join(join) => {
+            // Every row of the left side makes at least one.
+            let keeps_all = join.kind == JoinKind::Left
+                && matches!(join.strictness, JoinStrictness::All | JoinStrictness::Any | JoinStrictness::RightAny);
+            push(&mut join.left, if keeps_all { wanted } else { None });
+            push(&mut join.right, None);
+        }
     }
 }

@@ -6,6 +6,7 @@ mod column_pruning;
 mod distinct;
 mod duplicate_aggregates;
 mod group_keys;
+mod join_sides;
 mod late_projection;
 mod limit_pushdown;
 mod merge_projects;
@@ -37,6 +38,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     if settings.enable_optimize_predicate_expression {
         predicate_pushdown::apply(&mut plan, &context.functions)?;
     }
+    join_sides::apply(&mut plan, &settings.query_plan_join_swap_table);
     group_keys::apply(&mut plan)?;
     if settings.optimize_arithmetic_operations_in_aggregate_functions {
         aggregate_arithmetic::apply(&mut plan, &context.functions)?;
@@ -67,7 +69,7 @@ fn is_trivial(plan: &Plan) -> bool {
 ///
 /// # Errors
 /// Where the function does not take these arguments.
-fn call(name: &str, arguments: Vec<Expression>, functions: &FunctionContext) -> Result<Expression> {
+pub(crate) fn call(name: &str, arguments: Vec<Expression>, functions: &FunctionContext) -> Result<Expression> {
     let described: Vec<Argument> = arguments
         .iter()
         .map(|argument| Argument { data_type: argument.data_type().clone(), constant: argument.constant().cloned() })
@@ -97,7 +99,7 @@ fn fold(expression: Expression) -> Expression {
 }
 
 /// The conditions that must all hold for a condition to hold.
-fn conjuncts(condition: Expression, into: &mut Vec<Expression>) {
+pub(crate) fn conjuncts(condition: Expression, into: &mut Vec<Expression>) {
     match condition {
         Expression::Function { name, arguments, .. } if &*name == "and" => {
             arguments.into_iter().for_each(|argument| conjuncts(argument, into));
@@ -110,7 +112,7 @@ fn conjuncts(condition: Expression, into: &mut Vec<Expression>) {
 ///
 /// # Errors
 /// Where `and` does not take them.
-fn all_of(mut conditions: Vec<Expression>, functions: &FunctionContext) -> Result<Option<Expression>> {
+pub(crate) fn all_of(mut conditions: Vec<Expression>, functions: &FunctionContext) -> Result<Option<Expression>> {
     match conditions.len() {
         0 => Ok(None),
         1 => conditions.pop().map(|condition| as_condition(condition, functions)).transpose(),
@@ -145,7 +147,7 @@ fn as_condition(condition: Expression, functions: &FunctionContext) -> Result<Ex
 }
 
 /// Whether a condition's value is a constant, and then whether rows pass.
-fn known_condition(condition: &Expression) -> Option<bool> {
+pub(crate) fn known_condition(condition: &Expression) -> Option<bool> {
     if let Expression::Function { name, arguments, .. } = condition
         && &**name == "in"
         && let [_, set] = &arguments[..]

@@ -2,12 +2,15 @@
 //! they test only keys, and into scans, which pass over parts and granules that cannot hold a match. ClickHouse's
 //! `enable_optimize_predicate_expression` and `query_plan_filter_push_down`.
 
+use std::sync::Arc;
+
 use squall_functions::FunctionContext;
-use squall_types::Result;
+use squall_types::{DataType, Result};
 
 use super::{all_of, conjuncts};
+use crate::analyzer::{cast, equality, key_type, sides_of};
 use crate::expression::Expression;
-use crate::plan::{Aggregate, Plan, Scan, Window};
+use crate::plan::{Aggregate, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan, Window};
 
 /// A condition that would become larger than this by putting a projection's expressions in place of its columns stays above
 /// the projection.
@@ -90,6 +93,9 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
             }
             push(input, below, functions)?;
         }
+        Plan::Join(join) => {
+            above = push_into_join(join, conditions, functions)?;
+        }
         Plan::Scan(Scan { predicate, limit: None, .. }) => {
             split_random(conditions, &mut below, &mut above);
             if let Some(known) = predicate.take() {
@@ -106,6 +112,74 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
         plan.replace(|plan| Plan::Filter { input: Box::new(plan), predicate });
     }
     Ok(())
+}
+
+/// Puts the conditions that test one side of a join below it, where the rows that the other side gets stay the same, and makes
+/// equalities of both sides keys of an inner join. Gives the others.
+fn push_into_join(
+    join: &mut Join,
+    conditions: Vec<Expression>,
+    functions: &FunctionContext,
+) -> Result<Vec<Expression>> {
+    use JoinStrictness::{All, Any, RightAny, Semi};
+    let (mut above, mut of_left, mut of_right) = (Vec::new(), Vec::new(), Vec::new());
+    let first = join.left_columns.len();
+    // A side whose rows may be missing is tested after the join. ANY and SEMI choose rows of the other side: which ones, depends
+    // on all that are there.
+    let left_is_free = match join.kind {
+        JoinKind::Inner => join.strictness != Any,
+        JoinKind::Left => true,
+        JoinKind::Right | JoinKind::Full => false,
+    };
+    let right_is_free = match join.kind {
+        JoinKind::Inner => !matches!(join.strictness, Any | RightAny | Semi),
+        JoinKind::Right => join.strictness != RightAny,
+        JoinKind::Left | JoinKind::Full => false,
+    };
+    for condition in conditions {
+        let to_left = |at: usize| join.left_columns.get(at).copied().unwrap_or(at);
+        let to_right = |at: usize| join.right_columns.get(at.wrapping_sub(first)).copied().unwrap_or(at);
+        if !condition.is_deterministic() {
+            above.push(condition);
+            continue;
+        }
+        match sides_of(&condition, first) {
+            (true, false) if left_is_free => of_left.push(condition.map_columns(&to_left)),
+            (false, true) if right_is_free => of_right.push(condition.map_columns(&to_right)),
+            (true, true) if join.kind == JoinKind::Inner && join.strictness == All => {
+                match equality(&condition, first).map(|(left, right)| as_key(&left, &right, functions)) {
+                    Some(Some(JoinKey { left, right })) => {
+                        join.keys
+                            .push(JoinKey { left: left.map_columns(&to_left), right: right.map_columns(&to_right) });
+                    }
+                    _ => above.push(condition),
+                }
+            }
+            _ => above.push(condition),
+        }
+    }
+    push(&mut join.left, of_left, functions)?;
+    push(&mut join.right, of_right, functions)?;
+    Ok(above)
+}
+
+/// An equality as a key of a join; `None` where keys are compared in another way than `equals` compares.
+fn as_key(left: &Expression, right: &Expression, functions: &FunctionContext) -> Option<JoinKey> {
+    let data_type = key_type(left.data_type(), right.data_type()).ok()?;
+    let is_signed = |side: &Expression| side.data_type().inner().is_signed_integer();
+    // Keys of 64 bits are compared by bits whatever their sign.
+    let by_bits = data_type == DataType::UInt64 && (is_signed(left) || is_signed(right));
+    let is_plain = data_type.is_integer() && !by_bits || data_type.is_date_or_time() || data_type == DataType::String;
+    let has_fixed = [left, right].iter().any(|side| matches!(side.data_type().inner(), DataType::FixedString(_)));
+    if !is_plain || has_fixed {
+        return None;
+    }
+    let side = |side: &Expression| {
+        let nullable = side.data_type().remove_low_cardinality().is_nullable();
+        let to = if nullable { DataType::Nullable(Arc::new(data_type.clone())) } else { data_type.clone() };
+        cast(side.clone(), &to, functions).ok()
+    };
+    Some(JoinKey { left: side(left)?, right: side(right)? })
 }
 
 /// Random conditions must be tested once for every row that gets to them, so they stay where they are.

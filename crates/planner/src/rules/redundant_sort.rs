@@ -1,7 +1,7 @@
 //! An ORDER BY whose order nobody sees is dropped: below another ORDER BY, and below an aggregation whose functions do not care
 //! (ClickHouse's `query_plan_remove_redundant_sorting`). Views and generated queries are full of them.
 
-use crate::plan::{Aggregate, Plan};
+use crate::plan::{Aggregate, JoinStrictness, Plan};
 
 /// Aggregate functions whose results depend on the order of rows in no way.
 const ORDERLESS: &[&str] = &[
@@ -53,5 +53,11 @@ fn remove(plan: &mut Plan, order_matters: bool) {
         | Plan::Distinct { input }
         | Plan::ArrayJoin { input, .. } => remove(input, order_matters),
         Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| remove(input, order_matters)),
+        Plan::Join(join) => {
+            // Of several partners ANY takes the first.
+            let order_matters = order_matters || join.strictness != JoinStrictness::All;
+            remove(&mut join.left, order_matters);
+            remove(&mut join.right, order_matters);
+        }
     }
 }

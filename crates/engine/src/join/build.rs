@@ -1,0 +1,258 @@
+//! The right side of a join: collected by all workers, then made a table in parallel.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use squall_planner::JoinStrictness;
+use squall_storage::key_index::{KeyIndex, KeyRun, NO_ROW};
+use squall_types::{Block, Column, Error, ErrorCode, Result};
+
+use super::matching::Matching;
+use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
+use crate::source::{Places, Units};
+
+/// The rows of the right side and where they are found.
+pub(crate) struct JoinTable {
+    matching: Arc<Matching>,
+    /// There once all rows have come.
+    held: OnceLock<Held>,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    is_full: AtomicBool,
+}
+
+/// The rows of the right side, while the table is filled and after.
+pub(crate) struct Held {
+    pub(super) index: KeyIndex,
+    /// The keys of each block with the number of its first row, until all partitions are filled.
+    runs: Mutex<Arc<Vec<(u32, KeyRun)>>>,
+    /// The pieces of each column, until they are put together.
+    pieces: Places<Vec<Column>>,
+    /// The held columns: the rows, and one more of defaults, which stands for a row that is missing.
+    columns: Vec<OnceLock<Column>>,
+    pub(super) rows: usize,
+    /// A bit for each row that was found.
+    found: Vec<AtomicU64>,
+    /// Partitions and columns that are still to be done.
+    units_left: AtomicUsize,
+}
+
+impl Held {
+    /// A held column.
+    pub(super) fn column(&self, at: usize) -> Result<&Column> {
+        let column = self.columns.get(at).and_then(OnceLock::get);
+        column.ok_or_else(|| Error::logical("a join's table is read before it is filled"))
+    }
+
+    /// Notes that a row was found; whether it was before.
+    #[inline]
+    pub(super) fn find(&self, row: u32) -> bool {
+        let (word, bit) = (row as usize / 64, 1 << (row % 64));
+        let Some(word) = self.found.get(word) else { return false };
+        // Most rows of a busy key are found already: then nobody's cache line is taken away.
+        word.load(Ordering::Relaxed) & bit != 0 || word.fetch_or(bit, Ordering::Relaxed) & bit != 0
+    }
+
+    pub(super) fn is_found(&self, row: usize) -> bool {
+        self.found.get(row / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (row % 64) != 0)
+    }
+
+    fn fill(&self, unit: usize, matching: &Matching) -> Result<()> {
+        let partitions = self.index.partitions();
+        if unit < partitions {
+            let runs = self.runs.lock().clone();
+            self.index.fill(unit, &runs);
+        } else if let Some(pieces) = self.pieces.take(unit - partitions) {
+            let _ = self.columns[unit - partitions].set(Column::concat(&pieces)?);
+        }
+        if self.units_left.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return Ok(());
+        }
+        *self.runs.lock() = Arc::default();
+        if matching.strictness == JoinStrictness::RightAny && matching.kind.keeps_right() {
+            // The first row stands for its key; the others are as if they were not there.
+            let others = (0..self.rows as u32).map(|row| self.index.next(row)).filter(|row| *row != NO_ROW);
+            for row in others {
+                self.find(row);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl JoinTable {
+    pub(crate) fn new(matching: Arc<Matching>) -> Self {
+        Self {
+            matching,
+            held: OnceLock::new(),
+            rows: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            is_full: AtomicBool::new(false),
+        }
+    }
+
+    /// The table, once all rows have come.
+    pub(super) fn held(&self) -> Result<&Held> {
+        self.held.get().ok_or_else(|| Error::logical("a join's table is read before its rows have come"))
+    }
+
+    /// Counts a block; whether it is still to be held.
+    fn count(&self, rows: u64, bytes: u64) -> Result<bool> {
+        if self.is_full.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let rows = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
+        let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let settings = &self.matching.context.settings;
+        let (rows_max, bytes_max) = (settings.max_rows_in_join, settings.max_bytes_in_join);
+        let message = if rows_max > 0 && rows > rows_max {
+            format!(
+                "Limit for JOIN exceeded, max rows: {}, current rows: {}: While executing FillingRightJoinSide",
+                quantity(rows_max),
+                quantity(rows)
+            )
+        } else if bytes_max > 0 && bytes > bytes_max {
+            format!(
+                "Limit for JOIN exceeded, max bytes: {}, current bytes: {}: While executing FillingRightJoinSide",
+                size(bytes_max),
+                size(bytes)
+            )
+        } else if rows >= u64::from(NO_ROW) - 1 {
+            return Err(Error::new(
+                ErrorCode::SET_SIZE_LIMIT_EXCEEDED,
+                "More than 4 billion rows on the right of a JOIN",
+            ));
+        } else {
+            return Ok(true);
+        };
+        if settings.join_overflow_mode == "break" {
+            self.is_full.store(true, Ordering::Relaxed);
+            return Ok(true);
+        }
+        Err(Error::new(ErrorCode::SET_SIZE_LIMIT_EXCEEDED, message))
+    }
+}
+
+/// A number as ClickHouse's messages have it: `1.50 thousand`.
+fn quantity(number: u64) -> String {
+    let names = ["", " thousand", " million", " billion", " trillion", " quadrillion"];
+    let mut value = number as f64;
+    let mut name = 0;
+    while value >= 1000.0 && name + 1 < names.len() {
+        value /= 1000.0;
+        name += 1;
+    }
+    format!("{value:.2}{}", names[name])
+}
+
+fn size(bytes: u64) -> String {
+    let names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut name = 0;
+    while value >= 1024.0 && name + 1 < names.len() {
+        value /= 1024.0;
+        name += 1;
+    }
+    format!("{value:.2} {}", names[name])
+}
+
+/// Collects the right side.
+pub(crate) struct JoinSink {
+    table: Arc<JoinTable>,
+}
+
+impl JoinSink {
+    pub(crate) fn new(table: Arc<JoinTable>) -> Self {
+        Self { table }
+    }
+}
+
+impl Sink for JoinSink {
+    fn local(&self) -> Result<Box<dyn LocalSink>> {
+        Ok(Box::new(JoinLocal { table: self.table.clone(), blocks: Vec::new() }))
+    }
+
+    fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
+        let locals = locals.into_iter().map(downcast_local::<JoinLocal>).collect::<Result<Vec<_>>>()?;
+        let mut blocks: Vec<_> = locals.into_iter().flat_map(|local| local.blocks).collect();
+        // In the order of the rows, whoever collected them: what ANY takes does not depend on chance.
+        blocks.sort_by_key(|(sequence, ..)| *sequence);
+        let matching = &self.table.matching;
+        let mut runs = Vec::with_capacity(blocks.len());
+        let mut columns: Vec<Vec<Column>> = matching.held_types.iter().map(|_| Vec::new()).collect();
+        let mut rows = 0;
+        for (_, own, run, own_rows) in blocks {
+            runs.push((rows as u32, run));
+            rows += own_rows;
+            for (all, column) in columns.iter_mut().zip(own) {
+                all.push(column);
+            }
+        }
+        for (all, data_type) in columns.iter_mut().zip(&matching.held_types) {
+            all.push(Column::default_values(data_type.clone(), 1)?);
+        }
+        let index = KeyIndex::new(rows, matching.keeps_last_of_key());
+        let words = if matching.notes_finds() { rows.div_ceil(64) } else { 0 };
+        let held = Held {
+            units_left: AtomicUsize::new(index.partitions() + columns.len()),
+            index,
+            runs: Mutex::new(Arc::new(runs)),
+            columns: columns.iter().map(|_| OnceLock::new()).collect(),
+            pieces: Places::new(columns),
+            rows,
+            found: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
+        };
+        let _ = self.table.held.set(held);
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.table.is_full.load(Ordering::Relaxed)
+    }
+
+    fn block_rows_max(&self) -> Option<usize> {
+        let rows = self.table.matching.context.settings.max_block_size;
+        usize::try_from(rows).ok().filter(|rows| *rows > 0)
+    }
+
+    fn name(&self) -> &'static str {
+        "JoinBuild"
+    }
+}
+
+struct JoinLocal {
+    table: Arc<JoinTable>,
+    blocks: Vec<(Sequence, Vec<Column>, KeyRun, usize)>,
+}
+
+impl LocalSink for JoinLocal {
+    fn consume(&mut self, sequence: Sequence, block: Block) -> Result<()> {
+        let matching = &self.table.matching;
+        let keys = matching.keys(&matching.right_keys, &block)?;
+        let held = matching.held_columns.iter().zip(&matching.held_types).map(|(column, data_type)| {
+            // A type differs at most by its Nullable, whose arrays are the same.
+            Ok(block.column(*column).materialize()?.with_type(data_type.clone()))
+        });
+        let held = held.collect::<Result<Vec<Column>>>()?;
+        let bytes: usize = held.iter().map(Column::value_bytes).sum();
+        if self.table.count(block.rows() as u64, bytes as u64)? {
+            self.blocks.push((sequence, held, KeyRun::new(keys), block.rows()));
+        }
+        Ok(())
+    }
+}
+
+/// Makes the table: a unit fills a partition of the keys, or puts the pieces of a column together.
+pub(crate) struct Filling(pub(crate) Arc<JoinTable>);
+
+impl Units for Filling {
+    fn units(&self) -> usize {
+        self.0.held.get().map_or(0, |held| held.index.partitions() + held.columns.len())
+    }
+
+    fn run(&self, unit: usize, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        self.0.held()?.fill(unit, &self.0.matching)
+    }
+}

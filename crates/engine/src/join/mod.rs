@@ -1,0 +1,13 @@
+//! Joins by hash. The right side's rows are collected by all workers ([`build`]), each block's keys cut by partitions of their
+//! hashes; then the partitions are filled in parallel, each by one worker, into one table that is only read from there on. The
+//! left side streams past it ([`probe`]); what the right side has without a partner comes last ([`unmatched`]).
+
+mod build;
+mod matching;
+mod probe;
+mod unmatched;
+
+pub(crate) use build::{Filling, JoinSink, JoinTable};
+pub(crate) use matching::Matching;
+pub(crate) use probe::JoinProbe;
+pub(crate) use unmatched::Unmatched;

@@ -1,0 +1,253 @@
+//! The left side of a join: each block's keys are looked up, and the pairs that the join wants come out in blocks of a bounded
+//! size, in the order of the left rows.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::UInt32Array;
+use squall_planner::JoinStrictness;
+use squall_storage::key_index::NO_ROW;
+use squall_types::{Block, Column, Result};
+
+use super::build::{Held, JoinTable};
+use super::matching::{Condition, Matching};
+use crate::evaluate::{Selection, select};
+use crate::operator::Operator;
+
+/// Looks up the left side's rows.
+pub(crate) struct JoinProbe {
+    matching: Arc<Matching>,
+    table: Arc<JoinTable>,
+    rows_max: usize,
+}
+
+impl JoinProbe {
+    pub(crate) fn new(matching: Arc<Matching>, table: Arc<JoinTable>) -> Self {
+        let rows_max = matching.context.settings.max_joined_block_size_rows;
+        let rows_max = usize::try_from(rows_max).ok().filter(|rows| *rows > 0).unwrap_or(usize::MAX / 2);
+        Self { matching, table, rows_max }
+    }
+}
+
+impl Operator for JoinProbe {
+    fn execute(&self, block: Block) -> Result<Option<Block>> {
+        let mut blocks = Vec::new();
+        let _ = self.execute_each(block, &mut |block| {
+            blocks.push(block);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        if blocks.is_empty() {
+            return Ok(None);
+        }
+        Block::concat(self.matching.schema.clone(), &blocks).map(Some)
+    }
+
+    fn execute_each(
+        &self,
+        block: Block,
+        emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let held = self.table.held()?;
+        let keys = self.matching.keys(&self.matching.left_keys, &block)?;
+        let first = held.index.find(&keys)?;
+        let mut pairs = Pairs {
+            matching: &self.matching,
+            held,
+            block: &block,
+            left: Vec::with_capacity(block.rows()),
+            right: Vec::with_capacity(block.rows()),
+            rows_max: self.rows_max,
+            emit,
+        };
+        let flow = match &self.matching.condition {
+            Some(condition) => pairs.find_with(condition, &first)?,
+            None => pairs.find(&first)?,
+        };
+        if flow.is_break() { Ok(flow) } else { pairs.flush() }
+    }
+
+    fn name(&self) -> &'static str {
+        "JoiningTransform"
+    }
+}
+
+/// The pairs of one block of the left side.
+struct Pairs<'a> {
+    matching: &'a Matching,
+    held: &'a Held,
+    block: &'a Block,
+    left: Vec<u32>,
+    /// [`NO_ROW`] where the left row comes alone.
+    right: Vec<u32>,
+    rows_max: usize,
+    emit: &'a mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+}
+
+impl Pairs<'_> {
+    #[inline]
+    fn push(&mut self, left: u32, right: u32) {
+        self.left.push(left);
+        self.right.push(right);
+    }
+
+    /// Pairs by keys alone; `first` is the first right row of each left row's key.
+    fn find(&mut self, first: &[u32]) -> Result<ControlFlow<()>> {
+        let matching = self.matching;
+        let unmatched_left = matching.gives_unmatched_left();
+        let one_is_enough = matching.is_satisfied_by_one() || !self.held.index.has_chains();
+        let is_all = matching.strictness == JoinStrictness::All && !matching.notes_finds();
+        for (row, first) in first.iter().enumerate() {
+            let row = row as u32;
+            if *first == NO_ROW {
+                if unmatched_left {
+                    self.push(row, NO_ROW);
+                }
+            } else if is_all && one_is_enough {
+                self.push(row, *first);
+            } else {
+                let (mut right, mut is_first) = (*first, true);
+                while right != NO_ROW {
+                    if matching.accepts(self.held, right, is_first) {
+                        is_first = false;
+                        self.push(row, right);
+                        if self.left.len() >= self.rows_max && self.flush()?.is_break() {
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
+                    if one_is_enough {
+                        break;
+                    }
+                    right = self.held.index.next(right);
+                }
+            }
+            if self.left.len() >= self.rows_max && self.flush()?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Pairs by keys for which `condition` holds as well. Candidates are tested many at a time.
+    fn find_with(&mut self, condition: &Condition, first: &[u32]) -> Result<ControlFlow<()>> {
+        let mut candidates = Candidates::default();
+        let only_first = self.matching.takes_first_of_key();
+        for (row, first) in first.iter().enumerate() {
+            let mut right = *first;
+            while right != NO_ROW {
+                candidates.left.push(row as u32);
+                candidates.right.push(right);
+                right = if only_first { NO_ROW } else { self.held.index.next(right) };
+                if candidates.left.len() >= self.rows_max && self.settle(condition, &mut candidates, row)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            if candidates.left.len() >= self.rows_max && self.settle(condition, &mut candidates, row + 1)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        self.settle(condition, &mut candidates, first.len())
+    }
+
+    /// Decides on candidates. All candidates of the rows before `complete` have come.
+    fn settle(
+        &mut self,
+        condition: &Condition,
+        candidates: &mut Candidates,
+        complete: usize,
+    ) -> Result<ControlFlow<()>> {
+        let matching = self.matching;
+        let agrees = self.test(condition, candidates)?;
+        let mut at = 0;
+        for row in candidates.next_row..=complete {
+            if row == complete && candidates.left.get(at).is_none_or(|left| *left as usize != row) {
+                break;
+            }
+            while candidates.left.get(at).is_some_and(|left| *left as usize == row) {
+                let right = candidates.right[at];
+                if agrees.as_ref().is_none_or(|agrees| agrees.value(at)) {
+                    candidates.has_agreed = true;
+                    if matching.accepts(self.held, right, !candidates.has_partner) {
+                        candidates.has_partner = true;
+                        self.push(row as u32, right);
+                    }
+                }
+                at += 1;
+            }
+            if row == complete {
+                break;
+            }
+            if !candidates.has_agreed && matching.gives_unmatched_left() {
+                self.push(row as u32, NO_ROW);
+            }
+            (candidates.has_agreed, candidates.has_partner) = (false, false);
+            candidates.next_row = row + 1;
+        }
+        candidates.left.clear();
+        candidates.right.clear();
+        if self.left.len() >= self.rows_max { self.flush() } else { Ok(ControlFlow::Continue(())) }
+    }
+
+    /// For which candidates the condition holds; `None` is all.
+    fn test(&self, condition: &Condition, candidates: &Candidates) -> Result<Option<arrow_array::BooleanArray>> {
+        if candidates.left.is_empty() {
+            return Ok(None);
+        }
+        let left = UInt32Array::from(candidates.left.clone());
+        let right = UInt32Array::from(candidates.right.clone());
+        let of_left = condition.left.iter().map(|column| self.block.column(*column).take(&left));
+        let of_right = condition.right.iter().map(|held| self.held.column(*held)?.take(&right));
+        let columns = of_left.chain(of_right).collect::<Result<Vec<Column>>>()?;
+        let block = Block::new(condition.schema.clone(), columns, candidates.left.len());
+        Ok(match select(&condition.predicate, &block)? {
+            Selection::All => None,
+            Selection::None => Some(arrow_array::BooleanArray::from(vec![false; block.rows()])),
+            Selection::Some(mask) => Some(mask),
+        })
+    }
+
+    /// Puts out the pairs so far.
+    fn flush(&mut self) -> Result<ControlFlow<()>> {
+        let rows = self.left.len();
+        if rows == 0 {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let (left, mut right) = (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
+        let is_whole = rows == self.block.rows() && left.iter().enumerate().all(|(at, row)| *row as usize == at);
+        let positions = UInt32Array::from(left);
+        let types = self.matching.schema.types();
+        let of_left = self.matching.left_columns.iter().zip(types).map(|(column, data_type)| {
+            let column = self.block.column(*column);
+            let column = if is_whole { column.clone() } else { column.take(&positions)? };
+            // A type differs at most by its Nullable, whose arrays are the same.
+            Ok(if column.data_type() == data_type {
+                column
+            } else {
+                column.materialize()?.with_type(data_type.clone())
+            })
+        });
+        let mut columns = of_left.collect::<Result<Vec<_>>>()?;
+        if self.matching.gives_unmatched_left() {
+            // The row of defaults comes after all others.
+            let missing = self.held.rows as u32;
+            right.iter_mut().filter(|row| **row == NO_ROW).for_each(|row| *row = missing);
+        }
+        let positions = UInt32Array::from(right);
+        for held in 0..self.matching.schema.len() - columns.len() {
+            columns.push(self.held.column(held)?.take(&positions)?);
+        }
+        (self.emit)(Block::new(self.matching.schema.clone(), columns, rows))
+    }
+}
+
+/// Pairs whose condition is still to be tested.
+#[derive(Default)]
+struct Candidates {
+    left: Vec<u32>,
+    right: Vec<u32>,
+    /// The left row that is decided next.
+    next_row: usize,
+    /// Whether a pair of that row has agreed so far.
+    has_agreed: bool,
+    /// Whether one of them came out.
+    has_partner: bool,
+}

@@ -1,0 +1,85 @@
+//! The right side of a join is held in memory. Where its table is known to be much larger than the left side's, the sides change
+//! places (ClickHouse's `query_plan_join_swap_table`); the rows are the same, in another order.
+
+use std::sync::Arc;
+
+use squall_types::Schema;
+
+use crate::expression::Expression;
+use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, Plan};
+
+/// The right side stays where it is small, whatever the left one is.
+const ROWS_MIN: u64 = 100_000;
+/// So many times larger the right side must be.
+const RATIO: u64 = 2;
+
+pub(super) fn apply(plan: &mut Plan, mode: &str) {
+    // Nothing below fails.
+    let _ = plan.try_for_each_input(|input| {
+        apply(input, mode);
+        Ok(())
+    });
+    let Plan::Join(join) = plan else { return };
+    let is_larger = match (rows(&join.left), rows(&join.right)) {
+        (Some(left), Some(right)) => right >= ROWS_MIN && right / RATIO > left,
+        _ => false,
+    };
+    let wanted = match mode {
+        "true" | "1" => true,
+        "false" | "0" => false,
+        _ => is_larger,
+    };
+    // Rows of a table of the engine Join are held already.
+    let is_held = matches!(&*join.right, Plan::Scan(scan) if scan.table.engine() == "Join");
+    if wanted && !is_held && join.strictness == JoinStrictness::All {
+        swap(plan);
+    }
+}
+
+/// How many rows a step gives at most, where that is known.
+fn rows(plan: &Plan) -> Option<u64> {
+    match plan {
+        Plan::Scan(scan) => scan.table.rows(),
+        Plan::Values { blocks, .. } => Some(blocks.iter().map(|block| block.rows() as u64).sum()),
+        Plan::Filter { input, .. } | Plan::Project { input, .. } | Plan::Sort { input, .. } => rows(input),
+        _ => None,
+    }
+}
+
+fn swap(plan: &mut Plan) {
+    plan.replace(|plan| match plan {
+        Plan::Join(join) => {
+            let schema = join.schema.clone();
+            let (left, right) = (join.left_columns.len(), join.right_columns.len());
+            let swapped = Plan::Join(swapped(join));
+            let column = |at: usize| Expression::column(at, &swapped.schema().fields[at].1);
+            let expressions = (right..right + left).chain(0..right).map(column).collect();
+            Plan::Project { input: Box::new(swapped), expressions, schema }
+        }
+        other => other,
+    });
+}
+
+fn swapped(join: Join) -> Join {
+    let (left_width, right_width) = (join.left.schema().len(), join.right.schema().len());
+    let condition = join
+        .condition
+        .map(|condition| condition.map_columns(&|at| if at < left_width { at + right_width } else { at - left_width }));
+    let (of_left, of_right) = join.schema.fields.split_at(join.left_columns.len());
+    let schema = Arc::new(Schema { fields: of_right.iter().chain(of_left).cloned().collect() });
+    Join {
+        left: join.right,
+        right: join.left,
+        kind: match join.kind {
+            JoinKind::Left => JoinKind::Right,
+            JoinKind::Right => JoinKind::Left,
+            symmetric => symmetric,
+        },
+        strictness: join.strictness,
+        keys: join.keys.into_iter().map(|key| JoinKey { left: key.right, right: key.left }).collect(),
+        condition,
+        left_columns: join.right_columns,
+        right_columns: join.left_columns,
+        schema,
+    }
+}

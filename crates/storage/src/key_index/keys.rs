@@ -1,0 +1,247 @@
+//! The keys of rows in a form that is hashed and compared fast: packed into one integer where their types are narrow, bytes
+//! otherwise. A row whose key holds a NULL has no key.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::DataType as Arrow;
+use squall_types::{Column, DataType, Error, Result};
+use std::hash::{BuildHasher, Hasher};
+
+/// How keys of some types are held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyForm {
+    /// No key columns: all rows have the same key.
+    Nothing,
+    /// Up to 8 bytes.
+    Packed8,
+    /// Up to 16 bytes.
+    Packed16,
+    /// Anything else.
+    Bytes,
+}
+
+impl KeyForm {
+    /// The form of keys of these types; whether a type may be NULL does not matter.
+    pub fn of<'a>(types: impl IntoIterator<Item = &'a DataType>) -> Self {
+        let width = |data_type: &DataType| match data_type {
+            DataType::LowCardinality(_) => None,
+            other => other.remove_nullable().fixed_width_bytes().filter(|width| *width <= 16),
+        };
+        match types.into_iter().map(width).sum::<Option<usize>>() {
+            Some(0) => Self::Nothing,
+            Some(1..=8) => Self::Packed8,
+            Some(9..=16) => Self::Packed16,
+            _ => Self::Bytes,
+        }
+    }
+}
+
+/// The keys of some rows.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    pub(super) values: KeyValues,
+    /// The rows that have a key; all of them where this is missing.
+    valid: Option<BooleanBuffer>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum KeyValues {
+    Nothing(usize),
+    Packed8(Vec<u64>),
+    Packed16(Vec<u128>),
+    Bytes(BinaryArray),
+}
+
+impl Keys {
+    /// The keys of `rows` rows. No column is a constant.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for types that cannot be keys.
+    pub fn new(form: KeyForm, columns: &[Column], rows: usize) -> Result<Self> {
+        let nulls = columns.iter().filter_map(|column| column.array().logical_nulls());
+        let valid = nulls
+            .fold(None, |all: Option<NullBuffer>, nulls| NullBuffer::union(all.as_ref(), Some(&nulls)))
+            .filter(|nulls| nulls.null_count() > 0)
+            .map(NullBuffer::into_inner);
+        let values = match form {
+            KeyForm::Nothing => KeyValues::Nothing(rows),
+            KeyForm::Packed8 => KeyValues::Packed8(pack::<u64>(columns, rows)?),
+            KeyForm::Packed16 => KeyValues::Packed16(pack::<u128>(columns, rows)?),
+            KeyForm::Bytes => KeyValues::Bytes(bytes_of(columns, rows)?),
+        };
+        Ok(Self { values, valid })
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            KeyValues::Nothing(rows) => *rows,
+            KeyValues::Packed8(keys) => keys.len(),
+            KeyValues::Packed16(keys) => keys.len(),
+            KeyValues::Bytes(keys) => keys.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a row has a key: no NULL in it.
+    #[inline]
+    pub fn has_key(&self, row: usize) -> bool {
+        self.valid.as_ref().is_none_or(|valid| valid.value(row))
+    }
+
+    pub(super) fn hash(&self, row: usize) -> u64 {
+        match &self.values {
+            KeyValues::Nothing(_) => 0,
+            KeyValues::Packed8(keys) => keys[row].hash(),
+            KeyValues::Packed16(keys) => keys[row].hash(),
+            KeyValues::Bytes(keys) => hash_bytes(keys.value(row)),
+        }
+    }
+}
+
+/// An integer that holds a packed key.
+pub(super) trait Packed: Copy + Eq + Default {
+    fn or_in(self, value: u128, shift: u32) -> Self;
+    fn hash(self) -> u64;
+}
+
+impl Packed for u64 {
+    #[inline]
+    fn or_in(self, value: u128, shift: u32) -> Self {
+        self | (value as Self) << shift
+    }
+    #[inline]
+    fn hash(self) -> u64 {
+        fold(self ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)
+    }
+}
+
+impl Packed for u128 {
+    #[inline]
+    fn or_in(self, value: u128, shift: u32) -> Self {
+        self | value << shift
+    }
+    #[inline]
+    fn hash(self) -> u64 {
+        let low = fold(self as u64 ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93);
+        fold(low ^ (self >> 64) as u64, 0xA076_1D64_78BD_642F)
+    }
+}
+
+/// Multiplies to 128 bits and folds the halves: every input bit reaches the high and the low bits.
+#[inline]
+fn fold(value: u64, by: u64) -> u64 {
+    let product = u128::from(value) * u128::from(by);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
+    // A fixed seed: keys of a table and keys that are looked up in it must agree.
+    let mut hasher = foldhash::fast::FixedState::with_seed(0x4A4F_494E).build_hasher();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// The bytes of the values of a fixed-width array, one after the other, and the width.
+fn fixed_bytes(array: &ArrayRef) -> Option<(arrow_buffer::Buffer, usize)> {
+    let width = match array.data_type() {
+        Arrow::FixedSizeBinary(width) => usize::try_from(*width).ok()?,
+        other => other.primitive_width()?,
+    };
+    let data = array.to_data();
+    let buffer = data.buffers().first()?;
+    Some((buffer.slice_with_length(data.offset() * width, data.len() * width), width))
+}
+
+/// The keys of each row, the first column lowest.
+fn pack<K: Packed>(columns: &[Column], rows: usize) -> Result<Vec<K>> {
+    let mut packed = vec![K::default(); rows];
+    let mut shift = 0;
+    for column in columns {
+        let cannot = || Error::logical(format!("{} cannot be packed", column.data_type()));
+        let (bytes, width) = fixed_bytes(column.array()).ok_or_else(cannot)?;
+        macro_rules! or_in {
+            ($number:ty) => {
+                for (packed, value) in packed.iter_mut().zip(bytes.as_chunks::<{ size_of::<$number>() }>().0) {
+                    *packed = packed.or_in(u128::from(<$number>::from_le_bytes(*value)), shift);
+                }
+            };
+        }
+        match width {
+            0 => {}
+            1 => or_in!(u8),
+            2 => or_in!(u16),
+            4 => or_in!(u32),
+            8 => or_in!(u64),
+            16 => or_in!(u128),
+            _ => {
+                for (packed, value) in packed.iter_mut().zip(bytes.chunks_exact(width)) {
+                    let mut wide = [0; 16];
+                    wide.get_mut(..width).ok_or_else(cannot)?.copy_from_slice(value);
+                    *packed = packed.or_in(u128::from_le_bytes(wide), shift);
+                }
+            }
+        }
+        shift += width as u32 * 8;
+    }
+    Ok(packed)
+}
+
+/// The keys as bytes: a single string as it stands, otherwise every column's value, strings after their lengths.
+fn bytes_of(columns: &[Column], rows: usize) -> Result<BinaryArray> {
+    if let [column] = columns
+        && *column.array().data_type() == Arrow::Binary
+    {
+        return Ok(column.array().as_binary::<i32>().clone());
+    }
+    let mut bytes = Vec::new();
+    let mut offsets = Vec::with_capacity(rows + 1);
+    offsets.push(0i32);
+    for row in 0..rows {
+        for column in columns {
+            append_value(&mut bytes, &**column.array(), row)?;
+        }
+        offsets.push(i32::try_from(bytes.len()).map_err(|_| Error::logical("more than 2 GiB of keys in one block"))?);
+    }
+    Ok(BinaryArray::try_new(arrow_buffer::OffsetBuffer::new(offsets.into()), bytes.into(), None)?)
+}
+
+fn append_value(bytes: &mut Vec<u8>, array: &dyn Array, row: usize) -> Result<()> {
+    if array.is_null(row) {
+        bytes.push(1);
+        return Ok(());
+    }
+    bytes.push(0);
+    match array.data_type() {
+        Arrow::Binary => {
+            let value = array.as_binary::<i32>().value(row);
+            bytes.extend_from_slice(&(value.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(value);
+        }
+        Arrow::FixedSizeBinary(_) => bytes.extend_from_slice(array.as_fixed_size_binary().value(row)),
+        Arrow::Struct(_) => {
+            let fields = array.as_struct();
+            fields.columns().iter().try_for_each(|field| append_value(bytes, &**field, row))?;
+        }
+        Arrow::List(_) => {
+            let items = array.as_list::<i32>().value(row);
+            bytes.extend_from_slice(&(items.len() as u64).to_le_bytes());
+            (0..items.len()).try_for_each(|item| append_value(bytes, &*items, item))?;
+        }
+        other => {
+            let Some(width) = other.primitive_width() else {
+                return Err(Error::not_implemented(format!("A key whose values are of Arrow's type {other}")));
+            };
+            let data = array.to_data();
+            let at = (data.offset() + row) * width;
+            let value = data.buffers().first().and_then(|buffer| buffer.get(at..at + width));
+            bytes.extend_from_slice(value.ok_or_else(|| Error::logical("a value outside its array"))?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,421 @@
+//! Which rows of a block have a key: the hash table of joins, of tables of the engine `Join` and of dictionaries. It is built in
+//! partitions of the keys' hashes, which any number of threads may fill at once, and then only read. It holds keys and numbers
+//! of rows; the rows themselves are somebody else's.
+
+mod keys;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use squall_types::Result;
+
+pub use keys::{KeyForm, Keys};
+use keys::{KeyValues, Packed, hash_bytes};
+
+/// No row.
+pub const NO_ROW: u32 = u32::MAX;
+/// How many rows ahead a slot is prefetched.
+const PREFETCH_AHEAD: usize = 16;
+/// Partitions of large indexes.
+const PARTITIONS: usize = 64;
+/// From so many rows on an index is partitioned.
+const PARTITIONED_ROWS_MIN: usize = 20_000;
+
+/// The keys of one block of the rows that an index is to hold, put in order of the partitions.
+#[derive(Debug)]
+pub struct KeyRun {
+    keys: Keys,
+    /// Rows that have keys, partition after partition, ascending within each.
+    rows: Vec<u32>,
+    /// Where each partition begins among `rows`, and the end.
+    starts: Vec<u32>,
+}
+
+impl KeyRun {
+    /// Sorts the rows of a block by partition.
+    pub fn new(keys: Keys) -> Self {
+        let partitions: Vec<u8> = (0..keys.len()).map(|row| partition_of(keys.hash(row), PARTITIONS) as u8).collect();
+        let mut starts = vec![0u32; PARTITIONS + 1];
+        for (row, partition) in partitions.iter().enumerate() {
+            starts[*partition as usize + 1] += u32::from(keys.has_key(row));
+        }
+        for partition in 0..PARTITIONS {
+            starts[partition + 1] += starts[partition];
+        }
+        let mut next = starts.clone();
+        let mut rows = vec![0; starts[PARTITIONS] as usize];
+        for (row, partition) in partitions.iter().enumerate() {
+            if keys.has_key(row) {
+                let at = &mut next[*partition as usize];
+                rows[*at as usize] = row as u32;
+                *at += 1;
+            }
+        }
+        Self { keys, rows, starts }
+    }
+
+    fn rows_of(&self, partition: usize, partitions: usize) -> &[u32] {
+        match partitions {
+            1 => &self.rows,
+            _ => &self.rows[self.starts[partition] as usize..self.starts[partition + 1] as usize],
+        }
+    }
+}
+
+/// Rows by key. Rows of one key are a chain in ascending order.
+#[derive(Debug)]
+pub struct KeyIndex {
+    partitions: Vec<OnceLock<Table>>,
+    /// For each row the next of the same key plus one; 0 is the end of the chain.
+    next: Vec<AtomicU32>,
+    /// Whether any key has several rows.
+    has_chains: AtomicBool,
+    keeps_last: bool,
+}
+
+impl KeyIndex {
+    /// An index of `rows` rows, still empty. `keeps_last`: a key has only its last row.
+    pub fn new(rows: usize, keeps_last: bool) -> Self {
+        let partitions = if rows < PARTITIONED_ROWS_MIN { 1 } else { PARTITIONS };
+        Self {
+            partitions: (0..partitions).map(|_| OnceLock::new()).collect(),
+            next: std::iter::repeat_with(AtomicU32::default).take(rows).collect(),
+            has_chains: AtomicBool::new(false),
+            keeps_last,
+        }
+    }
+
+    /// An index of the rows of one block.
+    pub fn of(keys: Keys, keeps_last: bool) -> Self {
+        let index = Self::new(keys.len(), keeps_last);
+        let runs = [(0, KeyRun::new(keys))];
+        (0..index.partitions()).for_each(|partition| index.fill(partition, &runs));
+        index
+    }
+
+    /// How many partitions there are to [`fill`](Self::fill).
+    pub fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Fills a partition with the keys of all runs, each with the number of its first row, ascending.
+    pub fn fill(&self, partition: usize, runs: &[(u32, KeyRun)]) {
+        let rows = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
+        let Some((_, first)) = runs.first() else {
+            let _ = self.partitions[partition].set(Table::Nothing(NO_ROW));
+            return;
+        };
+        let mut table = Table::new(&first.keys.values, rows);
+        // Backwards, so that chains, which grow at their heads, ascend.
+        for (offset, run) in runs.iter().rev() {
+            for row in run.rows_of(partition, self.partitions.len()).iter().rev() {
+                let (row, local) = (row + offset, *row as usize);
+                let before = table.insert(&run.keys, local, row, self.keeps_last);
+                if before != NO_ROW && !self.keeps_last {
+                    self.next[row as usize].store(before + 1, Ordering::Relaxed);
+                    self.has_chains.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+        let _ = self.partitions[partition].set(table);
+    }
+
+    /// Whether a key may have several rows.
+    pub fn has_chains(&self) -> bool {
+        self.has_chains.load(Ordering::Relaxed)
+    }
+
+    /// The next row of the same key; [`NO_ROW`] after the last.
+    #[inline]
+    pub fn next(&self, row: u32) -> u32 {
+        // 0 becomes NO_ROW.
+        self.next[row as usize].load(Ordering::Relaxed).wrapping_sub(1)
+    }
+
+    /// The first row of each key, [`NO_ROW`] where there is none. The keys must have the form of those inside.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where a partition was not filled.
+    pub fn find(&self, keys: &Keys) -> Result<Vec<u32>> {
+        let tables: Option<Vec<&Table>> = self.partitions.iter().map(OnceLock::get).collect();
+        let tables = tables.ok_or_else(|| squall_types::Error::logical("a key index that is not filled"))?;
+        Ok(match &keys.values {
+            KeyValues::Nothing(rows) => vec![tables.first().map_or(NO_ROW, |table| table.only_row()); *rows],
+            KeyValues::Packed8(values) => find_packed(&tables, keys, values, Table::packed8),
+            KeyValues::Packed16(values) => find_packed(&tables, keys, values, Table::packed16),
+            KeyValues::Bytes(values) => {
+                let find = |row: usize| {
+                    if !keys.has_key(row) {
+                        return NO_ROW;
+                    }
+                    let bytes = values.value(row);
+                    let hash = hash_bytes(bytes);
+                    match tables[partition_of(hash, tables.len())] {
+                        Table::Bytes(table) => table.find(bytes, hash),
+                        _ => NO_ROW,
+                    }
+                };
+                (0..keys.len()).map(find).collect()
+            }
+        })
+    }
+}
+
+fn find_packed<K: Packed>(tables: &[&Table], keys: &Keys, values: &[K], of: fn(&Table) -> &[Slot<K>]) -> Vec<u32> {
+    let slots: Vec<&[Slot<K>]> = tables.iter().map(|table| of(table)).collect();
+    let mut found = Vec::with_capacity(values.len());
+    for (row, key) in values.iter().enumerate() {
+        if let Some(ahead) = values.get(row + PREFETCH_AHEAD) {
+            let hash = ahead.hash();
+            let slots = slots[partition_of(hash, slots.len())];
+            prefetch(slots, hash as usize & slots.len().wrapping_sub(1));
+        }
+        let hash = key.hash();
+        let slots = slots[partition_of(hash, slots.len())];
+        found.push(if keys.has_key(row) { find_slot(slots, *key, hash) } else { NO_ROW });
+    }
+    found
+}
+
+#[inline]
+fn find_slot<K: Packed>(slots: &[Slot<K>], key: K, hash: u64) -> u32 {
+    let mask = slots.len().wrapping_sub(1);
+    let mut at = hash as usize & mask;
+    // At most half of the slots are taken, so that an empty one ends the search.
+    while let Some(slot) = slots.get(at) {
+        if slot.row == 0 || slot.key == key {
+            return slot.row.wrapping_sub(1);
+        }
+        at = (at + 1) & mask;
+    }
+    NO_ROW
+}
+
+/// The partition of a hash among a power of two of them: its high bits, since tables index by the low ones.
+#[inline]
+fn partition_of(hash: u64, partitions: usize) -> usize {
+    if partitions == 1 { 0 } else { (hash >> (64 - partitions.trailing_zeros())) as usize }
+}
+
+/// Tells the processor that this element will be read soon; where it cannot be told, nothing.
+#[inline]
+fn prefetch<T>(slice: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address is allowed and reads nothing; the pointer is computed without being read.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch(slice.as_ptr().wrapping_add(at).cast::<i8>(), _MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, at);
+}
+
+/// One partition.
+#[derive(Debug)]
+enum Table {
+    /// The first row of all.
+    Nothing(u32),
+    Packed8(Vec<Slot<u64>>),
+    Packed16(Vec<Slot<u128>>),
+    Bytes(BytesTable),
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Slot<K> {
+    key: K,
+    /// The row plus one; 0 is an empty slot.
+    row: u32,
+}
+
+impl Table {
+    fn new(values: &KeyValues, rows: usize) -> Self {
+        let slots = if rows == 0 { 0 } else { (rows * 2).next_power_of_two() };
+        match values {
+            KeyValues::Nothing(_) => Self::Nothing(NO_ROW),
+            KeyValues::Packed8(_) => Self::Packed8(vec![Slot::default(); slots]),
+            KeyValues::Packed16(_) => Self::Packed16(vec![Slot::default(); slots]),
+            KeyValues::Bytes(_) => {
+                Self::Bytes(BytesTable { slots: vec![BytesSlot::default(); slots], arena: Vec::new() })
+            }
+        }
+    }
+
+    /// Makes `row` the first of its key; the row that was first before. With `keeps_first` the one that was there stays.
+    fn insert(&mut self, keys: &Keys, local: usize, row: u32, keeps_first: bool) -> u32 {
+        match (self, &keys.values) {
+            (Self::Nothing(first), _) => std::mem::replace(first, row),
+            (Self::Packed8(slots), KeyValues::Packed8(values)) => insert(slots, values[local], row, keeps_first),
+            (Self::Packed16(slots), KeyValues::Packed16(values)) => insert(slots, values[local], row, keeps_first),
+            (Self::Bytes(table), KeyValues::Bytes(values)) => table.insert(values.value(local), row, keeps_first),
+            _ => NO_ROW,
+        }
+    }
+
+    fn only_row(&self) -> u32 {
+        match self {
+            Self::Nothing(first) => *first,
+            _ => NO_ROW,
+        }
+    }
+
+    fn packed8(&self) -> &[Slot<u64>] {
+        match self {
+            Self::Packed8(slots) => slots,
+            _ => &[],
+        }
+    }
+
+    fn packed16(&self) -> &[Slot<u128>] {
+        match self {
+            Self::Packed16(slots) => slots,
+            _ => &[],
+        }
+    }
+}
+
+fn insert<K: Packed>(slots: &mut [Slot<K>], key: K, row: u32, keeps_first: bool) -> u32 {
+    let mask = slots.len() - 1;
+    let mut at = key.hash() as usize & mask;
+    loop {
+        let slot = &mut slots[at];
+        if slot.row == 0 {
+            *slot = Slot { key, row: row + 1 };
+            return NO_ROW;
+        }
+        if slot.key == key {
+            let before = slot.row - 1;
+            if !keeps_first {
+                slot.row = row + 1;
+            }
+            return before;
+        }
+        at = (at + 1) & mask;
+    }
+}
+
+/// Keys as bytes in an arena; a slot holds a part of the hash, so that most probes that miss never touch the arena.
+#[derive(Debug)]
+struct BytesTable {
+    slots: Vec<BytesSlot>,
+    arena: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct BytesSlot {
+    /// Where the key begins in the arena.
+    at: u64,
+    length: u32,
+    /// The hash's middle bits: the low ones are the slot's place, the high ones the partition.
+    tag: u32,
+    /// The row plus one; 0 is an empty slot.
+    row: u32,
+}
+
+impl BytesTable {
+    fn key(&self, slot: &BytesSlot) -> &[u8] {
+        &self.arena[slot.at as usize..slot.at as usize + slot.length as usize]
+    }
+
+    /// The slot of a key: where it is, or where it would be.
+    fn slot(&self, key: &[u8], hash: u64) -> Option<usize> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots.get(at)?;
+            if slot.row == 0 || slot.tag == (hash >> 24) as u32 && self.key(slot) == key {
+                return Some(at);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    fn find(&self, key: &[u8], hash: u64) -> u32 {
+        self.slot(key, hash).map_or(NO_ROW, |at| self.slots[at].row.wrapping_sub(1))
+    }
+
+    fn insert(&mut self, key: &[u8], row: u32, keeps_first: bool) -> u32 {
+        let hash = hash_bytes(key);
+        let Some(at) = self.slot(key, hash) else { return NO_ROW };
+        let before = self.slots[at].row.wrapping_sub(1);
+        if before == NO_ROW {
+            let place = self.arena.len() as u64;
+            self.arena.extend_from_slice(key);
+            self.slots[at] = BytesSlot { at: place, length: key.len() as u32, tag: (hash >> 24) as u32, row: row + 1 };
+        } else if !keeps_first {
+            self.slots[at].row = row + 1;
+        }
+        before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use squall_types::{Column, DataType};
+
+    use super::*;
+
+    fn rows_of(index: &KeyIndex, mut row: u32) -> Vec<u32> {
+        let mut rows = Vec::new();
+        while row != NO_ROW {
+            rows.push(row);
+            row = index.next(row);
+        }
+        rows
+    }
+
+    fn keys(columns: &[Column]) -> Keys {
+        let form = KeyForm::of(columns.iter().map(Column::data_type));
+        Keys::new(form, columns, columns[0].rows()).unwrap()
+    }
+
+    #[test]
+    fn every_row_is_found_by_its_key_in_order() {
+        // Two widths of packed keys and bytes, small and partitioned.
+        for rows in [100u64, 50_000] {
+            let numbers = |count: u64, by: u64| (0..count).map(move |row| row % by);
+            let number =
+                |values: Vec<u64>| Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, values);
+            let text = |values: Vec<u64>| Column::from_strings(values.iter().map(|value| format!("key {value}")));
+            let by = rows / 2 - 7;
+            let build: Vec<u64> = numbers(rows, by).collect();
+            let probe: Vec<u64> = (0..rows).collect();
+            type Form = dyn Fn(Vec<u64>) -> Vec<Column>;
+            let forms: [Box<Form>; 4] = [
+                Box::new(move |values| vec![number(values)]),
+                Box::new(move |values| vec![number(values.clone()), number(values)]),
+                Box::new(move |values| vec![text(values)]),
+                Box::new(move |values| vec![text(values.clone()), number(values)]),
+            ];
+            for form in forms {
+                let index = KeyIndex::of(keys(&form(build.clone())), false);
+                assert!(index.has_chains());
+                let found = index.find(&keys(&form(probe.clone()))).unwrap();
+                for (value, first) in probe.iter().zip(found) {
+                    let first_row = if *value < by { *value } else { rows };
+                    let expected: Vec<u32> = (first_row..rows).step_by(by as usize).map(|row| row as u32).collect();
+                    assert_eq!(rows_of(&index, first), expected);
+                }
+                let last = KeyIndex::of(keys(&form(build.clone())), true);
+                let found = last.find(&keys(&form(vec![0, by]))).unwrap();
+                assert_eq!(found, [((rows - 1) / by * by) as u32, NO_ROW]);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_with_null_have_no_key_and_no_keys_are_all_equal() {
+        let mut builder = squall_types::ColumnBuilder::new(DataType::Nullable(std::sync::Arc::new(DataType::UInt8)));
+        for value in [squall_types::Value::Null, squall_types::Value::UInt64(0)] {
+            builder.append(&value).unwrap();
+        }
+        let column = builder.finish().unwrap();
+        let index = KeyIndex::of(keys(std::slice::from_ref(&column)), false);
+        assert_eq!(index.find(&keys(&[column])).unwrap(), [NO_ROW, 1]);
+        let nothing = |rows| Keys::new(KeyForm::Nothing, &[], rows).unwrap();
+        let index = KeyIndex::of(nothing(3), false);
+        let found = index.find(&nothing(2)).unwrap();
+        assert_eq!(found, [0, 0]);
+        assert_eq!(rows_of(&index, found[0]), [0, 1, 2]);
+        assert_eq!(KeyIndex::new(0, false).partitions(), 1);
+    }
+}
