@@ -13,7 +13,7 @@ use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::insert::{Commit, Input, InputScan, InsertSink, PartPieces, PartsInWork};
-use crate::join::{Filling, JoinProbe, JoinSink, JoinTable, Matching, Unmatched};
+use crate::join::{Filling, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side};
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
@@ -280,13 +280,18 @@ impl Builder {
 
     fn join(&mut self, join: &Join, wants_few: bool) -> Result<Vec<Chain>> {
         let matching = Arc::new(Matching::new(join, self.context.clone()));
-        let right = self.lower(&join.right, false)?;
-        // Totals of the right side are nobody's.
-        self.totals = None;
-        let table = Arc::new(JoinTable::new(matching.clone()));
-        let collected = self.end(right, Arc::new(JoinSink::new(table.clone())));
-        let filling = Chain::new(UnitSource::new(Filling(table.clone())), "FillingRightJoinSide", collected);
-        let filled = self.end(vec![filling], Arc::new(Nothing));
+        let (table, filled) = match stored_right_side(join, &matching)? {
+            Some(table) => (table, Vec::new()),
+            None => {
+                let right = self.lower(&join.right, false)?;
+                // Totals of the right side are nobody's.
+                self.totals = None;
+                let table = Arc::new(JoinTable::new(matching.clone()));
+                let collected = self.end(right, Arc::new(JoinSink::new(table.clone())));
+                let filling = Chain::new(UnitSource::new(Filling(table.clone())), "FillingRightJoinSide", collected);
+                (table, self.end(vec![filling], Arc::new(Nothing)))
+            }
+        };
         let mut chains = self.lower(&join.left, wants_few)?;
         if self.totals.is_some() {
             return Err(Error::not_implemented("WITH TOTALS on the left side of a JOIN"));

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use squall_types::{Column, DataType, Result, Value};
 
+use crate::lookup::Lookups;
+
 /// What is known of an argument when a query is planned.
 #[derive(Clone, Debug)]
 pub struct Argument {
@@ -44,6 +46,8 @@ pub struct FunctionContext {
     pub cast_keep_nullable: bool,
     /// Whether functions that look into the server itself may be called (`allow_introspection_functions`).
     pub allow_introspection_functions: bool,
+    /// Where `dictGet` and `joinGet` look; nowhere outside a server.
+    pub lookups: Option<Arc<dyn Lookups>>,
 }
 
 impl FunctionContext {
@@ -61,6 +65,7 @@ impl FunctionContext {
             uptime_seconds: 0,
             cast_keep_nullable: false,
             allow_introspection_functions: false,
+            lookups: None,
         }
     }
 }

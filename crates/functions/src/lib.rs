@@ -6,6 +6,7 @@ mod aggregate;
 mod defaults;
 pub mod function;
 pub mod higher_order;
+pub mod lookup;
 mod names;
 pub mod registry;
 mod scalar;
@@ -14,6 +15,7 @@ pub mod window;
 pub use accumulator::{Accumulator, AggregateFunction, GroupIds};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
+pub use lookup::{Attribute, Found, KeyedRows, Lookups, MISSING};
 pub use registry::{
     FunctionDescription, aggregate_exists, all_functions, canonical_name, edit_distance, higher_order,
     resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use squall_sql::ast;
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Block, DataType, Error, ErrorCode, Result, Value};
 
 /// A column as a table declares it.
 #[derive(Clone, Debug)]
@@ -63,8 +63,25 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn column_range(&self, _column: usize) -> Option<(Value, Value)> {
         None
     }
+    /// What must be loaded before the table is read: a dictionary.
+    fn loaded_by_query(&self) -> Option<Arc<dyn LoadedByQuery>> {
+        None
+    }
     /// The implementation, for the engine to downcast.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// Rows that a query makes: a dictionary's. Whoever uses it first has the query run.
+pub trait LoadedByQuery: Send + Sync {
+    /// Whether the rows must be loaded before they are used.
+    fn needs_load(&self) -> bool;
+
+    /// Loads the rows, where they are not there yet or are wanted `anew`: `run` runs the query that makes them. Who comes
+    /// meanwhile waits.
+    ///
+    /// # Errors
+    /// Those of `run`; what is wrong with the rows.
+    fn load(&self, anew: bool, run: &mut dyn FnMut(&ast::Query) -> Result<Vec<Block>>) -> Result<()>;
 }
 
 /// Where names of tables are looked up.
@@ -85,6 +102,15 @@ pub trait Catalog: Send + Sync {
     /// # Errors
     /// `UNKNOWN_DATABASE`.
     fn tables(&self, database: &str) -> Result<Vec<String>>;
+
+    /// A function that finds rows by key is planned: by its name, and that of its dictionary or table where it is a constant.
+    /// Gives what must be loaded first.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for an unknown dictionary, `DATABASE_ACCESS_DENIED`.
+    fn begin_lookup(&self, _function: &str, _name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
+        Ok(None)
+    }
 
     /// Whether a cluster of this name, in which `{macro}`s are put in, is this server alone.
     ///

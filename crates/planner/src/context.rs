@@ -32,4 +32,12 @@ pub trait SubqueryRunner {
     /// # Errors
     /// Whatever running it meets.
     fn run(&self, plan: Plan) -> Result<Vec<Block>>;
+
+    /// Whether [`run`](Self::run) would run anything here and now: asked where its error would be taken for the query's.
+    ///
+    /// # Errors
+    /// The one that `run` would give.
+    fn check_may_run(&self) -> Result<()> {
+        Ok(())
+    }
 }

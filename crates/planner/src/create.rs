@@ -350,6 +350,16 @@ fn arguments(engine: &ast::Function) -> Result<Vec<Value>> {
         // A bare word is a name: of a column, a database.
         _ => Ok(Value::string(text::expression(argument))),
     };
+    if engine.name == "Join" {
+        // Its words are names: one in quotes is none.
+        let word = |argument: &ast::Expression| match &argument.kind {
+            ast::ExpressionKind::Identifier(parts) => {
+                Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join("."))
+            }
+            _ => Value::string(text::expression(argument)),
+        };
+        return Ok(engine.arguments.iter().map(word).collect());
+    }
     engine.arguments.iter().map(value).collect()
 }
 

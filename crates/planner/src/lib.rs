@@ -7,22 +7,26 @@ pub mod context;
 pub mod create;
 pub mod definition;
 pub mod describe;
+pub mod dictionary;
 pub mod explain;
 pub mod expression;
 pub mod insert;
+pub mod load;
 pub mod plan;
 pub mod rules;
 
 pub use analyzer::analyze_query;
 pub use bind::bind_expression;
-pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, TableMetadata};
+pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::plan_table_definition;
 pub use definition::{KeyExpression, TableDefinition};
 pub use describe::{describe_query, describe_table_function};
+pub use dictionary::{DictionaryAttribute, DictionaryDefinition, DictionaryLayout, parse_dictionary, plan_dictionary};
 pub use explain::{ExplainOptions, explain_plan};
 pub use expression::{Expression, Lambda};
 pub use insert::{InsertPlan, insert_columns, plan_insert};
+pub use load::load;
 pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan, SortKey,
     Window, WindowCall, WindowCallFunction, WindowFrame,

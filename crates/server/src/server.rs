@@ -322,6 +322,7 @@ impl Server {
                 () = self.stopping() => return,
             }
             self.sessions.sweep();
+            crate::query::reload_due(&self).await;
         }
     }
 }

@@ -4,17 +4,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use squall_planner::TableDefinition;
-use squall_types::{Error, ErrorCode, Result};
+use squall_functions::FunctionContext;
+use squall_planner::{DictionaryDefinition, TableDefinition, parse_dictionary};
+use squall_types::{Error, ErrorCode, Result, Value};
 use uuid::Uuid;
 
 use crate::catalog::{Catalog, StoredTable};
 use crate::column_cache::{ColumnCache, ColumnCacheStatistics};
+use crate::dictionary::{Dictionary, DictionaryTable};
 use crate::generated;
 use crate::identity::{TableIdentity, TableName};
+use crate::join_table::{JoinDefinition, JoinRows, JoinTable, definition_of_parts};
 use crate::key_binding::KeyBinding;
 use crate::memory::{MemoryRows, MemoryTable};
 use crate::merge_tree::{self, MergeTree, remove_file, write_error};
@@ -29,6 +33,8 @@ const NAME_BYTES_MAX: usize = 206;
 /// The databases of a server.
 pub struct Databases {
     state: ArcSwap<State>,
+    /// How often the state was changed.
+    generation: AtomicU64,
     /// Held through a DDL, so that what was checked is still so when it is published.
     ddl: Mutex<()>,
     /// `None` where nothing outlives the process.
@@ -87,6 +93,8 @@ enum Engine {
     Virtual(Arc<dyn Table>),
     Memory(Stored, Arc<MemoryRows>),
     Null(Stored),
+    Join(Stored, Arc<JoinRows>),
+    Dictionary(Stored, Arc<Dictionary>),
     MergeTree(Arc<MergeTree>),
 }
 
@@ -129,6 +137,8 @@ impl Entry {
                 Arc::new(MemoryTable::new(self.name.clone(), stored.identity.clone(), rows.clone()))
             }
             Engine::Null(stored) => Arc::new(NullTable::new(self.name.clone(), stored.identity.clone())),
+            Engine::Join(_, rows) => Arc::new(JoinTable::new(self.name.clone(), rows.clone())),
+            Engine::Dictionary(_, dictionary) => Arc::new(DictionaryTable(dictionary.clone())),
             Engine::MergeTree(table) => Arc::new(table.snapshot(self.name.clone())),
         }
     }
@@ -136,7 +146,10 @@ impl Entry {
     fn identity(&self) -> Option<&Arc<TableIdentity>> {
         match &self.engine {
             Engine::Virtual(_) => None,
-            Engine::Memory(stored, _) | Engine::Null(stored) => Some(&stored.identity),
+            Engine::Memory(stored, _)
+            | Engine::Null(stored)
+            | Engine::Join(stored, _)
+            | Engine::Dictionary(stored, _) => Some(&stored.identity),
             Engine::MergeTree(table) => Some(table.identity()),
         }
     }
@@ -145,7 +158,10 @@ impl Entry {
     fn id(&self) -> Option<i64> {
         match &self.engine {
             Engine::Virtual(_) => None,
-            Engine::Memory(stored, _) | Engine::Null(stored) => stored.id,
+            Engine::Memory(stored, _)
+            | Engine::Null(stored)
+            | Engine::Join(stored, _)
+            | Engine::Dictionary(stored, _) => stored.id,
             Engine::MergeTree(table) => Some(table.table_id()),
         }
     }
@@ -190,7 +206,7 @@ impl Databases {
         for table in stored_tables {
             let Some(database) = names.get(&table.database_id) else { continue };
             let name = Arc::new(TableName { database: database.clone(), table: table.name.as_str().into() });
-            match disk.open_table(table) {
+            match disk.open_table(table, &name) {
                 Ok(engine) => put(&mut state, Entry { name, engine }),
                 // Other tables go on; this one is there again when whatever is missing is.
                 Err(error) => tracing::error!(table = %name, %error, "a table cannot be opened"),
@@ -216,7 +232,7 @@ impl Databases {
     }
 
     fn with(disk: Option<Disk>) -> Self {
-        let databases = Self { state: ArcSwap::default(), ddl: Mutex::new(()), disk };
+        let databases = Self { state: ArcSwap::default(), generation: AtomicU64::new(0), ddl: Mutex::new(()), disk };
         for table in generated::system_tables() {
             databases.register(table);
         }
@@ -242,6 +258,33 @@ impl Databases {
     pub fn table(&self, database: &str, table: &str) -> Result<Arc<dyn Table>> {
         let state = self.state.load();
         Ok(find(&state, database, table)?.table())
+    }
+
+    /// A number that changes whenever a name comes to mean another table, or none.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// A dictionary.
+    pub fn dictionary(&self, database: &str, name: &str) -> Option<Arc<Dictionary>> {
+        let state = self.state.load();
+        match &find(&state, database, name).ok()?.engine {
+            Engine::Dictionary(_, dictionary) => Some(dictionary.clone()),
+            _ => None,
+        }
+    }
+
+    /// All dictionaries, by database and name.
+    pub fn dictionaries(&self) -> Vec<Arc<Dictionary>> {
+        let state = self.state.load();
+        let mut databases: Vec<_> = state.iter().collect();
+        databases.sort_unstable_by(|left, right| left.0.cmp(right.0));
+        let entries = databases.into_iter().flat_map(|(_, database)| database.tables.values());
+        let dictionary = |entry: &Arc<Entry>| match &entry.engine {
+            Engine::Dictionary(_, dictionary) => Some(dictionary.clone()),
+            _ => None,
+        };
+        entries.filter_map(dictionary).collect()
     }
 
     /// Whether there is such a table.
@@ -392,24 +435,71 @@ impl Databases {
         if in_database.tables.len() >= NAMES_MAX {
             return Err(too_many("tables"));
         }
-        let name = Arc::new(TableName::new(database, table));
         let definition = check_definition(definition, self.disk.is_some())?;
+        self.create(TableName::new(database, table), definition, in_database)
+    }
+
+    /// `CREATE DICTIONARY`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `DICTIONARY_ALREADY_EXISTS`, `TABLE_ALREADY_EXISTS`.
+    pub fn create_dictionary(
+        &self,
+        database: &str,
+        name: &str,
+        definition: DictionaryDefinition,
+        if_not_exists: bool,
+    ) -> Result<()> {
+        check_name(name)?;
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let in_database = database_of(&state, database)?;
+        match in_database.tables.get(name).map(|entry| &entry.engine) {
+            Some(_) if if_not_exists => return Ok(()),
+            Some(Engine::Dictionary(..)) => {
+                let message = format!("Dictionary {database}.{name} already exists");
+                return Err(Error::new(ErrorCode::DICTIONARY_ALREADY_EXISTS, message));
+            }
+            Some(_) => return Err(table_exists(database, name)),
+            None => {}
+        }
+        if in_database.tables.len() >= NAMES_MAX {
+            return Err(too_many("tables"));
+        }
+        let table = TableDefinition {
+            columns: definition.columns,
+            engine: "Dictionary".into(),
+            engine_arguments: vec![Value::string(&*definition.sql)],
+            sorting_key: Vec::new(),
+            primary_key: None,
+            partition_key: Vec::new(),
+            settings: Vec::new(),
+            comment: definition.comment,
+        };
+        self.create(TableName::new(database, name), table, in_database)
+    }
+
+    /// Makes a table that was checked. Callers hold `ddl`.
+    fn create(&self, name: TableName, definition: TableDefinition, in_database: &Database) -> Result<()> {
         let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), Arc::new(definition))?);
+        let name = Arc::new(name);
         match (&self.disk, in_database.id) {
             (Some(disk), Some(database_id)) => {
                 let directory = disk.directory(&identity);
-                if &*identity.definition.engine == "MergeTree" {
+                let table = &*name.table;
+                if has_parts(&identity.definition)? {
                     disk.create_directory(&directory)?;
                 }
                 let id = disk.catalog.create_table(database_id, table, &identity).inspect_err(|_| {
                     let _ = std::fs::remove_dir(&directory);
                 })?;
-                let engine = disk.engine(id, identity, Vec::new())?;
+                let engine = disk.engine(id, identity, Vec::new(), &name)?;
                 self.put(&[Entry { name, engine }]);
             }
             _ => {
                 let stored = Stored { id: None, identity };
-                self.put(&[Entry { name, engine: Engine::in_memory(stored)? }]);
+                let engine = Engine::in_memory(stored, &name, &FunctionContext::outside_queries("UTC"))?;
+                self.put(&[Entry { name, engine }]);
             }
         }
         Ok(())
@@ -428,6 +518,41 @@ impl Databases {
             Err(error) => return Err(error),
         };
         entry.refuse_virtual("Drop")?;
+        if let Engine::Dictionary(..) = &entry.engine {
+            return Err(Error::new(
+                ErrorCode::CANNOT_DETACH_DICTIONARY_AS_TABLE,
+                format!(
+                    "Cannot drop/detach dictionary {database}.{table} as table, use DROP DICTIONARY or DETACH DICTIONARY query \
+                     instead."
+                ),
+            ));
+        }
+        self.drop_entry(&entry)
+    }
+
+    /// `DROP DICTIONARY`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `INCORRECT_QUERY` for a table.
+    pub fn drop_dictionary(&self, database: &str, name: &str, if_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let entry = match find(&state, database, name) {
+            Ok(entry) => entry.clone(),
+            Err(_) if if_exists => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        match &entry.engine {
+            Engine::Dictionary(..) => self.drop_entry(&entry),
+            _ => {
+                let message = format!("Table {database}.{name} is not a Dictionary");
+                Err(Error::new(ErrorCode::INCORRECT_QUERY, message))
+            }
+        }
+    }
+
+    /// Takes a table out. Callers hold `ddl`.
+    fn drop_entry(&self, entry: &Arc<Entry>) -> Result<()> {
         let publish = || {
             self.change(|state| remove(state, &entry.name));
             entry.forget_rows();
@@ -454,10 +579,20 @@ impl Databases {
         entry.refuse_virtual("Truncate")?;
         match &entry.engine {
             Engine::Memory(_, rows) => rows.truncate(),
+            Engine::Join(stored, rows) => match (&self.disk, stored.id, rows.parts()) {
+                (Some(disk), Some(id), Some(parts)) => disk.catalog.truncate_table(id, || {
+                    parts.retire_parts();
+                    rows.truncate();
+                })?,
+                _ => rows.truncate(),
+            },
             Engine::MergeTree(table) => {
                 if let Some(disk) = &self.disk {
                     disk.catalog.truncate_table(table.table_id(), || table.retire_parts())?;
                 }
+            }
+            Engine::Dictionary(..) => {
+                return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Truncate is not supported by storage Dictionary"));
             }
             Engine::Null(_) | Engine::Virtual(_) => {}
         }
@@ -553,6 +688,7 @@ impl Databases {
         let mut state = State::clone(&self.state.load());
         change(&mut state);
         self.state.store(Arc::new(state));
+        self.generation.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -568,25 +704,48 @@ impl Disk {
             .map_err(|error| write_error(directory, &error))
     }
 
-    fn open_table(&self, table: StoredTable) -> Result<Engine> {
+    fn open_table(&self, table: StoredTable, name: &TableName) -> Result<Engine> {
         let definition = table.definition(|sql, columns| self.binding.bind(sql, columns))?;
         let identity = Arc::new(TableIdentity::new(table.uuid, Arc::new(definition))?);
-        self.engine(table.id, identity, table.parts)
+        self.engine(table.id, identity, table.parts, name)
     }
 
-    fn engine(&self, id: i64, identity: Arc<TableIdentity>, parts: Vec<crate::catalog::StoredPart>) -> Result<Engine> {
-        if &*identity.definition.engine != "MergeTree" {
-            return Engine::in_memory(Stored { id: Some(id), identity });
+    fn engine(
+        &self,
+        id: i64,
+        identity: Arc<TableIdentity>,
+        parts: Vec<crate::catalog::StoredPart>,
+        name: &TableName,
+    ) -> Result<Engine> {
+        if !has_parts(&identity.definition)? {
+            return Engine::in_memory(Stored { id: Some(id), identity }, name, self.binding.functions());
         }
         let directory = self.directory(&identity);
         let (catalog, cache) = (self.catalog.clone(), self.cache.clone());
+        if &*identity.definition.engine == "Join" {
+            let of_parts = Arc::new(definition_of_parts(&identity)?);
+            let parts = MergeTree::open(id, of_parts, directory, parts, catalog, cache)?;
+            let rows = JoinRows::open(identity.clone(), Some(parts))?;
+            return Ok(Engine::Join(Stored { id: Some(id), identity }, rows));
+        }
         Ok(Engine::MergeTree(MergeTree::open(id, identity, directory, parts, catalog, cache)?))
     }
 }
 
 impl Engine {
-    fn in_memory(stored: Stored) -> Result<Self> {
-        match &*stored.identity.definition.engine {
+    fn in_memory(stored: Stored, name: &TableName, functions: &FunctionContext) -> Result<Self> {
+        let definition = &stored.identity.definition;
+        match &*definition.engine {
+            "Join" => {
+                let rows = JoinRows::open(stored.identity.clone(), None)?;
+                Ok(Self::Join(stored, rows))
+            }
+            "Dictionary" => {
+                let sql = definition.engine_arguments.first().and_then(Value::as_str).unwrap_or_default();
+                let definition = parse_dictionary(sql, functions)?;
+                let dictionary = Dictionary::new(name.clone(), stored.identity.uuid, definition)?;
+                Ok(Self::Dictionary(stored, dictionary))
+            }
             "Memory" => Ok(Self::Memory(stored, MemoryRows::new())),
             "Null" => Ok(Self::Null(stored)),
             other => Err(unknown_engine(other)),
@@ -625,8 +784,9 @@ impl Entry {
     fn forget_rows(&self) {
         match &self.engine {
             Engine::Memory(_, rows) => rows.mark_dropped(),
+            Engine::Join(_, rows) => rows.mark_dropped(),
             Engine::MergeTree(table) => table.mark_dropped(),
-            Engine::Null(_) | Engine::Virtual(_) => {}
+            Engine::Null(_) | Engine::Dictionary(..) | Engine::Virtual(_) => {}
         }
     }
 
@@ -636,6 +796,10 @@ impl Entry {
                 ErrorCode::NOT_IMPLEMENTED,
                 format!("{verb} is not supported by storage {}", table.engine()),
             )),
+            // Its name is part of what is kept of it.
+            Engine::Dictionary(..) if matches!(verb, "Rename" | "Exchange") => {
+                Err(Error::not_implemented("Renaming a dictionary"))
+            }
             _ => Ok(()),
         }
     }
@@ -694,8 +858,12 @@ fn check_name(name: &str) -> Result<()> {
 fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<TableDefinition> {
     let engine = definition.engine.clone();
     match &*engine {
-        "Memory" | "Null" => {
-            refuse_arguments(&definition)?;
+        "Memory" | "Null" | "Join" => {
+            if &*engine == "Join" {
+                JoinDefinition::new(&definition)?;
+            } else {
+                refuse_arguments(&definition)?;
+            }
             if !definition.sorting_key.is_empty()
                 || definition.primary_key.is_some()
                 || !definition.partition_key.is_empty()
@@ -712,6 +880,15 @@ fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<Table
     }
 }
 
+/// Whether the rows of such a table are kept in parts on disk.
+fn has_parts(definition: &TableDefinition) -> Result<bool> {
+    Ok(match &*definition.engine {
+        "MergeTree" => true,
+        "Join" => JoinDefinition::new(definition)?.is_persistent,
+        _ => false,
+    })
+}
+
 fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
     match definition.engine_arguments.len() {
         0 => Ok(()),
@@ -726,8 +903,20 @@ fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
 fn unknown_engine(engine: &str) -> Error {
     let family = engine.strip_prefix("Replicated").unwrap_or(engine);
     let is_merge_tree = family.ends_with("MergeTree");
-    let others =
-        ["Log", "TinyLog", "StripeLog", "Buffer", "Distributed", "Merge", "File", "URL", "Join", "Set", "Kafka", "S3"];
+    let others = [
+        "Log",
+        "TinyLog",
+        "StripeLog",
+        "Buffer",
+        "Distributed",
+        "Merge",
+        "File",
+        "URL",
+        "Dictionary",
+        "Set",
+        "Kafka",
+        "S3",
+    ];
     if is_merge_tree || others.contains(&engine) {
         return Error::not_implemented(format!("Table engine {engine}"));
     }

@@ -15,6 +15,11 @@ impl KeyBinding {
         Self { functions: FunctionContext::outside_queries(time_zone) }
     }
 
+    /// What functions know outside of queries.
+    pub(crate) fn functions(&self) -> &FunctionContext {
+        &self.functions
+    }
+
     /// The typed expression over these columns.
     ///
     /// # Errors

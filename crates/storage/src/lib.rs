@@ -4,12 +4,15 @@
 mod catalog;
 mod column_cache;
 mod databases;
+mod dictionary;
 mod evaluate;
 mod generated;
 mod identity;
+mod join_table;
 mod key_binding;
 mod key_condition;
 pub mod key_index;
+mod lookups;
 mod memory;
 mod merge_tree;
 mod null;
@@ -19,8 +22,11 @@ pub mod table;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{DatabaseDescription, Databases, StorageOptions, TableDescription};
+pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable};
 pub use generated::table_function;
 pub use identity::TableName;
+pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
+pub use lookups::NamedLookups;
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, PartMerge, PartWork, ScanRequest, ScanSelection,

@@ -125,6 +125,13 @@ impl Table for MemoryTable {
     }
 }
 
+/// The rows of blocks in memory; `columns` are positions in the blocks of the columns that are wanted.
+pub(crate) fn scan_blocks(blocks: Vec<Arc<Block>>, request: &ScanRequest, columns: Vec<usize>) -> Arc<dyn TableScan> {
+    let blocks = Arc::new(Blocks::default().with(&blocks));
+    let claims = RowClaims::new(request.limited(blocks.rows()));
+    Arc::new(MemoryScan { schema: request.schema.clone(), columns, blocks, claims })
+}
+
 struct MemoryScan {
     schema: Arc<Schema>,
     columns: Vec<usize>,

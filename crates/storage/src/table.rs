@@ -8,8 +8,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, Expression, TableMetadata};
+use squall_planner::{ColumnDescription, Expression, LoadedByQuery, TableMetadata};
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings, Value};
+
+use crate::join_table::JoinTable;
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.
@@ -37,6 +39,11 @@ pub trait Table: TableMetadata {
     /// As [`Table::insert`].
     fn insert_within(&self, _limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
         self.insert()
+    }
+
+    /// The table of the engine `Join` that this is.
+    fn as_join(&self) -> Option<&JoinTable> {
+        None
     }
 
     /// The parts that hold the rows, for `system.parts`.
@@ -259,6 +266,9 @@ impl TableMetadata for TableHandle {
     }
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
         self.0.column_range(column)
+    }
+    fn loaded_by_query(&self) -> Option<Arc<dyn LoadedByQuery>> {
+        self.0.loaded_by_query()
     }
     fn as_any(&self) -> &dyn Any {
         self

@@ -348,7 +348,8 @@ settings! {
     join_default_strictness: String as String = "ALL", "What JOIN without ALL or ANY means: ALL, ANY, or an error where empty.";
     any_join_distinct_right_table_keys: bool as Bool = "0", "Whether ANY JOIN takes one row of each key of the right table for any number of rows of the left one.";
     join_any_take_last_row: bool as Bool = "0", "Whether ANY JOIN with the right table's keys takes the last row of a key rather than the first.";
-    joined_subquery_requires_alias: bool as Bool = "1", "Whether subqueries and table functions in a JOIN need aliases.";
+    joined_subquery_requires_alias: bool as Bool = "0", "Whether subqueries and table functions in a JOIN need aliases. ClickHouse's default is 1 since version 20.";
+    analyzer_compatibility_join_using_top_level_identifier: bool as Bool = "1", "Whether a name in USING that the left table does not have may be an alias of the SELECT list, as before ClickHouse 24.";
     single_join_prefer_left_table: bool as Bool = "1", "Whether a name that both tables of a single JOIN have means the left table's column.";
     max_rows_in_join: u64 as UInt64 = "0", "The most rows of the right table of a JOIN that are held in memory; 0 is unlimited.";
     max_bytes_in_join: u64 as UInt64 = "0", "The most bytes of the right table of a JOIN that are held in memory; 0 is unlimited.";

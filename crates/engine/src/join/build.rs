@@ -25,7 +25,7 @@ pub(crate) struct JoinTable {
 
 /// The rows of the right side, while the table is filled and after.
 pub(crate) struct Held {
-    pub(super) index: KeyIndex,
+    pub(super) index: Arc<KeyIndex>,
     /// The keys of each block with the number of its first row, until all partitions are filled.
     runs: Mutex<Arc<Vec<(u32, KeyRun)>>>,
     /// The pieces of each column, until they are put together.
@@ -91,6 +91,23 @@ impl JoinTable {
             bytes: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
         }
+    }
+
+    /// The table of rows that are held by key already, with a row of defaults after them.
+    pub(super) fn stored(matching: Arc<Matching>, index: Arc<KeyIndex>, columns: Vec<Column>, rows: usize) -> Self {
+        let table = Self::new(matching);
+        let words = if table.matching.notes_finds() { rows.div_ceil(64) } else { 0 };
+        let held = Held {
+            index,
+            runs: Mutex::default(),
+            pieces: Places::new([]),
+            columns: columns.into_iter().map(OnceLock::from).collect(),
+            rows,
+            found: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
+            units_left: AtomicUsize::new(0),
+        };
+        let _ = table.held.set(held);
+        table
     }
 
     /// The table, once all rows have come.
@@ -197,7 +214,7 @@ impl Sink for JoinSink {
         let words = if matching.notes_finds() { rows.div_ceil(64) } else { 0 };
         let held = Held {
             units_left: AtomicUsize::new(index.partitions() + columns.len()),
-            index,
+            index: Arc::new(index),
             runs: Mutex::new(Arc::new(runs)),
             columns: columns.iter().map(|_| OnceLock::new()).collect(),
             pieces: Places::new(columns),

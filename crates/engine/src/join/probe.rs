@@ -156,6 +156,7 @@ impl Pairs<'_> {
         complete: usize,
     ) -> Result<ControlFlow<()>> {
         let matching = self.matching;
+        self.check_limits()?;
         let agrees = self.test(condition, candidates)?;
         let mut at = 0;
         for row in candidates.next_row..=complete {
@@ -205,11 +206,20 @@ impl Pairs<'_> {
         })
     }
 
+    /// One block of the left side may make any number of rows: what is looked at between morsels is looked at in between too.
+    fn check_limits(&self) -> Result<()> {
+        // Who should wait for memory does so after the morsel.
+        self.matching.context.check().map(|_| ())
+    }
+
     /// Puts out the pairs so far.
     fn flush(&mut self) -> Result<ControlFlow<()>> {
         let rows = self.left.len();
         if rows == 0 {
             return Ok(ControlFlow::Continue(()));
+        }
+        if rows >= self.rows_max {
+            self.check_limits()?;
         }
         let (left, mut right) = (std::mem::take(&mut self.left), std::mem::take(&mut self.right));
         let is_whole = rows == self.block.rows() && left.iter().enumerate().all(|(at, row)| *row as usize == at);

@@ -12,6 +12,7 @@ mod hash;
 pub(crate) mod higher_order;
 mod kernel;
 mod logic;
+mod lookup;
 mod map;
 mod math;
 mod null;
@@ -42,6 +43,8 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     extreme::FUNCTIONS,
     hash::FUNCTIONS,
     logic::FUNCTIONS,
+    lookup::FUNCTIONS,
+    lookup::TYPED,
     map::FUNCTIONS,
     math::FUNCTIONS,
     math::UNARY,

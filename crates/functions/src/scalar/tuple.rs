@@ -20,7 +20,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
 ];
 
 /// The elements of a tuple column as columns; of a constant as constants.
-pub(super) fn elements(tuple: &Column) -> Result<Vec<Column>> {
+pub(crate) fn elements(tuple: &Column) -> Result<Vec<Column>> {
     let DataType::Tuple(types) = tuple.data_type() else {
         return Err(Error::logical(format!("{} is no tuple", tuple.data_type())));
     };
@@ -36,7 +36,7 @@ pub(super) fn elements(tuple: &Column) -> Result<Vec<Column>> {
 }
 
 /// A tuple column of these columns, all of which have `rows` rows.
-pub(super) fn from_elements(data_type: &DataType, columns: &[Column], rows: usize) -> Result<Column> {
+pub(crate) fn from_elements(data_type: &DataType, columns: &[Column], rows: usize) -> Result<Column> {
     let arrays = columns.iter().map(Column::to_array).collect::<Result<Vec<_>>>()?;
     let fields = data_type
         .arrow_fields()

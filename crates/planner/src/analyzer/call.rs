@@ -51,7 +51,10 @@ impl Scope<'_> {
         }
         let is_scalar = call.parameters.is_none() && scalar_exists(&call.name);
         if is_scalar {
-            let arguments = self.arguments(&call.arguments)?;
+            let arguments = match is_lookup(&call.name) {
+                true => self.lookup_arguments(&call.arguments)?,
+                false => self.arguments(&call.arguments)?,
+            };
             return self.scalar(&call.name, arguments);
         }
         let name = self.aggregate_name(&call.name);
@@ -79,6 +82,18 @@ impl Scope<'_> {
         Ok(nodes)
     }
 
+    /// The same of a function that finds rows by key, whose first argument may be the bare name of what it looks in.
+    fn lookup_arguments(&mut self, arguments: &[ast::Expression]) -> Result<Vec<NodeId>> {
+        let Some((first, others)) = arguments.split_first() else { return Ok(Vec::new()) };
+        let (name, data_type) = match &first.kind {
+            ExpressionKind::Identifier(_) => self.constant_argument(first)?,
+            _ => return self.arguments(arguments),
+        };
+        let mut nodes = vec![self.graph.constant(name, data_type)];
+        nodes.extend(self.arguments(others)?);
+        Ok(nodes)
+    }
+
     /// The node of a scalar function of nodes, folded where it is a constant.
     ///
     /// # Errors
@@ -89,6 +104,12 @@ impl Scope<'_> {
             return Ok(known);
         }
         let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
+        if is_lookup(name) {
+            let of = described.first().and_then(|first| first.constant.as_ref()).and_then(Value::as_str);
+            let begun = self.analyzer.context.catalog.begin_lookup(name, of);
+            let loaded = begun.and_then(|rows| self.load(rows));
+            loaded.map_err(|error| self.in_scope_of_call(error))?;
+        }
         let functions = &self.analyzer.context.functions;
         let function = resolve_scalar(name, &described, functions).map_err(|error| self.in_scope_of_call(error))?;
         let is_constant = described.iter().all(|argument| argument.constant.is_some());
@@ -436,7 +457,12 @@ enum LambdaArgument<'e> {
 
 /// Whether calls of a function stay even where all arguments are constants.
 pub(crate) fn is_not_folded(name: &str) -> bool {
-    NOT_FOLDED.contains(&name)
+    NOT_FOLDED.contains(&name) || is_lookup(name)
+}
+
+/// Whether a function finds rows by key: what it finds changes, so that a plan may hold the call but not its value.
+pub(super) fn is_lookup(name: &str) -> bool {
+    name.starts_with("dict") || name.starts_with("joinGet")
 }
 
 /// Whether an expression is `*` without anything.

@@ -11,7 +11,9 @@ use super::graph::{Graph, NodeId};
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
+use crate::catalog::LoadedByQuery;
 use crate::expression::Expression;
+use crate::load::load;
 use crate::plan::Plan;
 
 impl Scope<'_> {
@@ -111,7 +113,10 @@ impl Scope<'_> {
             return Ok(Source::plan(plan).named(Some(database), Some(table)));
         }
         match catalog.table(database, table) {
-            Ok(table) => Ok(Source::table(table)),
+            Ok(table) => {
+                self.load(table.loaded_by_query())?;
+                Ok(Source::table(table))
+            }
             Err(error) if error.code == ErrorCode::UNKNOWN_TABLE => {
                 let written = database.map_or_else(|| table.to_owned(), |database| format!("{database}.{table}"));
                 let hint = error.message.find("Maybe you meant").map_or("", |at| &error.message[at..]);
@@ -123,6 +128,17 @@ impl Scope<'_> {
                 Err(Error::new(ErrorCode::UNKNOWN_TABLE, format!("{message}{separator}{}", self.text())))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Has what a query loads loaded, where it is not yet.
+    ///
+    /// # Errors
+    /// Those of that query.
+    pub fn load(&self, rows: Option<Arc<dyn LoadedByQuery>>) -> Result<()> {
+        match rows {
+            Some(rows) if rows.needs_load() => load(&*rows, false, self.analyzer.context),
+            _ => Ok(()),
         }
     }
 
@@ -152,6 +168,7 @@ impl Scope<'_> {
     /// `UNKNOWN_FUNCTION`, and what is wrong with its arguments.
     pub fn table_function(&mut self, function: &ast::Function) -> Result<Source> {
         match function.name.to_ascii_lowercase().as_str() {
+            "dictionary" => return self.dictionary(&function.arguments),
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
             "merge" => return self.merge(&function.arguments),
             "cluster" | "clusterallreplicas" => return self.cluster(&function.name, &function.arguments),
@@ -191,6 +208,29 @@ impl Scope<'_> {
                 format!("Argument {} of a table function is not a constant", super::text::expression(argument)),
             )),
         }
+    }
+
+    /// `dictionary('name')`: the dictionary's rows.
+    fn dictionary(&mut self, arguments: &[ast::Expression]) -> Result<Source> {
+        let [name] = arguments else {
+            return Err(Error::new(
+                ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                "Table function 'dictionary' requires exactly one argument",
+            ));
+        };
+        let (name, _) = self.constant_argument(name)?;
+        let name = name.as_str().unwrap_or_default();
+        let (database, table) = match name.split_once('.') {
+            Some((database, table)) => (Some(database), table),
+            None => (None, name),
+        };
+        let unknown = || Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found"));
+        let table = self.analyzer.context.catalog.table(database, table).map_err(|_| unknown())?;
+        if table.engine() != "Dictionary" {
+            return Err(unknown());
+        }
+        self.load(table.loaded_by_query())?;
+        Ok(Source::table(table).named(None, None))
     }
 
     /// `values('a UInt8, b String', (1, 'x'), …)`, or without the first argument.

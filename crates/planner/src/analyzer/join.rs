@@ -349,11 +349,42 @@ impl Scope<'_> {
         }
     }
 
+    /// An alias of the SELECT list that stands in USING: computed on the left side, under no name.
+    fn using_alias(&mut self, name: &str, left: &mut Side) -> Result<Option<usize>> {
+        if !self.analyzer.context.settings.analyzer_compatibility_join_using_top_level_identifier {
+            return Ok(None);
+        }
+        let schema = left.plan.schema().clone();
+        let outside = std::mem::replace(&mut self.source, Source::names_of_join(schema.clone(), left.tree.clone()));
+        let node = self.alias(name);
+        let expression = node.and_then(|node| {
+            let Some(node) = node else { return Ok(None) };
+            let columns = self.graph.columns();
+            Ok(Some(Stage::at(&self.graph, Plan::no_rows(schema), columns).lower(node)?))
+        });
+        self.source = outside;
+        self.begin_new_graph();
+        Ok(expression?.map(|expression| left.add(name, expression)))
+    }
+
     /// The keys of USING: columns of either side, which are of one type from there on.
-    fn using(&self, names: &[Arc<str>], join: &str, left: &mut Side, right: &mut Side) -> Result<Clauses> {
-        let functions = &self.analyzer.context.functions;
+    fn using(&mut self, names: &[Arc<str>], join: &str, left: &mut Side, right: &mut Side) -> Result<Clauses> {
         let mut clauses = Clauses::default();
         for name in names {
+            if clauses.using.iter().any(|(known, ..)| known == name) {
+                continue;
+            }
+            if let (Ok(None), Ok(Some(right_column))) = (left.tree.find(name), right.tree.find(name))
+                && let Some(left_column) = self.using_alias(name, left)?
+            {
+                let mut names = left.plan.schema().fields.clone();
+                names.extend(right.plan.schema().fields.iter().cloned());
+                let first = left.len();
+                let right_key = right.column(right_column).map_columns(&|column| column + first);
+                clauses.keys.push(self.key(left.column(left_column), right_key, first, &Schema { fields: names })?);
+                continue;
+            }
+            let functions = &self.analyzer.context.functions;
             let find = |side: &Side, which: &str| match side.tree.find(name) {
                 Ok(Some(column)) => Ok(column),
                 Ok(None) => Err(self.in_scope(Error::new(
@@ -365,13 +396,10 @@ impl Scope<'_> {
                     format!("JOIN {} ambiguous identifier '{name}'", ambiguous.join),
                 ))),
             };
-            if clauses.using.iter().any(|(known, ..)| known == name) {
-                continue;
-            }
             let (left_column, right_column) = (find(left, "left")?, find(right, "right")?);
             let (left_key, right_key) = (left.column(left_column), right.column(right_column));
             let (left_type, right_type) = (left_key.data_type(), right_key.data_type());
-            let common = match key_type(left_type, right_type) {
+            let common = match using_type(left_type, right_type) {
                 Ok(common) if left_type.is_nullable() || right_type.is_nullable() => {
                     DataType::Nullable(Arc::new(common))
                 }
@@ -553,6 +581,17 @@ pub(crate) fn key_type(left: &DataType, right: &DataType) -> Result<DataType> {
         Err(_) if left.is_integer() && right.is_integer() => Ok(DataType::UInt64),
         other => other,
     }
+}
+
+/// The type that columns of USING have from there on: stricter, since the column is seen.
+fn using_type(left: &DataType, right: &DataType) -> Result<DataType> {
+    let common = key_type(left, right)?;
+    let of_sign = |data_type: &DataType| data_type.inner().is_signed_integer();
+    let is_cut = |data_type: &DataType| of_sign(data_type) && *data_type.inner() != DataType::Int64;
+    if common == DataType::UInt64 && (is_cut(left) || is_cut(right)) {
+        return supertype(&[left.clone(), right.clone()]);
+    }
+    Ok(common)
 }
 
 fn with_nulls_of(data_type: &DataType, other: &DataType) -> DataType {

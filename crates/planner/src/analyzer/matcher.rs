@@ -65,7 +65,10 @@ impl Scope<'_> {
         columns
             .into_iter()
             .map(|column| {
-                let (name, shown) = (self.source.name(column).to_owned(), self.source.shown_name(column));
+                let (name, mut shown) = (self.source.name(column).to_owned(), self.source.shown_name(column));
+                if self.source.join_tree().is_some() && self.has_alias(&shown) {
+                    shown = self.source.qualified_name(column);
+                }
                 Ok(Matched { node: self.column(column)?, shown, column: name })
             })
             .collect()

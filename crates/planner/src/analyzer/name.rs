@@ -99,7 +99,20 @@ impl Scope<'_> {
         if !(call.name.eq_ignore_ascii_case("count")
             && matches!(&call.arguments[..], [only] if super::call::is_plain_asterisk(only)))
         {
-            self.append_names(&call.arguments, out)?;
+            match &call.arguments[..] {
+                // What is looked in may be named without quotes.
+                [ast::Expression { kind: ExpressionKind::Identifier(parts), alias: None, .. }, others @ ..]
+                    if super::call::is_lookup(&call.name) =>
+                {
+                    let name = parts.iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
+                    append_constant(out, &squall_types::Value::string(name.join(".")));
+                    if !others.is_empty() {
+                        out.push_str(", ");
+                    }
+                    self.append_names(others, out)?;
+                }
+                arguments => self.append_names(arguments, out)?,
+            }
         }
         out.push(close);
         Ok(())

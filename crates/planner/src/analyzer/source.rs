@@ -413,6 +413,15 @@ impl Source {
         }
     }
 
+    /// The same with the table's name wherever there is one.
+    pub fn qualified_name(&self, column: usize) -> String {
+        let owner = self.join_tree().and_then(|tree| tree.owner(column).map(|owner| (tree, owner)));
+        match owner.and_then(|(tree, (table, name))| Some((tree.tables[table].shown()?, name))) {
+            Some((shown, name)) if !self.is_name_of_step(column, name) => format!("{shown}.{name}"),
+            _ => self.name(column).to_owned(),
+        }
+    }
+
     /// Whether a column is what USING or an ARRAY JOIN made its name mean.
     fn is_name_of_step(&self, column: usize, name: &Arc<str>) -> bool {
         let names = self.join_tree().into_iter().flat_map(|tree| &tree.steps).flat_map(|step| &step.names);

@@ -29,7 +29,7 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
         "false" | "0" => false,
         _ => is_larger,
     };
-    // Rows of a table of the engine Join are held already.
+    // The rows of a table of the engine Join are held already.
     let is_held = matches!(&*join.right, Plan::Scan(scan) if scan.table.engine() == "Join");
     if wanted && !is_held && join.strictness == JoinStrictness::All {
         swap(plan);

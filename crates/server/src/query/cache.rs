@@ -12,6 +12,7 @@ use squall_sql::ast::Statement;
 use squall_types::Settings;
 
 use crate::process::QueryKind;
+use crate::users::User;
 
 /// Longer texts are not kept.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -49,6 +50,8 @@ pub struct CachedPlan {
     pub settings: Arc<Settings>,
     /// The database in which its names were found.
     pub database: Arc<str>,
+    /// For plans that find rows by key: who may, and the generation of names in which it is so.
+    pub lookups: Option<(Arc<User>, u64)>,
 }
 
 type Shard = Mutex<HashMap<Arc<str>, Arc<Parsed>, foldhash::fast::RandomState>>;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use squall_planner::{Catalog, TableMetadata};
+use squall_planner::{Catalog, LoadedByQuery, TableMetadata};
 use squall_sql::ast;
-use squall_storage::{SessionCatalog, TableHandle};
+use squall_storage::{NamedLookups, SessionCatalog, TableHandle};
 use squall_types::{Result, Value};
 
 use crate::session::Session;
@@ -16,13 +16,27 @@ pub struct QueryCatalog<'a> {
     session: &'a Session,
     tables: SessionCatalog,
     met_changing_table: AtomicBool,
+    met_lookup: AtomicBool,
+    lookups: NamedLookups,
 }
 
 impl<'a> QueryCatalog<'a> {
     /// The catalog of a session.
     pub fn new(session: &'a Session) -> Self {
         let tables = SessionCatalog::new(session.server.databases.clone(), session.database.clone());
-        Self { session, tables, met_changing_table: AtomicBool::new(false) }
+        Self {
+            session,
+            tables,
+            met_changing_table: AtomicBool::new(false),
+            met_lookup: AtomicBool::new(false),
+            lookups: NamedLookups::new(session.server.databases.clone(), session.database.clone()),
+        }
+    }
+
+    /// Whether a function was planned that finds rows by key: the plan holds as long as the name of what it looks in means the
+    /// same, for this user.
+    pub fn met_lookup(&self) -> bool {
+        self.met_lookup.load(Ordering::Relaxed)
     }
 
     /// Whether a table was looked up whose rows or definition may change: what was planned then holds for now only, even where
@@ -59,6 +73,22 @@ impl Catalog for QueryCatalog<'_> {
         self.session.user.check_database(database)?;
         self.met_changing_table.store(true, Ordering::Relaxed);
         self.tables.tables(database)
+    }
+
+    fn begin_lookup(&self, function: &str, name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
+        self.met_lookup.store(true, Ordering::Relaxed);
+        let Some(name) = name else { return Ok(None) };
+        let (database, table) = self.lookups.split(name);
+        self.session.user.check_database(database)?;
+        if function.starts_with("joinGet") {
+            return Ok(None);
+        }
+        let Some(dictionary) = self.session.server.databases.dictionary(database, table) else { return Ok(None) };
+        if dictionary.definition().layout.is_direct() {
+            // What it holds is for this query alone.
+            self.met_changing_table.store(true, Ordering::Relaxed);
+        }
+        Ok(Some(dictionary))
     }
 
     fn check_cluster_is_local(&self, cluster: &str) -> Result<()> {

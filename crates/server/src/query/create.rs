@@ -11,7 +11,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::statement::{drop_verb, identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
-use super::{Answer, insert, planning};
+use super::{Answer, dictionary, insert, planning};
 use crate::session::Session;
 
 /// Runs CREATE DATABASE.
@@ -138,6 +138,9 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             tables.extend(names);
         }
         DropTarget::AllTables { like: Some(_), .. } => return Err(Error::not_implemented("TRUNCATE TABLES with LIKE")),
+        DropTarget::Dictionary(name) if statement.action == DropAction::Drop => {
+            return dictionary::drop(session, name, if_exists).await;
+        }
         DropTarget::View(name) | DropTarget::Dictionary(name) if if_exists => {
             table_name(session, name)?;
             return Ok(Answer::Done);

@@ -72,7 +72,11 @@ pub(super) fn exists(session: &Session, statement: &ast::Exists) -> Result<Answe
             let (database, table) = table_name(session, &statement.name)?;
             databases.has_table(&database, &table)
         }
-        DescribedObject::View | DescribedObject::Dictionary => false,
+        DescribedObject::Dictionary => {
+            let (database, name) = table_name(session, &statement.name)?;
+            databases.dictionary(&database, &name).is_some()
+        }
+        DescribedObject::View => false,
     };
     answer([("result", Column::constant(DataType::UInt8, &Value::UInt64(exists.into()), 1)?)])
 }

@@ -5,6 +5,7 @@ mod cache;
 mod catalog;
 mod create;
 mod describe;
+mod dictionary;
 mod explain;
 mod extremes;
 mod insert;
@@ -26,6 +27,7 @@ use squall_sql::{ParserLimits, SyntaxError};
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
 pub use cache::{Parsed, StatementCache};
+pub use dictionary::reload_due;
 use extremes::Extremes;
 pub use insert::InsertSink;
 

@@ -12,6 +12,8 @@ use squall_runtime::ProfileEvent;
 use squall_sql::ast;
 use squall_types::{Block, Error, ErrorCode, Result};
 
+use squall_storage::NamedLookups;
+
 use super::cache::{CachedPlan, Parsed};
 use super::catalog::QueryCatalog;
 use crate::session::Session;
@@ -47,8 +49,7 @@ where
     }
     let (session, statement, context) = (session.clone(), statement.clone(), context.clone());
     let planning = tokio::task::spawn_blocking(move || {
-        let runner = Runner { engine: session.server.engine.clone(), context: context.clone() };
-        planner(&session, &context, &QueryCatalog::new(&session), &runner, |planner| work(&statement, planner))
+        planner_that_waits(&session, &context, |planner| work(&statement, planner))
     });
     planning.await.map_err(|error| Error::logical(format!("planning was interrupted: {error}")))?
 }
@@ -63,6 +64,19 @@ pub(super) fn planner_now<T>(
     work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
 ) -> Result<T> {
     planner(session, context, &QueryCatalog::new(session), &Refuser::default(), work)
+}
+
+/// Does something with the planner on a thread that may wait for subqueries.
+///
+/// # Errors
+/// Those of `work`.
+pub(super) fn planner_that_waits<T>(
+    session: &Session,
+    context: &Arc<QueryContext>,
+    work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let runner = Runner { engine: session.server.engine.clone(), context: context.clone() };
+    planner(session, context, &QueryCatalog::new(session), &runner, work)
 }
 
 fn planner<T>(
@@ -95,6 +109,9 @@ pub(super) async fn plan_cached(
     if may_be_kept
         && let Some(cached) = &*parsed.plan.load()
         && cached.database == session.database
+        && cached.lookups.as_ref().is_none_or(|(user, generation)| {
+            Arc::ptr_eq(user, &session.user) && *generation == session.server.databases.generation()
+        })
         && (Arc::ptr_eq(&cached.settings, &context.settings) || cached.settings == context.settings)
     {
         context.counters.add(ProfileEvent::PlanCacheHits, 1);
@@ -115,6 +132,7 @@ fn plan_and_keep(
     context: &QueryContext,
 ) -> Result<Option<Arc<Plan>>> {
     let (refuser, catalog) = (Refuser::default(), QueryCatalog::new(session));
+    let generation = session.server.databases.generation();
     let planned = planner(session, context, &catalog, &refuser, |planner| plan_query(query, planner));
     if refuser.was_asked.get() {
         return Ok(None);
@@ -125,13 +143,14 @@ fn plan_and_keep(
             plan: plan.clone(),
             settings: context.settings.clone(),
             database: session.database.clone(),
+            lookups: catalog.met_lookup().then(|| (session.user.clone(), generation)),
         })));
     }
     Ok(Some(plan))
 }
 
 /// What functions may know of a query that begins now.
-fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
+pub(super) fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
     let server = &session.server;
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     FunctionContext {
@@ -145,6 +164,7 @@ fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
         uptime_seconds: server.started.elapsed().as_secs() as u32,
         cast_keep_nullable: session.settings.cast_keep_nullable,
         allow_introspection_functions: session.settings.allow_introspection_functions,
+        lookups: Some(Arc::new(NamedLookups::new(server.databases.clone(), session.database.clone()))),
     }
 }
 
@@ -156,6 +176,11 @@ struct Refuser {
 
 impl SubqueryRunner for Refuser {
     fn run(&self, _: Plan) -> Result<Vec<Block>> {
+        self.check_may_run()?;
+        Ok(Vec::new())
+    }
+
+    fn check_may_run(&self) -> Result<()> {
         self.was_asked.set(true);
         Err(Error::new(ErrorCode::LOGICAL_ERROR, "a subquery must be run first"))
     }

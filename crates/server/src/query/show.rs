@@ -142,13 +142,20 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
             }
             text("statement", &statement)
         }
+        DescribedObject::Dictionary => {
+            let (database, name) = table_name(session, &create.name)?;
+            let description = session.server.databases.describe(&database, &name)?;
+            if session.server.databases.dictionary(&database, &name).is_none() {
+                return Err(Error::new(ErrorCode::INCORRECT_QUERY, format!("{database}.{name} is not a DICTIONARY")));
+            }
+            text("statement", &create_table_query(&description, true))
+        }
         DescribedObject::Table => {
             let (database, table) = table_name(session, &create.name)?;
             let description = session.server.databases.describe(&database, &table)?;
             text("statement", &create_table_query(&description, true))
         }
         DescribedObject::View => Err(Error::not_implemented("SHOW CREATE VIEW")),
-        DescribedObject::Dictionary => Err(Error::not_implemented("SHOW CREATE DICTIONARY")),
     }
 }
 

@@ -8,7 +8,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::Parsed;
 use super::system_command::run_blocking;
-use super::{Answer, create, describe, explain, insert, kill, planning, show, system_command};
+use super::{Answer, create, describe, dictionary, explain, insert, kill, planning, show, system_command};
 use crate::process::QueryKind;
 use crate::session::Session;
 
@@ -67,10 +67,11 @@ pub(super) async fn run(session: &mut Session, parsed: &Parsed, context: &Arc<Qu
         Statement::SetRole(_) => Ok(Answer::Done),
         Statement::CreateDatabase(statement) => create::database(session, statement).await,
         Statement::CreateTable(statement) => create::table(session, statement, context).await,
+        Statement::CreateDictionary(statement) => dictionary::create(session, statement, context).await,
         Statement::Drop(statement) => create::drop(session, statement).await,
         Statement::Rename(statement) => create::rename(session, statement).await,
         Statement::Kill(statement) => kill::run(session, statement, context).await,
-        Statement::System(statement) => system_command::run(session, statement).await,
+        Statement::System(statement) => system_command::run(session, statement, context).await,
         Statement::Optimize(statement) => create::optimize(session, statement),
         other => Err(Error::not_implemented(describe_kind(other))),
     }
@@ -157,7 +158,6 @@ fn describe_kind(statement: &Statement) -> &'static str {
         Statement::Delete(_) => "DELETE",
         Statement::Update(_) => "UPDATE",
         Statement::CreateView(_) => "CREATE VIEW",
-        Statement::CreateDictionary(_) => "CREATE DICTIONARY",
         Statement::CreateFunction(_) => "CREATE FUNCTION",
         Statement::CreateIndex(_) => "CREATE INDEX",
         Statement::CreateNamedCollection(_) => "CREATE NAMED COLLECTION",

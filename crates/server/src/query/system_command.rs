@@ -1,14 +1,17 @@
 //! SYSTEM: what an operator tells the server itself.
 
+use std::sync::Arc;
+
+use squall_engine::QueryContext;
 use squall_sql::ast::{self, SystemCommand};
 use squall_types::{Error, Result};
 
-use super::Answer;
 use super::statement::refuse_cluster;
+use super::{Answer, dictionary};
 use crate::session::Session;
 
 /// Runs SYSTEM.
-pub(super) async fn run(session: &Session, statement: &ast::System) -> Result<Answer> {
+pub(super) async fn run(session: &Session, statement: &ast::System, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
     let server = &session.server;
     match statement.command {
@@ -39,9 +42,13 @@ pub(super) async fn run(session: &Session, statement: &ast::System) -> Result<An
             run_blocking(move || Ok(server.asynchronous_metrics.update(&server))).await?;
             Ok(Answer::Done)
         }
+        SystemCommand::ReloadDictionaries => dictionary::reload_all(session, context).await,
+        SystemCommand::ReloadDictionary => match &statement.tables[..] {
+            [name] => dictionary::reload(session, name, context).await,
+            _ => Err(Error::not_implemented("SYSTEM RELOAD DICTIONARY of several")),
+        },
         // Not there: nothing is to be done.
-        SystemCommand::ReloadDictionaries
-        | SystemCommand::ReloadEmbeddedDictionaries
+        SystemCommand::ReloadEmbeddedDictionaries
         | SystemCommand::ReloadFunctions
         | SystemCommand::ReloadModels
         | SystemCommand::FlushAsyncInsertQueue => Ok(Answer::Done),

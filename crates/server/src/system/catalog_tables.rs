@@ -211,9 +211,17 @@ pub fn default_expression(column: &ColumnDescription) -> &str {
 /// The clauses after `ENGINE =`, each on its own.
 fn engine_clauses(row: &TableDescription) -> Vec<String> {
     let Some(definition) = &row.definition else { return vec![row.table.engine().to_owned()] };
+    if &*definition.engine == "Dictionary" {
+        return Vec::new();
+    }
     let mut engine = definition.engine.to_string();
     if !definition.engine_arguments.is_empty() {
-        let arguments: Vec<String> = definition.engine_arguments.iter().map(ToString::to_string).collect();
+        let word = |argument: &Value| match argument.as_str() {
+            // Names, which are quoted where they could be keywords.
+            Some(name) if &*definition.engine == "Join" => quote(name),
+            _ => argument.to_string(),
+        };
+        let arguments: Vec<String> = definition.engine_arguments.iter().map(word).collect();
         let _ = write!(engine, "({})", arguments.join(", "));
     }
     let mut clauses = vec![engine];
@@ -250,6 +258,10 @@ fn engine_full(row: &TableDescription) -> String {
 
 /// The CREATE statement of a table, on one line or, as SHOW CREATE TABLE has it, on many.
 pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
+    if let Some(definition) = row.definition.as_ref().filter(|definition| &*definition.engine == "Dictionary") {
+        let sql = definition.engine_arguments.first().and_then(Value::as_str).unwrap_or_default();
+        return if many_lines { sql.to_owned() } else { squall_planner::dictionary::in_one_line(sql) };
+    }
     let columns: Vec<String> = row
         .table
         .columns()

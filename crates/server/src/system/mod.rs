@@ -4,6 +4,7 @@ mod catalog_tables;
 mod clusters;
 mod constant;
 mod databases;
+mod dictionaries;
 mod errors;
 mod functions;
 mod measures;
@@ -34,6 +35,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
     let server = Arc::downgrade(server);
     let mut tables = vec![
         databases::databases(&server),
+        dictionaries::dictionaries(&server),
         catalog_tables::tables(&server),
         catalog_tables::columns(&server),
         functions::functions(),

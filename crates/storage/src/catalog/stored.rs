@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 use squall_planner::{ColumnDefault, ColumnDescription, DefaultKind, Expression, KeyExpression, TableDefinition};
-use squall_types::{DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
 use uuid::Uuid;
 
 /// A database as the catalog keeps it.
@@ -28,6 +28,7 @@ pub(crate) struct StoredTable {
     pub(crate) sorting_key: Vec<String>,
     pub(crate) primary_key: Option<Vec<String>>,
     pub(crate) partition_key: Vec<String>,
+    pub(crate) engine_arguments: Vec<String>,
     pub(crate) settings: Vec<(Arc<str>, Arc<str>)>,
     pub(crate) comment: String,
     pub(crate) parts: Vec<StoredPart>,
@@ -176,6 +177,7 @@ impl TryFrom<RawTable> for StoredTable {
             sorting_key: keys("sorting"),
             primary_key: raw.has_primary_key.then(|| keys("primary")),
             partition_key: keys("partition"),
+            engine_arguments: keys("argument"),
             columns: raw.columns.into_iter().map(column).collect::<Result<_>>()?,
             settings: raw.settings,
             comment: raw.comment,
@@ -204,7 +206,7 @@ impl StoredTable {
         Ok(TableDefinition {
             columns: self.columns.clone(),
             engine: self.engine.as_str().into(),
-            engine_arguments: Vec::new(),
+            engine_arguments: self.engine_arguments.iter().map(|argument| Value::string(argument.as_str())).collect(),
             sorting_key: keys(&self.sorting_key)?,
             primary_key: self.primary_key.as_deref().map(keys).transpose()?,
             partition_key: keys(&self.partition_key)?,

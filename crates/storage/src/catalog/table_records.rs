@@ -72,6 +72,13 @@ pub(super) fn insert_table(
         ("primary", definition.primary_key.as_deref().unwrap_or_default()),
         ("partition", definition.partition_key.as_slice()),
     ];
+    for (position, argument) in definition.engine_arguments.iter().enumerate() {
+        let argument = argument.as_str().map_or_else(|| argument.to_string(), str::to_owned);
+        transaction.execute(
+            "INSERT INTO squall_key VALUES (?1, 'argument', ?2, ?3)",
+            params![id, position as i64, argument],
+        )?;
+    }
     for (kind, keys) in keys {
         for (position, key) in keys.iter().enumerate() {
             transaction.execute(

@@ -120,6 +120,17 @@ impl KeyIndex {
         let _ = self.partitions[partition].set(table);
     }
 
+    /// The memory that it takes.
+    pub fn memory_bytes(&self) -> usize {
+        let tables = self.partitions.iter().filter_map(OnceLock::get).map(|table| match table {
+            Table::Nothing(_) => 0,
+            Table::Packed8(slots) => size_of_val(&slots[..]),
+            Table::Packed16(slots) => size_of_val(&slots[..]),
+            Table::Bytes(table) => size_of_val(&table.slots[..]) + table.arena.len(),
+        });
+        tables.sum::<usize>() + self.next.len() * 4
+    }
+
     /// Whether a key may have several rows.
     pub fn has_chains(&self) -> bool {
         self.has_chains.load(Ordering::Relaxed)

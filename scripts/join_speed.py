@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Joins, here and in ClickHouse 26.9 (chdb, in process), one after the other on the same machine: medians and their ratio.
+
+    /opt/oracle/bin/python scripts/join_speed.py target/release/squall [runs]
+"""
+
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+import chdb.session
+
+TABLES = [
+    "CREATE TABLE big (k UInt64, v UInt64) ENGINE = Memory",
+    "CREATE TABLE million (k UInt64, v UInt64) ENGINE = Memory",
+    "CREATE TABLE other (k UInt64, w UInt64) ENGINE = Memory",
+    "CREATE TABLE thousand (k UInt64, w UInt64, s String) ENGINE = Memory",
+    "INSERT INTO big SELECT number * 7919 % 10000, number FROM numbers(10000000)",
+    "INSERT INTO million SELECT number * 7919 % 1000003, number FROM numbers(1000000)",
+    "INSERT INTO other SELECT number * 104729 % 1000003, number FROM numbers(1000000)",
+    "INSERT INTO thousand SELECT number * 10, number, toString(number) FROM numbers(1000)",
+]
+QUERIES = {
+    "1M x 1M, sum": "SELECT count(), sum(v), sum(w) FROM million JOIN other USING k",
+    "1M x 1M, LEFT": "SELECT count(), sum(w) FROM million LEFT JOIN other USING k",
+    "10M x 1k, sum": "SELECT count(), sum(v), sum(w) FROM big JOIN thousand USING k",
+    "10M x 1k, GROUP BY": "SELECT s, count() AS c FROM big JOIN thousand USING k GROUP BY s ORDER BY c DESC, s LIMIT 10",
+}
+
+
+def main():
+    binary = pathlib.Path(sys.argv[1]).resolve()
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 7
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        tcp_port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as oracle_folder:
+        command = [binary, "server", "--", f"--http_port={port}", f"--tcp_port={tcp_port}", f"--path={folder}"]
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            url = f"http://127.0.0.1:{port}/"
+
+            def squall(sql):
+                return urllib.request.urlopen(url, data=sql.encode()).read().decode()
+
+            for _ in range(200):
+                try:
+                    squall("SELECT 1")
+                    break
+                except OSError:
+                    time.sleep(0.05)
+            session = chdb.session.Session(oracle_folder)
+
+            def clickhouse(sql):
+                return session.query(sql, "TSV").data()
+
+            for statement in TABLES:
+                squall(statement)
+                clickhouse(statement)
+            print(f"{'':20} {'threads':>8} {'ClickHouse':>12} {'Squall':>12} {'ratio':>7}")
+            for threads in (1, 0):
+                settings = f" SETTINGS max_threads = {threads}" if threads else ""
+                for name, query in QUERIES.items():
+                    times = {squall: [], clickhouse: []}
+                    results = set()
+                    for _ in range(runs):
+                        for server, taken in times.items():
+                            began = time.perf_counter()
+                            results.add(server(query + settings))
+                            taken.append(time.perf_counter() - began)
+                    assert len(results) == 1, f"{name}: the results differ: {results}"
+                    ours, theirs = (statistics.median(times[server]) * 1000 for server in (squall, clickhouse))
+                    print(f"{name:20} {threads or 'all':>8} {theirs:9.1f} ms {ours:9.1f} ms {theirs / ours:7.2f}", flush=True)
+            session.close()
+        finally:
+            process.kill()
+            process.wait()
+
+
+if __name__ == "__main__":
+    main()
