@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Random joins of random tables, here and in ClickHouse 26.9 (PyPI chdb): the same rows, or the same code of an error.
+
+    /opt/oracle/bin/python tests/slt/random_joins.py http://127.0.0.1:8123/ [seed] [queries]
+"""
+
+import random
+import re
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+
+import chdb.session
+
+TYPES = [
+    "UInt8", "UInt32", "UInt64", "Int8", "Int32", "String", "FixedString(3)", "Nullable(UInt32)", "Nullable(String)",
+    "LowCardinality(String)", "LowCardinality(Nullable(String))", "Date", "UUID", "Float64", "Nullable(Int16)", "Nullable(UInt64)",
+]  # fmt: skip
+CONDITIONS = ["x.xv > y.yv", "x.xv % 3 = 0", "y.yv % 2 = 1", "x.xv + y.yv < 30", "x.xs < y.ys"]
+FILTERS = ["", "", "", "WHERE xv % 2 = 0", "WHERE yv > 3", "WHERE xv % 2 = 0 AND yv < 10", "WHERE xs IS NULL"]
+QUERIES_PER_TABLES = 10
+
+
+def family(data_type):
+    for word, letter in (("String", "s"), ("Date", "d"), ("UUID", "u"), ("Float", "f")):
+        if word in data_type:
+            return letter
+    return "n"
+
+
+def comparable(left, right):
+    families = {family(left), family(right)}
+    return len(families) == 1 or families == {"f", "n"} and "64" not in (left + right).replace("Float64", "")
+
+
+class World:
+    def __init__(self, url, seed, session):
+        self.url, self.random, self.session, self.columns = url, random.Random(seed), session, {}
+
+    def clickhouse(self, sql):
+        try:
+            return self.session.query(sql, "TSV").data()
+        except Exception as error:  # chdb raises RuntimeError for everything
+            return "error " + re.search(r"Code: (\d+)", str(error)).group(1)
+
+    def squall(self, sql):
+        try:
+            return urllib.request.urlopen(self.url, data=sql.encode()).read().decode()
+        except urllib.error.HTTPError as error:
+            return "error " + re.search(r"Code: (\d+)", error.read().decode()).group(1)
+
+    def both(self, sql):
+        answers = self.clickhouse(sql), self.squall(sql)
+        return [sorted(answer.split("\n")) for answer in answers]
+
+    def value(self, data_type, number):
+        if "Nullable" in data_type and self.random.random() < 0.2:
+            return "NULL"
+        return {
+            "s": f"'k{number}'",
+            "d": f"toDate('2020-01-{number % 27 + 1:02}')",
+            "u": f"toUUID('00000000-0000-0000-0000-0000000000{number:02}')",
+            "f": f"{number}.5" if self.random.random() < 0.2 else str(number),
+            "n": str(number),
+        }[family(data_type)]
+
+    def make_tables(self):
+        choose = self.random
+        for table in "xyz":
+            columns = [(f"k{at}", choose.choice(TYPES)) for at in (1, 2, 3)]
+            columns += [(f"{table}v", "UInt32"), (f"{table}s", "Nullable(String)")]
+            self.columns[table] = columns
+            declared = ", ".join(" ".join(column) for column in columns)
+            statements = [f"DROP TABLE IF EXISTS rj.{table}", f"CREATE TABLE rj.{table} ({declared}) ENGINE = Memory"]
+            rows, largest = choose.choice([0, 1, 3, 20, 60]), choose.choice([1, 3, 10, 40])
+            lines = []
+            for row in range(rows):
+                keys = [self.value(data_type, choose.randint(0, largest)) for _, data_type in columns[:3]]
+                text = "NULL" if choose.random() < 0.1 else f"'{table}{row}'"
+                lines.append(f"({', '.join(keys)}, {row}, {text})")
+            if lines:
+                statements.append(f"INSERT INTO rj.{table} VALUES {', '.join(lines)}")
+            for statement in statements:
+                theirs, ours = self.both(statement)
+                assert theirs == ours, (statement, theirs, ours)
+
+    def pairs(self, left, right, count):
+        keys = [(a, b) for a, left_type in self.columns[left][:3] for b, right_type in self.columns[right][:3] if comparable(left_type, right_type)]
+        return [f"{left}.{a} = {right}.{b}" for a, b in self.random.sample(keys, min(count, len(keys)))]
+
+    def query(self):
+        choose = self.random
+        strictness = choose.choice(["", "", "", "", "ANY", "SEMI", "ANTI", "ALL"])
+        kind = choose.choice(["LEFT", "RIGHT"] if strictness in ("SEMI", "ANTI") else ["INNER", "LEFT", "RIGHT", "FULL"])
+        if strictness == "ANY" and kind == "FULL":
+            kind = "LEFT"
+        types = dict(self.columns["x"]), dict(self.columns["y"])
+        if choose.random() < 0.3:
+            common = [key for key in ("k1", "k2", "k3") if comparable(types[0][key], types[1][key])]
+            if not common:
+                return None
+            constraint = f"USING ({', '.join(choose.sample(common, choose.randint(1, len(common))))})"
+        else:
+            conditions = self.pairs("x", "y", choose.randint(1, 3))
+            if not conditions:
+                return None
+            if strictness in ("", "ALL") and choose.random() < 0.4:
+                conditions += choose.sample(CONDITIONS, choose.randint(1, 2))
+            choose.shuffle(conditions)
+            constraint = "ON " + " AND ".join(conditions)
+        where = choose.choice(FILTERS)
+        selected = "*"
+        if strictness in ("ANY", "SEMI"):
+            # Which of several rows is taken nobody promises.
+            side = {"LEFT": "x", "RIGHT": "y", "INNER": None}[kind]
+            selected = f"{side}v, {side}s" if side else "count()"
+            where = "" if strictness == "ANY" else where
+        sql = f"SELECT {selected} FROM rj.x AS x {strictness} {kind} JOIN rj.y AS y {constraint} {where}"
+        second = self.pairs("y", "z", 1)
+        if strictness == "" and second and choose.random() < 0.25:
+            other = choose.choice(["INNER", "LEFT", "RIGHT", "FULL"])
+            joined = f"rj.x AS x {kind} JOIN rj.y AS y {constraint} {other} JOIN rj.z AS z ON {second[0]}"
+            sql = f"SELECT x.*, y.yv, z.* FROM {joined} {where}"
+        elif choose.random() < 0.15:
+            conditions = " AND ".join([where.removeprefix("WHERE ")] * bool(where) + self.pairs("x", "y", 1)) or "1"
+            sql = f"SELECT count(), sum(xv), sum(yv) FROM rj.x AS x, rj.y AS y WHERE {conditions}"
+        return f"{sql} SETTINGS join_use_nulls = {choose.choice([0, 1])}"
+
+
+def main():
+    url = sys.argv[1]
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    count = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
+    with tempfile.TemporaryDirectory() as folder:
+        session = chdb.session.Session(folder)
+        world = World(url, seed, session)
+        world.both("CREATE DATABASE IF NOT EXISTS rj")
+        differences = 0
+        for number in range(count):
+            if number % QUERIES_PER_TABLES == 0:
+                world.make_tables()
+            sql = world.query()
+            theirs, ours = world.both(sql) if sql else (None, None)
+            if theirs != ours:
+                differences += 1
+                print(f"{sql}\n  tables: {world.columns}")
+                print(f"  ClickHouse only: {[row for row in theirs if row not in ours][:5]} of {len(theirs)}")
+                print(f"  Squall only: {[row for row in ours if row not in theirs][:5]} of {len(ours)}")
+        session.close()
+        world.squall("DROP DATABASE rj")
+    print(f"seed {seed}: {count} queries, {differences} differences")
+    sys.exit(differences > 0)
+
+
+if __name__ == "__main__":
+    main()
