@@ -147,8 +147,8 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     page = tmp_path / "report.html"
     storm("report", results, "--output", page, "--charts", tmp_path / "charts")
     html = page.read_text()
-    assert "Squall answered every request" in html and html.count("<svg ") == 2 and "http://" not in html.replace("http://www.w3.org/", "")
-    assert len(list((tmp_path / "charts").iterdir())) == 2
+    assert "Squall answered every request" in html and html.count("<svg ") == 4 and "http://" not in html.replace("http://www.w3.org/", "")
+    assert len(list((tmp_path / "charts").iterdir())) == 4
     compared = storm("compare", results, results, "--all").stdout
     assert "of 12 steps in both, 0 worse, 0 better, 12 the same within noise" in compared, compared
 

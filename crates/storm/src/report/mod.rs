@@ -80,9 +80,9 @@ const STYLE: &str = "
 @media (prefers-color-scheme:dark){@media screen{:root{--ink:#e4e6ea;--paper:#16181c;--rule:#3a3e46;--soft:#20232a;--accent:#6cb6ff;--bad:#ff8a80}}}
 body{margin:0 auto;max-width:86rem;padding:1.5rem 2rem 4rem;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
 h1{font-size:1.7rem;margin:.2rem 0 1rem}h2{margin:2.6rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--rule);padding-bottom:.2rem}
-a{color:var(--accent)}nav ul{columns:18rem;padding-left:1.2rem}
+a{color:var(--accent)}nav ul{columns:23rem;padding-left:1.2rem}
 .verdict{background:var(--soft);border-left:4px solid var(--accent);padding:.6rem 1.2rem;margin:1rem 0}.verdict p{margin:.5rem 0;max-width:75rem}
-figure{margin:1rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}
+.charts{display:flex;flex-wrap:wrap;gap:0 1rem}figure{margin:1rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
 caption{text-align:left;padding:.3rem 0;color:inherit;opacity:.8}th,td{padding:.15rem .6rem;border-bottom:1px solid var(--rule);text-align:right;white-space:nowrap}
 th:first-child,td:first-child,th.words,td.words{text-align:left}thead th{background:var(--soft);position:sticky;top:0}
@@ -111,9 +111,11 @@ fn page(rows: &[Row], about: &str) -> String {
     for (test, rows) in &tests {
         let _ = writeln!(out, "<section>\n<h2 id=\"{0}\">{0}</h2>", escape(test));
         let charts = charts(test, rows);
+        out.push_str("<div class=\"charts\">\n");
         for chart in &charts {
             let _ = writeln!(out, "<figure>{}</figure>", chart.to_svg());
         }
+        out.push_str("</div>\n");
         total_times(rows, &mut out);
         let is_long = !charts.is_empty();
         if is_long {
