@@ -72,6 +72,9 @@ struct CheckArgs {
     /// The first one's seed; with --seeds 1, the one to replay
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Machines of so many cores and up to 4,096 clients of each class, instead of up to 64 cores and a hundred clients
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    cores: Vec<usize>,
 }
 
 /// Runs `squall simulate`.
@@ -256,14 +259,23 @@ fn run_seed(args: &SeedArgs) -> Result<()> {
 }
 
 fn check(args: &CheckArgs) -> Result<()> {
-    let mut steps = 0;
-    for seed in args.seed..args.seed.saturating_add(args.seeds) {
-        let outcome = simulate(&random_workload(seed), seed).map_err(|violation| {
-            Error::logical(format!("{violation}\nreplay it with: squall simulate check --seeds 1 --seed {seed}"))
-        })?;
-        steps += outcome.steps;
+    let machines: Vec<Option<usize>> = match &args.cores[..] {
+        [] => vec![None],
+        cores => cores.iter().copied().map(Some).collect(),
+    };
+    for cores in machines {
+        let (option, on) =
+            cores.map_or_else(Default::default, |cores| (format!(" --cores {cores}"), format!(" on {cores} cores")));
+        let mut steps = 0;
+        for seed in args.seed..args.seed.saturating_add(args.seeds) {
+            let outcome = simulate(&random_workload(seed, cores), seed).map_err(|violation| {
+                let replay = format!("squall simulate check --seeds 1 --seed {seed}{option}");
+                Error::logical(format!("{violation}\nreplay it with: {replay}"))
+            })?;
+            steps += outcome.steps;
+        }
+        println!("{} workloads{on}, {steps} steps: every invariant held", args.seeds);
     }
-    println!("{} workloads, {steps} steps: every invariant held", args.seeds);
     Ok(())
 }
 

@@ -47,6 +47,10 @@ impl Entry {
     fn can_take_worker(&self) -> bool {
         self.workers < self.workers_max && self.account.is_runnable()
     }
+
+    fn is_in_share(&self) -> bool {
+        self.account.weight().share().is_some()
+    }
 }
 
 /// What is known of a task, for `system.scheduler`.
@@ -83,6 +87,8 @@ pub struct Stride {
     alone_plain: usize,
     /// Of those that are due at once, who came first goes first: else newcomers could go before another for ever.
     next_turn: u64,
+    /// Tasks with a part of a share.
+    in_shares: usize,
     /// Tasks that have workers: no more than there are workers.
     worked: Vec<usize>,
     board: Arc<Board>,
@@ -118,6 +124,7 @@ impl Stride {
             waiting_since_ns: None,
             waited_ns: 0,
         };
+        self.in_shares += usize::from(entry.is_in_share());
         match self.free.pop() {
             Some(at) => {
                 self.entries[at] = Some(entry);
@@ -214,6 +221,7 @@ impl Stride {
             if entry.is_finished {
                 // What it used since it was picked is not in any other task's pass. Without its part in it, those who come and go
                 // would all start at one pass, ahead of one of less weight that waits.
+                self.in_shares -= usize::from(entry.is_in_share());
                 let unseen_us = account.pass_us().saturating_sub(self.pass_us).min(account.target_us());
                 self.pass_us += unseen_us.div_ceil((self.entries.len() - self.free.len()) as u64);
                 self.entries[at] = None;
@@ -274,7 +282,7 @@ impl Stride {
         if entry.alone.map(|(due_us, _)| due_us) == due_us {
             return;
         }
-        let is_plain = entry.account.weight().share().is_none();
+        let is_plain = !entry.is_in_share();
         if let Some(key) = entry.alone.take() {
             self.alone.remove(&(key, at));
             self.alone_plain -= usize::from(is_plain);
@@ -291,10 +299,11 @@ impl Stride {
     /// is.
     fn shared(&self) -> (Option<(u64, usize)>, u64) {
         let (mut first, mut second_us) = (None, NEVER);
+        if self.alone_plain > 0 && self.in_shares == 0 {
+            return (first, second_us);
+        }
         for at in &self.worked {
-            let can_take = |entry: &&Entry| {
-                entry.can_take_worker() && (self.alone_plain == 0 || entry.account.weight().share().is_some())
-            };
+            let can_take = |entry: &&Entry| entry.can_take_worker() && (self.alone_plain == 0 || entry.is_in_share());
             let Some(entry) = self.entries[*at].as_ref().filter(can_take) else { continue };
             let candidate = (entry.account.due_us(), *at);
             match first {

@@ -8,14 +8,23 @@ use crate::simulator::workload::{MachineOptions, QueryClass, RunOptions, Schedul
 /// Queries of a class that comes by itself that may be there at once: it uses a tenth of the machine.
 const ARRIVED: f64 = 20.0;
 
-/// The workload of a seed.
-pub fn random_workload(seed: u64) -> Workload {
+/// The workload of a seed: of up to 64 cores and 300 clients, or of so many cores and up to 4,096 clients of a class, for which less
+/// time is simulated.
+pub fn random_workload(seed: u64, cores: Option<usize>) -> Workload {
     let mut random = Random::new(seed);
     let mut one_of = |values: &[f64]| values[((random.share() * values.len() as f64) as usize).min(values.len() - 1)];
-    let cores = one_of(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
+    let clients: &[f64] = match cores {
+        None => &[1.0, 2.0, 5.0, 20.0, 100.0],
+        Some(_) => &[1.0, 16.0, 64.0, 256.0, 1_024.0, 4_096.0],
+    };
+    let (warm_up_ms, duration_ms) = if cores.is_some() { (5.0, 50.0) } else { (20.0, 200.0) };
+    let cores = match cores {
+        None => one_of(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]),
+        Some(cores) => cores as f64,
+    };
     let machine = MachineOptions {
         cores: cores as usize,
-        smt: cores > 1.0 && one_of(&[0.0, 1.0]) > 0.0,
+        smt: cores % 2.0 == 0.0 && one_of(&[0.0, 1.0]) > 0.0,
         bandwidth_cores: one_of(&[0.0, 0.0, cores / 2.0]),
         lock_ns: one_of(&[0.0, 250.0, 20_000.0]),
         ..MachineOptions::default()
@@ -35,7 +44,7 @@ pub fn random_workload(seed: u64) -> Workload {
             let plan_ms = one_of(&[0.0, 0.05, 1.0]);
             QueryClass {
                 name: format!("class {class}"),
-                clients: if is_open { 0 } else { one_of(&[1.0, 2.0, 5.0, 20.0, 100.0]) as usize },
+                clients: if is_open { 0 } else { one_of(clients) as usize },
                 think_ms: one_of(&[0.0, 0.0, 5.0]),
                 // Together far from what the machine can carry: else they would wait without bound by right.
                 arrivals_per_second: if is_open {
@@ -73,7 +82,7 @@ pub fn random_workload(seed: u64) -> Workload {
     Workload {
         machine,
         scheduler: SchedulerConfig { policy: policy.to_string(), total_max_threads },
-        run: RunOptions { warm_up_ms: 20.0, duration_ms: 200.0, starvation_ms },
+        run: RunOptions { warm_up_ms, duration_ms, starvation_ms },
         queries,
     }
 }
@@ -86,9 +95,21 @@ mod tests {
     #[test]
     fn invariants_hold_at_every_step_of_any_workload() {
         for seed in 0..250 {
-            let workload = random_workload(seed);
+            let workload = random_workload(seed, None);
             if let Err(violation) = simulate(&workload, seed) {
                 panic!("{violation}\n{workload:#?}");
+            }
+        }
+    }
+
+    #[test]
+    fn invariants_hold_on_large_machines_too() {
+        for cores in [64, 256, 1_024] {
+            for seed in 0..4 {
+                let workload = random_workload(seed, Some(cores));
+                if let Err(violation) = simulate(&workload, seed) {
+                    panic!("{violation}\n{workload:#?}");
+                }
             }
         }
     }
@@ -97,7 +118,7 @@ mod tests {
     fn a_seed_replays_the_same_run() {
         for seed in [3, 14, 15] {
             let run = || {
-                let outcome = simulate(&random_workload(seed), seed).unwrap();
+                let outcome = simulate(&random_workload(seed, None), seed).unwrap();
                 let latencies: Vec<_> = outcome.classes.into_iter().map(|class| class.latencies_ns).collect();
                 (outcome.steps, outcome.busy_ns, latencies)
             };

@@ -1,5 +1,6 @@
 //! The loop over virtual time: queries arrive, morsels end, and the driver of the policy is asked what each core runs next.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -111,6 +112,8 @@ pub(super) struct World<'a> {
     pub(super) outcome: Outcome,
     from_ns: u64,
     until_ns: u64,
+    /// The event at which everything is checked next.
+    next_check: Cell<u64>,
 }
 
 impl<'a> World<'a> {
@@ -142,6 +145,7 @@ impl<'a> World<'a> {
             outcome,
             from_ns,
             until_ns: from_ns + duration_ns,
+            next_check: Cell::new(0),
         };
         for (number, class) in workload.queries.iter().enumerate() {
             for client in 0..class.clients {
@@ -253,9 +257,14 @@ impl<'a> World<'a> {
         self.outcome.longest_wait_ns = self.outcome.longest_wait_ns.max(waited_ns);
     }
 
-    /// Whether what takes time to check is checked now: always while there are few queries, else now and then.
-    pub(super) fn checks_all(&self) -> bool {
-        self.queries.len() <= 32 || self.outcome.steps.is_multiple_of(256)
+    /// Whether a check that looks at so many things is made now: after every event while they are few, else once there were an
+    /// eighth as many events, so that checking costs as much as simulating.
+    pub(super) fn checks_all(&self, things: usize) -> bool {
+        let is_due = things <= 32 || self.outcome.steps >= self.next_check.get();
+        if is_due {
+            self.next_check.set(self.outcome.steps + things as u64 / 8);
+        }
+        is_due
     }
 
     /// A runnable query may not wait for ever.

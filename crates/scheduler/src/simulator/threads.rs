@@ -126,11 +126,15 @@ impl Threads {
 
     fn end(&mut self, world: &mut World, query: usize) {
         let ended = std::mem::take(&mut self.queries[query]);
+        let is_any_ready = ended.blocked.len() + 1 < ended.threads.len();
         for at in ended.threads {
             self.threads[at] = None;
             self.free.push(at);
         }
-        self.ready.retain(|at| self.threads[*at].is_some());
+        // All but the one that did the last work mostly wait for more: then none is in the queue.
+        if is_any_ready {
+            self.ready.retain(|at| self.threads[*at].is_some());
+        }
         world.end(query);
         if let Some(number) = ended.number {
             self.numbers.remove(&number);
@@ -205,7 +209,7 @@ impl Driver for Threads {
         if world.machine.free() > 0 && !self.ready.is_empty() {
             return Err(format!("{} cores are idle beside {} threads", world.machine.free(), self.ready.len()));
         }
-        if !world.checks_all() {
+        if !world.checks_all(self.numbers.len() + self.ready.len()) {
             return Ok(());
         }
         for at in &self.ready {

@@ -160,7 +160,7 @@ impl Driver for Workers {
         if world.machine.busy() > self.limit {
             return Err(format!("{} workers run, more than the budget's {}", world.machine.busy(), self.limit));
         }
-        if !world.checks_all() {
+        if !world.checks_all(self.stride.tasks()) {
             return Ok(());
         }
         for task in self.stride.snapshot(world.now_ns) {
