@@ -399,7 +399,7 @@ impl Scope<'_> {
             let (left_column, right_column) = (find(left, "left")?, find(right, "right")?);
             let (left_key, right_key) = (left.column(left_column), right.column(right_column));
             let (left_type, right_type) = (left_key.data_type(), right_key.data_type());
-            let common = match using_type(left_type, right_type) {
+            let common = match key_type(left_type, right_type) {
                 Ok(common) if left_type.is_nullable() || right_type.is_nullable() => {
                     DataType::Nullable(Arc::new(common))
                 }
@@ -581,17 +581,6 @@ pub(crate) fn key_type(left: &DataType, right: &DataType) -> Result<DataType> {
         Err(_) if left.is_integer() && right.is_integer() => Ok(DataType::UInt64),
         other => other,
     }
-}
-
-/// The type that columns of USING have from there on: stricter, since the column is seen.
-fn using_type(left: &DataType, right: &DataType) -> Result<DataType> {
-    let common = key_type(left, right)?;
-    let of_sign = |data_type: &DataType| data_type.inner().is_signed_integer();
-    let is_cut = |data_type: &DataType| of_sign(data_type) && *data_type.inner() != DataType::Int64;
-    if common == DataType::UInt64 && (is_cut(left) || is_cut(right)) {
-        return supertype(&[left.clone(), right.clone()]);
-    }
-    Ok(common)
 }
 
 fn with_nulls_of(data_type: &DataType, other: &DataType) -> DataType {

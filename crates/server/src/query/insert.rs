@@ -239,23 +239,27 @@ fn is_identity(plan: &InsertPlan, sent: &Schema) -> bool {
             .all(|(at, expression)| matches!(expression, Expression::Column { position, .. } if *position == at))
 }
 
-/// Evaluates expressions of VALUES: each is a SELECT of one row, which runs where it is asked for.
+/// Evaluates expressions of VALUES: each is a SELECT of one row. No query is started for it, which could be cancelled with the
+/// INSERT as its own.
 fn evaluator(session: &Session, context: &Arc<QueryContext>) -> Evaluate {
     let (session, context) = (session.clone(), context.clone());
     Arc::new(move |sql: &str, data_type: &DataType| -> Result<Value> {
         let query = show::query(&format!("SELECT _CAST(({sql}), {})", show::literal(&data_type.to_string())))?;
         let plan = planning::planner_now(&session, &context, |planner| squall_planner::plan_query(&query, planner))?;
-        let mut stream = session.server.engine.start(&plan, context.clone())?;
-        match stream.try_next() {
-            Some(Some(block)) => {
-                let block = block?;
-                let column = block.columns().first().filter(|column| column.rows() == 1);
-                let column = column.ok_or_else(|| Error::logical("an expression of VALUES has no value"))?;
-                Ok(column.value(0))
-            }
-            _ => {
-                Err(Error::new(ErrorCode::NOT_IMPLEMENTED, format!("The expression '{sql}' in VALUES is too complex")))
-            }
+        let too_complex =
+            || Error::new(ErrorCode::NOT_IMPLEMENTED, format!("The expression '{sql}' in VALUES is too complex"));
+        let (blocks, expressions) = match &plan {
+            Plan::Values { blocks, .. } => (blocks, &[][..]),
+            Plan::Project { input, expressions, .. } => match &**input {
+                Plan::Values { blocks, .. } => (blocks, &expressions[..]),
+                _ => return Err(too_complex()),
+            },
+            _ => return Err(too_complex()),
+        };
+        let row = blocks.first().filter(|block| block.rows() == 1).ok_or_else(too_complex)?;
+        match expressions.first() {
+            Some(expression) => Ok(evaluate(expression, row)?.value(0)),
+            None => Ok(row.columns().first().ok_or_else(too_complex)?.value(0)),
         }
     })
 }
