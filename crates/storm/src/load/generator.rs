@@ -526,6 +526,10 @@ impl Shared {
         timeline: Timeline,
         outcome: &Result<Summary, Failure>,
     ) {
+        // An answer that the generator itself came to see too late is late all the same.
+        let timeout = self.load.timeout;
+        let late = (outcome.is_ok() && ended - begun > timeout).then(|| Err(timed_out(timeout)));
+        let outcome = late.as_ref().unwrap_or(outcome);
         let mut recorder = self.recorders[thread].lock();
         if outcome.is_ok() && (timeline.counts_from..timeline.until).contains(&ended) {
             recorder.within[class] += 1;

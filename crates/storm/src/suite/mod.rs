@@ -35,6 +35,8 @@ pub const ABOUT: &str = "about.txt";
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// The part of a step that does not count.
 const WARM_UP: f64 = 0.1;
+/// Before an open loop counts, the server may find its limit.
+const OPEN_WARM_UP: Duration = Duration::from_secs(2);
 /// The most connections of an open loop.
 const OPEN_CONNECTIONS_MAX: usize = 3_000;
 
@@ -314,6 +316,7 @@ impl<'a> Suite<'a> {
             let closed = key_of_closed(row);
             let carried = self.results.find(&closed).and_then(|row| row.number("QPS")).unwrap_or(0.0);
             row.set("offered_per_second", format!("{:.1}", carried * times));
+            load.warm_up = OPEN_WARM_UP;
             if let Some(stream) = load.streams.first_mut() {
                 stream.pace = Pace::Open {
                     rate: (carried * times).max(1.0),

@@ -102,12 +102,13 @@ impl Peer {
                     Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("{}: {error}", folder.display()))
                 })?;
                 let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-                let filled = |files: &[(String, String)]| {
+                let filled = |files: &[(String, String)]| -> Vec<(String, String)> {
                     files.iter().map(|(name, text)| (name.clone(), fill(text, &stage.values))).collect()
                 };
+                let own = scenario.config_of.get(target.name()).map(Vec::as_slice).unwrap_or_default();
                 let needs_tls = scenario.variant.iter().any(|variant| variant.protocol.is_secure());
                 let overlay = Overlay {
-                    config: filled(&scenario.config),
+                    config: [filled(&scenario.config), filled(own)].concat(),
                     users: filled(&scenario.users),
                     dictionaries: filled(&scenario.dictionaries),
                     tls: needs_tls.then(|| tls.clone()),

@@ -164,6 +164,9 @@ pub struct Scenario {
     /// Files of the servers' configuration.
     #[serde(skip)]
     pub config: Vec<(String, String)>,
+    /// The same for servers of one name only: subfolders of `config.d`.
+    #[serde(skip)]
+    pub config_of: BTreeMap<String, Vec<(String, String)>>,
     /// Files of the users' configuration.
     #[serde(skip)]
     pub users: Vec<(String, String)>,
@@ -185,9 +188,14 @@ impl Scenario {
         let bad = |what: String| Error::new(ErrorCode::BAD_ARGUMENTS, format!("{}: {what}", path.display()));
         let mut scenario: Self = toml::from_str(&read(&path)?).map_err(|error| bad(error.to_string()))?;
         if scenario.name.is_empty() {
-            scenario.name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            scenario.name = file_name(folder);
         }
         scenario.config = overlays(&folder.join("config.d"))?;
+        if folder.join("config.d").is_dir() {
+            for path in entries(&folder.join("config.d"))?.iter().filter(|path| path.is_dir()) {
+                scenario.config_of.insert(file_name(path), overlays(path)?);
+            }
+        }
         scenario.users = overlays(&folder.join("users.d"))?;
         scenario.dictionaries = overlays(&folder.join("dictionaries.d"))?;
         let setup = folder.join("setup.sql");
@@ -243,8 +251,11 @@ fn overlays(folder: &Path) -> Result<Vec<(String, String)>> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "xml"))
         .collect();
     files.sort();
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    files.iter().map(|path| Ok((name(path), read(path)?))).collect()
+    files.iter().map(|path| Ok((file_name(path), read(path)?))).collect()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -282,6 +293,7 @@ mod tests {
             ),
             ("a/config.d/log.xml", "<yandex/>"),
             ("a/config.d/README", "no"),
+            ("a/config.d/Squall/limit.xml", "<clickhouse/>"),
             ("a/setup.sql", "CREATE TABLE t"),
             ("tls/server.crt", ""),
         ]);
@@ -289,6 +301,7 @@ mod tests {
         let [scenario] = scenarios.as_slice() else { panic!("{scenarios:?}") };
         assert_eq!((scenario.name.as_str(), scenario.setup.as_str()), ("a", "CREATE TABLE t"));
         assert_eq!(scenario.config, [("log.xml".to_owned(), "<yandex/>".to_owned())]);
+        assert_eq!(scenario.config_of["Squall"], [("limit.xml".to_owned(), "<clickhouse/>".to_owned())]);
         assert!(scenario.variant[0].keep_alive && scenario.query[0].sql.is_some());
     }
 
