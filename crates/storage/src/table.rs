@@ -57,7 +57,7 @@ pub trait Table: TableMetadata {
     }
 }
 
-/// How an INSERT is cut into parts: ClickHouse's settings of these names.
+/// How an INSERT makes parts: ClickHouse's settings of these names, and what becomes of the columns in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InsertLimits {
     /// A writer makes a part of this many rows.
@@ -66,6 +66,8 @@ pub struct InsertLimits {
     pub min_insert_block_size_bytes: usize,
     /// The most partitions that the rows of one part-making may fall into; 0 is unlimited.
     pub max_partitions_per_insert_block: usize,
+    /// Whether the column cache gets the new parts' columns, as suits rows that will soon be read.
+    pub fills_cache: bool,
 }
 
 impl InsertLimits {
@@ -76,6 +78,7 @@ impl InsertLimits {
             min_insert_block_size_rows: size(settings.min_insert_block_size_rows),
             min_insert_block_size_bytes: size(settings.min_insert_block_size_bytes),
             max_partitions_per_insert_block: size(settings.max_partitions_per_insert_block),
+            fills_cache: true,
         }
     }
 }
@@ -87,6 +90,7 @@ impl Default for InsertLimits {
             min_insert_block_size_rows: 1_048_449,
             min_insert_block_size_bytes: 268_402_944,
             max_partitions_per_insert_block: 100,
+            fills_cache: true,
         }
     }
 }

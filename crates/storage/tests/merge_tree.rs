@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 use common::{block, count, definition, insert, key, read_all, request, run, run_merge};
 use squall_planner::KeyExpression;
 use squall_storage::{Databases, InsertLimits, StorageOptions, TableName};
-use squall_types::{DataType, ErrorCode, Value};
+use squall_types::{Block, Column, DataType, ErrorCode, Value};
 
 fn open(path: &Path) -> Arc<Databases> {
     Databases::open(path, &StorageOptions { column_cache_bytes: Some(64 << 20), ..StorageOptions::default() }).unwrap()
@@ -160,6 +160,54 @@ fn every_type_comes_back_from_memory_and_from_disk() {
     let mut limited = request(&*table, &["id"], None);
     limited.limit = Some(7);
     assert_eq!(read_all(&*table, &limited).unwrap().len(), 7);
+}
+
+/// Whole columns of one value, and dictionaries, are written in a way of their own.
+#[test]
+fn rows_that_are_alike_come_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
+    // Lists of no, one and several items, NULLs and none of them.
+    let ids = [0, 1, 2, 3, 5, 6];
+    let constants = |table: &dyn squall_storage::Table, id: u64| {
+        let columns = table.columns().iter().zip(row(id));
+        Block::from_columns(columns.map(|(column, value)| {
+            (column.name.clone(), Column::constant(column.data_type.clone(), &value, 70_000).unwrap())
+        }))
+        .unwrap()
+    };
+    {
+        let databases = open(directory.path());
+        for id in ids {
+            for kind in ["same", "constant"] {
+                let name = format!("{kind}_{id}");
+                databases.create_table("default", &name, definition("MergeTree", TYPES, &["id"]), false).unwrap();
+                let table = databases.table("default", &name).unwrap();
+                let block = match kind {
+                    "same" => constants(&*table, id).materialize().unwrap(),
+                    _ => constants(&*table, id),
+                };
+                let limits = InsertLimits { fills_cache: false, ..InsertLimits::default() };
+                let insertion = table.insert_within(limits).unwrap();
+                let mut writer = insertion.writer().unwrap();
+                run(writer.write(block).unwrap()).unwrap();
+                run(writer.finish().unwrap()).unwrap();
+                insertion.commit().unwrap();
+            }
+        }
+        assert_eq!(databases.column_cache().bytes, 0);
+    }
+    let databases = open(directory.path());
+    for id in ids {
+        for kind in ["same", "constant"] {
+            let table = databases.table("default", &format!("{kind}_{id}")).unwrap();
+            let found = read_all(&*table, &request(&*table, &names, None)).unwrap();
+            assert!(found.len() == 70_000 && found.iter().all(|found| *found == row(id)), "{kind} {id}");
+            let position = |name: &str| names.iter().position(|known| *known == name).unwrap();
+            let low = row(id)[position("i64")].clone();
+            assert_eq!(table.column_range(position("i64")), Some((low.clone(), low)));
+        }
+    }
 }
 
 #[test]

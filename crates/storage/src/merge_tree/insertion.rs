@@ -138,7 +138,7 @@ impl PartsWriter {
             return None;
         }
         let (table, parts) = (self.table.clone(), self.parts.clone());
-        Some(Box::pin(make_parts(table, parts, blocks, self.limits.max_partitions_per_insert_block)))
+        Some(Box::pin(make_parts(table, parts, blocks, self.limits)))
     }
 }
 
@@ -147,19 +147,19 @@ async fn make_parts(
     table: Arc<MergeTree>,
     parts: Arc<Mutex<Parts>>,
     blocks: Vec<Block>,
-    partitions_max: usize,
+    limits: InsertLimits,
 ) -> Result<()> {
     let mut pieces = Pieces::begin();
     let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
     let positions = &table.identity.stored_positions;
     let value = |key: &KeyExpression| evaluate(&key.expression, &block, positions);
     let keys = table.identity.definition.partition_key.iter().map(value).collect::<Result<Vec<Column>>>()?;
-    let partitions = partition::split(&block, &keys, partitions_max)?;
+    let partitions = partition::split(&block, &keys, limits.max_partitions_per_insert_block)?;
     drop((block, keys));
     for PartitionRows { id, rows } in partitions {
         wait_for_disk(&parts).await?;
         let name = PartName::of_insert(&id, table.next_block_number());
-        let unwritten = write_part(&table, &name, rows, &mut pieces).await?;
+        let unwritten = write_part(&table, &name, rows, limits.fills_cache, &mut pieces).await?;
         let mut parts = parts.lock();
         parts.in_flight.push_back(unwritten.clone());
         parts.all.push(unwritten);
@@ -205,7 +205,7 @@ impl InsertWriter for PartsWriter {
         if block.is_empty() {
             return Ok(None);
         }
-        let block = block.materialize()?.with_schema(self.table.identity.stored.clone());
+        let block = block.with_schema(self.table.identity.stored.clone());
         let bytes = block.value_bytes();
         // Columns of one block hold less than 2 GiB of strings.
         let earlier = if self.bytes + bytes > i32::MAX as usize { self.flush() } else { None };

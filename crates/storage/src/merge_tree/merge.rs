@@ -124,7 +124,7 @@ impl InsertWriter for ReplacementWriter {
         Ok(Some(Box::pin(async move {
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
-            let unwritten = write_part(&table, &name, block, &mut pieces).await?;
+            let unwritten = write_part(&table, &name, block, true, &mut pieces).await?;
             new.set(unwritten).map_err(|_| Error::logical("a merge with several writers"))
         })))
     }

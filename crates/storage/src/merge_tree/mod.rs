@@ -2,6 +2,7 @@
 //! where somebody asks for it; who and when is the caller's business.
 
 mod cold_scan;
+mod dictionary_chunk;
 mod hot_scan;
 mod insertion;
 mod merge;

@@ -144,7 +144,8 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
     }
 }
 
-fn leaves(arrow_type: &ArrowType) -> usize {
+/// Leaf columns of a type.
+pub(super) fn leaves(arrow_type: &ArrowType) -> usize {
     match arrow_type {
         ArrowType::List(item) => leaves(item.data_type()),
         ArrowType::Struct(fields) => fields.iter().map(|field| leaves(field.data_type())).sum(),

@@ -10,15 +10,16 @@ use std::task::{Context, Poll, Waker};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use parking_lot::{Condvar, Mutex};
-use parquet::arrow::arrow_writer::{ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
-use parquet::file::writer::SerializedFileWriter;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
 use twox_hash::XxHash3_64;
 
 use super::MergeTree;
+use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
 use super::part::{Part, PartFile};
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
 use super::part_name::PartName;
@@ -30,7 +31,7 @@ use crate::key_condition::ValueRange;
 /// Bytes of a page before compression.
 const PAGE_BYTES: usize = 1 << 20;
 /// Longer strings are cut in the bounds that files and catalog keep.
-const BOUND_BYTES_MAX: usize = 64;
+pub(super) const BOUND_BYTES_MAX: usize = 64;
 /// Rows that the encoder takes at a time, where strings are of usual lengths.
 const BATCH_ROWS: usize = 8192;
 
@@ -93,7 +94,7 @@ impl UnwrittenPart {
     }
 }
 
-/// Sorts the rows of one partition and makes a part of them that is not committed yet.
+/// Sorts the rows of one partition and makes a part of them that is not committed yet. `is_remembered` puts its columns into the cache.
 ///
 /// # Errors
 /// Where the rows cannot be encoded.
@@ -101,6 +102,7 @@ pub(super) async fn write_part(
     table: &MergeTree,
     name: &PartName,
     mut block: Block,
+    is_remembered: bool,
     pieces: &mut Pieces,
 ) -> Result<UnwrittenPart> {
     let positions = &table.identity.stored_positions;
@@ -119,7 +121,7 @@ pub(super) async fn write_part(
     drop(sorting_key);
     let primary_index =
         primary_index(&keys(&table.primary_key, &block)?, block.rows(), table.settings.index_granularity)?;
-    let (bytes, mut description, groups) = encode(table, &block, pieces).await?;
+    let (bytes, mut description, groups) = encode(table, &block, is_remembered, pieces).await?;
     description.primary_index = primary_index;
     let path = table.directory.path().join(format!("{name}.parquet"));
     let partition_id = name.partition_id.clone();
@@ -159,10 +161,11 @@ fn primary_index(keys: &[Column], rows: usize, granularity: usize) -> Result<Pri
     Ok(PrimaryIndex { keys: keys.iter().map(mark).collect::<Result<_>>()? })
 }
 
-/// The file's bytes, its description without an index, and the chunks as they lie in memory.
+/// The file's bytes, its description without an index, and the chunks as they lie in memory, if these are wanted.
 async fn encode(
     table: &MergeTree,
     block: &Block,
+    with_arrays: bool,
     pieces: &mut Pieces,
 ) -> Result<(Vec<u8>, PartDescription, Vec<Vec<ArrayRef>>)> {
     let layout = &table.layout;
@@ -177,32 +180,19 @@ async fn encode(
         let rows = group_rows.min(block.rows() - first);
         let mut encoders = factory.create_column_writers(at).map_err(parquet_bug)?.into_iter();
         let mut group = writer.next_row_group().map_err(parquet_bug)?;
-        let mut arrays = Vec::with_capacity(block.columns().len());
-        for (column, field) in layout.arrow_schema.fields().iter().enumerate() {
-            let array =
+        let mut arrays = Vec::new();
+        for column in 0..layout.arrow_schema.fields().len() {
+            let values =
                 block.columns().get(column).ok_or_else(|| Error::logical("a block without the table's columns"))?;
-            let mut array = array.array().slice(first, rows);
-            if rows < block.rows() {
-                array = super::parquet_layout::compact_dictionary(&array)?;
+            let mut values = values.slice(first, rows);
+            if rows < block.rows() && !values.is_constant() {
+                let array = super::parquet_layout::compact_dictionary(values.array())?;
+                values = Column::new(values.data_type().clone(), array);
             }
-            let in_file = layout.to_file(column, &array)?;
-            let leaves = layout.first_leaves.get(column).zip(layout.first_leaves.get(column + 1));
-            let leaves = leaves.map_or(0, |(first, end)| end - first);
-            let mut leaf_encoders: Vec<_> = encoders.by_ref().take(leaves).collect();
-            for at in (0..rows).step_by(BATCH_ROWS) {
-                let batch = in_file.slice(at, BATCH_ROWS.min(rows - at));
-                for (at, leaf) in compute_leaves(field, &batch).map_err(parquet_bug)?.iter().enumerate() {
-                    let encoder = leaf_encoders.get_mut(at).ok_or_else(|| Error::logical("a leaf too many"))?;
-                    encoder.write(leaf).map_err(parquet_bug)?;
-                }
-                pieces.pause().await;
+            append_column(table, &mut group, &mut encoders, column, &values, pieces).await?;
+            if with_arrays {
+                arrays.push(values.to_array()?);
             }
-            for encoder in leaf_encoders {
-                let chunk = encoder.close().map_err(parquet_bug)?;
-                chunk.append_to_row_group(&mut group).map_err(parquet_bug)?;
-                pieces.pause().await;
-            }
-            arrays.push(array);
         }
         group.close().map_err(parquet_bug)?;
         groups.push(arrays);
@@ -211,6 +201,57 @@ async fn encode(
     drop(writer);
     let description = describe(table, &metadata, &bytes)?;
     Ok((bytes, description, groups))
+}
+
+/// Encodes the leaves of one column, each with the next of `encoders` or without it.
+async fn append_column<W: Write + Send>(
+    table: &MergeTree,
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    encoders: &mut std::vec::IntoIter<ArrowColumnWriter>,
+    column: usize,
+    values: &Column,
+    pieces: &mut Pieces,
+) -> Result<()> {
+    let layout = &table.layout;
+    let leaves = layout.first_leaves.get(column).zip(layout.first_leaves.get(column + 1));
+    let leaves = leaves.and_then(|(first, end)| layout.file_schema.columns().get(*first..*end)).unwrap_or_default();
+    let row = if values.is_constant() { Some(values.array().clone()) } else { one_row(values.array()) };
+    let one = match row {
+        Some(row) => leaves_of(&layout.to_file(column, &row)?).filter(|one| one.len() == leaves.len()),
+        None => None,
+    };
+    if let Some(one) = one {
+        for (leaf, of_row) in leaves.iter().zip(&one) {
+            encoders.next();
+            append_one_row(group, leaf, of_row, values.rows()).map_err(parquet_bug)?;
+        }
+        pieces.pause().await;
+        return Ok(());
+    }
+    let in_file = layout.to_file(column, &values.to_array()?)?;
+    if let [leaf] = leaves
+        && append_dictionary(group, leaf, &in_file, table.settings.compression).map_err(parquet_bug)?
+    {
+        encoders.next();
+        pieces.pause().await;
+        return Ok(());
+    }
+    let field = layout.arrow_schema.field(column);
+    let mut leaf_encoders: Vec<ArrowColumnWriter> = encoders.by_ref().take(leaves.len()).collect();
+    for at in (0..in_file.len()).step_by(BATCH_ROWS) {
+        let batch = in_file.slice(at, BATCH_ROWS.min(in_file.len() - at));
+        for (at, leaf) in compute_leaves(field, &batch).map_err(parquet_bug)?.iter().enumerate() {
+            let encoder = leaf_encoders.get_mut(at).ok_or_else(|| Error::logical("a leaf too many"))?;
+            encoder.write(leaf).map_err(parquet_bug)?;
+        }
+        pieces.pause().await;
+    }
+    for encoder in leaf_encoders {
+        let chunk = encoder.close().map_err(parquet_bug)?;
+        chunk.append_to_row_group(group).map_err(parquet_bug)?;
+        pieces.pause().await;
+    }
+    Ok(())
 }
 
 fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
@@ -230,8 +271,8 @@ fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
             "squall.columns".to_owned(),
             types.collect::<Vec<String>>().join(", "),
         )]));
-    for (column, leaf) in leaves(table) {
-        if is_text(column) {
+    for (column, data_type, leaf) in leaves(table) {
+        if is_text(data_type) && block.columns().get(column).is_none_or(|column| may_repeat(column.array())) {
             builder = builder.set_column_dictionary_enabled(leaf.path().clone(), true);
         }
     }
@@ -262,12 +303,22 @@ fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
     builder.set_sorting_columns((!sorting.is_empty()).then_some(sorting)).build()
 }
 
-/// Each leaf column of the files with the stored column that it belongs to.
-fn leaves(table: &MergeTree) -> impl Iterator<Item = (&DataType, &parquet::schema::types::ColumnDescPtr)> {
+/// Whether strings are not all different, as far as some of them tell: a dictionary of ids costs time and saves nothing.
+fn may_repeat(array: &ArrayRef) -> bool {
+    const LOOKED_AT: usize = 1024;
+    let Some(strings) = array.as_binary_opt::<i32>().filter(|strings| strings.len() >= LOOKED_AT) else { return true };
+    let step = strings.len() / LOOKED_AT;
+    let mut seen: Vec<&[u8]> = (0..LOOKED_AT).map(|at| strings.value(at * step)).collect();
+    seen.sort_unstable();
+    seen.windows(2).filter(|pair| pair.first() == pair.last()).count() > LOOKED_AT / 16
+}
+
+/// Each leaf column of the files with the stored column that it belongs to, by its position and type.
+fn leaves(table: &MergeTree) -> impl Iterator<Item = (usize, &DataType, &parquet::schema::types::ColumnDescPtr)> {
     let layout = &table.layout;
     layout.file_schema.columns().iter().enumerate().filter_map(|(leaf, description)| {
         let column = layout.first_leaves.partition_point(|first| *first <= leaf).checked_sub(1)?;
-        Some((&table.identity.stored.fields.get(column)?.1, description))
+        Some((column, &table.identity.stored.fields.get(column)?.1, description))
     })
 }
 
