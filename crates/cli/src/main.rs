@@ -31,6 +31,7 @@ enum Command {
     Storm(squall_storm::storm::Args),
     Simulate(simulate::Args),
     Doctor(squall_storm::doctor::Args),
+    Flamegraph(squall_storm::flamegraph::Args),
 }
 
 /// Run the server.
@@ -116,6 +117,7 @@ fn main() -> ExitCode {
         Command::Benchmark(args) => squall_storm::benchmark::run(&args),
         Command::Storm(args) => squall_storm::storm::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Flamegraph(args) => squall_storm::flamegraph::run(&args),
         Command::Doctor(args) => {
             return squall_storm::doctor::run(&args).unwrap_or_else(|error| {
                 eprintln!("{error}");

@@ -17,8 +17,9 @@ pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFun
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 pub use lookup::{Attribute, Found, KeyedRows, Lookups, MISSING};
 pub use registry::{
-    FunctionDescription, aggregate_exists, all_functions, canonical_name, edit_distance, higher_order,
-    resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
+    FunctionDescription, aggregate_exists, aggregate_name_parts, all_functions, canonical_name,
+    check_aggregate_allowed, edit_distance, higher_order, resolve_aggregate, resolve_scalar, scalar_exists,
+    unknown_function,
 };
 pub use scalar::set::in_set;
 pub use window::{FrameUse, RowRange, WindowFunction, WindowRows, resolve_window, window_function_exists};

@@ -54,6 +54,33 @@ pub fn resolve_aggregate(
     aggregate::resolve(name, parameters, arguments)
 }
 
+/// Refuses an aggregate function that looks into the server itself where the query may call none.
+///
+/// # Errors
+/// `FUNCTION_NOT_ALLOWED`.
+pub fn check_aggregate_allowed(name: &str, context: &FunctionContext) -> Result<()> {
+    if aggregate::is_introspection(name) { check_introspection_allowed(context) } else { Ok(()) }
+}
+
+/// Whether functions that look into the server itself may be called.
+///
+/// # Errors
+/// `FUNCTION_NOT_ALLOWED`.
+pub(crate) fn check_introspection_allowed(context: &FunctionContext) -> Result<()> {
+    if context.allow_introspection_functions {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorCode::FUNCTION_NOT_ALLOWED,
+        "Introspection functions are disabled, because setting 'allow_introspection_functions' is set to 0",
+    ))
+}
+
+/// The aggregate function's own name and its combinators, the innermost first; `None` where there is no such function.
+pub fn aggregate_name_parts(name: &str) -> Option<(&'static str, Vec<&'static str>)> {
+    aggregate::name_parts(name)
+}
+
 /// Whether there is an aggregate function of this name, with combinators and aliases.
 pub fn aggregate_exists(name: &str) -> bool {
     aggregate::exists(name)

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Value};
 
+use crate::uses::Used;
+
 /// A column as a table declares it.
 #[derive(Clone, Debug)]
 pub struct ColumnDescription {
@@ -86,6 +88,9 @@ pub trait LoadedByQuery: Send + Sync {
 
 /// Where names of tables are looked up.
 pub trait Catalog: Send + Sync {
+    /// Takes note of something that the query uses. Tables are found by looking them up; this is for the rest.
+    fn note(&self, _used: Used<'_>) {}
+
     /// The table of a database (`None`: the session's current one).
     ///
     /// # Errors

@@ -14,6 +14,7 @@ pub mod insert;
 pub mod load;
 pub mod plan;
 pub mod rules;
+pub mod uses;
 
 pub use analyzer::analyze_query;
 pub use bind::bind_expression;
@@ -31,6 +32,7 @@ pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan, SortKey,
     Window, WindowCall, WindowCallFunction, WindowFrame,
 };
+pub use uses::{QueryUses, Used};
 
 /// Plans a query: names resolved, types settled, optimized.
 ///

@@ -53,9 +53,9 @@ fn resolve(address: u64) -> Symbol {
     found
 }
 
-/// A linker's name as people read it; what is no such name stays.
+/// A linker's name as people read it, without the hash that ends it; what is no such name stays.
 pub fn demangle(name: &[u8]) -> String {
-    backtrace::SymbolName::new(name).to_string()
+    format!("{:#}", backtrace::SymbolName::new(name))
 }
 
 /// An address in the server's own file as an offset in it; any other as it is.
@@ -136,6 +136,7 @@ mod tests {
             assert!(symbol.line.contains("symbols.rs:"), "{symbol:?}");
         }
         assert_eq!(demangle(b"_ZN3foo3barE"), "foo::bar");
+        assert_eq!(demangle(b"_ZN3foo3bar17h05af221e174051e9E"), "foo::bar");
         assert_eq!(demangle(b"__lll_lock_wait"), "__lll_lock_wait");
     }
 }

@@ -1,4 +1,4 @@
-//! Queries over HTTP, one connection each, as a health check sends them.
+//! Queries over HTTP, one connection each, for tools that ask a server now and then.
 
 use std::time::Duration;
 

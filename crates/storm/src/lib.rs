@@ -1,5 +1,6 @@
-//! Squall's tools on the client's side: data to load, a benchmark that speaks the native protocol, the experiments that
-//! measure servers, and the doctor that examines them. Everything here knows a server by its sockets only, so it works on ClickHouse as well.
+//! Squall's tools on the client's side: data to load, a benchmark that speaks the native protocol, the experiments that measure
+//! servers, the doctor that examines them, and a picture of what their threads do. Everything here knows a server by its sockets only,
+//! so it works on ClickHouse as well.
 
 pub mod benchmark;
 pub mod chart;
@@ -7,6 +8,8 @@ pub mod datagen;
 pub mod doctor;
 mod experiment;
 mod failure;
+pub mod flamegraph;
+mod http_client;
 pub mod load;
 pub mod native;
 mod overload;

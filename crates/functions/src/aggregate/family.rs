@@ -8,8 +8,8 @@ use crate::accumulator::AggregateFunction;
 use crate::registry::own_name;
 
 use super::{
-    any, arg_min_max, average, average_weighted, bits, count, covariance, group_array, group_concat, group_uniq_array,
-    hyper_log_log, min_max, quantile, shape, sum, top_k, uniq, uniq_exact, variance,
+    any, arg_min_max, average, average_weighted, bits, count, covariance, flame_graph, group_array, group_concat,
+    group_uniq_array, hyper_log_log, min_max, quantile, shape, sum, top_k, uniq, uniq_exact, variance,
 };
 
 /// A function asked for by name.
@@ -133,6 +133,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("count", Nulls::Handled, count::resolve),
     family("covarPop", Nulls::Skipped, covariance::resolve),
     family("covarSamp", Nulls::Skipped, covariance::resolve),
+    family("flameGraph", Nulls::Skipped, flame_graph::resolve),
     family("groupArray", Nulls::Skipped, group_array::resolve),
     family("groupBitAnd", Nulls::Skipped, bits::resolve),
     family("groupBitOr", Nulls::Skipped, bits::resolve),

@@ -12,6 +12,7 @@ mod count;
 mod covariance;
 mod element;
 mod family;
+mod flame_graph;
 mod group_array;
 mod group_concat;
 mod group_uniq_array;
@@ -57,6 +58,27 @@ pub(crate) fn exists(name: &str) -> bool {
         }
     }
     false
+}
+
+/// The function's own name and its combinators, the innermost first; `None` where there is no such function.
+pub(crate) fn name_parts(name: &str) -> Option<(&'static str, Vec<&'static str>)> {
+    let mut name = name;
+    let mut combinators = Vec::new();
+    for _ in 0..=COMBINATORS_MAX {
+        if let Some(family) = Family::of(name) {
+            combinators.reverse();
+            return Some((family.name, combinators));
+        }
+        let (nested, suffix) = Combinator::split_name(name)?;
+        combinators.push(suffix);
+        name = nested;
+    }
+    None
+}
+
+/// Whether a name is, with any combinators, that of a function which looks into the server itself.
+pub(crate) fn is_introspection(name: &str) -> bool {
+    name_parts(name).is_some_and(|(name, _)| name == "flameGraph")
 }
 
 /// The names of all functions, without combinators and aliases.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use squall_functions::{
-    Argument, HigherOrderFunction, aggregate_exists, canonical_name, higher_order, resolve_aggregate, resolve_scalar,
-    scalar_exists, unknown_function,
+    Argument, HigherOrderFunction, aggregate_exists, canonical_name, check_aggregate_allowed, higher_order,
+    resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
@@ -13,6 +13,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
 
 use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
 use super::scope::{Local, Scope};
+use crate::uses::Used;
 
 /// The result of these depends on their arguments' types alone.
 const TYPE_FUNCTIONS: &[&str] = &["toTypeName"];
@@ -109,6 +110,14 @@ impl Scope<'_> {
             let begun = self.analyzer.context.catalog.begin_lookup(name, of);
             let loaded = begun.and_then(|rows| self.load(rows));
             loaded.map_err(|error| self.in_scope_of_call(error))?;
+        }
+        let catalog = self.analyzer.context.catalog;
+        catalog.note(Used::Function(name));
+        if name == "CAST"
+            && let [_, Argument { constant: Some(to), .. }] = &described[..]
+            && let Some(data_type) = to.as_str().and_then(|to| DataType::parse(to).ok())
+        {
+            catalog.note(Used::DataType(&data_type));
         }
         let functions = &self.analyzer.context.functions;
         let function = resolve_scalar(name, &described, functions).map_err(|error| self.in_scope_of_call(error))?;
@@ -384,6 +393,8 @@ impl Scope<'_> {
                 arguments.iter().find(|argument| self.graph.node(**argument).has_aggregate).copied();
         }
         let types: Vec<DataType> = arguments.iter().map(|argument| self.graph.data_type(*argument).clone()).collect();
+        self.analyzer.context.catalog.note(Used::AggregateFunction(name));
+        check_aggregate_allowed(name, &self.analyzer.context.functions)?;
         let function = resolve_aggregate(name, parameters, &types)?;
         let mut identity = canonical_name(name).unwrap_or(name).to_owned();
         for parameter in parameters {

@@ -15,6 +15,7 @@ use crate::catalog::LoadedByQuery;
 use crate::expression::Expression;
 use crate::load::load;
 use crate::plan::Plan;
+use crate::uses::Used;
 
 impl Scope<'_> {
     /// Sets the scope's source from a FROM clause.
@@ -167,6 +168,7 @@ impl Scope<'_> {
     /// # Errors
     /// `UNKNOWN_FUNCTION`, and what is wrong with its arguments.
     pub fn table_function(&mut self, function: &ast::Function) -> Result<Source> {
+        self.analyzer.context.catalog.note(Used::TableFunction(&function.name));
         match function.name.to_ascii_lowercase().as_str() {
             "dictionary" => return self.dictionary(&function.arguments),
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),

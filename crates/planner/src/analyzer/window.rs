@@ -2,7 +2,8 @@
 //! a name means there. The windows become steps of the plan in `stage`.
 
 use squall_functions::{
-    Argument, FrameUse, aggregate_exists, canonical_name, resolve_aggregate, resolve_window, window_function_exists,
+    Argument, FrameUse, aggregate_exists, canonical_name, check_aggregate_allowed, resolve_aggregate, resolve_window,
+    window_function_exists,
 };
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
@@ -10,6 +11,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use super::graph::{NodeId, NodeKind, WindowNode, WindowOrder};
 use super::scope::Scope;
 use crate::plan::{FrameBound, FrameUnit, WindowCallFunction, WindowFrame};
+use crate::uses::Used;
 
 /// A window definition with what it takes from the windows that it refines.
 struct Window<'e> {
@@ -108,6 +110,7 @@ impl<'q> Scope<'q> {
         arguments: &[NodeId],
     ) -> Result<WindowCallFunction> {
         let name = self.aggregate_name(&call.name);
+        self.analyzer.context.catalog.note(Used::AggregateFunction(&name));
         let respects_nulls =
             call.nulls == Some(ast::NullsAction::Respect) && matches!(canonical_name(&name), Some("any" | "anyLast"));
         if respects_nulls || window_function_exists(&name) {
@@ -124,6 +127,7 @@ impl<'q> Scope<'q> {
             return Err(Error::not_implemented(format!("RESPECT NULLS of function {}", call.name)));
         }
         let types: Vec<DataType> = arguments.iter().map(|argument| self.graph.data_type(*argument).clone()).collect();
+        check_aggregate_allowed(&name, &self.analyzer.context.functions)?;
         Ok(WindowCallFunction::Aggregate(resolve_aggregate(&name, parameters, &types)?))
     }
 

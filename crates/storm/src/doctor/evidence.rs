@@ -8,7 +8,7 @@ use serde::Serialize;
 use squall_types::Result;
 
 use super::PATIENCE;
-use super::http_client::{Failure, HttpClient};
+use crate::http_client::{Failure, HttpClient};
 
 /// One look at the server.
 #[derive(Debug, Clone, Copy, Default, Serialize)]

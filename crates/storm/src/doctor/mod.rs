@@ -1,9 +1,8 @@
 //! `squall doctor`: whether a server shows the five symptoms of a thread pool that stands in its own way (seed 002), and what helps.
-//! `http_client` asks, `evidence` is what was seen, `finding` judges it, and this file prints.
+//! `evidence` is what was seen, `finding` judges it, and this file prints.
 
 mod evidence;
 mod finding;
-mod http_client;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,9 +10,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::http_client::HttpClient;
 use evidence::Evidence;
 use finding::{Finding, Verdict, diagnose};
-use http_client::HttpClient;
 
 /// Examine a running server, Squall or ClickHouse from 18.16 on: five symptoms of threads that wait for each other, found by looking at
 /// it for some seconds and into its metric_log where it has one, each with its remedy. Only reads. Ends with status 0 where nothing

@@ -54,6 +54,14 @@ impl Combinator {
         })
     }
 
+    /// The name without its last combinator, and that combinator's name.
+    pub fn split_name(name: &str) -> Option<(&str, &'static str)> {
+        SUFFIXES.iter().find_map(|(suffix, _)| match name.strip_suffix(suffix) {
+            Some(nested) if !nested.is_empty() => Some((nested, *suffix)),
+            _ => None,
+        })
+    }
+
     /// The types of the arguments that reach the function under the combinator.
     pub fn nested_arguments(self, arguments: &[DataType]) -> Result<Vec<DataType>> {
         match self {

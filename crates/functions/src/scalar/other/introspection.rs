@@ -3,23 +3,14 @@
 use std::sync::Arc;
 
 use squall_runtime::symbols::{demangle, symbol};
-use squall_types::{DataType, Error, ErrorCode, Result};
+use squall_types::{DataType, Result};
 
 use crate::function::BoundFunction;
+use crate::registry::check_introspection_allowed;
 use crate::scalar::simple::{Call, Strings, integers, string_column};
 
-fn check_allowed(call: &Call<'_>) -> Result<()> {
-    if call.context.allow_introspection_functions {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorCode::FUNCTION_NOT_ALLOWED,
-        "Introspection functions are disabled, because setting 'allow_introspection_functions' is set to 0",
-    ))
-}
-
 pub(super) fn resolve_address(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    check_allowed(call)?;
+    check_introspection_allowed(call.context)?;
     call.arguments(1..=1)?;
     call.each([0], |data_type| *data_type == DataType::UInt64)?;
     let wants_line = call.name == "addressToLine";
@@ -34,7 +25,7 @@ pub(super) fn resolve_address(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
 }
 
 pub(super) fn resolve_demangle(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    check_allowed(call)?;
+    check_introspection_allowed(call.context)?;
     call.arguments(1..=1)?;
     call.strings([0])?;
     call.bind(DataType::String, |arguments, rows| {
