@@ -80,7 +80,21 @@ impl Engine {
         project: Option<(Vec<Expression>, Arc<Schema>)>,
         context: Arc<QueryContext>,
     ) -> Result<InsertStream> {
-        let insertion = table.insert_within(InsertLimits::new(&context.settings))?;
+        self.insert_within(table, project, InsertLimits::new(&context.settings), context)
+    }
+
+    /// The same with other limits than those of the query's settings.
+    ///
+    /// # Errors
+    /// Where the table takes no rows.
+    pub fn insert_within(
+        &self,
+        table: &dyn Table,
+        project: Option<(Vec<Expression>, Arc<Schema>)>,
+        limits: InsertLimits,
+        context: Arc<QueryContext>,
+    ) -> Result<InsertStream> {
+        let insertion = table.insert_within(limits)?;
         let input = Arc::new(Input::default());
         let pipelines =
             Builder::new(context.clone()).insert_input(input.clone(), project, insertion, self.pool.clone());

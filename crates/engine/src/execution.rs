@@ -16,6 +16,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use crate::pipeline::{Pipeline, Visit};
 use crate::query_context::{Check, QueryContext};
+use crate::thread_work::take_thread_progress;
 
 /// The pipelines of one query and how far they are.
 pub(crate) struct Execution {
@@ -99,7 +100,8 @@ impl Execution {
         }
     }
 
-    fn step(&self, target_ns: u64) -> Result<Visit> {
+    /// Runs one morsel. Where it was the query's last, `is_last` is set, and whoever ran it calls [`end`](Self::end) in a moment.
+    fn step(&self, target_ns: u64, is_last: &mut bool) -> Result<Visit> {
         if self.context.check()? == Check::WaitForMemory {
             return Ok(Visit::Nothing);
         }
@@ -110,7 +112,7 @@ impl Execution {
             let (result, must_end) = pipeline.visit(&self.context, target_ns, waker);
             let visit = result?;
             if must_end {
-                self.end_pipeline(at)?;
+                *is_last |= self.end_pipeline(at)?;
                 return Ok(Visit::Ran);
             }
             if visit == Visit::Ran {
@@ -120,8 +122,9 @@ impl Execution {
         Ok(Visit::Nothing)
     }
 
-    /// A pipeline is over: its sink is finished if this was the last input, and those that waited become active.
-    fn end_pipeline(&self, at: usize) -> Result<()> {
+    /// A pipeline is over: its sink is finished if this was the last input, and those that waited become active. Returns whether it was
+    /// the last one.
+    fn end_pipeline(&self, at: usize) -> Result<bool> {
         self.pipelines[at].stage.end_input()?;
         let mut is_for_several = false;
         {
@@ -136,12 +139,14 @@ impl Execution {
             active.sort_unstable();
         }
         if self.ended.fetch_add(1, Ordering::SeqCst) + 1 == self.pipelines.len() {
-            self.end(Ok(()));
-        } else if is_for_several {
+            self.is_done.store(true, Ordering::SeqCst);
+            return Ok(true);
+        }
+        if is_for_several {
             // A single unit is this worker's own next step: others would be woken to find it taken.
             self.wake();
         }
-        Ok(())
+        Ok(false)
     }
 }
 
@@ -152,11 +157,16 @@ impl Task for Execution {
         }
         let (usage, began) = (ThreadUsage::now(), Instant::now());
         let _thread = self.context.enter();
+        if self.context.settings.log_query_threads {
+            // What was before is not this query's.
+            take_thread_progress();
+        }
         // Morsels that turn out short, as the first and the last of a pipeline are, make one step together: the scheduler is asked
         // once for all of them.
+        let mut is_last = false;
         let steps = || {
             loop {
-                let visit = self.step(target.as_nanos() as u64)?;
+                let visit = self.step(target.as_nanos() as u64, &mut is_last)?;
                 self.context.counters.add(ProfileEvent::SchedulerMorsels, u64::from(visit == Visit::Ran));
                 if visit == Visit::Nothing || self.is_done() || began.elapsed() > target / SHORT_SHARE {
                     return Ok(visit);
@@ -175,6 +185,10 @@ impl Task for Execution {
             self.context.add_thread_work(began, &of_thread);
         } else {
             usage.add_since(&self.context.counters);
+        }
+        if is_last {
+            // Only now: who hears of the end may log what the query used.
+            self.end(Ok(()));
         }
         let step = match visit {
             Ok(Visit::Ran) => Step::Worked,

@@ -58,9 +58,10 @@ struct InsertLocal {
 impl LocalSink for InsertLocal {
     fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
         let (rows, bytes) = (block.rows() as u64, block.value_bytes() as u64);
-        self.parts.add(self.writer.write(block.materialize()?)?);
+        self.parts.add(self.writer.write(block)?);
         self.context.progress.written_rows.fetch_add(rows, Ordering::Relaxed);
         self.context.progress.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+        crate::thread_work::count_written(rows, bytes);
         Ok(())
     }
 }

@@ -20,4 +20,4 @@ mod window;
 
 pub use engine::{Completion, Engine, InsertStream, QueryStream};
 pub use query_context::{Check, Progress, QueryContext};
-pub use thread_work::ThreadWork;
+pub use thread_work::{ThreadProgress, ThreadWork};

@@ -252,6 +252,7 @@ impl Pipeline {
         if self.counts_as_read {
             context.progress.read_rows.fetch_add(read.0, Ordering::Relaxed);
             context.progress.read_bytes.fetch_add(read.1, Ordering::Relaxed);
+            crate::thread_work::count_read(read.0, read.1);
         }
         let result = result.and_then(|()| local.end_morsel(sequence));
         self.stage.give_local(local);

@@ -8,6 +8,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use squall_planner::QueryUses;
 use squall_runtime::current_metrics::MetricGuard;
 use squall_runtime::memory::{AttachGuard, MemoryLevel, MemoryLimitExceeded, attach};
 use squall_runtime::profile_events::GLOBAL;
@@ -102,6 +103,8 @@ pub struct QueryContext {
     thread_works: Mutex<BTreeMap<u64, ThreadWork>>,
     /// The share of the CPU that it is part of.
     cpu_share: OnceLock<Arc<CpuShare>>,
+    /// What it uses by name, once it is planned; shared with others of the same plan.
+    uses: Mutex<Option<Arc<QueryUses>>>,
 }
 
 impl CountFor for QueryContext {
@@ -139,6 +142,7 @@ impl QueryContext {
             master_thread_id: thread_id(),
             thread_works: Mutex::default(),
             cpu_share: OnceLock::new(),
+            uses: Mutex::default(),
         })
     }
 
@@ -299,13 +303,27 @@ impl QueryContext {
     pub(crate) fn add_thread_work(&self, began: Instant, counters: &Counters) {
         let mut works = self.thread_works.lock();
         let work = works.entry(thread_id()).or_insert_with(|| ThreadWork::begin(self.started, began));
-        work.ended_after = self.started.elapsed();
-        work.counters.add_all(counters);
+        work.add(self.started, counters);
     }
 
     /// What each thread did, by its number.
     pub fn take_thread_works(&self) -> BTreeMap<u64, ThreadWork> {
         std::mem::take(&mut *self.thread_works.lock())
+    }
+
+    /// Says what the query uses by name.
+    pub fn set_uses(&self, uses: Arc<QueryUses>) {
+        *self.uses.lock() = Some(uses);
+    }
+
+    /// Takes note of more that the query uses.
+    pub fn note_uses(&self, note: impl FnOnce(&mut QueryUses)) {
+        note(Arc::make_mut(self.uses.lock().get_or_insert_default()));
+    }
+
+    /// What the query uses by name, as far as it is planned.
+    pub fn uses(&self) -> Option<Arc<QueryUses>> {
+        self.uses.lock().clone()
     }
 
     fn profiler_periods(&self) -> Periods {
@@ -318,6 +336,11 @@ impl QueryContext {
     /// Ids of all threads that have worked for the query, ascending.
     pub fn thread_ids(&self) -> Vec<u64> {
         self.threads.lock().iter().copied().collect()
+    }
+
+    /// The same without copying them.
+    pub fn with_thread_ids(&self, each: impl FnOnce(&BTreeSet<u64>)) {
+        each(&self.threads.lock());
     }
 
     /// The most threads that worked for the query at once.

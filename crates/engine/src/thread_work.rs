@@ -1,8 +1,55 @@
 //! What one thread did for one query, for `system.query_thread_log`.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use squall_runtime::Counters;
+use squall_runtime::memory::ThreadBytes;
+use squall_runtime::{Counters, memory};
+
+/// Rows and bytes that a thread read and wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ThreadProgress {
+    /// Rows read from tables.
+    pub read_rows: u64,
+    /// Bytes read from tables.
+    pub read_bytes: u64,
+    /// Rows written to tables.
+    pub written_rows: u64,
+    /// Bytes written to tables.
+    pub written_bytes: u64,
+}
+
+thread_local! {
+    /// What the thread did since a stretch of work began that is logged; of others nobody asks.
+    static PROGRESS: Cell<ThreadProgress> = const {
+        Cell::new(ThreadProgress { read_rows: 0, read_bytes: 0, written_rows: 0, written_bytes: 0 })
+    };
+}
+
+/// The calling thread has read rows from a table.
+pub(crate) fn count_read(rows: u64, bytes: u64) {
+    let before = PROGRESS.get();
+    PROGRESS.set(ThreadProgress {
+        read_rows: before.read_rows + rows,
+        read_bytes: before.read_bytes + bytes,
+        ..before
+    });
+}
+
+/// The calling thread has written rows to a table.
+pub(crate) fn count_written(rows: u64, bytes: u64) {
+    let before = PROGRESS.get();
+    PROGRESS.set(ThreadProgress {
+        written_rows: before.written_rows + rows,
+        written_bytes: before.written_bytes + bytes,
+        ..before
+    });
+}
+
+/// What the calling thread has done since it was asked before.
+pub(crate) fn take_thread_progress() -> (ThreadProgress, ThreadBytes) {
+    (PROGRESS.take(), memory::take_thread_bytes())
+}
 
 /// A thread's share of a query.
 #[derive(Debug)]
@@ -15,6 +62,10 @@ pub struct ThreadWork {
     pub ended_after: Duration,
     /// What it used.
     pub counters: Counters,
+    /// Rows and bytes.
+    pub progress: ThreadProgress,
+    /// Memory: what it allocated and did not free, over all that it did for the query.
+    pub memory: ThreadBytes,
 }
 
 impl ThreadWork {
@@ -25,6 +76,21 @@ impl ThreadWork {
             began_after: began.saturating_duration_since(query_started),
             ended_after: Duration::ZERO,
             counters: Counters::new(),
+            progress: ThreadProgress::default(),
+            memory: ThreadBytes::default(),
         }
+    }
+
+    /// Adds a stretch of work that ends now.
+    pub(crate) fn add(&mut self, query_started: Instant, counters: &Counters) {
+        self.ended_after = query_started.elapsed();
+        self.counters.add_all(counters);
+        let (progress, memory) = take_thread_progress();
+        self.progress.read_rows += progress.read_rows;
+        self.progress.read_bytes += progress.read_bytes;
+        self.progress.written_rows += progress.written_rows;
+        self.progress.written_bytes += progress.written_bytes;
+        self.memory.peak_bytes = self.memory.peak_bytes.max(self.memory.bytes + memory.peak_bytes);
+        self.memory.bytes += memory.bytes;
     }
 }

@@ -98,6 +98,8 @@ events! {
 #[derive(Debug)]
 pub struct Counters {
     values: [AtomicU64; ProfileEvent::ALL.len()],
+    /// A bit for each event that was ever added to: most queries meet few, and whoever reads all looks only at those.
+    met: [AtomicU64; ProfileEvent::ALL.len().div_ceil(64)],
 }
 
 impl Default for Counters {
@@ -109,11 +111,18 @@ impl Default for Counters {
 impl Counters {
     /// All zero.
     pub const fn new() -> Self {
-        Self { values: [const { AtomicU64::new(0) }; ProfileEvent::ALL.len()] }
+        Self {
+            values: [const { AtomicU64::new(0) }; ProfileEvent::ALL.len()],
+            met: [const { AtomicU64::new(0) }; ProfileEvent::ALL.len().div_ceil(64)],
+        }
     }
 
     /// Adds to an event.
     pub fn add(&self, event: ProfileEvent, amount: u64) {
+        let (word, bit) = (&self.met[event as usize / 64], 1 << (event as usize % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
         self.values[event as usize].fetch_add(amount, Ordering::Relaxed);
     }
 
@@ -124,7 +133,15 @@ impl Counters {
 
     /// The events that are not zero.
     pub fn non_zero(&self) -> impl Iterator<Item = (ProfileEvent, u64)> {
-        ProfileEvent::ALL.iter().map(|event| (*event, self.get(*event))).filter(|(_, value)| *value > 0)
+        let met = self.met.iter().enumerate().flat_map(|(word, bits)| {
+            let mut left = bits.load(Ordering::Relaxed);
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros() as usize;
+                left &= left.wrapping_sub(1);
+                ProfileEvent::ALL.get(word * 64 + bit).filter(|_| bit < 64)
+            })
+        });
+        met.map(|event| (*event, self.get(*event))).filter(|(_, value)| *value > 0)
     }
 
     /// Adds every number of `other`: a query's counters go into the process's when the query ends.
@@ -150,7 +167,12 @@ mod tests {
         process.add_all(&query);
         process.add_all(&query);
         assert_eq!(process.get(ProfileEvent::SelectedRows), 14);
-        assert_eq!(process.non_zero().count(), 1);
+        process.add(ProfileEvent::LogLinesDropped, 1);
+        process.add(ProfileEvent::Query, 0);
+        let found: Vec<_> = process.non_zero().collect();
+        assert_eq!(found, [(ProfileEvent::SelectedRows, 14), (ProfileEvent::LogLinesDropped, 1)]);
+        ProfileEvent::ALL.iter().for_each(|event| query.add(*event, 1));
+        assert!(query.non_zero().map(|(event, _)| event).eq(ProfileEvent::ALL.iter().copied()));
         assert_eq!(ProfileEvent::SelectedRows.name(), "SelectedRows");
     }
 }

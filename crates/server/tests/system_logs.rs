@@ -102,6 +102,52 @@ fn queries_are_logged_and_stay_over_a_restart() {
 }
 
 #[test]
+fn queries_say_what_they_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = TestServer::start(folder.path(), &[]);
+    server.try_run("query_id=creates", "CREATE TABLE t (a UInt64, b String, c UInt8) ENGINE = MergeTree ORDER BY a");
+    server.try_run("query_id=inserts", "INSERT INTO t (a, b) VALUES (1, 'x'), (2, upper('y'))");
+    let select = "SELECT b::LowCardinality(String), sumIf(a, a > 1), row_number() OVER (ORDER BY b) FROM t \
+        WHERE a IN (SELECT number FROM numbers(3)) GROUP BY b FORMAT jsoneachrow";
+    for at in 0..2 {
+        server.try_run(&format!("query_id=selects{at}"), select);
+        // The second time the plan is kept.
+        server.try_run(&format!("query_id=folds{at}"), "SELECT lower('X') || toString(4)");
+    }
+    server.run("SYSTEM FLUSH LOGS");
+    let of = |id: &str, columns: &str| {
+        server.run(&format!("SELECT {columns} FROM system.query_log WHERE query_id = '{id}' AND type = 'QueryFinish'"))
+    };
+    assert_eq!(
+        of("creates", "tables, used_storages, used_data_type_families"),
+        "['default.t']\t['MergeTree']\t['String','UInt64','UInt8']"
+    );
+    let tables = "databases, tables, columns, used_formats";
+    assert_eq!(of("inserts", tables), "['default']\t['default.t']\t['default.t.a','default.t.b']\t['Values']");
+    for at in 0..2 {
+        let id = format!("selects{at}");
+        assert_eq!(
+            of(
+                &id,
+                "has(tables, 'default.t'), has(columns, 'default.t.a'), has(columns, 'default.t.b'), \
+            has(columns, 'default.t.c'), used_formats, used_table_functions"
+            ),
+            "1\t1\t1\t0\t['JSONEachRow']\t['numbers']"
+        );
+        assert_eq!(
+            of(
+                &id,
+                "used_aggregate_functions, used_aggregate_function_combinators, used_data_type_families, \
+            hasAll(used_functions, ['greater', 'CAST'])"
+            ),
+            "['row_number','sum']\t['If']\t['LowCardinality','String']\t1"
+        );
+        assert_eq!(of(&format!("folds{at}"), "used_functions, tables"), "['concat','lower','toString']\t[]");
+    }
+    server.stop();
+}
+
+#[test]
 fn a_query_that_runs_is_logged_before_its_end() {
     let folder = tempfile::tempdir().unwrap();
     let server = TestServer::start(folder.path(), &[]);
@@ -212,6 +258,15 @@ fn threads_are_logged_where_they_are_wanted() {
         WHERE query_id = 'threads' AND type = 'QueryFinish'), min(ProfileEvents['RealTimeMicroseconds']) > 0, \
         min(event_time_microseconds >= query_start_time_microseconds) FROM system.query_thread_log WHERE query_id = 'threads'";
     assert_eq!(server.run(of_threads), "1\t1\t1");
+    let sums = "SELECT sum(read_rows), sum(read_bytes), sum(written_rows), min(thread_name != '') \
+        FROM system.query_thread_log WHERE query_id = 'threads'";
+    assert_eq!(server.run(sums), "2000000\t16000000\t0\t1");
+    server.run("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a");
+    server.try_run("query_id=writing&log_query_threads=1", "INSERT INTO t SELECT number FROM numbers(100000)");
+    server.run("SYSTEM FLUSH LOGS");
+    let written =
+        "SELECT sum(written_rows), sum(written_bytes) FROM system.query_thread_log WHERE query_id = 'writing'";
+    assert_eq!(server.run(written), "100000\t800000");
     assert_eq!(server.run("SELECT count() FROM system.query_thread_log WHERE query_id = 'other'"), "0");
     server.stop();
 }

@@ -15,6 +15,22 @@ pub const UNTRACKED_MAX_BYTES: i64 = 256 * 1024;
 thread_local! {
     static CURRENT: Cell<*const MemoryTracker> = const { Cell::new(std::ptr::null()) };
     static UNTRACKED: Cell<i64> = const { Cell::new(0) };
+    static OF_THREAD: Cell<ThreadBytes> = const { Cell::new(ThreadBytes { bytes: 0, peak_bytes: 0 }) };
+}
+
+/// What a thread allocated less what it freed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ThreadBytes {
+    /// In the end.
+    pub bytes: i64,
+    /// At most.
+    pub peak_bytes: i64,
+}
+
+/// The calling thread's bytes since it was asked before.
+pub fn take_thread_bytes() -> ThreadBytes {
+    flush();
+    OF_THREAD.take()
 }
 
 /// Charges this thread's allocations to `tracker` until the guard is dropped.
@@ -49,6 +65,10 @@ fn charge(bytes: i64) {
     if bytes == 0 {
         return;
     }
+    let _ = OF_THREAD.try_with(|of_thread| {
+        let now = of_thread.get().bytes + bytes;
+        of_thread.set(ThreadBytes { bytes: now, peak_bytes: of_thread.get().peak_bytes.max(now) });
+    });
     CurrentMetric::MemoryTracking.add(bytes);
     SERVER.add(bytes);
     let tracker = CURRENT.get();
@@ -116,6 +136,7 @@ mod tests {
         let allocator = TrackingAllocator(std::alloc::System);
         let layout = Layout::from_size_align(2 << 20, 8).unwrap();
         let guard = attach(tracker.clone());
+        take_thread_bytes();
         // SAFETY: the layout is not empty, and the memory is freed with the same one.
         let memory = unsafe { allocator.alloc(layout) };
         assert!(tracker.check().is_err());
@@ -123,6 +144,8 @@ mod tests {
         unsafe { allocator.dealloc(memory, layout) };
         drop(guard);
         assert_eq!(tracker.bytes(), 0);
+        assert_eq!(take_thread_bytes(), ThreadBytes { bytes: 0, peak_bytes: 2 << 20 });
+        assert_eq!(take_thread_bytes(), ThreadBytes::default());
         assert!(tracker.peak_bytes() >= 2 << 20);
         assert!(tracker.check().is_ok());
     }

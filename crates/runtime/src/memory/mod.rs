@@ -5,6 +5,8 @@ mod allocator;
 mod overcommit;
 mod tracker;
 
-pub use allocator::{AttachGuard, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, flush};
+pub use allocator::{
+    AttachGuard, ThreadBytes, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, flush, take_thread_bytes,
+};
 pub use overcommit::{Candidate, choose_victim};
 pub use tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER, machine_memory_bytes};

@@ -194,6 +194,7 @@ impl Connection {
         let mut query = Query::start(session, request).await?;
         if let Some((format, inline)) = query.insert_format() {
             let format = format.clone();
+            query.set_used_format(known_format(&format).unwrap_or_default());
             let inline = inline.and_then(|start| whole.get(start..)).unwrap_or_default();
             let inserted = insert(&mut query, &format, inline, input.as_mut()).await;
             if let Err(error) = inserted {
@@ -237,10 +238,12 @@ impl Connection {
         let settings = query.settings().clone();
         let in_text = query.format().cloned();
         let format_name = in_text.as_deref().or(http.default_format.as_deref()).unwrap_or(DEFAULT_FORMAT);
-        let format_name = canonical_format(format_name);
+        let known_format = known_format(format_name);
+        query.set_used_format(known_format.unwrap_or_default());
+        let format_name = known_format.unwrap_or(format_name);
         let prepared = FormatOptions::new(settings.clone(), &self.server.zone).and_then(|mut options| {
             options.client_protocol_version = http.client_protocol_version;
-            Ok((output_format(&format_name, &schema, &options)?, compression(&settings, headers, http)?))
+            Ok((output_format(format_name, &schema, &options)?, compression(&settings, headers, http)?))
         });
         let (format, (compression, content_encoding)) = match prepared {
             Ok(prepared) => prepared,
@@ -278,7 +281,7 @@ impl Connection {
         let tag = if is_all { None } else { Some(writer.announce_exceptions()) };
         let described = QueryHeaders {
             query_id,
-            format: Some(&format_name),
+            format: Some(format_name),
             content_type: Some(content_type),
             content_encoding,
             exception_tag: tag.as_deref(),
@@ -426,11 +429,10 @@ fn compression(
     }
 }
 
-/// The name of a format as ClickHouse spells it.
-fn canonical_format(name: &str) -> std::borrow::Cow<'_, str> {
+/// The name of a format as ClickHouse spells it, where there is such a format.
+fn known_format(name: &str) -> Option<&'static str> {
     if name == DEFAULT_FORMAT {
-        return DEFAULT_FORMAT.into();
+        return Some(DEFAULT_FORMAT);
     }
-    let known = squall_formats::formats().map(|(known, ..)| known).find(|known| known.eq_ignore_ascii_case(name));
-    known.map_or(name.into(), Into::into)
+    squall_formats::formats().map(|(known, ..)| known).find(|known| known.eq_ignore_ascii_case(name))
 }

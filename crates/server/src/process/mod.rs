@@ -105,8 +105,8 @@ pub struct ProcessInfo {
 /// A query that runs.
 #[derive(Debug)]
 pub struct Process {
-    /// What is known from its start.
-    pub info: ProcessInfo,
+    /// What is known from its start; the query log keeps it longer than the process.
+    pub info: Arc<ProcessInfo>,
     /// Progress, memory, threads, cancellation.
     pub context: Arc<QueryContext>,
     is_ended: AtomicBool,
@@ -192,7 +192,7 @@ impl ProcessList {
         // From here on dropping the handle gives the place back.
         self.running.fetch_add(1, Ordering::AcqRel);
         let process = Arc::new(Process {
-            info,
+            info: Arc::new(info),
             context,
             is_ended: AtomicBool::new(false),
             ended: Notify::new(),

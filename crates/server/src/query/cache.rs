@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use squall_planner::Plan;
+use squall_planner::{Plan, QueryUses};
 use squall_sql::ast::Statement;
 use squall_types::Settings;
 
@@ -46,6 +46,8 @@ pub struct Parsed {
 pub struct CachedPlan {
     /// The plan.
     pub plan: Arc<Plan>,
+    /// What the query uses by name.
+    pub uses: Arc<QueryUses>,
     /// The settings that it was made under.
     pub settings: Arc<Settings>,
     /// The database in which its names were found.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use squall_planner::{Catalog, LoadedByQuery, TableMetadata};
+use parking_lot::Mutex;
+use squall_planner::{Catalog, LoadedByQuery, QueryUses, TableMetadata, Used};
 use squall_sql::ast;
 use squall_storage::{NamedLookups, SessionCatalog, TableHandle};
 use squall_types::{Result, Value};
@@ -18,6 +19,7 @@ pub struct QueryCatalog<'a> {
     met_changing_table: AtomicBool,
     met_lookup: AtomicBool,
     lookups: NamedLookups,
+    uses: Mutex<QueryUses>,
 }
 
 impl<'a> QueryCatalog<'a> {
@@ -30,6 +32,7 @@ impl<'a> QueryCatalog<'a> {
             met_changing_table: AtomicBool::new(false),
             met_lookup: AtomicBool::new(false),
             lookups: NamedLookups::new(session.server.databases.clone(), session.database.clone()),
+            uses: Mutex::default(),
         }
     }
 
@@ -37,6 +40,11 @@ impl<'a> QueryCatalog<'a> {
     /// same, for this user.
     pub fn met_lookup(&self) -> bool {
         self.met_lookup.load(Ordering::Relaxed)
+    }
+
+    /// What the planned query uses; the next one begins with nothing.
+    pub fn take_uses(&self) -> QueryUses {
+        std::mem::take(&mut self.uses.lock())
     }
 
     /// Whether a table was looked up whose rows or definition may change: what was planned then holds for now only, even where
@@ -47,14 +55,20 @@ impl<'a> QueryCatalog<'a> {
 }
 
 impl Catalog for QueryCatalog<'_> {
+    fn note(&self, used: Used<'_>) {
+        self.uses.lock().note(used);
+    }
+
     fn table(&self, database: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>> {
         let name = database.unwrap_or(&self.session.database);
         self.session.user.check_database(name)?;
         if name == "system" && table == "settings" {
             self.met_changing_table.store(true, Ordering::Relaxed);
+            self.note(Used::Table(name, table));
             return Ok(Arc::new(TableHandle(system::settings_of(self.session))));
         }
         let table = self.tables.table(database, table)?;
+        self.note(Used::Table(table.database(), table.name()));
         if !matches!(table.engine(), "SystemOne" | "SystemNumbers" | "SystemZeros") {
             self.met_changing_table.store(true, Ordering::Relaxed);
         }
@@ -64,6 +78,7 @@ impl Catalog for QueryCatalog<'_> {
     fn view(&self, database: Option<&str>, table: &str) -> Option<Arc<ast::Query>> {
         let view = self.tables.view(database, table);
         if view.is_some() {
+            self.note(Used::View(database.unwrap_or(&self.session.database), table));
             self.met_changing_table.store(true, Ordering::Relaxed);
         }
         view

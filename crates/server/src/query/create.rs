@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::plan_table_definition;
+use squall_planner::{Used, plan_table_definition};
 use squall_sql::ast::{self, CreateMode, CreateSource, DropAction, DropTarget, RenameKind};
 use squall_storage::TableName;
 use squall_types::{Error, ErrorCode, Result};
@@ -57,6 +57,11 @@ pub(super) async fn table(
         _ => None,
     };
     let definition = planning::with_planner(session, context, statement, plan_table_definition).await?;
+    context.note_uses(|uses| {
+        uses.note(Used::Table(&database, &table));
+        uses.note(Used::Storage(&definition.engine));
+        definition.columns.iter().for_each(|column| uses.note(Used::DataType(&column.data_type)));
+    });
     let replace = match statement.mode {
         CreateMode::Create | CreateMode::IfNotExists => false,
         CreateMode::CreateOrReplace => true,

@@ -8,7 +8,7 @@ use arrow_array::BooleanArray;
 use squall_engine::evaluate::evaluate;
 use squall_engine::{Check, InsertStream, QueryContext};
 use squall_formats::{Evaluate, FormatOptions, InputBlock, InputFormat, Omitted, input_format};
-use squall_planner::{DefaultKind, Expression, InsertPlan, Plan, insert_columns, plan_insert};
+use squall_planner::{ColumnDescription, DefaultKind, Expression, InsertPlan, Plan, Used, insert_columns, plan_insert};
 use squall_sql::ast::{self, InsertSource, InsertTarget};
 use squall_storage::Table;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
@@ -53,14 +53,28 @@ pub(super) async fn select_into(
     context: &Arc<QueryContext>,
 ) -> Result<()> {
     let table = session.server.databases.table(database, table)?;
+    note_table(&*table, context);
     let plan = planning::plan(session, query, context).await?;
     let handle = squall_storage::TableHandle(table.clone());
     let inserted = planning::planner_now(session, context, |planner| {
         let positions = insert_columns(&handle, columns, planner)?;
+        note_columns(&*table, &positions, context);
         plan_insert(table.columns(), &positions, plan.schema(), planner)
     })?;
     let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
     session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await
+}
+
+/// Says that the query writes to a table.
+fn note_table(table: &dyn Table, context: &QueryContext) {
+    context.note_uses(|uses| uses.note(Used::Table(table.database(), table.name())));
+}
+
+/// Says which of its columns it writes.
+fn note_columns(table: &dyn Table, positions: &[usize], context: &QueryContext) {
+    let name = |column: &ColumnDescription| format!("{}.{}.{}", table.database(), table.name(), column.name);
+    let columns = positions.iter().filter_map(|at| table.columns().get(*at)).map(name);
+    context.note_uses(|uses| uses.columns.extend(columns));
 }
 
 /// Takes the data of an INSERT. Dropping it before [`finish`](Self::finish) leaves nothing of it behind.
@@ -92,8 +106,10 @@ impl InsertSink {
         context: &Arc<QueryContext>,
     ) -> Result<Self> {
         let handle = squall_storage::TableHandle(table.clone());
+        note_table(&*table, context);
         let (positions, schema, plan) = planning::planner_now(session, context, |planner| {
             let positions = insert_columns(&handle, columns, planner)?;
+            note_columns(&*table, &positions, context);
             let fields = positions.iter().filter_map(|at| table.columns().get(*at));
             let schema = Schema::new(fields.map(|column| (column.name.clone(), column.data_type.clone())));
             let plan = plan_insert(table.columns(), &positions, &schema, planner)?;

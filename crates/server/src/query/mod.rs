@@ -63,6 +63,8 @@ pub struct Query {
     time_zone: Arc<str>,
     /// Collected while the result goes by, where the setting `extremes` wants it.
     extremes: Option<Extremes>,
+    /// The format that its result is laid out in or its data come in, where that is not the native protocol's own.
+    used_format: &'static str,
 }
 
 /// What a query gives or takes.
@@ -115,7 +117,12 @@ impl Query {
                         started_at,
                     };
                     let query_id = request.query_id.clone();
-                    server.system_logs.add_query(QueryLogEntry::before_start(info, query_id, logged_settings, &error));
+                    server.system_logs.add_query(QueryLogEntry::before_start(
+                        Arc::new(info),
+                        query_id,
+                        logged_settings,
+                        &error,
+                    ));
                 }
                 Err(error)
             }
@@ -199,6 +206,7 @@ impl Query {
             exception: None,
             has_ended: false,
             is_logged,
+            used_format: "",
         };
         let answer = match scope {
             Some(mut scope) => {
@@ -349,6 +357,11 @@ impl Query {
         self.parsed.format.as_ref()
     }
 
+    /// Says which format the query's result or data have, for the query log.
+    pub fn set_used_format(&mut self, format: &'static str) {
+        self.used_format = format;
+    }
+
     /// Progress, memory, counters, cancellation.
     pub fn context(&self) -> &Arc<QueryContext> {
         &self.handle.process().context
@@ -413,7 +426,11 @@ impl Query {
                 (false, true) => LoggedEvents::End,
                 (false, false) => return,
             };
-            let mut entry = QueryLogEntry::of_process(process, events, self.exception.as_ref());
+            if !self.server.system_logs.takes_query() {
+                return;
+            }
+            let mut entry =
+                QueryLogEntry::of_process(process, events, self.exception.as_ref()).with_format(self.used_format);
             if context.settings.log_formatted_queries {
                 entry = entry.with_formatted(squall_sql::format_one_line(&self.parsed.statement));
             }

@@ -23,7 +23,9 @@ use crate::session::Session;
 /// # Errors
 /// Everything that can be wrong with a query.
 pub(super) async fn plan(session: &Session, query: &ast::Query, context: &Arc<QueryContext>) -> Result<Plan> {
-    with_planner(session, context, query, plan_query).await
+    let plan = with_planner(session, context, query, plan_query).await?;
+    context.note_uses(|uses| uses.note_columns(&plan));
+    Ok(plan)
 }
 
 /// Does something with the planner that may want subqueries run. If it does, it is done anew on a thread that may wait for them.
@@ -43,7 +45,10 @@ where
     let refuser = Refuser::default();
     let catalog = QueryCatalog::new(session);
     let done = planner(session, context, &catalog, &refuser, |planner| work(statement, planner));
+    let uses = catalog.take_uses();
     drop(catalog);
+    // Planned anew, the query meets the same again.
+    context.note_uses(|noted| noted.add(uses));
     if !refuser.was_asked.get() {
         return done;
     }
@@ -115,6 +120,7 @@ pub(super) async fn plan_cached(
         && (Arc::ptr_eq(&cached.settings, &context.settings) || cached.settings == context.settings)
     {
         context.counters.add(ProfileEvent::PlanCacheHits, 1);
+        context.set_uses(cached.uses.clone());
         return Ok(cached.plan.clone());
     }
     context.counters.add(ProfileEvent::PlanCacheMisses, 1);
@@ -138,9 +144,14 @@ fn plan_and_keep(
         return Ok(None);
     }
     let plan = Arc::new(planned?);
+    let mut uses = catalog.take_uses();
+    uses.note_columns(&plan);
+    let uses = Arc::new(uses);
+    context.set_uses(uses.clone());
     if !catalog.met_changing_table() {
         parsed.plan.store(Some(Arc::new(CachedPlan {
             plan: plan.clone(),
+            uses,
             settings: context.settings.clone(),
             database: session.database.clone(),
             lookups: catalog.met_lookup().then(|| (session.user.clone(), generation)),
@@ -194,6 +205,7 @@ struct Runner {
 
 impl SubqueryRunner for Runner {
     fn run(&self, plan: Plan) -> Result<Vec<Block>> {
+        self.context.note_uses(|uses| uses.note_columns(&plan));
         self.engine.start(&plan, self.context.clone())?.collect_blocking()
     }
 }

@@ -35,6 +35,7 @@ pub(super) fn processes(server: &Weak<Server>) -> Arc<dyn Table> {
         .column("os_user", "String", |row| text(&row.info.client.os_user))
         .column("client_hostname", "String", |row| text(&row.info.client.client_hostname))
         .column("client_name", "String", |row| text(&row.info.client.client_name))
+        .constant("client_agent", "LowCardinality(String)", text(""))
         .column("client_revision", "UInt64", |row| number(row.info.client.client_revision))
         .column("client_version_major", "UInt64", |row| number(row.info.client.client_version.0))
         .column("client_version_minor", "UInt64", |row| number(row.info.client.client_version.1))

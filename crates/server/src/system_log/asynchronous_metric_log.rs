@@ -19,8 +19,12 @@ impl LogEntry for AsynchronousMetric {
     type Row = Self;
     const ROWS_MAX: usize = 1;
 
-    fn rows(entries: &mut Vec<Self>) -> Vec<Self> {
-        std::mem::take(entries)
+    fn rows(entries: &mut Vec<Self>, rows: &mut Vec<Self>) {
+        rows.append(entries);
+    }
+
+    fn second(row: &Self) -> u64 {
+        seconds(row.time)
     }
 }
 

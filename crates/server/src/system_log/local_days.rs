@@ -20,12 +20,18 @@ impl LocalDays {
 
     /// Days from 1970-01-01.
     pub(crate) fn day(&self, time: SystemTime) -> u64 {
-        let quarter = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()) / 900;
+        self.day_of_second(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+    }
+
+    /// The same of a second since the epoch.
+    pub(crate) fn day_of_second(&self, second: u64) -> u64 {
+        let quarter = second / 900;
         let last = self.last.load(Ordering::Relaxed);
         if last >> 16 == quarter {
             return last & 0xFFFF;
         }
-        let local = chrono::DateTime::<chrono::Utc>::from(time).with_timezone(&self.zone).date_naive();
+        let time = chrono::DateTime::from_timestamp(i64::try_from(second).unwrap_or(0), 0).unwrap_or_default();
+        let local = time.with_timezone(&self.zone).date_naive();
         let days = local.signed_duration_since(chrono::NaiveDate::default()).num_days();
         let day = u64::from(u16::try_from(days).unwrap_or(0));
         self.last.store(quarter << 16 | day, Ordering::Relaxed);

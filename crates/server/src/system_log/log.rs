@@ -11,17 +11,26 @@ use squall_storage::{TableDescription, TableName};
 use squall_types::{ErrorCode, Result};
 
 use super::SystemLogs;
-use super::pace::Work;
+use super::pace::{Haste, Work};
 use super::queue::{Added, Queue};
 use super::retention::upkeep;
 use super::store::{DATABASE, LogStore};
 use super::table::LogTable;
 use crate::config::SystemLogConfig;
 
-/// Rows of a part that is written at once.
-const PART_ROWS_MAX: usize = 1 << 18;
-/// Rows of a part that others wait for, if so many are there.
-const PART_ROWS_MIN: usize = 1 << 14;
+/// Parts of a table before they are merged whoever wants the CPUs.
+const PARTS_UNMERGED_MAX: usize = 256;
+/// Bytes of texts in one part, roughly: they lie in memory together, and beyond 2 GiB they could not.
+const PART_TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// Rows of a part.
+fn part_rows_max(haste: Haste) -> usize {
+    match haste {
+        Haste::Urgent => 1 << 18,
+        Haste::Free => 1 << 16,
+        Haste::Crowded => 1 << 14,
+    }
+}
 
 /// What is logged.
 pub(super) trait LogEntry: Send + Sized + 'static {
@@ -31,7 +40,15 @@ pub(super) trait LogEntry: Send + Sized + 'static {
     const ROWS_MAX: usize;
 
     /// Makes rows of entries, taking them out.
-    fn rows(entries: &mut Vec<Self>) -> Vec<Self::Row>;
+    fn rows(entries: &mut Vec<Self>, rows: &mut Vec<Self::Row>);
+
+    /// The second since the epoch that a row is of.
+    fn second(row: &Self::Row) -> u64;
+
+    /// Bytes of a row's texts, where these may be long.
+    fn text_bytes(_row: &Self::Row) -> usize {
+        0
+    }
 }
 
 /// A log.
@@ -50,12 +67,21 @@ impl<E: LogEntry> SystemLog<E> {
         Self { config, table, queue, taken: Mutex::default() }
     }
 
+    /// Whether there is room for an entry. One that need not be made, as there is none, is counted as dropped.
+    pub(super) fn takes(&self) -> bool {
+        let is_full = self.queue.is_full();
+        if is_full {
+            profile_events::GLOBAL.add(ProfileEvent::SystemLogEntriesDropped, 1);
+        }
+        !is_full
+    }
+
     /// Adds an entry. Never waits; when too many wait to be written it is dropped and counted.
     pub(super) fn add(&self, entry: E, logs: &SystemLogs) {
         match self.queue.add(entry) {
             Added::Waits => {}
-            Added::WaitsBehind(entries) => {
-                if entries * E::ROWS_MAX >= self.config.flush_threshold_rows {
+            Added::WaitsBehind => {
+                if self.is_pressing() {
                     logs.hurry();
                 }
             }
@@ -63,41 +89,42 @@ impl<E: LogEntry> SystemLog<E> {
         }
     }
 
-    /// The rows of a part: as many as come, or as many as fit while the CPUs are free. Returns the rest to take after it.
-    fn write_part(
-        &self,
-        taken: &mut VecDeque<Vec<E>>,
-        store: &LogStore,
-        work: &mut Work,
-        is_urgent: bool,
-    ) -> Result<Duration> {
+    /// Writes a part.
+    fn write_part(&self, taken: &mut VecDeque<Vec<E>>, store: &LogStore, haste: Haste, work: &mut Work) -> Result<()> {
         let mut part = store.write(&self.config.table, work)?;
-        let mut rows = 0;
-        while let Some(mut chunk) = taken.pop_front() {
-            let entries = E::rows(&mut chunk);
+        let mut rows = Vec::new();
+        let mut text_bytes = 0;
+        while rows.len() < part_rows_max(haste)
+            && text_bytes < PART_TEXT_BYTES_MAX
+            && let Some(mut chunk) = taken.pop_front()
+        {
+            let before = rows.len();
+            E::rows(&mut chunk, &mut rows);
             self.queue.recycle(chunk);
-            rows += entries.len();
-            part.send(self.table.block(&entries)?)?;
-            if rows >= PART_ROWS_MAX || rows >= PART_ROWS_MIN && !is_urgent && !work.rest().is_zero() {
-                break;
-            }
+            text_bytes += rows.iter().skip(before).map(E::text_bytes).sum::<usize>();
         }
-        part.finish()?;
-        Ok(if is_urgent { Duration::ZERO } else { work.rest() })
+        // Mostly in order already, as few threads' chunks are each of them: the table then has nothing to sort.
+        rows.sort_by_key(E::second);
+        part.send(self.table.block(&rows)?)?;
+        drop(rows);
+        part.finish()
     }
 
     /// Takes out old parts, and makes one of many small ones.
-    fn keep_up(&self, store: &LogStore, work: &mut Work) -> Result<()> {
+    fn keep_up(&self, store: &LogStore, haste: Haste, work: &mut Work) -> Result<()> {
         let databases = &store.databases;
         let table = databases.table(DATABASE, &self.config.table)?;
+        let parts = table.parts();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let upkeep = upkeep(&table.parts(), &self.config.retention, u32::try_from(now).unwrap_or(u32::MAX));
+        let upkeep = upkeep(&parts, &self.config.retention, u32::try_from(now).unwrap_or(u32::MAX));
         drop(table);
         if !upkeep.drop.is_empty() {
             databases.drop_parts(DATABASE, &self.config.table, &upkeep.drop)?;
         }
         // Parts become as many as flushes: with one merge for each, merging keeps up.
-        if let Some(parts) = upkeep.merge.first() {
+        // Where CPUs are wanted they wait, as long as parts are not all too many.
+        let may_merge = haste != Haste::Crowded || parts.len() > PARTS_UNMERGED_MAX;
+        if may_merge && let Some(parts) = upkeep.merge.first() {
             store.merge(&self.config.table, parts, work)?;
         }
         Ok(())
@@ -137,15 +164,6 @@ impl<E: LogEntry> SystemLog<E> {
     }
 }
 
-/// How far a flush came.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Flushed {
-    /// The time to stay away.
-    pub(super) rest: Duration,
-    /// Whether everything that waited is written.
-    pub(super) is_all: bool,
-}
-
 /// What the flushing thread does with any log.
 pub(super) trait Log: Send + Sync {
     /// The table's name.
@@ -160,11 +178,14 @@ pub(super) trait Log: Send + Sync {
     /// Where keys do not suit or the catalog cannot be written.
     fn prepare(&self, store: &LogStore) -> Result<()>;
 
-    /// Writes everything that waits. Whoever is not urgent stops where the CPUs are wanted by others.
+    /// Whether so many entries wait that they should be written before the time comes.
+    fn is_pressing(&self) -> bool;
+
+    /// Writes everything that waits, or one part of it where nothing is urgent; whether that was all.
     ///
     /// # Errors
     /// Where rows cannot be written: they are lost, and the next ones are tried again.
-    fn flush(&self, store: &LogStore, is_urgent: bool) -> Result<Flushed>;
+    fn flush(&self, store: &LogStore, haste: Haste, work: &mut Work) -> Result<bool>;
 }
 
 impl<E: LogEntry> Log for SystemLog<E> {
@@ -194,10 +215,12 @@ impl<E: LogEntry> Log for SystemLog<E> {
         databases.create_table(DATABASE, name, self.definition(&store.functions)?, true)
     }
 
-    fn flush(&self, store: &LogStore, is_urgent: bool) -> Result<Flushed> {
+    fn is_pressing(&self) -> bool {
+        self.queue.waiting() * E::ROWS_MAX >= self.config.flush_threshold_rows
+    }
+
+    fn flush(&self, store: &LogStore, haste: Haste, work: &mut Work) -> Result<bool> {
         let mut taken = self.taken.lock();
-        let mut work = Work::begin();
-        let mut rest = Duration::ZERO;
         // What came before this call may be in a chunk that is taken already, or still in the queue.
         for _ in 0..2 {
             if taken.is_empty() {
@@ -207,16 +230,18 @@ impl<E: LogEntry> Log for SystemLog<E> {
                 // An operator may have dropped or changed the table.
                 self.prepare(store)?;
             }
-            while !taken.is_empty() && rest.is_zero() {
-                rest = self.write_part(&mut taken, store, &mut work, is_urgent)?;
+            while !taken.is_empty() {
+                self.write_part(&mut taken, store, haste, work)?;
+                if haste != Haste::Urgent {
+                    break;
+                }
             }
-            if !is_urgent {
+            if haste != Haste::Urgent {
                 break;
             }
         }
-        self.keep_up(store, &mut work)?;
-        let rest = if is_urgent { Duration::ZERO } else { rest.max(work.rest()) };
-        Ok(Flushed { rest, is_all: taken.is_empty() })
+        self.keep_up(store, haste, work)?;
+        Ok(taken.is_empty())
     }
 }
 

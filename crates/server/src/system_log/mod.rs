@@ -30,8 +30,9 @@ use crate::process::{Process, ProcessList};
 use crate::server::Server;
 use asynchronous_metric_log::AsynchronousMetric;
 use local_days::LocalDays;
-use log::{Flushed, Log, SystemLog};
+use log::{Log, SystemLog};
 use metric_log::{MetricCollector, MetricEntry};
+use pace::{Haste, Pace, Work};
 pub use query_log::{LoggedEvents, QueryLogEntry};
 pub use query_thread_log::QueryThreadEntry;
 pub use retention::Retention;
@@ -178,13 +179,20 @@ impl SystemLogs {
         if let Some((_, level)) = &logs.text_log {
             keep_text_lines(*level);
         }
-        start("SystemLogs", keep_flushing)?;
+        if !logs.all.is_empty() {
+            start("SystemLogs", keep_flushing)?;
+        }
         start("Metrics", keep_collecting)
     }
 
     /// Whether queries are logged.
     pub fn has_query_log(&self) -> bool {
         self.query_log.is_some()
+    }
+
+    /// Whether a query's end is worth an entry: there is a log, and room in it. Where there is none, the entry counts as dropped.
+    pub fn takes_query(&self) -> bool {
+        self.query_log.as_ref().is_some_and(|log| log.takes())
     }
 
     /// Logs a query. Never waits.
@@ -212,7 +220,7 @@ impl SystemLogs {
         let Some(store) = self.store.get() else { return Ok(()) };
         let mut result = Ok(());
         for log in &self.all {
-            result = result.and(log.flush(store, true).map(drop));
+            result = result.and(log.flush(store, Haste::Urgent, &mut Work::begin()).map(drop));
         }
         result
     }
@@ -254,30 +262,24 @@ impl SystemLogs {
         }
     }
 
-    /// Flushes the logs whose time has come, up to one that calls for a rest: the rest.
-    fn flush_due(&self, due: &mut [Instant], is_hurried: bool) -> Duration {
-        let Some(store) = self.store.get() else { return Duration::ZERO };
-        for (log, due) in self.all.iter().zip(due.iter_mut()) {
-            if Instant::now() < *due && !is_hurried {
-                continue;
-            }
-            *due = Instant::now() + log.flush_interval();
-            match log.flush(store, false) {
-                Ok(Flushed { rest, is_all }) => {
-                    if !is_all {
-                        *due = Instant::now() + rest;
-                    }
-                    if !rest.is_zero() {
-                        return rest;
-                    }
-                }
-                Err(error) => {
-                    profile_events::GLOBAL.add(ProfileEvent::SystemLogErrorOnFlush, 1);
-                    tracing::error!(target: "SystemLog", "Cannot flush system.{}: {error}", log.name());
-                }
+    /// Flushes the next log whose time has come; whether there was one.
+    fn flush_next(&self, due: &mut [Instant], is_hurried: bool, haste: Haste, work: &mut Work) -> bool {
+        let Some(store) = self.store.get() else { return false };
+        let now = Instant::now();
+        let mut logs = self.all.iter().zip(due.iter_mut());
+        let Some((log, due)) = logs.find(|(log, due)| now >= **due || is_hurried && log.is_pressing()) else {
+            return false;
+        };
+        *due = now + log.flush_interval();
+        match log.flush(store, haste, work) {
+            Ok(true) => {}
+            Ok(false) => *due = now,
+            Err(error) => {
+                profile_events::GLOBAL.add(ProfileEvent::SystemLogErrorOnFlush, 1);
+                tracing::error!(target: "SystemLog", "Cannot flush system.{}: {error}", log.name());
             }
         }
-        Duration::ZERO
+        true
     }
 }
 
@@ -298,15 +300,19 @@ const SLEEP_MAX: Duration = Duration::from_millis(500);
 fn keep_flushing(server: &Weak<Server>) {
     let Some(hurry) = server.upgrade().map(|server| server.system_logs.hurry.clone()) else { return };
     let mut due = Vec::new();
+    let mut pace = Pace::begin();
     let mut rest_until = Instant::now();
     loop {
         let now = Instant::now();
         let is_hurried = if now < rest_until {
             // Whoever hurries a thread that rests is heard after the rest.
             std::thread::sleep((rest_until - now).min(SLEEP_MAX));
+            if pace.look() == Haste::Free {
+                rest_until = Instant::now();
+            }
             false
         } else {
-            let next = due.iter().min().map_or(Duration::ZERO, |due: &Instant| due.saturating_duration_since(now));
+            let next = due.iter().min().map_or(SLEEP_MAX, |due: &Instant| due.saturating_duration_since(now));
             hurry.wait(next.clamp(Duration::from_millis(1), SLEEP_MAX))
         };
         let Some(server) = server.upgrade().filter(|server| !server.is_shutting_down()) else { return };
@@ -320,7 +326,10 @@ fn keep_flushing(server: &Weak<Server>) {
         if let Some(log) = &logs.query_log {
             logs.add_running_queries(log.flush_interval());
         }
-        rest_until = Instant::now() + logs.flush_due(&mut due, is_hurried);
+        let (haste, mut work) = (pace.look(), Work::begin());
+        if logs.flush_next(&mut due, is_hurried, haste, &mut work) {
+            rest_until = Instant::now() + pace.rest(work.ran());
+        }
     }
 }
 

@@ -1,11 +1,11 @@
-//! `system.query_thread_log`: a row for every thread that worked for a query, where `log_query_threads` wants it. What Squall counts by
-//! query and not by thread (rows, memory) is in `query_log` alone.
+//! `system.query_thread_log`: a row for every thread that worked for a query, where `log_query_threads` wants it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use squall_engine::ThreadWork;
+use squall_engine::{ThreadProgress, ThreadWork};
 use squall_runtime::ProfileEvent;
+use squall_runtime::memory::ThreadBytes;
 
 use super::log::LogEntry;
 use super::query_log::{HTTP_METHOD, INTERFACE, or};
@@ -26,19 +26,23 @@ pub struct QueryThreadEntry {
     began_after: Duration,
     ended_after: Duration,
     counters: Box<[(ProfileEvent, u64)]>,
+    progress: ThreadProgress,
+    memory: ThreadBytes,
 }
 
 impl QueryThreadEntry {
     /// The entries of a query that has ended.
     pub fn of_process(process: &Process) -> impl Iterator<Item = Self> {
         let context = process.context.clone();
-        let info = Arc::new(process.info.clone());
+        let info = process.info.clone();
         context.take_thread_works().into_iter().map(move |(thread_id, work): (u64, ThreadWork)| Self {
             info: info.clone(),
             query_id: context.query_id.clone(),
             master_thread_id: context.master_thread_id,
             thread_id,
             thread_name: work.thread_name,
+            progress: work.progress,
+            memory: work.memory,
             began_after: work.began_after,
             ended_after: work.ended_after,
             counters: work.counters.non_zero().filter(|_| context.settings.log_profile_events).collect(),
@@ -54,8 +58,16 @@ impl LogEntry for QueryThreadEntry {
     type Row = Self;
     const ROWS_MAX: usize = 1;
 
-    fn rows(entries: &mut Vec<Self>) -> Vec<Self> {
-        std::mem::take(entries)
+    fn rows(entries: &mut Vec<Self>, rows: &mut Vec<Self>) {
+        rows.append(entries);
+    }
+
+    fn second(row: &Self) -> u64 {
+        seconds(row.time())
+    }
+
+    fn text_bytes(row: &Self) -> usize {
+        row.info.query.len()
     }
 }
 
@@ -73,6 +85,12 @@ pub(super) fn table(context: &LogContext) -> LogTable<QueryThreadEntry> {
         .number("query_duration_ms", "UInt64", |entry| {
             entry.ended_after.saturating_sub(entry.began_after).as_millis() as u64
         })
+        .number("read_rows", "UInt64", |entry| entry.progress.read_rows)
+        .number("read_bytes", "UInt64", |entry| entry.progress.read_bytes)
+        .number("written_rows", "UInt64", |entry| entry.progress.written_rows)
+        .number("written_bytes", "UInt64", |entry| entry.progress.written_bytes)
+        .number("memory_usage", "Int64", |entry| entry.memory.bytes as u64)
+        .number("peak_memory_usage", "Int64", |entry| entry.memory.peak_bytes as u64)
         .text("thread_name", low, |entry| &entry.thread_name)
         .number("thread_id", "UInt64", |entry| entry.thread_id)
         .number("master_thread_id", "UInt64", |entry| entry.master_thread_id)

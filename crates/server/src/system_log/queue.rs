@@ -33,8 +33,8 @@ struct Shard<E> {
 pub(super) enum Added {
     /// It waits.
     Waits,
-    /// It waits behind a chunk that has just become full: about so many entries wait.
-    WaitsBehind(usize),
+    /// It waits behind a chunk that has just become full.
+    WaitsBehind,
     /// Too many wait.
     Dropped,
 }
@@ -58,15 +58,25 @@ impl<E> Queue<E> {
             shard.open.push(entry);
             return Added::Waits;
         }
-        if self.chunks.load(Ordering::Relaxed) >= self.chunks_max {
+        if self.is_full() {
             return Added::Dropped;
         }
-        let chunks = self.chunks.fetch_add(1, Ordering::Relaxed) + 1;
+        self.chunks.fetch_add(1, Ordering::Relaxed);
         let next = shard.spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK_ENTRIES));
         let full = std::mem::replace(&mut shard.open, next);
         shard.full.push(full);
         shard.open.push(entry);
-        Added::WaitsBehind(chunks * CHUNK_ENTRIES)
+        Added::WaitsBehind
+    }
+
+    /// Whether no further chunk may wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.chunks.load(Ordering::Relaxed) >= self.chunks_max
+    }
+
+    /// About how many entries wait, whole chunks of them.
+    pub(super) fn waiting(&self) -> usize {
+        self.chunks.load(Ordering::Relaxed) * CHUNK_ENTRIES
     }
 
     /// Takes everything that waits, in chunks that are to be [given back](Self::recycle); each shard's entries are in order.
@@ -129,7 +139,8 @@ mod tests {
         // What is taken waits until it is given back.
         assert_eq!((0..=CHUNK_ENTRIES).map(|entry| queue.add(entry)).last(), Some(Added::Dropped));
         chunks.into_iter().for_each(|chunk| queue.recycle(chunk));
-        assert_eq!(queue.add(CHUNK_ENTRIES), Added::WaitsBehind(CHUNK_ENTRIES));
+        assert_eq!(queue.add(CHUNK_ENTRIES), Added::WaitsBehind);
+        assert_eq!(queue.waiting(), CHUNK_ENTRIES);
         assert_eq!(queue.take().concat(), (0..=CHUNK_ENTRIES).collect::<Vec<_>>());
         assert!(queue.take().is_empty());
     }

@@ -6,7 +6,7 @@ use squall_engine::{Engine, InsertStream, QueryContext};
 use squall_functions::FunctionContext;
 use squall_runtime::block_on;
 use squall_scheduler::CpuShare;
-use squall_storage::Databases;
+use squall_storage::{Databases, InsertLimits};
 use squall_types::{Block, Result, Settings};
 
 use super::pace::Work;
@@ -45,7 +45,9 @@ impl LogStore {
     pub(super) fn write(&self, table: &str, work: &mut Work) -> Result<PartInsert> {
         let context = self.context(format!("{DATABASE}.{table}").into(), work);
         let table = self.databases.table(DATABASE, table)?;
-        Ok(PartInsert { stream: self.engine.insert(&*table, None, context.clone())?, context })
+        // Nobody is about to read the rows: the cache is for those of the tables that queries are about.
+        let limits = InsertLimits { fills_cache: false, ..InsertLimits::new(&self.settings) };
+        Ok(PartInsert { stream: self.engine.insert_within(&*table, None, limits, context.clone())?, context })
     }
 
     /// Makes one part of several.

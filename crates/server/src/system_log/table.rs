@@ -22,6 +22,8 @@ pub(super) const EVENTS: &str = "Map(LowCardinality(String), UInt64)";
 type Get<E, T> = Box<dyn Fn(&E) -> T + Send + Sync>;
 type Borrow<E, T> = Box<dyn for<'a> Fn(&'a E) -> &'a T + Send + Sync>;
 
+type Shared<E> = Box<dyn Fn(&[E], &DataType) -> Result<Column> + Send + Sync>;
+
 /// How a column is had from entries.
 enum Fill<E> {
     /// Any integer, date, time or enum, in the low bits.
@@ -34,7 +36,8 @@ enum Fill<E> {
     Numbers(Borrow<E, [u64]>),
     /// [`EVENTS`].
     Events(Borrow<E, [(ProfileEvent, u64)]>),
-    Value(Get<E, Value>),
+    /// Any type, all entries at once.
+    Shared(Shared<E>),
     Constant(Value),
 }
 
@@ -108,10 +111,40 @@ impl<E> LogTable<E> {
         self.add(name, EVENTS, Fill::Events(Box::new(get)))
     }
 
-    /// Adds a column of any type. Slow.
+    /// Adds a column of any type whose value is computed once for all entries of one key, mostly the address of what they share.
     #[must_use]
-    pub(super) fn value(self, name: &str, data_type: &str, get: impl Fn(&E) -> Value + Send + Sync + 'static) -> Self {
-        self.add(name, data_type, Fill::Value(Box::new(get)))
+    pub(super) fn shared(
+        self,
+        name: &str,
+        data_type: &str,
+        key: impl Fn(&E) -> usize + Send + Sync + 'static,
+        get: impl Fn(&E) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        let fill = move |entries: &[E], data_type: &DataType| {
+            let mut values = ColumnBuilder::new(data_type.clone());
+            let mut known: HashMap<usize, u32> = HashMap::new();
+            let mut last: Option<(usize, u32)> = None;
+            let mut positions: Vec<u32> = Vec::with_capacity(entries.len());
+            for entry in entries {
+                let key = key(entry);
+                let position = match last {
+                    Some((before, position)) if before == key => position,
+                    _ => match known.get(&key) {
+                        Some(position) => *position,
+                        None => {
+                            values.append(&get(entry))?;
+                            let next = known.len() as u32;
+                            *known.entry(key).or_insert(next)
+                        }
+                    },
+                };
+                last = Some((key, position));
+                positions.push(position);
+            }
+            let values = values.finish()?;
+            if values.rows() == 1 { Ok(Column::repeat(&values, entries.len())) } else { values.take(&positions.into()) }
+        };
+        self.add(name, data_type, Fill::Shared(Box::new(fill)))
     }
 
     /// Adds a column that says the same of every entry.
@@ -146,9 +179,7 @@ impl<E> LogTable<E> {
             let array = match fill {
                 Fill::Number(get) => numbers(data_type, entries, get)?,
                 Fill::Float(get) => primitive::<Float64Type>(entries.iter().map(get)),
-                Fill::Text(get) if *data_type == DataType::String => {
-                    Arc::new(BinaryArray::from_iter_values(entries.iter().map(get)))
-                }
+                Fill::Text(get) if *data_type == DataType::String => return strings(entries, get),
                 Fill::Text(get) => dictionary(entries.iter().map(get))?,
                 Fill::Address(get) => {
                     let bytes: Vec<u8> = entries.iter().flat_map(get).collect();
@@ -162,11 +193,7 @@ impl<E> LogTable<E> {
                     Arc::new(ListArray::try_new(item, offsets, Arc::new(UInt64Array::from(items)), None)?)
                 }
                 Fill::Events(get) => events(data_type, entries, get)?,
-                Fill::Value(get) => {
-                    let mut builder = ColumnBuilder::new(data_type.clone());
-                    entries.iter().try_for_each(|entry| builder.append(&get(entry)))?;
-                    return builder.finish();
-                }
+                Fill::Shared(fill) => return fill(entries, data_type),
                 Fill::Constant(value) => return Column::constant(data_type.clone(), value, entries.len()),
             };
             Ok(Column::new(data_type.clone(), array))
@@ -194,13 +221,24 @@ fn numbers<E>(data_type: &DataType, entries: &[E], get: &Get<E, u64>) -> Result<
     })
 }
 
+/// Texts of any kind; often all are one.
+fn strings<E>(entries: &[E], get: &Borrow<E, str>) -> Result<Column> {
+    let is_same = |text: &str, first: &str| std::ptr::eq(text, first) || text == first;
+    match entries.first().map(get) {
+        Some(first) if entries.iter().all(|entry| is_same(get(entry), first)) => {
+            Column::constant(DataType::String, &Value::string(first.as_bytes()), entries.len())
+        }
+        _ => Ok(Column::new(DataType::String, Arc::new(BinaryArray::from_iter_values(entries.iter().map(get))))),
+    }
+}
+
 /// Texts that repeat: mostly the one before.
 fn dictionary<'a>(texts: impl Iterator<Item = &'a str>) -> Result<ArrayRef> {
     let mut index: HashMap<&str, u32> = HashMap::new();
     let mut values: Vec<&str> = Vec::new();
     let mut last: Option<(&str, u32)> = None;
     let mut key_of = |text: &'a str| match last {
-        Some((before, key)) if before == text => key,
+        Some((before, key)) if std::ptr::eq(before, text) || before == text => key,
         _ => {
             let key = *index.entry(text).or_insert_with(|| {
                 values.push(text);

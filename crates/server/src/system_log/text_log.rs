@@ -14,8 +14,16 @@ impl LogEntry for LogLine {
     type Row = Self;
     const ROWS_MAX: usize = 1;
 
-    fn rows(entries: &mut Vec<Self>) -> Vec<Self> {
-        std::mem::take(entries)
+    fn rows(entries: &mut Vec<Self>, rows: &mut Vec<Self>) {
+        rows.append(entries);
+    }
+
+    fn second(row: &Self) -> u64 {
+        seconds(row.time)
+    }
+
+    fn text_bytes(row: &Self) -> usize {
+        row.message.len()
     }
 }
 

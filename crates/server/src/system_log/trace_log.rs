@@ -46,8 +46,12 @@ impl LogEntry for TraceEntry {
     type Row = Self;
     const ROWS_MAX: usize = 1;
 
-    fn rows(entries: &mut Vec<Self>) -> Vec<Self> {
-        std::mem::take(entries)
+    fn rows(entries: &mut Vec<Self>, rows: &mut Vec<Self>) {
+        rows.append(entries);
+    }
+
+    fn second(row: &Self) -> u64 {
+        row.time_ns / 1_000_000_000
     }
 }
 
