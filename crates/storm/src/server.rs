@@ -378,7 +378,7 @@ fn config_xml(kind: &Kind, folder: &Path, http: u16, native: u16, interserver: u
     <http_port>{http}</http_port>
     <tcp_port>{native}</tcp_port>
     <listen_host>127.0.0.1</listen_host>
-    <max_connections>4096</max_connections>
+    <max_connections>20000</max_connections>
     <keep_alive_timeout>60</keep_alive_timeout>
     <path>{folder}/data/</path>
     <tmp_path>{folder}/tmp/</tmp_path>

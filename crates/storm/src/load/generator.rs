@@ -345,10 +345,11 @@ async fn drive(shared: &Arc<Shared>, thread: usize, ready: &Ready, end: &End) ->
     Ok(())
 }
 
-/// Opens the connections of a stream's clients on this thread, a few at once.
+/// Opens the connections of a stream's clients on this thread, a few at once, for as long as one request may take.
 async fn open(shared: &Arc<Shared>, stream: usize, clients: usize) -> Result<Vec<Vec<Client>>> {
     let permits = Arc::new(Semaphore::new(OPENING_MAX));
     let mut opening = JoinSet::new();
+    let deadline = Instant::now() + shared.load.timeout;
     for _ in 0..clients {
         let (shared, permits) = (shared.clone(), permits.clone());
         opening.spawn(async move {
@@ -357,7 +358,7 @@ async fn open(shared: &Arc<Shared>, stream: usize, clients: usize) -> Result<Vec
             for prepared in shared.statements[stream].first().into_iter().flatten() {
                 let mut client = Client::default();
                 if prepared.keeps_alive() {
-                    match within(shared.load.timeout, client.connect(prepared)).await {
+                    match by(deadline, shared.load.timeout, client.connect(prepared)).await {
                         // Otherwise it is tried again, and counted, with the first request.
                         Err(failure) if shared.load.stop_on_failure => return Err(failure.error),
                         _ => {}
@@ -375,10 +376,11 @@ async fn open(shared: &Arc<Shared>, stream: usize, clients: usize) -> Result<Vec
     Ok(opened)
 }
 
-/// Opens connections that stay idle: each was used once, so that the server knows whose it is.
+/// Opens connections that stay idle, for as long as one request may take: each was used once, so that the server knows whose it is.
 async fn open_idle(shared: &Arc<Shared>, count: usize) -> Vec<Client> {
     let permits = Arc::new(Semaphore::new(OPENING_MAX));
     let mut opening = JoinSet::new();
+    let deadline = Instant::now() + shared.load.timeout;
     for number in 0..count {
         let (shared, permits) = (shared.clone(), permits.clone());
         opening.spawn(async move {
@@ -386,7 +388,9 @@ async fn open_idle(shared: &Arc<Shared>, count: usize) -> Vec<Client> {
             let mut client = Client::default();
             if let Some(prepared) = shared.statements.first().and_then(|of_stream| of_stream.first()?.first()) {
                 let mut random = Random::new(shared.load.seed, number as u64);
-                let _ = within(shared.load.timeout, client.perform(prepared, &mut random)).await;
+                if by(deadline, shared.load.timeout, client.perform(prepared, &mut random)).await.is_err() {
+                    client.disconnect();
+                }
             }
             client
         });
@@ -402,8 +406,13 @@ fn timed_out(timeout: Duration) -> Failure {
     Failure::new(FailureKind::Timeout, Error::new(ErrorCode::SOCKET_TIMEOUT, format!("No answer in {timeout:?}")))
 }
 
-async fn within<T>(timeout: Duration, future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::time::timeout(timeout, future).await.unwrap_or_else(|_| Err(timed_out(timeout)))
+/// What the future gives until the deadline, which is `timeout` after the beginning.
+async fn by<T>(
+    deadline: Instant,
+    timeout: Duration,
+    future: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::time::timeout_at(deadline.into(), future).await.unwrap_or_else(|_| Err(timed_out(timeout)))
 }
 
 /// One who sends requests of a stream, one at a time.
