@@ -16,6 +16,8 @@ use keys::{KeyValues, Packed, hash_bytes};
 pub const NO_ROW: u32 = u32::MAX;
 /// How many rows ahead a slot is prefetched.
 const PREFETCH_AHEAD: usize = 16;
+/// A table of so many bytes stays in the cache of a core.
+const CACHED_BYTES_MAX: usize = 256 << 10;
 /// Partitions of large indexes.
 const PARTITIONS: usize = 64;
 /// From so many rows on an index is partitioned.
@@ -174,6 +176,16 @@ impl KeyIndex {
 
 fn find_packed<K: Packed>(tables: &[&Table], keys: &Keys, values: &[K], of: fn(&Table) -> &[Slot<K>]) -> Vec<u32> {
     let slots: Vec<&[Slot<K>]> = tables.iter().map(|table| of(table)).collect();
+    // What is in the cache need not be prefetched: then no key is hashed twice.
+    if let [slots] = slots[..]
+        && size_of_val(slots) <= CACHED_BYTES_MAX
+    {
+        let find = |(row, key): (usize, &K)| match keys.has_key(row) {
+            true => find_slot(slots, *key, key.hash()),
+            false => NO_ROW,
+        };
+        return values.iter().enumerate().map(find).collect();
+    }
     let mut found = Vec::with_capacity(values.len());
     for (row, key) in values.iter().enumerate() {
         if let Some(ahead) = values.get(row + PREFETCH_AHEAD) {
