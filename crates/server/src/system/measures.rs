@@ -22,7 +22,7 @@ pub(super) fn metrics() -> Arc<dyn Table> {
 }
 
 pub(super) fn events() -> Arc<dyn Table> {
-    let table = SystemTable::new("events", || Ok(profile_events::GLOBAL.non_zero().collect()))
+    let table = SystemTable::new("events", || Ok(profile_events::GLOBAL.non_zero()))
         .column("event", "String", |(event, _): &(ProfileEvent, u64)| text(event.name()))
         .column("value", "UInt64", |(_, value)| Value::UInt64(*value))
         .column("description", "String", |(event, _)| text(event.description()))

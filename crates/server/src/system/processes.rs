@@ -64,7 +64,12 @@ pub(super) fn processes(server: &Weak<Server>) -> Arc<dyn Table> {
         })
         .column("peak_threads_usage", "UInt64", |row| number(row.context.peak_threads()))
         .column("ProfileEvents", "Map(LowCardinality(String), UInt64)", |row| {
-            map(row.context.counters.non_zero().map(|(event, value)| (text(event.name()), Value::UInt64(value))))
+            map(row
+                .context
+                .counters
+                .non_zero()
+                .into_iter()
+                .map(|(event, value)| (text(event.name()), Value::UInt64(value))))
         })
         .column("Settings", "Map(LowCardinality(String), LowCardinality(String))", |row| {
             map(row.context.settings.changes().map(|(name, value)| (text(name), text(value))))

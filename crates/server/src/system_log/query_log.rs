@@ -66,6 +66,10 @@ impl LoggedEvents {
 
 /// The number of an event in `log_queries_min_type`.
 fn event_number(name: &str) -> u8 {
+    // The default, of nearly every query.
+    if name == "QUERY_START" {
+        return EventType::QueryStart as u8;
+    }
     let named = [
         ("QUERY_START", EventType::QueryStart),
         ("QUERY_FINISH", EventType::QueryFinish),
@@ -253,7 +257,7 @@ impl PackedNumbers {
             ids.iter().for_each(|id| packer.push(*id));
         });
         if context.settings.log_profile_events {
-            context.counters.non_zero().for_each(|(event, value)| {
+            context.counters.for_each(|event, value| {
                 packer.push(event as u64);
                 packer.push(value);
             });

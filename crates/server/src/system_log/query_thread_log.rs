@@ -45,7 +45,11 @@ impl QueryThreadEntry {
             memory: work.memory,
             began_after: work.began_after,
             ended_after: work.ended_after,
-            counters: work.counters.non_zero().filter(|_| context.settings.log_profile_events).collect(),
+            counters: if context.settings.log_profile_events {
+                work.counters.non_zero().into()
+            } else {
+                Box::default()
+            },
         })
     }
 
