@@ -69,8 +69,8 @@ pub enum Interruption {
     Cancel,
     /// It went away.
     Gone,
-    /// It sent something that is for later.
-    Other,
+    /// It sent another packet, of this number.
+    Other(u64),
 }
 
 impl Wire {
@@ -202,7 +202,7 @@ impl Wire {
             self.start += 1;
             return Some(Interruption::Cancel);
         }
-        Some(Interruption::Other)
+        Some(Interruption::Other(first.into()))
     }
 
     /// Sends bytes and empties their buffer; waits until the client has room for them.

@@ -214,7 +214,8 @@ impl Connection {
                     biased;
                     started = &mut starting => break started.map_err(Failure::from),
                     interruption = wire.interruption(), if is_watched => match interruption {
-                        Interruption::Other => is_watched = false,
+                        // What it is, the query's own kind will tell.
+                        Interruption::Other(_) => is_watched = false,
                         Interruption::Cancel => {
                             if let Some(process) = processes.find(query_id) {
                                 process.cancel();
@@ -250,7 +251,6 @@ impl Connection {
             return Ok(Outcome::Finished);
         }
         let mut info = ProfileInfo::default();
-        let mut is_watched = true;
         loop {
             let next = match query.try_next_block() {
                 Some(next) => next,
@@ -260,13 +260,11 @@ impl Connection {
                     }
                     tokio::select! {
                         next = query.next_block() => next,
-                        interruption = self.wire.interruption(), if is_watched => match interruption {
+                        interruption = self.wire.interruption() => match interruption {
                             Interruption::Cancel => return Ok(Outcome::Cancelled),
                             Interruption::Gone => return Err(End::Gone.into()),
-                            Interruption::Other => {
-                                is_watched = false;
-                                continue;
-                            }
+                            // To go on would be to no longer see whether the client goes.
+                            Interruption::Other(packet) => return Err(unexpected(packet).into()),
                         },
                         () = tokio::time::sleep_until(sidelines.next.into()) => {
                             self.write_sidelines(query, sidelines)?;
@@ -289,11 +287,11 @@ impl Connection {
             }
             if self.out.len() >= SEND_BYTES {
                 self.wire.send(&mut self.out, settings.send_timeout).await?;
-                match self.wire.try_interruption().filter(|_| is_watched) {
+                match self.wire.try_interruption() {
                     None => {}
                     Some(Interruption::Cancel) => return Ok(Outcome::Cancelled),
                     Some(Interruption::Gone) => return Err(End::Gone.into()),
-                    Some(Interruption::Other) => is_watched = false,
+                    Some(Interruption::Other(packet)) => return Err(unexpected(packet).into()),
                 }
             }
         }
