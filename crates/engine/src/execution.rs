@@ -28,6 +28,10 @@ pub(crate) struct Execution {
     active: Mutex<Vec<usize>>,
     ended: AtomicUsize,
     is_done: AtomicBool,
+    /// Threads that are in the middle of [`run`](Task::run), where they are logged one by one.
+    threads_within: AtomicUsize,
+    /// The last morsel was run; the last of these threads ends the query.
+    is_over: AtomicBool,
     /// Told once how the query ended.
     on_end: Mutex<Option<OnEnd>>,
     handle: OnceLock<TaskHandle>,
@@ -51,6 +55,8 @@ impl Execution {
             active: Mutex::new(active),
             ended: AtomicUsize::new(0),
             is_done: AtomicBool::new(false),
+            threads_within: AtomicUsize::new(0),
+            is_over: AtomicBool::new(false),
             on_end: Mutex::new(Some(on_end)),
             handle: OnceLock::new(),
             waker: OnceLock::new(),
@@ -157,7 +163,9 @@ impl Task for Execution {
         }
         let (usage, began) = (ThreadUsage::now(), Instant::now());
         let _thread = self.context.enter();
-        if self.context.settings.log_query_threads {
+        let logs_threads = self.context.settings.log_query_threads;
+        if logs_threads {
+            self.threads_within.fetch_add(1, Ordering::SeqCst);
             // What was before is not this query's.
             take_thread_progress();
         }
@@ -177,7 +185,7 @@ impl Task for Execution {
         let visit = catch_unwind(AssertUnwindSafe(steps))
             .unwrap_or_else(|panic| Err(Error::logical(format!("a panic in the query: {}", panic_message(&*panic)))));
         self.context.counters.add(ProfileEvent::RealTimeMicroseconds, began.elapsed().as_micros() as u64);
-        if self.context.settings.log_query_threads {
+        if logs_threads {
             let of_thread = Counters::new();
             usage.add_since(&of_thread);
             self.context.counters.add_all(&of_thread);
@@ -185,6 +193,13 @@ impl Task for Execution {
             self.context.add_thread_work(began, &of_thread);
         } else {
             usage.add_since(&self.context.counters);
+        }
+        if logs_threads {
+            // A thread that lost its CPU behind an earlier morsel may not have said yet what it did.
+            if is_last {
+                self.is_over.store(true, Ordering::SeqCst);
+            }
+            is_last = self.threads_within.fetch_sub(1, Ordering::SeqCst) == 1 && self.is_over.load(Ordering::SeqCst);
         }
         if is_last {
             // Only now: who hears of the end may log what the query used.
