@@ -9,7 +9,7 @@ use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::http_client::{Failure, HttpClient};
+use crate::http_client::{Failure, ServerArgs};
 
 /// How long the server may take: the first time it reads its own debug information for the names.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -27,15 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
   squall flamegraph --collapsed | sort -t' ' -k2 -n
   curl 'http://127.0.0.1:8123/?query_profiler_cpu_time_period_ns=1000000&query_id=slow' -d 'SELECT …' && squall flamegraph --query-id slow > slow.svg")]
 pub struct Args {
-    /// The server's HTTP interface.
-    #[arg(long, default_value = "http://127.0.0.1:8123")]
-    url: String,
-    /// The user.
-    #[arg(long, default_value = "default")]
-    user: String,
-    /// The user's password.
-    #[arg(long, default_value = "", hide_default_value = true)]
-    password: String,
+    #[command(flatten)]
+    server: ServerArgs,
     /// Which traces: of CPU time used, or of real time, which shows waits too.
     #[arg(long = "type", value_enum, default_value_t = TraceType::Cpu)]
     trace_type: TraceType,
@@ -90,7 +83,7 @@ impl Args {
         };
         match &self.query_id {
             Some(query_id) => format!("{time} of query {query_id}"),
-            None => format!("{time} of {}", self.url),
+            None => format!("{time} of {}", self.server.url),
         }
     }
 }
@@ -102,7 +95,7 @@ impl Args {
 pub fn run(args: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
-    let client = HttpClient::new(&args.url, &args.user, &args.password)?;
+    let client = args.server.client()?;
     let lines = runtime.block_on(async {
         // Traces of the last seconds may wait to be written. Who may not ask for that does without them.
         let _ = client.query("SYSTEM FLUSH LOGS", PATIENCE).await;

@@ -9,6 +9,30 @@ use hyper_util::rt::TokioIo;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::net::TcpStream;
 
+/// The server that a command asks, and as whom.
+#[derive(Debug, clap::Args)]
+pub struct ServerArgs {
+    /// The server's HTTP interface.
+    #[arg(long, default_value = "http://127.0.0.1:8123")]
+    pub url: String,
+    /// The user.
+    #[arg(long, default_value = "default")]
+    pub user: String,
+    /// The user's password.
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub password: String,
+}
+
+impl ServerArgs {
+    /// What asks it.
+    ///
+    /// # Errors
+    /// As [`HttpClient::new`].
+    pub fn client(&self) -> Result<HttpClient> {
+        HttpClient::new(&self.url, &self.user, &self.password)
+    }
+}
+
 /// A server and who asks it.
 #[derive(Debug)]
 pub struct HttpClient {

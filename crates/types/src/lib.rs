@@ -7,6 +7,7 @@ pub mod cast;
 pub mod column;
 pub mod data_type;
 pub mod error;
+pub mod packed_hash;
 pub mod settings;
 pub mod supertype;
 pub mod text;

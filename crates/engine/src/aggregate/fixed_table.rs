@@ -10,6 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, FixedSizeBinaryArray, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 use squall_functions::GroupIds;
+use squall_types::packed_hash::{hash_packed, hash_packed_wide};
 use squall_types::{Column, DataType, Error, Result};
 
 use super::key_table::{KeyTable, downcast_table, partition_of, prefetch};
@@ -48,7 +49,7 @@ impl Packed for u64 {
     }
     #[inline]
     fn hash(self) -> u64 {
-        fold(self ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)
+        hash_packed(self)
     }
 }
 
@@ -61,16 +62,8 @@ impl Packed for u128 {
     }
     #[inline]
     fn hash(self) -> u64 {
-        let low = fold(self as u64 ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93);
-        fold(low ^ (self >> 64) as u64, 0xA076_1D64_78BD_642F)
+        hash_packed_wide(self)
     }
-}
-
-/// Multiplies to 128 bits and folds the halves: every input bit reaches the high and the low bits.
-#[inline]
-fn fold(value: u64, by: u64) -> u64 {
-    let product = u128::from(value) * u128::from(by);
-    (product as u64) ^ (product >> 64) as u64
 }
 
 #[derive(Clone, Copy, Default)]

@@ -5,6 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::DataType as Arrow;
+use squall_types::packed_hash::{hash_packed, hash_packed_wide};
 use squall_types::{Column, DataType, Error, Result};
 use std::hash::{BuildHasher, Hasher};
 
@@ -117,7 +118,7 @@ impl Packed for u64 {
     }
     #[inline]
     fn hash(self) -> u64 {
-        fold(self ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93)
+        hash_packed(self)
     }
 }
 
@@ -128,16 +129,8 @@ impl Packed for u128 {
     }
     #[inline]
     fn hash(self) -> u64 {
-        let low = fold(self as u64 ^ 0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93);
-        fold(low ^ (self >> 64) as u64, 0xA076_1D64_78BD_642F)
+        hash_packed_wide(self)
     }
-}
-
-/// Multiplies to 128 bits and folds the halves: every input bit reaches the high and the low bits.
-#[inline]
-fn fold(value: u64, by: u64) -> u64 {
-    let product = u128::from(value) * u128::from(by);
-    (product as u64) ^ (product >> 64) as u64
 }
 
 pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::http_client::HttpClient;
+use crate::http_client::ServerArgs;
 use evidence::Evidence;
 use finding::{Finding, Verdict, diagnose};
 
@@ -23,15 +23,8 @@ use finding::{Finding, Verdict, diagnose};
   squall doctor --url http://db.example:8123 --user monitor --password secret --seconds 60
   squall doctor --json | jq '.findings[] | select(.verdict == \"found\")'")]
 pub struct Args {
-    /// The server's HTTP interface.
-    #[arg(long, default_value = "http://127.0.0.1:8123")]
-    url: String,
-    /// The user.
-    #[arg(long, default_value = "default")]
-    user: String,
-    /// The user's password.
-    #[arg(long, default_value = "", hide_default_value = true)]
-    password: String,
+    #[command(flatten)]
+    server: ServerArgs,
     /// For how many seconds to look, once a second.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: u64,
@@ -50,7 +43,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
-    let client = HttpClient::new(&args.url, &args.user, &args.password)?;
+    let client = args.server.client()?;
     let progress = ProgressBar::new(args.seconds);
     if let Ok(style) = ProgressStyle::with_template("looking {bar:30} {pos}/{len} s") {
         progress.set_style(style);
@@ -59,10 +52,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     progress.finish_and_clear();
     let findings = diagnose(&evidence);
     if args.json {
-        let report = serde_json::json!({ "url": args.url, "evidence": evidence, "findings": findings });
+        let report = serde_json::json!({ "url": args.server.url, "evidence": evidence, "findings": findings });
         println!("{report:#}");
     } else {
-        print!("{}", report(&args.url, &evidence, &findings));
+        print!("{}", report(&args.server.url, &evidence, &findings));
     }
     let is_sick = findings.iter().any(|finding| finding.verdict == Verdict::Found);
     Ok(if is_sick { ExitCode::FAILURE } else { ExitCode::SUCCESS })

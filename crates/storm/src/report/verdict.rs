@@ -2,27 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::suite::results::Row;
-
-/// What makes rows of several servers the same step.
-pub const STEP: [&str; 9] = [
-    "test_name",
-    "test_subtype1",
-    "test_subtype2",
-    "test_subtype3",
-    "protocol",
-    "http_keepalive",
-    "load",
-    "idle_connections",
-    "concurrency",
-];
+use crate::suite::results::{Row, STEP};
 
 /// A step's name and what tells it from others.
 pub type Step = [String; STEP.len()];
 
 /// The step of a row.
 pub fn step(row: &Row) -> Step {
-    STEP.map(|column| row.get(column).to_owned())
+    row.step().map(str::to_owned)
 }
 
 /// The server of a row: its name, or, in files of the published suite, its version.

@@ -57,22 +57,24 @@ pub const OURS: [&str; 17] = [
     "measured_at",
 ];
 
-/// What tells a row from all others.
-const KEY: [&str; 13] = [
-    "server",
+/// What makes rows of several servers and rounds the same step.
+pub const STEP: [&str; 9] = [
     "test_name",
     "test_subtype1",
     "test_subtype2",
     "test_subtype3",
     "protocol",
     "http_keepalive",
-    "concurrency",
     "load",
     "idle_connections",
-    "class",
-    "round",
-    "client_version",
+    "concurrency",
 ];
+
+/// What tells a row from others of its step.
+const WITHIN_STEP: [&str; 4] = ["server", "class", "round", "client_version"];
+
+/// A step's name and what tells it from others; the number of clients stands last.
+pub type Step<'a> = [&'a str; STEP.len()];
 
 /// A row, by the names of its columns.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -94,9 +96,14 @@ impl Row {
         self.get(column).parse().ok()
     }
 
+    /// The step.
+    pub fn step(&self) -> Step<'_> {
+        STEP.map(|column| self.get(column))
+    }
+
     /// Whether this row measures the same as another one.
     pub fn is_same(&self, other: &Row) -> bool {
-        KEY.iter().all(|column| self.get(column) == other.get(column))
+        self.step() == other.step() && WITHIN_STEP.iter().all(|column| self.get(column) == other.get(column))
     }
 }
 

@@ -3,27 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::results::Row;
-
-/// What makes rows of several servers and rounds the same step.
-const STEP: [&str; 9] = [
-    "test_name",
-    "test_subtype1",
-    "test_subtype2",
-    "test_subtype3",
-    "protocol",
-    "http_keepalive",
-    "load",
-    "idle_connections",
-    "concurrency",
-];
+use super::results::{Row, Step};
 
 /// The table as text.
 pub fn table(rows: &[Row], skipped: &BTreeSet<String>) -> String {
     let mut servers: Vec<&str> = Vec::new();
-    let mut steps: Vec<[&str; 9]> = Vec::new();
+    let mut steps: Vec<Step<'_>> = Vec::new();
     for row in rows {
-        let step = STEP.map(|column| row.get(column));
+        let step = row.step();
         if !steps.contains(&step) {
             steps.push(step);
         }
@@ -50,9 +37,7 @@ pub fn table(rows: &[Row], skipped: &BTreeSet<String>) -> String {
         }
         let _ = write!(out, "{:>7}", step[8]);
         let of = |server: &str| -> Vec<&Row> {
-            rows.iter()
-                .filter(|row| row.get("server") == server && STEP.map(|column| row.get(column)) == *step)
-                .collect()
+            rows.iter().filter(|row| row.get("server") == server && row.step() == *step).collect()
         };
         let rates: Vec<Option<f64>> = servers.iter().map(|server| median(&of(server), "QPS")).collect();
         for (server, rate) in servers.iter().zip(&rates) {
@@ -89,7 +74,7 @@ fn median(rows: &[&Row], column: &str) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-fn describe(step: &[&str; 9]) -> String {
+fn describe(step: &Step<'_>) -> String {
     let [name, one, two, three, protocol, keep_alive, load, idle, _] = step;
     let mut text = format!("{name}, {protocol}{}", if *keep_alive == "0" { ", a new connection each" } else { "" });
     for subtype in [one, two, three] {
