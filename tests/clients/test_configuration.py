@@ -2,11 +2,12 @@
 
 import json
 import os
+import re
 import subprocess
 import threading
 import time
 
-from server import BINARY, free_port, wait_until
+from server import BINARY, free_port, installed, wait_until
 
 
 def setting(server, name):
@@ -129,6 +130,52 @@ def test_logs_can_be_json(start_server):
     assert all(set(line) == {"at", "level", "query", "text"} for line in lines)
     assert all(abs(float(line["at"]) - time.time()) < 600 for line in lines)
     assert any(line["level"] == "Error" and "wrong" in line["text"] for line in lines)
+
+
+def test_the_trace_tells_of_each_request_and_query(start_server):
+    """In ClickHouse's words, so that who looks for them in its logs finds them in ours."""
+    log = "<level>trace</level><log>{0}/trace.log</log>"
+    server = start_server()
+    server.stop()
+    server.settings["logger"] = log.format(server.folder)
+    server.start()
+    with server.http_peer() as peer:
+        for agent in (b"one", b"two", b"two"):
+            peer.send(b"GET /ping HTTP/1.1\r\nHost: x\r\nUser-Agent: " + agent + b"\r\n\r\n")
+            assert peer.response()[1] == b"Ok.\n"
+    password = {"user": "reader", "password": "secret"}
+    body = b"SELECT sum(number)\nFROM numbers(100000)"
+    server.http(path="/", method="POST", body=body, headers={"User-Agent": "three"}, query_id="traced", **password)
+    if installed("clickhouse-client"):
+        assert server.client("--query_id=native", "--query=SELECT 1").returncode == 0
+    assert server.http("SELECT 1", user="reader", password="wrong").status == 403
+    server.stop()
+    text = (server.folder / "trace.log").read_text()
+    requests = r"\[ \d+ \] \{\} <Trace> HTTPHandler-factory: HTTP Request for HTTPHandler-factory. Method: "
+    rest = "Content Type: , Transfer Encoding: identity, X-Forwarded-For: \\(none\\)\n"
+    address = r"Address: 127\.0\.0\.1:\d+"
+    assert len(re.findall(rf"{requests}GET, {address}, User-Agent: one, {rest}", text)) == 1
+    assert len(re.findall(rf"{requests}GET, {address}, User-Agent: two, {rest}", text)) == 2
+    assert len(re.findall(rf"{requests}POST, {address}, User-Agent: three, Length: {len(body)}, {rest}", text)) == 1
+    size = r"[\d.]+ (B|[KMGT]iB)"
+    expected = [
+        r"\{\} <Trace> DynamicQueryHandler: Request URI: /\?query_id=traced&user=reader&password=\[HIDDEN\]\n",
+        rf"\{{traced\}} <Debug> executeQuery: \(from 127\.0\.0\.1:\d+, user: reader\) SELECT sum\(number\) FROM numbers\(100000\) \(stage: Complete\)\n",
+        rf"\{{traced\}} <Debug> executeQuery: Read 100000 rows, 781.25 KiB in 0\.\d{{6}} sec\., \d+ rows/sec\., {size}/sec\.\n",
+        rf"\{{traced\}} <Debug> MemoryTracker: Query peak memory usage: {size}\.\n",
+        r"\{traced\} <Debug> DynamicQueryHandler: Done processing query\n",
+        r"\{[-0-9a-f]*\} <Error> DynamicQueryHandler: Code: 516\. DB::Exception: reader: Authentication failed",
+    ]
+    if installed("clickhouse-client"):
+        expected += [
+            r"\{\} <Trace> TCPHandlerFactory: TCP Request\. Address: 127\.0\.0\.1:\d+\n",
+            r"\{\} <Debug> TCPHandler: Connected ClickHouse client version \d+\.\d+, revision: \d+, .*user: default",
+            r"\{native\} <Debug> executeQuery: \(from 127\.0\.0\.1:\d+\) SELECT 1 \(stage: Complete\)\n",
+            r"\{\} <Debug> TCPHandler: Processed in 0\.\d{6} sec\.\n",
+        ]
+    for pattern in expected:
+        assert re.search(pattern, text), pattern
+    assert "secret" not in text and "password=wrong" not in text
 
 
 def reloading(start_server, **options):

@@ -32,7 +32,7 @@ const HEADERS_BYTES_MAX: usize = 1 << 20;
 pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: Socket, address: SocketAddr) {
     // A client that goes away is no news.
     if let Err(error) = serve_requests(server, headers, pages, stream, address).await {
-        tracing::trace!(target: "HTTPHandler", "The connection from {address} ended: {error}");
+        tracing::trace!(target: "HTTPServerConnection", "The connection from {address} ended: {error}");
     }
 }
 
@@ -48,7 +48,7 @@ async fn serve_requests(
         (Duration::from_secs(settings.keep_alive_timeout.max(1)), settings.max_keep_alive_requests)
     };
     let read = if requests_max == 0 {
-        let Some(read) = ping::serve(&mut stream, &headers, idle).await? else { return Ok(()) };
+        let Some(read) = ping::serve(&mut stream, address, &headers, idle).await? else { return Ok(()) };
         read
     } else {
         Vec::new()

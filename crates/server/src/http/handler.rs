@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, REFERER, USER_AGENT};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, REFERER, USER_AGENT,
+};
 use hyper::{Method, Request, Response};
 use parking_lot::Mutex;
 use squall_formats::{FormatOptions, output_format};
@@ -17,6 +19,7 @@ use super::input::Input;
 use super::metrics;
 use super::request::{QueryRequest as HttpQuery, SessionRequest};
 use super::response::{Headers, QueryHeaders};
+use super::trace;
 use crate::compression::Codec;
 use crate::query::{Query, QueryRequest};
 use crate::server::Server;
@@ -62,6 +65,8 @@ impl Connection {
     /// Answers a request.
     pub async fn handle(&self, request: Request<Incoming>) -> Response<Body> {
         let (path, url_query) = (request.uri().path(), request.uri().query());
+        let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
+        trace::request(request.method().as_str(), self.address, header);
         match (request.method(), path) {
             (&Method::OPTIONS, _) => self.headers.options(),
             (&Method::GET | &Method::HEAD, "/ping" | "/replicas_status") => self.headers.ok(),
@@ -91,6 +96,7 @@ impl Connection {
 
     async fn query(&self, request: Request<Incoming>) -> Response<Body> {
         let (parts, body) = request.into_parts();
+        trace::uri(&parts.uri);
         let http = match HttpQuery::read(parts.uri.query().unwrap_or_default(), &parts.headers) {
             Ok(http) => http,
             Err(error) => return self.headers.error(&error, None, None),
@@ -116,7 +122,12 @@ impl Connection {
     ) -> Result<Response<Body>> {
         let user_name = http.credentials.user.take();
         let user_name = user_name.as_deref().unwrap_or("default");
-        let user = self.server.users.load().authenticate(user_name, &http.credentials.password, self.address.ip())?;
+        let user = self
+            .server
+            .users
+            .load()
+            .authenticate(user_name, &http.credentials.password, self.address.ip())
+            .inspect_err(|error| trace::refusal(error, self.address))?;
         let client = self.client_info(method, headers, &http.quota_key);
         let mut lease = None;
         let mut own = None;

@@ -11,6 +11,7 @@ mod ping;
 mod request;
 mod response;
 mod status;
+mod trace;
 
 use std::sync::Arc;
 

@@ -2,10 +2,12 @@
 //! HTTP is not needed to say `Ok.`: as long as a connection sends these exact requests it never reaches hyper.
 
 use std::io;
+use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::response::Headers;
+use super::trace::Pings;
 use crate::network::Socket;
 
 /// The request line that is answered here.
@@ -60,7 +62,13 @@ fn next(bytes: &[u8]) -> Next {
 ///
 /// # Errors
 /// Where the socket fails.
-pub async fn serve(stream: &mut Socket, headers: &Headers, idle: std::time::Duration) -> io::Result<Option<Vec<u8>>> {
+pub async fn serve(
+    stream: &mut Socket,
+    address: SocketAddr,
+    headers: &Headers,
+    idle: std::time::Duration,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut pings = Pings::default();
     let mut buffer: Vec<u8> = Vec::with_capacity(1024);
     let mut responses = Vec::new();
     // One timer for the connection, moved only when it fires: moving it for every request would cost more than the answer.
@@ -88,12 +96,15 @@ pub async fn serve(stream: &mut Socket, headers: &Headers, idle: std::time::Dura
         let mut done = 0;
         let mut is_last = false;
         let is_other = loop {
-            match next(buffer.get(done..).unwrap_or_default()) {
+            let rest = buffer.get(done..).unwrap_or_default();
+            match next(rest) {
                 Next::Ping(length) => {
+                    pings.request(rest.get(..length).unwrap_or_default(), address);
                     responses.extend_from_slice(headers.ping());
                     done += length;
                 }
                 Next::LastPing => {
+                    pings.request(rest, address);
                     responses.extend_from_slice(headers.last_ping());
                     is_last = true;
                     break false;

@@ -27,6 +27,8 @@ pub struct LoggerConfig {
     pub console_level: Option<Level>,
     /// How lines are laid out.
     pub layout: Layout,
+    /// Lines that wait to be written; more are dropped.
+    pub queue_lines_max: usize,
 }
 
 impl Default for LoggerConfig {
@@ -40,6 +42,7 @@ impl Default for LoggerConfig {
             console: None,
             console_level: None,
             layout: Layout::Text,
+            queue_lines_max: 65_536,
         }
     }
 }
@@ -69,6 +72,7 @@ impl LoggerConfig {
                 "formatting" => self.layout = Layout::read(child, warnings)?,
                 "rotation" if child.trimmed().eq_ignore_ascii_case("never") => self.size_bytes = 0,
                 "rotation" => self.size_bytes = child.bytes()?,
+                "async_queue_max_size" => self.queue_lines_max = child.value::<usize>("a number of lines")?.max(1),
                 "stream_compress" if child.boolean()? => {
                     warnings.push(format!(
                         "{}: element <logger/stream_compress> is ignored: logs are plain text",
@@ -81,8 +85,6 @@ impl LoggerConfig {
                 | "syslog_level"
                 | "async"
                 | "levels"
-                | "async_queue_max_size"
-                | "async_queye_max_size"
                 | "startup_level"
                 | "shutdown_level"
                 | "startup_console_log_level"

@@ -4,6 +4,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+/// Bytes that are written to the file at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
 /// An open log file.
 pub(super) struct LogFile {
     path: PathBuf,
@@ -22,7 +25,7 @@ impl LogFile {
         }
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         let bytes = file.metadata()?.len();
-        Ok(Self { path: path.to_owned(), file: BufWriter::new(file), bytes, bytes_max, count })
+        Ok(Self { path: path.to_owned(), file: BufWriter::with_capacity(BUFFER_BYTES, file), bytes, bytes_max, count })
     }
 
     /// Appends a line, rotating first where the file is full.

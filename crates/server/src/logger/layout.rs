@@ -1,9 +1,8 @@
 //! How lines look: ClickHouse's text, or JSON for collectors of logs.
 
-use std::fmt::Write as _;
 use std::time::SystemTime;
 
-use chrono::{DateTime, Local};
+use chrono::{DateTime, Local, Utc};
 use chrono_tz::Tz;
 use squall_types::Result;
 
@@ -60,61 +59,104 @@ impl Layout {
     }
 
     /// Appends a line and its end.
-    pub(super) fn append(&self, line: &LogLine, time_zone: Option<Tz>, out: &mut String) {
+    pub(super) fn append(&self, line: &LogLine<&str>, time: &mut TimeText, out: &mut Vec<u8>) {
         match self {
-            Self::Text => append_text(line, time_zone, out),
+            Self::Text => append_text(line, time, out),
             Self::Json(keys) => append_json(line, keys, out),
         }
     }
 }
 
-fn append_text(line: &LogLine, time_zone: Option<Tz>, out: &mut String) {
-    const LAYOUT: &str = "%Y.%m.%d %H:%M:%S%.6f";
-    // Writing to a String does not fail.
-    let _ = match time_zone {
-        Some(time_zone) => {
-            write!(out, "{}", DateTime::<chrono::Utc>::from(line.time).with_timezone(&time_zone).format(LAYOUT))
+/// Times as text. Lines come many a second: what is the same for all of a second is laid out once.
+#[derive(Debug)]
+pub(super) struct TimeText {
+    /// The machine's own where there is none.
+    time_zone: Option<Tz>,
+    second: Option<u64>,
+    text: String,
+}
+
+impl TimeText {
+    pub(super) fn new(time_zone: Option<Tz>) -> Self {
+        Self { time_zone, second: None, text: String::new() }
+    }
+
+    /// Appends `2026.11.20 12:00:00.000000`.
+    fn append(&mut self, time: SystemTime, out: &mut Vec<u8>) {
+        const LAYOUT: &str = "%Y.%m.%d %H:%M:%S.";
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        if self.second != Some(since.as_secs()) {
+            self.second = Some(since.as_secs());
+            self.text = match self.time_zone {
+                Some(time_zone) => DateTime::<Utc>::from(time).with_timezone(&time_zone).format(LAYOUT).to_string(),
+                None => DateTime::<Local>::from(time).format(LAYOUT).to_string(),
+            };
         }
-        None => write!(out, "{}", DateTime::<Local>::from(line.time).format(LAYOUT)),
-    };
-    let LogLine { thread_id, query_id, component, message, .. } = line;
-    let _ = writeln!(out, " [ {thread_id} ] {{{query_id}}} <{}> {component}: {message}", line.level.name());
+        out.extend_from_slice(self.text.as_bytes());
+        let mut digits = *b"000000";
+        let mut left = since.subsec_micros();
+        for digit in digits.iter_mut().rev() {
+            *digit += (left % 10) as u8;
+            left /= 10;
+        }
+        out.extend_from_slice(&digits);
+    }
+}
+
+fn append_text(line: &LogLine<&str>, time: &mut TimeText, out: &mut Vec<u8>) {
+    time.append(line.time, out);
+    let mut number = itoa::Buffer::new();
+    for part in [
+        " [ ",
+        number.format(line.thread_id),
+        " ] {",
+        line.query_id,
+        "} <",
+        line.level.name(),
+        "> ",
+        line.component,
+        ": ",
+        line.message,
+        "\n",
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
 }
 
 /// Every value is a string, as in ClickHouse; the time is in seconds since 1970.
-fn append_json(line: &LogLine, keys: &[Option<String>; FIELDS.len()], out: &mut String) {
+fn append_json(line: &LogLine<&str>, keys: &[Option<String>; FIELDS.len()], out: &mut Vec<u8>) {
     let since = line.time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let time = format!("{}.{:06}", since.as_secs(), since.subsec_micros());
-    let (thread_id, source_line) = (line.thread_id.to_string(), line.source_line.to_string());
+    let (mut thread_id, mut source_line) = (itoa::Buffer::new(), itoa::Buffer::new());
     let values: [&str; FIELDS.len()] = [
         &time,
-        &line.thread_name,
-        &thread_id,
+        line.thread_name,
+        thread_id.format(line.thread_id),
         line.level.name(),
-        &line.query_id,
+        line.query_id,
         line.component,
-        &line.message,
+        line.message,
         line.source_file,
-        &source_line,
+        source_line.format(line.source_line),
     ];
-    let mut separator = '{';
+    let mut separator = b'{';
     for (key, value) in keys.iter().zip(values) {
         let Some(key) = key else { continue };
         out.push(separator);
-        separator = ',';
+        separator = b',';
         append_json_string(key, out);
-        out.push(':');
+        out.push(b':');
         append_json_string(value, out);
     }
-    if separator == '{' {
-        out.push('{');
+    if separator == b'{' {
+        out.push(b'{');
     }
-    out.push_str("}\n");
+    out.extend_from_slice(b"}\n");
 }
 
-fn append_json_string(text: &str, out: &mut String) {
+fn append_json_string(text: &str, out: &mut Vec<u8>) {
     // A string can always be written.
-    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    let _ = serde_json::to_writer(out, text);
 }
 
 #[cfg(test)]
@@ -124,15 +166,21 @@ mod tests {
     use super::super::level::Level;
     use super::*;
 
-    fn line() -> LogLine {
+    fn line() -> LogLine<&'static str> {
         LogLine {
-            time: SystemTime::UNIX_EPOCH + Duration::from_micros(1_795_176_000_123_456),
+            time: SystemTime::UNIX_EPOCH + Duration::from_micros(1_795_176_000_023_456),
             thread_id: 17,
-            thread_name: "IO".into(),
-            query_id: "abc".to_owned(),
-            message: "say \"hello\"\nworld".to_owned(),
+            thread_name: "IO",
+            query_id: "abc",
+            message: "say \"hello\"\nworld",
             ..LogLine::new(Level::Information, "executeQuery", "a.rs", 7)
         }
+    }
+
+    fn laid_out(layout: &Layout) -> String {
+        let mut out = Vec::new();
+        layout.append(&line(), &mut TimeText::new(Some(chrono_tz::UTC)), &mut out);
+        String::from_utf8(out).unwrap()
     }
 
     fn read(text: &str) -> (Result<Layout>, Vec<String>) {
@@ -142,20 +190,16 @@ mod tests {
 
     #[test]
     fn text_has_clickhouses_layout() {
-        let mut out = String::new();
-        Layout::Text.append(&line(), Some(chrono_tz::UTC), &mut out);
-        let expected = "2026.11.20 12:00:00.123456 [ 17 ] {abc} <Information> executeQuery: say \"hello\"\nworld\n";
-        assert_eq!(out, expected);
+        let expected = "2026.11.20 12:00:00.023456 [ 17 ] {abc} <Information> executeQuery: say \"hello\"\nworld\n";
+        assert_eq!(laid_out(&Layout::Text), expected);
     }
 
     #[test]
     fn json_has_clickhouses_fields() {
-        let mut out = String::new();
         let (layout, warnings) = read("<formatting><type>json</type></formatting>");
-        layout.unwrap().append(&line(), None, &mut out);
         assert_eq!(
-            out,
-            "{\"date_time\":\"1795176000.123456\",\"thread_name\":\"IO\",\"thread_id\":\"17\",\"level\":\"Information\",\
+            laid_out(&layout.unwrap()),
+            "{\"date_time\":\"1795176000.023456\",\"thread_name\":\"IO\",\"thread_id\":\"17\",\"level\":\"Information\",\
              \"query_id\":\"abc\",\"logger_name\":\"executeQuery\",\"message\":\"say \\\"hello\\\"\\nworld\",\
              \"source_file\":\"a.rs\",\"source_line\":\"7\"}\n"
         );
@@ -164,12 +208,10 @@ mod tests {
 
     #[test]
     fn only_named_fields_are_written() {
-        let mut out = String::new();
         let (layout, warnings) = read(
             "<formatting><type>JSON</type><names><message>msg</message><level>lvl</level><colour>c</colour></names></formatting>",
         );
-        layout.unwrap().append(&line(), None, &mut out);
-        assert_eq!(out, "{\"lvl\":\"Information\",\"msg\":\"say \\\"hello\\\"\\nworld\"}\n");
+        assert_eq!(laid_out(&layout.unwrap()), "{\"lvl\":\"Information\",\"msg\":\"say \\\"hello\\\"\\nworld\"}\n");
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(read("<formatting><type>yaml</type></formatting>").0.unwrap_err().message.contains("text or json"));
     }

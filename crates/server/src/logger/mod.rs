@@ -1,20 +1,21 @@
 //! The server's log: `tracing`'s events as ClickHouse's lines, in files and on the console. A thread that logs only formats the
-//! message and hands it to a bounded queue; one thread of its own adds the rest and writes. When the queue is full lines are
-//! dropped and counted, so that no query ever waits for the log.
+//! message and copies it into a bounded queue; one thread of its own adds the rest and writes, many lines at once. When the queue is
+//! full lines are dropped and counted, so that no query ever waits for the log.
 
 mod config;
 mod file;
 mod layout;
 mod level;
 mod line;
+mod queue;
+mod readable;
 mod subscription;
 mod text_lines;
 mod writer;
 
+use std::cell::RefCell;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use chrono_tz::Tz;
@@ -28,16 +29,20 @@ pub use config::LoggerConfig;
 pub use layout::Layout;
 pub use level::Level;
 pub use line::LogLine;
+use queue::Queue;
+pub use readable::{OneLine, ReadableSize};
 pub use subscription::{LogSubscription, subscribe};
 pub use text_lines::{keep_text_lines, take_text_lines};
-use writer::{Message, QUEUE_LINES_MAX, Writer};
+use writer::Writer;
 
 /// Longer messages are cut.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// How long what was logged may take to reach its files when the server ends.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The running log. It is the process's until its end; dropping this writes what is left.
 pub struct Logger {
-    queue: SyncSender<Message>,
+    queue: Arc<Queue>,
 }
 
 impl Logger {
@@ -46,14 +51,14 @@ impl Logger {
     /// # Errors
     /// `CANNOT_OPEN_FILE` where a file cannot be opened.
     pub fn start(config: &LoggerConfig, time_zone: Option<Tz>) -> Result<Self> {
-        let (queue, lines) = sync_channel(QUEUE_LINES_MAX);
-        let dropped = Arc::new(AtomicU64::new(0));
-        let writer = Writer::open(config, time_zone, dropped.clone())?;
+        let queue = Arc::new(Queue::new(config.queue_lines_max));
+        let writer = Writer::open(config, time_zone)?;
         let level = writer.wanted();
+        let lines = queue.clone();
         std::thread::Builder::new().name("Logger".to_owned()).spawn(move || writer.run(&lines)).map_err(|error| {
             Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot start the log's thread: {error}"))
         })?;
-        let layer = LogLayer { level, queue: queue.clone(), dropped };
+        let layer = LogLayer { level, queue: queue.clone() };
         // A second server in one process (tests) keeps the first one's log.
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer));
         Ok(Self { queue })
@@ -61,35 +66,53 @@ impl Logger {
 
     /// Waits, not forever, until what was logged so far is written.
     pub fn flush(&self) {
-        let (done, wait) = sync_channel(1);
-        if self.queue.try_send(Message::Flush(done)).is_ok() {
-            let _ = wait.recv_timeout(Duration::from_secs(1));
-        }
+        self.queue.flush(FLUSH_PATIENCE);
     }
 }
 
 impl Drop for Logger {
     fn drop(&mut self) {
         self.flush();
+        self.queue.close();
     }
 }
 
 struct LogLayer {
     level: Level,
-    queue: SyncSender<Message>,
-    dropped: Arc<AtomicU64>,
+    queue: Arc<Queue>,
 }
 
 impl LogLayer {
     fn wanted(&self) -> Level {
         self.level.max(subscription::wanted()).max(text_lines::wanted())
     }
+
+    fn log(&self, event: &Event<'_>, texts: &mut Texts) {
+        let metadata = event.metadata();
+        let level = Level::from(metadata.level());
+        let (file, at) = (metadata.file().unwrap_or_default(), metadata.line().unwrap_or(0));
+        texts.clear();
+        event.record(texts);
+        let message = texts.message.get(..texts.message.floor_char_boundary(MESSAGE_BYTES_MAX)).unwrap_or_default();
+        let line = LogLine {
+            query_id: &*texts.query_id,
+            message,
+            ..LogLine::new(level, component(metadata.target()), file, at)
+        };
+        subscription::offer(&line);
+        if !text_lines::offer(&line) {
+            self.queue.count_dropped();
+        }
+        if level <= self.level {
+            self.queue.push(&line);
+        }
+    }
 }
 
 impl<S: Subscriber> Layer<S> for LogLayer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> tracing::subscriber::Interest {
         // Asked again whenever a client's wish changes what is wanted.
-        if metadata.is_event() && *metadata.level() <= self.wanted().filter() {
+        if !metadata.is_span() && *metadata.level() <= self.wanted().filter() {
             tracing::subscriber::Interest::always()
         } else {
             tracing::subscriber::Interest::never()
@@ -101,22 +124,18 @@ impl<S: Subscriber> Layer<S> for LogLayer {
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let metadata = event.metadata();
-        let level = Level::from(metadata.level());
-        let (file, at) = (metadata.file().unwrap_or_default(), metadata.line().unwrap_or(0));
-        let mut line = LogLine::new(level, component(metadata.target()), file, at);
-        event.record(&mut LineVisitor(&mut line));
-        if line.message.len() > MESSAGE_BYTES_MAX {
-            line.message.truncate(line.message.floor_char_boundary(MESSAGE_BYTES_MAX));
+        thread_local! {
+            /// Kept from line to line, so that a line needs no memory of its own.
+            static TEXTS: RefCell<Texts> = const { RefCell::new(Texts { query_id: String::new(), message: String::new() }) };
         }
-        subscription::offer(&line);
-        if !text_lines::offer(&line) {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
-        if level <= self.level
-            && let Err(TrySendError::Full(_)) = self.queue.try_send(Message::Line(line))
-        {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+        let logged = TEXTS.try_with(|texts| match texts.try_borrow_mut() {
+            Ok(mut texts) => self.log(event, &mut texts),
+            // What is being logged logs something itself.
+            Err(_) => self.log(event, &mut Texts::default()),
+        });
+        if logged.is_err() {
+            // The thread is at its end.
+            self.log(event, &mut Texts::default());
         }
     }
 }
@@ -129,28 +148,42 @@ fn component(target: &'static str) -> &'static str {
     }
 }
 
-struct LineVisitor<'a>(&'a mut LogLine);
+/// What an event says: the query that it is about, and the message with its other fields after it.
+#[derive(Default)]
+struct Texts {
+    query_id: String,
+    message: String,
+}
 
-impl Visit for LineVisitor<'_> {
+impl Texts {
+    fn clear(&mut self) {
+        self.query_id.clear();
+        self.message.clear();
+        // What one long line needed is not kept for a thread's life.
+        self.message.shrink_to(MESSAGE_BYTES_MAX);
+    }
+}
+
+impl Visit for Texts {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
-            "query_id" => value.clone_into(&mut self.0.query_id),
-            "message" => self.0.message.insert_str(0, value),
+            "query_id" => value.clone_into(&mut self.query_id),
+            "message" => self.message.insert_str(0, value),
             name => {
-                let _ = write!(self.0.message, " {name}={value}");
+                let _ = write!(self.message, " {name}={value}");
             }
         }
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
-            "query_id" => self.0.query_id = format!("{value:?}"),
-            "message" if self.0.message.is_empty() => {
-                let _ = write!(self.0.message, "{value:?}");
+            "query_id" => self.query_id = format!("{value:?}"),
+            "message" if self.message.is_empty() => {
+                let _ = write!(self.message, "{value:?}");
             }
-            "message" => self.0.message.insert_str(0, &format!("{value:?}")),
+            "message" => self.message.insert_str(0, &format!("{value:?}")),
             name => {
-                let _ = write!(self.0.message, " {name}={value:?}");
+                let _ = write!(self.message, " {name}={value:?}");
             }
         }
     }

@@ -58,13 +58,13 @@ pub(super) fn wanted() -> Level {
 }
 
 /// Gives a line to the client that asked for it, if one did.
-pub(super) fn offer(line: &LogLine) {
+pub(super) fn offer(line: &LogLine<&str>) {
     if CLIENTS.count.load(Ordering::Relaxed) > 0
-        && let Some((wanted, client)) = CLIENTS.lines.read().get(&line.query_id)
+        && let Some((wanted, client)) = CLIENTS.lines.read().get(line.query_id)
         && line.level <= *wanted
     {
         // A client that does not keep up loses lines, no more.
-        let _ = client.try_send(line.clone());
+        let _ = client.try_send(line.with_texts(|text| (*text).to_owned()));
     }
 }
 

@@ -6,7 +6,9 @@ use parking_lot::Mutex;
 
 use super::level::Level;
 use super::line::LogLine;
-use super::writer::QUEUE_LINES_MAX;
+
+/// Lines that wait for the table.
+const LINES_MAX: usize = 65_536;
 
 /// The lines, and the level from which on they are kept.
 struct TextLines {
@@ -33,14 +35,14 @@ pub(super) fn wanted() -> Level {
 }
 
 /// Keeps a line where it is wanted; whether there was room.
-pub(super) fn offer(line: &LogLine) -> bool {
+pub(super) fn offer(line: &LogLine<&str>) -> bool {
     if line.level > wanted() {
         return true;
     }
     let mut lines = TEXT_LINES.lines.lock();
-    let has_room = lines.len() < QUEUE_LINES_MAX;
+    let has_room = lines.len() < LINES_MAX;
     if has_room {
-        lines.push(line.clone());
+        lines.push(line.with_texts(|text| (*text).to_owned()));
     }
     has_room
 }

@@ -2,28 +2,16 @@
 
 use std::io::{self, IsTerminal, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 
 use chrono_tz::Tz;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::config::LoggerConfig;
 use super::file::LogFile;
-use super::layout::Layout;
+use super::layout::{Layout, TimeText};
 use super::level::Level;
 use super::line::LogLine;
-
-/// Lines that wait to be written; ClickHouse's `logger.async_queue_max_size`.
-pub(super) const QUEUE_LINES_MAX: usize = 65_536;
-
-/// What the writing thread gets.
-pub(super) enum Message {
-    Line(LogLine),
-    /// Everything before is to be in the files when this answers.
-    Flush(SyncSender<()>),
-}
+use super::queue::{Batch, Queue};
 
 /// What writes lines to their files.
 pub(super) struct Writer {
@@ -31,9 +19,8 @@ pub(super) struct Writer {
     errorlog: Option<LogFile>,
     level: Level,
     console_level: Level,
-    time_zone: Option<Tz>,
+    time: TimeText,
     layout: Layout,
-    dropped: Arc<AtomicU64>,
 }
 
 impl Writer {
@@ -41,7 +28,7 @@ impl Writer {
     ///
     /// # Errors
     /// `CANNOT_OPEN_FILE`.
-    pub(super) fn open(config: &LoggerConfig, time_zone: Option<Tz>, dropped: Arc<AtomicU64>) -> Result<Self> {
+    pub(super) fn open(config: &LoggerConfig, time_zone: Option<Tz>) -> Result<Self> {
         let open = |path: &Option<PathBuf>| match path {
             Some(path) => LogFile::open(path, config.size_bytes, config.count).map(Some).map_err(|error| {
                 let message = format!("Cannot open the log file {}: {error}", path.display());
@@ -57,9 +44,8 @@ impl Writer {
             errorlog,
             level: config.level,
             console_level,
-            time_zone,
+            time: TimeText::new(time_zone),
             layout: config.layout.clone(),
-            dropped,
         })
     }
 
@@ -68,53 +54,42 @@ impl Writer {
         self.level.max(self.console_level)
     }
 
-    /// Writes what comes until nobody can send any more.
-    pub(super) fn run(mut self, messages: &Receiver<Message>) {
-        let mut text = String::new();
-        while let Ok(mut message) = messages.recv() {
-            let mut done = None;
-            loop {
-                match message {
-                    Message::Line(line) => self.write(&line, &mut text),
-                    Message::Flush(sender) => done = Some(sender),
-                }
-                message = match messages.try_recv() {
-                    Ok(message) => message,
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-                };
+    /// Writes what comes until the queue is closed.
+    pub(super) fn run(mut self, queue: &Queue) {
+        let (mut batch, mut text) = (Batch::default(), Vec::new());
+        while queue.take(&mut batch) {
+            for line in batch.lines() {
+                self.write(&line, &mut text);
             }
-            let dropped = self.dropped.swap(0, Ordering::Relaxed);
+            let dropped = queue.take_dropped();
             if dropped > 0 {
                 let message = format!("{dropped} lines were dropped because the log's queue was full");
-                let line = LogLine { message, ..LogLine::new(Level::Warning, "Logger", file!(), line!()) };
+                let line = LogLine { message: &*message, ..LogLine::new(Level::Warning, "Logger", file!(), line!()) };
                 self.write(&line, &mut text);
             }
             for file in [&mut self.log, &mut self.errorlog].into_iter().flatten() {
                 // A full disk must not stop the server; the next line tries again.
                 let _ = file.flush();
             }
-            if let Some(done) = done {
-                let _ = done.send(());
-            }
         }
     }
 
-    fn write(&mut self, line: &LogLine, text: &mut String) {
+    fn write(&mut self, line: &LogLine<&str>, text: &mut Vec<u8>) {
         text.clear();
-        self.layout.append(line, self.time_zone, text);
+        self.layout.append(line, &mut self.time, text);
         if line.level <= self.console_level {
-            let _ = io::stderr().lock().write_all(text.as_bytes());
+            let _ = io::stderr().lock().write_all(text);
         }
         if line.level <= self.level
             && let Some(file) = &mut self.log
         {
-            let _ = file.write(text.as_bytes());
+            let _ = file.write(text);
         }
         if line.level <= Level::Notice
             && line.level <= self.level
             && let Some(file) = &mut self.errorlog
         {
-            let _ = file.write(text.as_bytes());
+            let _ = file.write(text);
         }
     }
 }

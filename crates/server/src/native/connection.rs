@@ -259,6 +259,7 @@ pub struct Connection {
 impl Connection {
     /// Serves a client from its first byte to its last.
     pub async fn serve(server: Arc<Server>, stream: Socket, address: SocketAddr) {
+        tracing::trace!(target: "TCPHandlerFactory", "TCP Request. Address: {address}");
         let mut wire = Wire::new(stream);
         let timeout = Duration::from_millis(server.config.load().server.handshake_timeout_milliseconds);
         let greeted = tokio::select! {
@@ -273,6 +274,7 @@ impl Connection {
         if let Err(end) = connection.run(&server).await {
             farewell(&mut connection.wire, end, address).await;
         }
+        tracing::debug!(target: "TCPHandler", "Done processing connection.");
     }
 
     async fn run(&mut self, server: &Arc<Server>) -> Result<(), End> {
@@ -356,7 +358,7 @@ async fn greet(
     let display_name = &server.host_name;
     write_hello(hello.revision, &server.time_zone, display_name, rand::random(), &mut out);
     wire.send(&mut out, timeout).await?;
-    tracing::debug!(target: "TCPHandler", "Connected {} version {}.{}, revision {}, database {}, user {} (from {address})",
+    tracing::debug!(target: "TCPHandler", "Connected {} version {}.{}, revision: {}, database: {}, user: {} (from {address}).",
         hello.client_name, hello.version.0, hello.version.1, hello.revision, session.database, session.user.name);
     Ok((session, hello.revision.min(revision::REVISION)))
 }

@@ -70,6 +70,7 @@ impl Connection {
     /// Where the connection ends; what goes wrong with the query itself is sent to the client.
     pub async fn run_query(&mut self, packet: QueryPacket) -> Result<(), End> {
         let send_timeout = self.session.settings.send_timeout;
+        let began = Instant::now();
         match self.try_run_query(packet).await {
             Ok(()) => {
                 put_varint(&mut self.out, from_server::END_OF_STREAM);
@@ -77,7 +78,9 @@ impl Connection {
             Err(Failure::Query(error)) => write_exception(&error, &mut self.out),
             Err(Failure::Connection(end)) => return Err(end),
         }
-        self.wire.send(&mut self.out, send_timeout).await
+        self.wire.send(&mut self.out, send_timeout).await?;
+        tracing::debug!(target: "TCPHandler", "Processed in {:.6} sec.", began.elapsed().as_secs_f64());
+        Ok(())
     }
 
     async fn try_run_query(&mut self, packet: QueryPacket) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ mod system_command;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use squall_engine::{QueryContext, QueryStream};
 use squall_runtime::thread_pool::STACK_BYTES;
@@ -31,9 +31,10 @@ pub use dictionary::reload_due;
 use extremes::Extremes;
 pub use insert::InsertSink;
 
+use crate::logger::{OneLine, ReadableSize};
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
 use crate::server::Server;
-use crate::session::{HttpMethod, Session};
+use crate::session::{HttpMethod, Interface, Session};
 use crate::system_log::{LoggedEvents, QueryLogEntry};
 
 /// Bytes of a query's text that the process list and the query log show.
@@ -194,8 +195,11 @@ impl Query {
         if is_logged && server.system_logs.has_query_log() && LoggedEvents::wants_start(&running.settings) {
             handle.process().want_start_logged();
         }
-        tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}, user: {}) {}",
-            running.client.address, running.user.name, parsed.text);
+        let client = &running.client;
+        let is_default = *running.user.name == *"default";
+        let (user_label, user) = if is_default { ("", "") } else { (", user: ", &*running.user.name) };
+        tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}{user_label}{user}) {} (stage: Complete)",
+            client.address, OneLine(&parsed.text));
         let mut query = Self {
             time_zone: running.time_zone(),
             extremes: running.settings.extremes.then(Extremes::default),
@@ -382,6 +386,25 @@ impl Query {
         self.parsed.kind
     }
 
+    /// What the server's log says of a query that went well.
+    fn log_end(&self, elapsed: Duration) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let process = self.handle.process();
+        let context = &process.context;
+        let (rows, bytes) = (context.progress.read_rows.load(Relaxed), context.progress.read_bytes.load(Relaxed));
+        if rows > 0 || bytes > 0 {
+            let seconds = elapsed.as_secs_f64();
+            tracing::debug!(target: "executeQuery", query_id = &*context.query_id,
+                "Read {rows} rows, {} in {seconds:.6} sec., {:.0} rows/sec., {}/sec.",
+                ReadableSize(bytes as f64), rows as f64 / seconds, ReadableSize(bytes as f64 / seconds));
+        }
+        tracing::debug!(target: "MemoryTracker", query_id = &*context.query_id,
+            "Query peak memory usage: {}.", ReadableSize(context.memory.peak_bytes().max(0) as f64));
+        if process.info.client.interface == Interface::Http {
+            tracing::debug!(target: "DynamicQueryHandler", query_id = &*context.query_id, "Done processing query");
+        }
+    }
+
     /// Writes the log, once.
     fn end(&mut self) {
         if std::mem::replace(&mut self.has_ended, true) {
@@ -405,13 +428,7 @@ impl Query {
                 tracing::error!(target: "executeQuery", query_id = &*context.query_id, "{error} (from {}) (in query: {})",
                     process.info.client.address, process.info.query);
             }
-            None => {
-                use std::sync::atomic::Ordering::Relaxed;
-                let progress = &context.progress;
-                tracing::debug!(target: "executeQuery", query_id = &*context.query_id,
-                    "Read {} rows, {} bytes in {:.6} sec.",
-                    progress.read_rows.load(Relaxed), progress.read_bytes.load(Relaxed), elapsed.as_secs_f64());
-            }
+            None => self.log_end(elapsed),
         }
         context.count_for_process();
         if self.is_logged {

@@ -36,7 +36,7 @@ pub(super) fn table(context: &LogContext) -> LogTable<LogLine> {
         .number("event_date", "Date", move |entry: &LogLine| days.day(entry.time))
         .number("event_time", "DateTime", |entry| seconds(entry.time))
         .number("event_time_microseconds", "DateTime64(6)", |entry| microseconds(entry.time))
-        .text("thread_name", low, |entry| &entry.thread_name)
+        .text("thread_name", low, |entry| entry.thread_name)
         .number("thread_id", "UInt64", |entry| entry.thread_id)
         .number("level", LEVEL, |entry| entry.level as u64)
         .text("query_id", "String", |entry| &entry.query_id)
