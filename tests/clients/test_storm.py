@@ -2,7 +2,11 @@
 
 import csv
 import json
+import re
+import shutil
+import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from server import BINARY, Server, free_port
@@ -130,7 +134,7 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     results = output / "results.csv"
     rows = list(csv.DictReader(results.open()))
     # Two granularities, two variants, three numbers of clients, two rounds.
-    assert len(rows) == 24 and len(rows[0]) == 39
+    assert len(rows) == 24 and len(rows[0]) == 40
     assert {row["errors"] for row in rows} == {"0"} and all(float(row["QPS"]) > 0 for row in rows)
     assert {row["test_name"] for row in rows} == {"lookup_16", "lookup_64"}
     assert "Left out" in first.stdout and "no_such_function" in first.stdout
@@ -151,6 +155,29 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     assert len(list((tmp_path / "charts").iterdir())) == 4
     compared = storm("compare", results, results, "--all").stdout
     assert "of 12 steps in both, 0 worse, 0 better, 12 the same within noise" in compared, compared
+
+
+NGINX = Path(__file__).parents[2] / "crates/storm/scenarios/018_select_1_http_behind_nginx"
+
+
+@pytest.mark.skipif(not Path("/usr/sbin/nginx").exists(), reason="nginx is not installed")
+def test_a_scenario_that_extends_another_goes_through_nginx(tmp_path):
+    shutil.copytree(NGINX, tmp_path / "scenarios" / "nginx")
+    own = tmp_path / "scenarios" / "own"
+    own.mkdir()
+    (own / "scenario.toml").write_text("extends = 'nginx'\ndescription = 'x'\nseconds = 0.1\n[[query]]\nsql = 'SELECT 7'\nexpect = '7'")
+    output = tmp_path / "results"
+    arguments = ["suite", "--scenarios", own.parent, "--only", "own", "--server", "squall", "--output", output, "--concurrency", "1,8"]
+    outcome = storm(*arguments)
+    rows = list(csv.DictReader((output / "results.csv").open()))
+    assert [row["proxy"] for row in rows] == ["nginx"] * 4 + [""] * 2, outcome.stdout
+    assert {(row["errors"], row["test_name"]) for row in rows} == {("0", "own")} and all(float(row["QPS"]) > 0 for row in rows)
+    assert "behind nginx, a new connection each" in outcome.stdout
+    kept = output / "servers" / "own" / "Squall" / "nginx"
+    listen = re.search(r"listen 127\.0\.0\.1:(\d+)", (kept / "nginx.conf").read_text())[1]
+    with socket.socket() as gone:
+        assert gone.connect_ex(("127.0.0.1", int(listen))) != 0
+    assert not (kept / "temp").exists()
 
 
 @pytest.mark.parametrize("text,what", [("description = 'x'", "at least one"), ("rows = 1", "unknown field")])

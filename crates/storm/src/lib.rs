@@ -13,6 +13,7 @@ mod http_client;
 pub mod load;
 pub mod native;
 mod overload;
+mod process;
 mod report;
 mod scratch;
 mod server;

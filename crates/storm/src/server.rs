@@ -1,7 +1,6 @@
 //! A server process: its configuration, its start on free ports, the wait until it answers, and its end by the id it was started with.
 
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,11 +8,10 @@ use std::time::{Duration, Instant};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::native::{Connection, Options};
+use crate::process::{end, find_program, free_port};
 
 /// How long a server may take to answer at first.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a server may take to end when it is asked to, before it is killed.
-const STOP_PATIENCE: Duration = Duration::from_secs(20);
 /// Blocks sent to either server carry no per-column serialization kind, so that one encoding serves both.
 const REVISION: u64 = 54_453;
 
@@ -44,13 +42,6 @@ pub struct Overlay {
     pub dictionaries: Vec<(String, String)>,
     /// Certificate and private key, for ports under TLS beside the others.
     pub tls: Option<(PathBuf, PathBuf)>,
-}
-
-/// Looks for a program on the search path and where Debian keeps servers.
-pub fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/bin")]);
-    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 /// Memory and threads of a process.
@@ -247,33 +238,11 @@ impl Server {
         if let Ok(Some(status)) = self.process.try_wait() {
             return Err(self.failure(&format!("The server had ended with {status} before it was asked to")));
         }
-        if self.end() {
+        if end(&mut self.process) {
             Ok(())
         } else {
             Err(self.failure("The server did not end when it was asked to, and was killed"))
         }
-    }
-
-    /// Asks the process to end, and kills it if it does not; returns whether it ended by itself. Calling it again does nothing.
-    fn end(&mut self) -> bool {
-        if matches!(self.process.try_wait(), Ok(Some(_))) {
-            return true;
-        }
-        if let Ok(id) = libc::pid_t::try_from(self.process.id()) {
-            // SAFETY: kill takes no pointers; the process was not waited for yet, so the id is still its.
-            unsafe { libc::kill(id, libc::SIGTERM) };
-        }
-        let asked = Instant::now();
-        while asked.elapsed() < STOP_PATIENCE {
-            if matches!(self.process.try_wait(), Ok(Some(_)) | Err(_)) {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // Both fail only where it has ended in this moment.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        false
     }
 
     /// An error with the end of what the server wrote.
@@ -293,14 +262,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.end();
+        end(&mut self.process);
     }
-}
-
-/// A port that nobody listens on at the moment.
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    listener.map(|address| address.port()).map_err(|error| Error::new(ErrorCode::NETWORK_ERROR, error.to_string()))
 }
 
 fn create(folder: &Path) -> Result<()> {

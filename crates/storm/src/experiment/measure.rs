@@ -9,8 +9,9 @@ use squall_types::{Error, ErrorCode, Result};
 use tokio::io::AsyncWriteExt;
 
 use crate::load::{CpuTicks, Endpoint, Load, Statement, Stream};
+use crate::process::find_program;
 use crate::scratch::Scratch;
-use crate::server::{Server, find_program};
+use crate::server::Server;
 
 /// What clickhouse-benchmark says where no query was answered.
 const NOTHING_TO_REPORT: &str = "empty ReservoirSampler";

@@ -8,7 +8,8 @@ use std::time::Duration;
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::load::{Endpoint, Load, Statement, Stream};
-use crate::server::{Server, find_program};
+use crate::process::find_program;
+use crate::server::Server;
 
 /// What the requests are called, and what is asked for.
 pub const REQUESTS: [(&str, &str); 2] = [("/ping", "/ping"), ("SELECT 1", "/?query=SELECT%201")];

@@ -83,7 +83,7 @@ fn comparison(first: &str, other: &str, rates: &BTreeMap<(String, Step), f64>) -
     let mut ratios: Vec<(f64, &Step)> = rates
         .iter()
         // In an open loop the rate is what was asked for.
-        .filter(|((server, step), _)| server == first && step[6].is_empty())
+        .filter(|((server, [.., load, _, _]), _)| server == first && load.is_empty())
         .filter_map(|((_, step), rate)| {
             let theirs = rates.get(&(other.to_owned(), step.clone())).filter(|&&rate| rate > 0.0)?;
             (*rate > 0.0).then_some((rate / theirs, step))
@@ -110,7 +110,7 @@ fn comparison(first: &str, other: &str, rates: &BTreeMap<(String, Step), f64>) -
 
 /// A step in words.
 pub fn describe(step: &Step) -> String {
-    let [name, _, _, _, _, _, _, _, concurrency] = step;
+    let [name, .., concurrency] = step;
     let series = series(step);
     let clients = if concurrency == "1" { "1 client".to_owned() } else { format!("{concurrency} clients") };
     format!("{name}, {series}, {clients}")
@@ -118,9 +118,9 @@ pub fn describe(step: &Step) -> String {
 
 /// What tells a line of a chart from the others of its test.
 pub fn series(step: &Step) -> String {
-    let [_, one, two, three, protocol, keep_alive, load, idle, _] = step;
+    let [_, one, two, three, protocol, proxy, keep_alive, load, idle, _] = step;
     let mut words: Vec<String> = [one, two, three].into_iter().filter(|word| !word.is_empty()).cloned().collect();
-    words.push(protocol.clone());
+    words.push(if proxy.is_empty() { protocol.clone() } else { format!("{protocol} behind {proxy}") });
     if keep_alive == "0" {
         words.push("a new connection each".to_owned());
     }

@@ -1,15 +1,17 @@
 //! `squall storm suite`: scenarios from files, measured step by step on servers that it starts, or that are up. This file tells its story;
-//! `scenario` reads the files, `plan` says what is measured, `peer` starts servers and makes their data, `results` keeps what was found,
-//! `summary` shows it.
+//! `scenario` reads the files, `plan` says what is measured, `peer` starts servers and makes their data, `nginx` what stands before them, `results` keeps what
+//! was found, `summary` shows it.
 
 mod csv;
+mod nginx;
 mod peer;
 mod plan;
 pub mod results;
 mod scenario;
 mod summary;
+mod values;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -21,9 +23,10 @@ use crate::load::{
     Endpoint, Expectation, Gaps, Limit, Load, Measurement, Order, Outcome, Pace, Statement, Stream, Wire,
 };
 use peer::{Peer, Target};
-use plan::{Stage, Step, Wish, fill};
+use plan::{Stage, Step, Wish};
 use results::{Results, Row};
-use scenario::{Query, Scenario};
+use scenario::{Proxy, Query, Scenario, Variant};
+use values::{Values, fill};
 
 /// Where the scenarios are that come with Squall, beside the program's sources.
 const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
@@ -252,15 +255,14 @@ impl<'a> Suite<'a> {
             }
         }
         // Of queries that a server does not understand, or protocols that it does not speak.
-        let mut refused: BTreeMap<(String, usize, &str), ()> = BTreeMap::new();
+        let mut refused: Vec<(String, usize, Variant)> = Vec::new();
         let step_seconds = plan::estimate(stage, 1) / stage.steps.len().max(1) as f64;
         let begun = Instant::now();
         for (number, step) in stage.steps.iter().enumerate() {
             for peer in &peers {
-                let wire = step.variant.protocol.name();
+                let asked = (peer.name.clone(), step.query, Variant { keep_alive: true, ..step.variant });
                 let mut row = key(&peer.name, scenario, stage, step);
-                let is_refused = refused.contains_key(&(peer.name.clone(), step.query, wire));
-                if is_refused || self.results.find(&row).is_some() {
+                if refused.contains(&asked) || self.results.find(&row).is_some() {
                     continue;
                 }
                 let left = all - done - step_seconds * (number * self.targets.len()) as f64;
@@ -272,7 +274,7 @@ impl<'a> Suite<'a> {
                         self.results.add(row)?;
                     }
                     Err(error) => {
-                        refused.insert((peer.name.clone(), step.query, wire), ());
+                        refused.push(asked);
                         self.skip(format!("{}: {}", label(&row), first_line(&error)));
                     }
                 }
@@ -290,11 +292,7 @@ impl<'a> Suite<'a> {
     /// Measures a step and fills its row.
     async fn measure(&self, peer: &Peer, scenario: &Scenario, step: &Step, row: &mut Row) -> Result<()> {
         let query = &scenario.query[step.query];
-        let lacks = || {
-            let message = format!("{} has no {} port", peer.name, step.variant.protocol.name());
-            Error::new(ErrorCode::NOT_IMPLEMENTED, message)
-        };
-        let mut endpoint = peer.endpoint(step.variant.protocol).cloned().ok_or_else(lacks)?;
+        let mut endpoint = peer.endpoint(&step.variant)?.clone();
         endpoint.keep_alive = step.variant.keep_alive;
         if matches!(step.variant.protocol, Wire::Tcp | Wire::Tcps) {
             endpoint.compression = step.variant.compression;
@@ -377,7 +375,7 @@ impl<'a> Suite<'a> {
 /// The class of the query that is measured.
 const MEASURED: &str = "measured";
 
-fn statement(query: &Query, values: &BTreeMap<String, String>) -> Result<Statement> {
+fn statement(query: &Query, values: &Values) -> Result<Statement> {
     let mut statement = match (&query.sql, &query.path) {
         (Some(sql), _) => {
             let bad = |error: String| Error::new(ErrorCode::BAD_ARGUMENTS, error);
@@ -410,6 +408,7 @@ fn key(server: &str, scenario: &Scenario, stage: &Stage, step: &Step) -> Row {
     row.set("test_subtype2", two);
     row.set("test_subtype3", three);
     row.set("protocol", step.variant.protocol.name());
+    row.set("proxy", step.variant.proxy.map_or("", Proxy::name));
     row.set("http_keepalive", u8::from(step.variant.keep_alive));
     row.set("concurrency", step.concurrency);
     row.set("load", step.overload.map_or_else(String::new, |load| load.to_string()));
@@ -461,6 +460,9 @@ fn put_outcome(outcome: &Outcome, row: &mut Row) {
 /// A step in words.
 fn label(row: &Row) -> String {
     let mut label = format!("{} {}", row.get("test_name"), row.get("protocol"));
+    if !row.get("proxy").is_empty() {
+        label.push_str(&format!(" behind {}", row.get("proxy")));
+    }
     if row.get("http_keepalive") == "0" {
         label.push_str(", a new connection each");
     }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
-use super::plan::{Stage, fill};
-use super::scenario::Scenario;
+use super::nginx::Nginx;
+use super::plan::Stage;
+use super::scenario::{Proxy, Scenario, Variant};
+use super::values::{Values, fill};
 use crate::load::{Endpoint, Wire, ask};
 use crate::server::{Kind, Overlay, Server};
 
@@ -65,8 +67,10 @@ pub struct Peer {
     /// Its process, where the suite started it.
     pub server: Option<Server>,
     /// Values of the stage, and those that this server was asked for.
-    pub values: BTreeMap<String, String>,
+    pub values: Values,
     endpoints: Vec<(Wire, Endpoint)>,
+    /// Before its HTTP interface, where the scenario wants it; or why not.
+    nginx: Option<Result<(Nginx, Endpoint)>>,
     folder: Option<PathBuf>,
 }
 
@@ -88,6 +92,7 @@ impl Peer {
             server: None,
             values: stage.values.clone(),
             endpoints: Vec::new(),
+            nginx: None,
             folder: None,
         };
         match target {
@@ -102,15 +107,16 @@ impl Peer {
                     Error::new(ErrorCode::CANNOT_CREATE_DIRECTORY, format!("{}: {error}", folder.display()))
                 })?;
                 let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-                let filled = |files: &[(String, String)]| -> Vec<(String, String)> {
+                let files = &scenario.files;
+                let filled = |files: &BTreeMap<String, String>| -> Vec<(String, String)> {
                     files.iter().map(|(name, text)| (name.clone(), fill(text, &stage.values))).collect()
                 };
-                let own = scenario.config_of.get(target.name()).map(Vec::as_slice).unwrap_or_default();
+                let own = files.config_of.get(target.name()).map(filled).unwrap_or_default();
                 let needs_tls = scenario.variant.iter().any(|variant| variant.protocol.is_secure());
                 let overlay = Overlay {
-                    config: [filled(&scenario.config), filled(own)].concat(),
-                    users: filled(&scenario.users),
-                    dictionaries: filled(&scenario.dictionaries),
+                    config: [filled(&files.config), own].concat(),
+                    users: filled(&files.users),
+                    dictionaries: filled(&files.dictionaries),
                     tls: needs_tls.then(|| tls.clone()),
                 };
                 let server = Server::start_with(kind, &folder, &overlay).await?;
@@ -129,7 +135,15 @@ impl Peer {
             }
         }
         peer.version = peer.ask("SELECT version()").await?;
-        for Statement { text, is_optional } in statements(&scenario.setup) {
+        if let (Some(config), Some(direct)) = (&scenario.files.nginx, peer.of(Wire::Http)) {
+            let started = Nginx::start(&fill(config, &stage.values), direct.address, &folder.join("nginx")).await;
+            let before = |nginx: Nginx| {
+                let endpoint = Endpoint { address: nginx.address(), ..direct.clone() };
+                (nginx, endpoint)
+            };
+            peer.nginx = Some(started.map(before));
+        }
+        for Statement { text, is_optional } in statements(&scenario.files.setup) {
             let text = fill(&text, &peer.values);
             match peer.ask(&text).await {
                 // Whether it was needed is seen by the queries.
@@ -144,14 +158,30 @@ impl Peer {
         Ok(peer)
     }
 
-    /// How to reach it over this protocol, if it speaks it.
-    pub fn endpoint(&self, wire: Wire) -> Option<&Endpoint> {
+    /// How to reach it in this way.
+    ///
+    /// # Errors
+    /// Where it does not speak the protocol, or the proxy is not there.
+    pub fn endpoint(&self, variant: &Variant) -> Result<&Endpoint> {
+        let lacks = || {
+            let message = format!("{} has no {} port", self.name, variant.protocol.name());
+            Error::new(ErrorCode::NOT_IMPLEMENTED, message)
+        };
+        match (variant.proxy, &self.nginx) {
+            (None, _) => self.of(variant.protocol).ok_or_else(lacks),
+            (Some(Proxy::Nginx), Some(Ok((_, endpoint)))) => Ok(endpoint),
+            (Some(Proxy::Nginx), Some(Err(error))) => Err(error.clone()),
+            (Some(Proxy::Nginx), None) => Err(lacks()),
+        }
+    }
+
+    fn of(&self, wire: Wire) -> Option<&Endpoint> {
         self.endpoints.iter().find_map(|(other, endpoint)| (*other == wire).then_some(endpoint))
     }
 
     /// The answer to a query as text.
     async fn ask(&self, query: &str) -> Result<String> {
-        let endpoint = self.endpoint(Wire::Tcp).or_else(|| self.endpoints.first().map(|(_, endpoint)| endpoint));
+        let endpoint = self.of(Wire::Tcp).or_else(|| self.endpoints.first().map(|(_, endpoint)| endpoint));
         let endpoint = endpoint.ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, "A server without a URL"))?;
         ask(endpoint, query).await
     }
@@ -161,6 +191,7 @@ impl Peer {
     /// # Errors
     /// A server that crashed or had to be killed.
     pub fn stop(self) -> Result<()> {
+        drop(self.nginx);
         let stopped = self.server.map_or(Ok(()), Server::stop);
         if let Some(folder) = self.folder {
             for name in ["data", "tmp", "user_files"] {

@@ -1,8 +1,7 @@
 //! What is measured of a scenario, step by step, and how long it takes: a pure function of the scenario and of what the user asks for.
 
-use std::collections::BTreeMap;
-
 use super::scenario::{Query, Scenario, Variant};
+use super::values::{Values, combinations, fill};
 use crate::load::Wire;
 
 /// The numbers of clients of the published suite; the last one over HTTP only.
@@ -40,7 +39,7 @@ pub struct Stage {
     /// The scenario's name with the matrix's values in it.
     pub name: String,
     /// Values of the matrix and scaled numbers.
-    pub values: BTreeMap<String, String>,
+    pub values: Values,
     /// What is measured.
     pub steps: Vec<Step>,
 }
@@ -75,24 +74,15 @@ pub fn stages(scenario: &Scenario, wish: &Wish) -> Vec<Stage> {
         // At least one row, or there is nothing to find.
         (name.clone(), ((number as f64 * scale) as u64).max(1).to_string())
     });
-    let mut combinations = vec![scaled.collect::<BTreeMap<String, String>>()];
-    for (name, values) in &scenario.matrix {
-        let values = short.and_then(|short| short.matrix.get(name)).unwrap_or(values);
-        combinations = combinations
-            .iter()
-            .flat_map(|combination| {
-                values.iter().map(move |value| {
-                    let mut combination = combination.clone();
-                    combination.insert(name.clone(), value.to_string());
-                    combination
-                })
-            })
-            .collect();
+    let mut matrix = scenario.matrix.clone();
+    for (name, values) in short.into_iter().flat_map(|short| &short.matrix) {
+        if let Some(instead) = matrix.get_mut(name) {
+            instead.clone_from(values);
+        }
     }
     let steps = steps(scenario, wish);
-    let stage =
-        |values: BTreeMap<String, String>| Stage { name: fill(&scenario.name, &values), values, steps: steps.clone() };
-    combinations.into_iter().map(stage).collect()
+    let stage = |values: Values| Stage { name: fill(&scenario.name, &values), values, steps: steps.clone() };
+    combinations(scaled.collect(), &matrix).into_iter().map(stage).collect()
 }
 
 fn steps(scenario: &Scenario, wish: &Wish) -> Vec<Step> {
@@ -150,13 +140,8 @@ pub fn estimate(stage: &Stage, servers: usize) -> f64 {
     servers as f64 * (steps + START_SECONDS)
 }
 
-/// Replaces `{name}` by its value; other braces stay.
-pub fn fill(text: &str, values: &BTreeMap<String, String>) -> String {
-    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
-}
-
 /// The three subtypes of a query, with the values in them.
-pub fn subtypes(query: &Query, values: &BTreeMap<String, String>) -> [String; 3] {
+pub fn subtypes(query: &Query, values: &Values) -> [String; 3] {
     std::array::from_fn(|position| query.subtype.get(position).map_or_else(String::new, |text| fill(text, values)))
 }
 
@@ -216,11 +201,5 @@ mod tests {
         assert!(stage.steps.iter().all(|step| step.seconds == 0.5 && step.concurrency == 3));
         let skipped = scenario(&format!("{LOOKUP}\n[ask]")).short;
         assert!(!skipped.skip);
-    }
-
-    #[test]
-    fn values_are_filled_in() {
-        let values = BTreeMap::from([("rows".to_owned(), "7".to_owned())]);
-        assert_eq!(fill("{rows} {x:UInt8} {'a':1}", &values), "7 {x:UInt8} {'a':1}");
     }
 }

@@ -37,8 +37,9 @@ pub const PUBLISHED: [&str; 22] = [
 ];
 
 /// Ours.
-pub const OURS: [&str; 17] = [
+pub const OURS: [&str; 18] = [
     "server",
+    "proxy",
     "round",
     "class",
     "load",
@@ -58,12 +59,13 @@ pub const OURS: [&str; 17] = [
 ];
 
 /// What makes rows of several servers and rounds the same step.
-pub const STEP: [&str; 9] = [
+pub const STEP: [&str; 10] = [
     "test_name",
     "test_subtype1",
     "test_subtype2",
     "test_subtype3",
     "protocol",
+    "proxy",
     "http_keepalive",
     "load",
     "idle_connections",

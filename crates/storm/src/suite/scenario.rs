@@ -1,5 +1,6 @@
-//! A scenario as its folder says it: `scenario.toml`, and beside it `config.d`, `users.d` and `dictionaries.d` for the servers' configuration and `setup.sql`
-//! for their data. A scenario is only read here; what is measured of it is `plan`'s business.
+//! A scenario as its folder says it: `scenario.toml`, and beside it `config.d`, `users.d` and `dictionaries.d` for the servers' configuration, `setup.sql`
+//! for their data and `nginx.conf` for what stands before them. A scenario may extend another, whose folder stands beside its own. It is only read here;
+//! what is measured of it is `plan`'s business.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +9,13 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use squall_types::{Error, ErrorCode, Result};
 
+use super::values::{Values, combinations, fill};
 use crate::load::Wire;
 
 /// The file that makes a folder a scenario.
 const FILE: &str = "scenario.toml";
+/// How many scenarios one may extend, over one another.
+const ANCESTORS_MAX: usize = 8;
 
 /// A value of a setting or of the matrix.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -39,6 +43,23 @@ impl fmt::Display for Scalar {
     }
 }
 
+/// What stands between clients and the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proxy {
+    /// nginx, started by the suite with the scenario's `nginx.conf`.
+    Nginx,
+}
+
+impl Proxy {
+    /// As files and tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+        }
+    }
+}
+
 /// One way in which all queries of a scenario are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +72,8 @@ pub struct Variant {
     /// Whether native blocks are compressed.
     #[serde(default = "yes")]
     pub compression: bool,
+    /// Through a proxy.
+    pub proxy: Option<Proxy>,
 }
 
 fn yes() -> bool {
@@ -96,6 +119,30 @@ pub struct Query {
     pub overload: Vec<f64>,
     /// Seconds after which a client goes away.
     pub timeout: Option<f64>,
+    /// Values for `{name}` in this query alone: it stands for one query of each combination.
+    #[serde(default)]
+    each: BTreeMap<String, Vec<Scalar>>,
+}
+
+impl Query {
+    /// The queries that this one stands for.
+    fn expand(&self) -> Vec<Query> {
+        let one = |values: Values| {
+            let mut query = Query { each: BTreeMap::new(), ..self.clone() };
+            let beside = query.beside.as_mut().map(|beside| &mut beside.sql);
+            let texts = [&mut query.sql, &mut query.path, &mut query.expect].into_iter().flatten().chain(beside);
+            for text in texts.chain(&mut query.subtype).chain(query.parameters.values_mut()) {
+                *text = fill(text, &values);
+            }
+            for setting in query.settings.values_mut() {
+                if let Scalar::Text(text) = setting {
+                    *text = fill(text, &values);
+                }
+            }
+            query
+        };
+        combinations(Values::new(), &self.each).into_iter().map(one).collect()
+    }
 }
 
 /// What the short form has otherwise.
@@ -131,6 +178,8 @@ pub struct Scenario {
     pub name: String,
     /// What it is for, in a line.
     pub description: String,
+    /// The folder of the scenario whose data, configuration and queries it has, beside its own.
+    extends: Option<String>,
     /// Which features of a server it needs, in words: a server whose setup fails lacks them, and is left out with its message.
     pub needs: Option<String>,
     /// Numbers of clients; those of the suite without it.
@@ -161,21 +210,49 @@ pub struct Scenario {
     /// The short form.
     #[serde(default)]
     pub short: Short,
-    /// Files of the servers' configuration.
+    /// What stands beside `scenario.toml`.
     #[serde(skip)]
-    pub config: Vec<(String, String)>,
+    pub files: Files,
+}
+
+/// The other files of a scenario's folder. Those of configuration are names and texts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Files {
+    /// The servers' configuration.
+    pub config: BTreeMap<String, String>,
     /// The same for servers of one name only: subfolders of `config.d`.
-    #[serde(skip)]
-    pub config_of: BTreeMap<String, Vec<(String, String)>>,
-    /// Files of the users' configuration.
-    #[serde(skip)]
-    pub users: Vec<(String, String)>,
-    /// Files of dictionaries.
-    #[serde(skip)]
-    pub dictionaries: Vec<(String, String)>,
+    pub config_of: BTreeMap<String, BTreeMap<String, String>>,
+    /// The users' configuration.
+    pub users: BTreeMap<String, String>,
+    /// Dictionaries.
+    pub dictionaries: BTreeMap<String, String>,
     /// Statements that make the data.
-    #[serde(skip)]
     pub setup: String,
+    /// The configuration of nginx, where a variant goes through it.
+    pub nginx: Option<String>,
+}
+
+impl Files {
+    /// Adds those of a folder; of the same name they are there instead.
+    fn add(&mut self, folder: &Path) -> Result<()> {
+        let config = folder.join("config.d");
+        self.config.extend(overlays(&config)?);
+        if config.is_dir() {
+            for path in entries(&config)?.iter().filter(|path| path.is_dir()) {
+                self.config_of.entry(file_name(path)).or_default().extend(overlays(path)?);
+            }
+        }
+        self.users.extend(overlays(&folder.join("users.d"))?);
+        self.dictionaries.extend(overlays(&folder.join("dictionaries.d"))?);
+        let (setup, nginx) = (folder.join("setup.sql"), folder.join("nginx.conf"));
+        if setup.exists() {
+            self.setup = read(&setup)?;
+        }
+        if nginx.exists() {
+            self.nginx = Some(read(&nginx)?);
+        }
+        Ok(())
+    }
 }
 
 impl Scenario {
@@ -184,25 +261,36 @@ impl Scenario {
     /// # Errors
     /// What is wrong with it, and in which file.
     pub fn read(folder: &Path) -> Result<Self> {
-        let path = folder.join(FILE);
-        let bad = |what: String| Error::new(ErrorCode::BAD_ARGUMENTS, format!("{}: {what}", path.display()));
-        let mut scenario: Self = toml::from_str(&read(&path)?).map_err(|error| bad(error.to_string()))?;
+        // The folders from itself up to what extends nothing; a file is read as a scenario of its own first, so that a mistake is told with its line.
+        let mut lineage = Vec::new();
+        let mut next = Some(folder.to_owned());
+        while let Some(folder) = next {
+            if lineage.len() > ANCESTORS_MAX {
+                return Err(bad(&folder, "extends too many scenarios, or itself"));
+            }
+            let text = read(&folder.join(FILE))?;
+            let scenario: Self = toml::from_str(&text).map_err(|error| bad(&folder, error))?;
+            let table: toml::Table = toml::from_str(&text).map_err(|error| bad(&folder, error))?;
+            next = scenario.extends.as_ref().map(|name| folder.with_file_name(name));
+            if let Some(base) = next.as_ref().filter(|base| !base.join(FILE).is_file()) {
+                return Err(bad(&folder, format!("extends {}, which is no scenario", file_name(base))));
+            }
+            lineage.push((folder, table));
+        }
+        let (mut merged, mut files) = (toml::Table::new(), Files::default());
+        for (folder, table) in lineage.into_iter().rev() {
+            // A name is one scenario's own.
+            merged.remove("name");
+            merge(&mut merged, table);
+            files.add(&folder)?;
+        }
+        let mut scenario: Self = merged.try_into().map_err(|error: toml::de::Error| bad(folder, error))?;
         if scenario.name.is_empty() {
             scenario.name = file_name(folder);
         }
-        scenario.config = overlays(&folder.join("config.d"))?;
-        if folder.join("config.d").is_dir() {
-            for path in entries(&folder.join("config.d"))?.iter().filter(|path| path.is_dir()) {
-                scenario.config_of.insert(file_name(path), overlays(path)?);
-            }
-        }
-        scenario.users = overlays(&folder.join("users.d"))?;
-        scenario.dictionaries = overlays(&folder.join("dictionaries.d"))?;
-        let setup = folder.join("setup.sql");
-        if setup.exists() {
-            scenario.setup = read(&setup)?;
-        }
-        scenario.check().map_err(bad)?;
+        scenario.query = scenario.query.iter().flat_map(Query::expand).collect();
+        scenario.files = files;
+        scenario.check().map_err(|what| bad(folder, what))?;
         Ok(scenario)
     }
 
@@ -225,6 +313,14 @@ impl Scenario {
                 return Err("overload is 0.01 to 100 times".to_owned());
             }
         }
+        for variant in self.variant.iter().filter(|variant| variant.proxy.is_some()) {
+            if variant.protocol != Wire::Http {
+                return Err("a proxy stands before HTTP only".to_owned());
+            }
+            if self.files.nginx.is_none() {
+                return Err("a variant behind nginx needs an nginx.conf".to_owned());
+            }
+        }
         if self.concurrency.iter().chain(&self.short.concurrency).flatten().any(|&clients| clients == 0) {
             return Err("concurrency is at least 1".to_owned());
         }
@@ -242,16 +338,29 @@ pub fn read_all(folder: &Path) -> Result<Vec<Scenario>> {
     folders.iter().map(|folder| Scenario::read(folder)).collect()
 }
 
-fn overlays(folder: &Path) -> Result<Vec<(String, String)>> {
-    if !folder.is_dir() {
-        return Ok(Vec::new());
+/// Puts one table over another: tables within go together key by key, all else is there instead.
+fn merge(under: &mut toml::Table, over: toml::Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(toml::Value::Table(under)), toml::Value::Table(over)) => merge(under, over),
+            (_, value) => drop(under.insert(key, value)),
+        }
     }
-    let mut files: Vec<PathBuf> = entries(folder)?
-        .into_iter()
+}
+
+fn bad(folder: &Path, what: impl fmt::Display) -> Error {
+    Error::new(ErrorCode::BAD_ARGUMENTS, format!("{}: {what}", folder.join(FILE).display()))
+}
+
+fn overlays(folder: &Path) -> Result<BTreeMap<String, String>> {
+    if !folder.is_dir() {
+        return Ok(BTreeMap::new());
+    }
+    entries(folder)?
+        .iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "xml"))
-        .collect();
-    files.sort();
-    files.iter().map(|path| Ok((file_name(path), read(path)?))).collect()
+        .map(|path| Ok((file_name(path), read(path)?)))
+        .collect()
 }
 
 fn file_name(path: &Path) -> String {
@@ -299,10 +408,52 @@ mod tests {
         ]);
         let scenarios = read_all(folder.path()).unwrap();
         let [scenario] = scenarios.as_slice() else { panic!("{scenarios:?}") };
-        assert_eq!((scenario.name.as_str(), scenario.setup.as_str()), ("a", "CREATE TABLE t"));
-        assert_eq!(scenario.config, [("log.xml".to_owned(), "<yandex/>".to_owned())]);
-        assert_eq!(scenario.config_of["Squall"], [("limit.xml".to_owned(), "<clickhouse/>".to_owned())]);
+        assert_eq!((scenario.name.as_str(), scenario.files.setup.as_str()), ("a", "CREATE TABLE t"));
+        assert_eq!(scenario.files.config, BTreeMap::from([("log.xml".to_owned(), "<yandex/>".to_owned())]));
+        assert_eq!(scenario.files.config_of["Squall"]["limit.xml"], "<clickhouse/>");
         assert!(scenario.variant[0].keep_alive && scenario.query[0].sql.is_some());
+    }
+
+    #[test]
+    fn one_scenario_extends_another() {
+        let folder = folder(&[
+            (
+                "a/scenario.toml",
+                "description = 'x'\nname = 'other'\nconcurrency = [1]\n[matrix]\ngranularity = [1, 2]\n[scaled]\nrows = 100\n\
+                 [[variant]]\nprotocol = 'tcp'\n[[query]]\nsql = 'SELECT 1'",
+            ),
+            ("a/setup.sql", "CREATE TABLE t"),
+            ("a/users.d/threads.xml", "1"),
+            ("a/users.d/cache.xml", "0"),
+            ("b/scenario.toml", "extends = 'a'\ndescription = 'y'\n[matrix]\ngranularity = [8]\n[scaled]\nkeys = 5"),
+            ("b/users.d/cache.xml", "1"),
+            (
+                "c/scenario.toml",
+                "extends = 'b'\ndescription = 'z'\n[[query]]\npath = '/ping'\n[[variant]]\nprotocol = 'http'",
+            ),
+        ]);
+        let scenarios = read_all(folder.path()).unwrap();
+        let [_, b, c] = scenarios.as_slice() else { panic!("{scenarios:?}") };
+        assert_eq!((b.name.as_str(), b.description.as_str(), b.files.setup.as_str()), ("b", "y", "CREATE TABLE t"));
+        assert_eq!((&b.concurrency, &b.matrix["granularity"]), (&Some(vec![1]), &vec![Scalar::Integer(8)]));
+        assert_eq!(b.scaled, BTreeMap::from([("keys".to_owned(), 5), ("rows".to_owned(), 100)]));
+        let users = [("cache.xml", "1"), ("threads.xml", "1")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+        assert_eq!(b.files.users, BTreeMap::from(users.clone()));
+        assert_eq!((c.query.len(), c.query[0].path.as_deref(), c.files.users.len()), (1, Some("/ping"), 2));
+    }
+
+    #[test]
+    fn a_query_stands_for_one_of_each_of_its_values() {
+        let folder = folder(&[(
+            "a/scenario.toml",
+            "description = 'x'\n[[variant]]\nprotocol = 'tcp'\n[[query]]\nsql = 'SELECT 0'\n[[query]]\nsubtype = ['{threads} threads']\n\
+             sql = 'SELECT {threads}, {key}'\nsettings = { max_threads = '{threads}' }\neach = { threads = [1, 2] }",
+        )]);
+        let scenarios = read_all(folder.path()).unwrap();
+        let queries = &scenarios[0].query;
+        assert_eq!((queries.len(), queries[2].subtype[0].as_str()), (3, "2 threads"));
+        assert_eq!(queries[2].sql.as_deref(), Some("SELECT 2, {key}"));
+        assert_eq!(queries[1].settings["max_threads"].to_string(), "1");
     }
 
     #[test]
@@ -313,6 +464,16 @@ mod tests {
             (&*format!("description = 'x'\n{variant}[[query]]\npath = '/ping'"), "over HTTP only"),
             (&*format!("description = 'x'\n{variant}[[query]]\nsubtype = []"), "either sql or path"),
             (&*format!("description = 'x'\nrows = 1\n{variant}"), "unknown field `rows`"),
+            ("description = 'x'\nextends = 'b'", "extends b, which is no scenario"),
+            ("description = 'x'\nextends = 'a'", "or itself"),
+            (
+                "description = 'x'\n[[variant]]\nprotocol = 'tcp'\nproxy = 'nginx'\n[[query]]\nsql = 'SELECT 1'",
+                "before HTTP only",
+            ),
+            (
+                "description = 'x'\n[[variant]]\nprotocol = 'http'\nproxy = 'nginx'\n[[query]]\nsql = 'SELECT 1'",
+                "needs an nginx.conf",
+            ),
             (&*format!("description = 'x'\nconcurrency = [0]\n{variant}[[query]]\nsql = 'SELECT 1'"), "at least 1"),
         ] {
             let folder = folder(&[("a/scenario.toml", text)]);

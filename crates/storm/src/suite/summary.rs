@@ -30,12 +30,12 @@ pub fn table(rows: &[Row], skipped: &BTreeSet<String>) -> String {
     out.push('\n');
     let mut heading = None;
     for step in &steps {
-        let here = &step[..8];
+        let [here @ .., clients] = step;
         if heading != Some(here) {
             heading = Some(here);
             let _ = writeln!(out, "\n{}", describe(step));
         }
-        let _ = write!(out, "{:>7}", step[8]);
+        let _ = write!(out, "{clients:>7}");
         let of = |server: &str| -> Vec<&Row> {
             rows.iter().filter(|row| row.get("server") == server && row.step() == *step).collect()
         };
@@ -75,8 +75,14 @@ fn median(rows: &[&Row], column: &str) -> Option<f64> {
 }
 
 fn describe(step: &Step<'_>) -> String {
-    let [name, one, two, three, protocol, keep_alive, load, idle, _] = step;
-    let mut text = format!("{name}, {protocol}{}", if *keep_alive == "0" { ", a new connection each" } else { "" });
+    let [name, one, two, three, protocol, proxy, keep_alive, load, idle, _] = step;
+    let mut text = format!("{name}, {protocol}");
+    if !proxy.is_empty() {
+        let _ = write!(text, " behind {proxy}");
+    }
+    if *keep_alive == "0" {
+        text.push_str(", a new connection each");
+    }
     for subtype in [one, two, three] {
         if !subtype.is_empty() {
             let _ = write!(text, ", {subtype}");

@@ -1,0 +1,59 @@
+//! Programs that the tools start: where they are found, the ports and files that they may have, and their end by the id that they were started with.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use squall_types::{Error, ErrorCode, Result};
+
+/// How long a program may take to end when it is asked to, before it is killed.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Looks for a program on the search path and where Debian keeps servers.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/bin")]);
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// A port that nobody listens on at the moment.
+///
+/// # Errors
+/// Where the system has none.
+pub fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    listener.map(|address| address.port()).map_err(|error| Error::new(ErrorCode::NETWORK_ERROR, error.to_string()))
+}
+
+/// The most files that a process may have open: its hard limit.
+pub fn open_files_max() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is ours and lives through the call.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
+        0 => limit.rlim_max,
+        _ => 1024,
+    }
+}
+
+/// Asks the process to end, and kills it if it does not; returns whether it ended by itself. Calling it again does nothing.
+pub fn end(process: &mut Child) -> bool {
+    if matches!(process.try_wait(), Ok(Some(_))) {
+        return true;
+    }
+    if let Ok(id) = libc::pid_t::try_from(process.id()) {
+        // SAFETY: kill takes no pointers; the process was not waited for yet, so the id is still its.
+        unsafe { libc::kill(id, libc::SIGTERM) };
+    }
+    let asked = Instant::now();
+    while asked.elapsed() < STOP_PATIENCE {
+        if matches!(process.try_wait(), Ok(Some(_)) | Err(_)) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Both fail only where it has ended in this moment.
+    let _ = process.kill();
+    let _ = process.wait();
+    false
+}
