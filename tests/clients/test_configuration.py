@@ -53,7 +53,7 @@ def test_from_env(start_server):
 
 def test_unknown_element_is_a_warning(start_server):
     server = start_server(settings={"no_such_element": "1"})
-    assert "no_such_element" in server.log
+    wait_until(lambda: "no_such_element" in server.log, "the warning")
 
 
 def test_bad_value_is_an_error_with_file_and_element(start_server):

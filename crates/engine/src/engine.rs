@@ -47,6 +47,18 @@ impl Engine {
     /// # Errors
     /// Where a table cannot be read.
     pub fn start(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<QueryStream> {
+        if let Plan::Values { schema, blocks } = plan
+            && let [block] = &blocks[..]
+            && (block.rows() as u64) < context.settings.inline_rows_limit.min(context.settings.max_block_size)
+        {
+            context.counters.add(ProfileEvent::InlineQueries, 1);
+            let output = Output::new(schema.clone(), context.clone(), 0, None);
+            {
+                let _thread = context.enter();
+                output.end_with(block);
+            }
+            return Ok(QueryStream { output, context });
+        }
         let (pipelines, output) = Builder::new(context.clone()).select(plan)?;
         let ended = output.clone();
         let execution = self.execution(&context, pipelines, move |result| ended.end(result));

@@ -98,6 +98,15 @@ impl Output {
         }
     }
 
+    /// The query has ended, and this is its whole result.
+    pub(crate) fn end_with(&self, block: &Block) {
+        let result = match block.is_empty() {
+            true => Ok(()),
+            false => self.emit(&mut self.state.lock(), block.clone()),
+        };
+        self.end(result);
+    }
+
     /// The next block; `None` at the end.
     pub(crate) fn poll_next(&self, task: &mut Context<'_>) -> Poll<Option<Result<Block>>> {
         let mut state = self.state.lock();

@@ -99,13 +99,15 @@ impl Fields {
         let has_own_null = matches!(style, TextStyle::Escaped | TextStyle::Csv) && null != "\\N";
         let has_own_bool =
             has_words && (settings.bool_true_representation != "true" || settings.bool_false_representation != "false");
-        let words = [&settings.bool_false_representation, &settings.bool_true_representation, null]
-            .map(|word| Arc::<[u8]>::from(word.as_bytes()));
+        let words = || {
+            [&settings.bool_false_representation, &settings.bool_true_representation, null]
+                .map(|word| Arc::<[u8]>::from(word.as_bytes()))
+        };
         Self {
             style,
             text: options.text(),
             null: has_own_null.then(|| null.as_bytes().into()),
-            bool_words: has_own_bool.then_some(words),
+            bool_words: has_own_bool.then(words),
             splits_tuples: style == TextStyle::Csv,
         }
     }

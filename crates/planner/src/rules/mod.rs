@@ -3,6 +3,7 @@
 
 mod aggregate_arithmetic;
 mod column_pruning;
+mod constant_rows;
 mod distinct;
 mod duplicate_aggregates;
 mod group_keys;
@@ -29,6 +30,7 @@ use crate::plan::Plan;
 /// Where a function that a rule inserts cannot be bound, or one that is folded fails.
 pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     if is_trivial(&plan) {
+        constant_rows::apply(&mut plan)?;
         return Ok(plan);
     }
     let settings = context.settings;

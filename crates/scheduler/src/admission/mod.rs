@@ -143,8 +143,8 @@ pub struct Admission {
     selects: usize,
     inserts: usize,
     reserved: usize,
-    by_user: HashMap<Arc<str>, usize>,
-    by_hash: HashMap<u64, usize>,
+    by_user: Counts<Arc<str>>,
+    by_hash: Counts<u64>,
     waiting: BTreeMap<Ticket, AdmissionRequest>,
     arrivals: u64,
     refusals: u64,
@@ -288,12 +288,14 @@ impl Admission {
             AdmissionKind::Insert => (self.inserts, AdmissionLimit::Inserts, limits.inserts_max),
             AdmissionKind::Other => (0, AdmissionLimit::Queries, 0),
         };
-        let of_user = self.by_user.get(&request.user).copied().unwrap_or(0);
-        let of_hash = self.by_hash.get(&request.normalized_query_hash).copied().unwrap_or(0);
+        // Looked up only where there is a limit: every query of a storm comes by.
+        let of_user = if request.user_max > 0 { self.by_user.get(&request.user).copied() } else { None };
+        let of_hash =
+            if request.hash_max > 0 { self.by_hash.get(&request.normalized_query_hash).copied() } else { None };
         // The narrowest first: a query that meets several is told of the one that is its own.
         [
-            (AdmissionLimit::NormalizedQueryHash, of_hash, request.hash_max),
-            (AdmissionLimit::User, of_user, request.user_max),
+            (AdmissionLimit::NormalizedQueryHash, of_hash.unwrap_or(0), request.hash_max),
+            (AdmissionLimit::User, of_user.unwrap_or(0), request.user_max),
             (AdmissionLimit::AllUsers, self.queries, request.all_users_max),
             (kind_limit, of_kind, kind_max),
             (AdmissionLimit::Queries, self.queries, limits.queries_max),
@@ -341,7 +343,10 @@ impl Admission {
     }
 }
 
-fn count_out<K: std::hash::Hash + Eq>(counts: &mut HashMap<K, usize>, key: &K) {
+/// Queries that run, by something that they have in common.
+type Counts<K> = HashMap<K, usize, foldhash::fast::RandomState>;
+
+fn count_out<K: std::hash::Hash + Eq>(counts: &mut Counts<K>, key: &K) {
     if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {

@@ -105,7 +105,8 @@ impl Stream {
         Self { first, writer: Some(writer), next: None, linger: None, is_over: false }
     }
 
-    fn poll(&mut self, task: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
+    /// The next piece, once it is made; `None` at the end.
+    pub fn poll(&mut self, task: &mut Context<'_>) -> Poll<Option<Result<Bytes, Aborted>>> {
         if !self.first.is_empty() {
             return Poll::Ready(Some(Ok(std::mem::take(&mut self.first))));
         }

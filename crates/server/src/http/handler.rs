@@ -4,21 +4,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::{Body as _, Incoming};
-use hyper::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, REFERER, USER_AGENT,
-};
-use hyper::{Method, Request, Response};
+use hyper::Method;
+use hyper::header::{HeaderName, REFERER, USER_AGENT};
 use parking_lot::Mutex;
 use squall_formats::{FormatOptions, output_format};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::body::{Body, Compression, ResultWriter, Stream};
-use super::content_encoding::{ContentEncoding, Encoder};
-use super::input::Input;
+use super::content_encoding::Encoder;
+use super::head::RequestHead;
+use super::input::{Input, RequestBody};
 use super::metrics;
 use super::request::{QueryRequest as HttpQuery, SessionRequest};
-use super::response::{Headers, QueryHeaders};
+use super::response::{Headers, QueryHeaders, Response};
 use super::trace;
 use crate::compression::Codec;
 use crate::query::{Query, QueryRequest};
@@ -44,12 +42,22 @@ pub enum Pages {
     Metrics,
 }
 
+/// What a request comes to.
+pub enum Answer {
+    /// A response at once.
+    Page(Response),
+    /// A query that is to be [run](Connection::run).
+    Query(Box<HttpQuery>, Arc<ClientInfo>),
+}
+
 /// One connection of a client.
 pub struct Connection {
     server: Arc<Server>,
-    headers: Arc<Headers>,
+    /// What all responses have.
+    pub headers: Arc<Headers>,
     pages: Pages,
-    address: SocketAddr,
+    /// Where the client is.
+    pub address: SocketAddr,
     /// What the client said of itself last; it says the same in every request.
     client: Mutex<Option<Arc<ClientInfo>>>,
     /// The id of its last query.
@@ -62,21 +70,48 @@ impl Connection {
         Self { server, headers, pages, address, client: Mutex::default(), query_id: Mutex::default() }
     }
 
-    /// Answers a request.
-    pub async fn handle(&self, request: Request<Incoming>) -> Response<Body> {
-        let (path, url_query) = (request.uri().path(), request.uri().query());
-        let header = |name: &str| request.headers().get(name).map(HeaderValue::as_bytes);
-        trace::request(request.method().as_str(), self.address, header);
-        match (request.method(), path) {
+    /// Answers what needs no query, and reads what does.
+    pub fn answer(&self, head: &RequestHead<'_>) -> Answer {
+        trace::request(head, self.address);
+        Answer::Page(match (head.method, head.path) {
             (&Method::OPTIONS, _) => self.headers.options(),
             (&Method::GET | &Method::HEAD, "/ping" | "/replicas_status") => self.headers.ok(),
             (_, path) if self.pages == Pages::Metrics && !self.is_metrics(path) => self.headers.not_found(path),
-            (&Method::GET | &Method::HEAD, "/") if url_query.is_none_or(str::is_empty) => self.headers.default_page(),
-            (&Method::GET | &Method::HEAD | &Method::POST | &Method::PUT, "/" | "/query") => self.query(request).await,
+            (&Method::GET | &Method::HEAD, "/") if head.url_query.is_none_or(str::is_empty) => {
+                self.headers.default_page()
+            }
+            (&Method::GET | &Method::HEAD | &Method::POST | &Method::PUT, "/" | "/query") => {
+                trace::uri(head);
+                match HttpQuery::read(head) {
+                    Ok(http) => {
+                        let client = self.client_info(head, &http.quota_key);
+                        return Answer::Query(Box::new(http), client);
+                    }
+                    Err(error) => self.headers.error(&error, None, None),
+                }
+            }
             (&Method::GET | &Method::HEAD, path) if self.is_metrics(path) => {
                 self.headers.metrics(metrics::page(&self.server))
             }
             (_, path) => self.headers.not_found(path),
+        })
+    }
+
+    /// Runs a query and makes the response of its result.
+    pub async fn run(
+        self: Arc<Self>,
+        mut http: Box<HttpQuery>,
+        client: Arc<ClientInfo>,
+        body: RequestBody,
+    ) -> Response {
+        let query_id: Arc<str> = match &http.query_id {
+            Some(query_id) => query_id.as_str().into(),
+            None => new_query_id(),
+        };
+        *self.query_id.lock() = Some(query_id.clone());
+        match self.run_in_session(&mut http, client, body, &query_id).await {
+            Ok(response) => response,
+            Err(error) => self.headers.error(&error, Some(&query_id), None),
         }
     }
 
@@ -90,36 +125,22 @@ impl Connection {
         })
     }
 
+    /// Lets the server wait, when it stops, for an answer that is under way.
+    pub fn keep_busy(&self) -> Arc<()> {
+        self.server.keep_busy()
+    }
+
     fn is_metrics(&self, path: &str) -> bool {
         path == self.server.config.load().prometheus.endpoint
     }
 
-    async fn query(&self, request: Request<Incoming>) -> Response<Body> {
-        let (parts, body) = request.into_parts();
-        trace::uri(&parts.uri);
-        let http = match HttpQuery::read(parts.uri.query().unwrap_or_default(), &parts.headers) {
-            Ok(http) => http,
-            Err(error) => return self.headers.error(&error, None, None),
-        };
-        let query_id: Arc<str> = match &http.query_id {
-            Some(query_id) => query_id.as_str().into(),
-            None => new_query_id(),
-        };
-        *self.query_id.lock() = Some(query_id.clone());
-        match self.run(&parts.method, &parts.headers, body, http, &query_id).await {
-            Ok(response) => response,
-            Err(error) => self.headers.error(&error, Some(&query_id), None),
-        }
-    }
-
-    async fn run(
+    async fn run_in_session(
         &self,
-        method: &Method,
-        headers: &HeaderMap,
-        body: Incoming,
-        mut http: HttpQuery,
+        http: &mut HttpQuery,
+        client: Arc<ClientInfo>,
+        body: RequestBody,
         query_id: &Arc<str>,
-    ) -> Result<Response<Body>> {
+    ) -> Result<Response> {
         let user_name = http.credentials.user.take();
         let user_name = user_name.as_deref().unwrap_or("default");
         let user = self
@@ -128,7 +149,7 @@ impl Connection {
             .load()
             .authenticate(user_name, &http.credentials.password, self.address.ip())
             .inspect_err(|error| trace::refusal(error, self.address))?;
-        let client = self.client_info(method, headers, &http.quota_key);
+        let goes_on = http.session.is_some();
         let mut lease = None;
         let mut own = None;
         let session = match http.session.take() {
@@ -138,7 +159,7 @@ impl Connection {
         let Some(session) = session else { return Err(Error::logical("a session in use by nobody")) };
         session.client = client;
         // Of this request alone, so in a copy where the session goes on.
-        let mut scope = if lease_needs_copy(&http, method) { Some(session.clone()) } else { None };
+        let mut scope = if goes_on && is_of_this_request(http) { Some(session.clone()) } else { None };
         let running = scope.as_mut().unwrap_or(session);
         if let Some(database) = &http.database {
             running.use_database(database)?;
@@ -146,16 +167,16 @@ impl Connection {
         for (name, value) in http.parameters.drain() {
             running.set_parameter(&name, &value)?;
         }
-        if matches!(*method, Method::GET | Method::HEAD) {
+        if http.only_reads {
             running.forbid_writing();
         }
-        let result = self.run_in(running, headers, body, &http, query_id).await;
+        let result = self.run_in(running, body, http, query_id).await;
         // What SET and USE did in the copy is the session's too.
         if let Some(scope) = scope
             && let Some(lease) = &mut lease
             && let Some(kept) = lease.session()
         {
-            keep_changes(kept, scope, &http);
+            keep_changes(kept, scope, http);
         }
         result
     }
@@ -163,25 +184,18 @@ impl Connection {
     async fn run_in(
         &self,
         session: &mut Session,
-        headers: &HeaderMap,
-        body: Incoming,
+        body: RequestBody,
         http: &HttpQuery,
         query_id: &Arc<str>,
-    ) -> Result<Response<Body>> {
+    ) -> Result<Response> {
         let settings = session.settings.clone();
-        if headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"multipart/form-data")) {
-            return Err(Error::not_implemented("External data in multipart/form-data"));
-        }
-        let mut input = None;
+        let mut input_of_request = None;
         let mut text;
-        let whole: &[u8] = if body.is_end_stream() {
+        let whole: &[u8] = if body.is_over() {
             http.query.as_bytes()
         } else {
-            let encoding = match headers.get(CONTENT_ENCODING) {
-                Some(value) => ContentEncoding::parse(&String::from_utf8_lossy(value.as_bytes()))?,
-                None => None,
-            };
-            let input = input.insert(Input::new(body, encoding, http.decompress, settings.http_receive_timeout)?);
+            let input = Input::new(body, http.content_encoding, http.decompress, settings.http_receive_timeout)?;
+            let input = input_of_request.insert(input);
             text = http.query.clone().into_bytes();
             if !text.is_empty() {
                 text.push(b'\n');
@@ -207,12 +221,12 @@ impl Connection {
             let format = format.clone();
             query.set_used_format(known_format(&format).unwrap_or_default());
             let inline = inline.and_then(|start| whole.get(start..)).unwrap_or_default();
-            let inserted = insert(&mut query, &format, inline, input.as_mut()).await;
+            let inserted = insert(&mut query, &format, inline, input_of_request.as_mut()).await;
             if let Err(error) = inserted {
                 query.fail(&error);
                 return Ok(self.headers.error(&error, Some(query_id), Some(query.context())));
             }
-        } else if let Some(input) = &mut input
+        } else if let Some(input) = &mut input_of_request
             && input.next().await?.is_some()
         {
             let message = format!("Max query size exceeded: {} bytes (max_query_size)", settings.max_query_size);
@@ -220,17 +234,11 @@ impl Connection {
             query.fail(&error);
             return Err(error);
         }
-        self.respond(query, headers, http, query_id).await
+        self.respond(query, http, query_id).await
     }
 
     /// Makes the response of a query's result.
-    async fn respond(
-        &self,
-        mut query: Query,
-        headers: &HeaderMap,
-        http: &HttpQuery,
-        query_id: &Arc<str>,
-    ) -> Result<Response<Body>> {
+    async fn respond(&self, mut query: Query, http: &HttpQuery, query_id: &Arc<str>) -> Result<Response> {
         let Some(schema) = query.schema().cloned() else {
             let context = query.context().clone();
             let time_zone = query.time_zone().clone();
@@ -254,7 +262,7 @@ impl Connection {
         let format_name = known_format.unwrap_or(format_name);
         let prepared = FormatOptions::new(settings.clone(), &self.server.zone).and_then(|mut options| {
             options.client_protocol_version = http.client_protocol_version;
-            Ok((output_format(format_name, &schema, &options)?, compression(&settings, headers, http)?))
+            Ok((output_format(format_name, &schema, &options)?, compression(&settings, http)?))
         });
         let (format, (compression, content_encoding)) = match prepared {
             Ok(prepared) => prepared,
@@ -329,9 +337,9 @@ impl Connection {
     }
 
     /// What the client says of itself, made anew only where it says something else than before.
-    fn client_info(&self, method: &Method, headers: &HeaderMap, quota_key: &str) -> Arc<ClientInfo> {
-        let text = |name: &HeaderName| headers.get(name).map(|value| value.as_bytes()).unwrap_or_default();
-        let http_method = match *method {
+    fn client_info(&self, head: &RequestHead<'_>, quota_key: &str) -> Arc<ClientInfo> {
+        let text = |name: &HeaderName| head.fields.get(name).unwrap_or_default();
+        let http_method = match *head.method {
             Method::GET => HttpMethod::Get,
             Method::POST => HttpMethod::Post,
             Method::PUT => HttpMethod::Put,
@@ -370,8 +378,8 @@ pub fn new_query_id() -> Arc<str> {
 }
 
 /// Whether a request changes its session in ways that are meant for the request alone.
-fn lease_needs_copy(http: &HttpQuery, method: &Method) -> bool {
-    http.database.is_some() || !http.parameters.is_empty() || matches!(*method, Method::GET | Method::HEAD)
+fn is_of_this_request(http: &HttpQuery) -> bool {
+    http.database.is_some() || !http.parameters.is_empty() || http.only_reads
 }
 
 /// Takes over into the kept session what statements changed in its copy, and not what the request's parameters did.
@@ -416,21 +424,12 @@ async fn insert(query: &mut Query, format: &str, inline: &[u8], input: Option<&m
 }
 
 /// How a response is compressed, and what `Content-Encoding` says of it.
-fn compression(
-    settings: &Settings,
-    headers: &HeaderMap,
-    http: &HttpQuery,
-) -> Result<(Compression, Option<&'static str>)> {
+fn compression(settings: &Settings, http: &HttpQuery) -> Result<(Compression, Option<&'static str>)> {
     if http.compress {
         let codec = Codec::of_settings(&settings.network_compression_method, settings.network_zstd_compression_level)?;
         return Ok((Compression::Frames(codec), None));
     }
-    let accepted = match headers.get(ACCEPT_ENCODING) {
-        Some(value) if settings.enable_http_compression => {
-            ContentEncoding::accepted(&String::from_utf8_lossy(value.as_bytes()))
-        }
-        _ => None,
-    };
+    let accepted = http.accepted_encoding.filter(|_| settings.enable_http_compression);
     match accepted {
         Some(encoding) => {
             let encoder = Encoder::new(encoding, settings.http_zlib_compression_level)?;

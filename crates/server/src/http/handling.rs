@@ -6,13 +6,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use hyper::body::Incoming;
-use hyper::{Request, Response};
-
-use super::body::Body;
 use super::handler::Connection;
+use super::response::Response;
 
-type Making = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+type Making = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// The making of a response.
 pub(super) struct Handling {
@@ -22,15 +19,14 @@ pub(super) struct Handling {
 }
 
 impl Handling {
-    /// Begins with a request of this connection.
-    pub(super) fn new(connection: Arc<Connection>, request: Request<Incoming>) -> Self {
-        let handled = connection.clone();
-        Self { connection, response: Some(Box::pin(async move { handled.handle(request).await })) }
+    /// Begins with what makes the response to a request of this connection.
+    pub(super) fn new(connection: Arc<Connection>, making: impl Future<Output = Response> + Send + 'static) -> Self {
+        Self { connection, response: Some(Box::pin(making)) }
     }
 }
 
 impl Future for Handling {
-    type Output = Response<Body>;
+    type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(response) = &mut self.response else { return Poll::Pending };

@@ -1,19 +1,45 @@
-//! The body of a request: read piece by piece, decoded, with a limit on how long the client may be silent.
+//! The body of a request: whole, or read piece by piece, with a limit on how long the client may be silent; decoded.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body as _, Frame, Incoming};
 use squall_runtime::{ProfileEvent, profile_events};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::content_encoding::{ContentEncoding, Decoder};
 use crate::compression::FrameDecoder;
 
-/// A request's body.
+/// The body of a request as it comes.
+pub enum RequestBody {
+    /// All of it.
+    Whole(Bytes),
+    /// What hyper reads.
+    Incoming(Incoming),
+}
+
+impl RequestBody {
+    /// Whether nothing is left of it.
+    pub fn is_over(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Incoming(body) => body.is_end_stream(),
+        }
+    }
+
+    async fn next(&mut self) -> Option<Result<Frame<Bytes>, hyper::Error>> {
+        match self {
+            Self::Whole(bytes) if bytes.is_empty() => None,
+            Self::Whole(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
+            Self::Incoming(body) => body.frame().await,
+        }
+    }
+}
+
+/// A request's body, decoded.
 pub struct Input {
-    body: Incoming,
+    body: RequestBody,
     decoder: Option<Decoder>,
     frames: Option<FrameDecoder>,
     silence_max: Duration,
@@ -26,13 +52,13 @@ impl Input {
     /// # Errors
     /// Where a decoder cannot be made.
     pub fn new(
-        body: Incoming,
+        body: RequestBody,
         encoding: Option<ContentEncoding>,
         in_frames: bool,
         silence_max: Duration,
     ) -> Result<Self> {
         Ok(Self {
-            is_over: body.is_end_stream(),
+            is_over: body.is_over(),
             body,
             decoder: encoding.map(Decoder::new).transpose()?,
             frames: in_frames.then(FrameDecoder::default),
@@ -49,7 +75,7 @@ impl Input {
             if self.is_over {
                 return Ok(None);
             }
-            let frame = match tokio::time::timeout(self.silence_max, self.body.frame()).await {
+            let frame = match tokio::time::timeout(self.silence_max, self.body.next()).await {
                 Ok(frame) => frame,
                 Err(_) => {
                     self.is_over = true;

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use hyper::header::HeaderValue;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 
 use crate::server::Server;
 
 /// The type of the page.
-pub(super) const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=UTF-8");
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=UTF-8";
 
 /// What the page tells, and under which path: the element `prometheus`.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,15 +3,18 @@
 mod body;
 mod connection;
 mod content_encoding;
+mod date;
+mod direct;
 mod handler;
 mod handling;
+mod head;
 mod input;
 mod metrics;
-mod ping;
 mod request;
 mod response;
 mod status;
 mod trace;
+mod wire;
 
 use std::sync::Arc;
 

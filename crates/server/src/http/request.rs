@@ -4,8 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use base64::Engine as _;
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use hyper::Method;
+use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use squall_types::{Error, ErrorCode, Result};
+
+use super::content_encoding::ContentEncoding;
+use super::head::{RequestFields, RequestHead};
 
 /// Parameters of one URL.
 const PARAMETERS_MAX: usize = 10_000;
@@ -13,6 +17,8 @@ const PARAMETERS_MAX: usize = 10_000;
 /// The parameters and headers of a request to run a query.
 #[derive(Debug, Default)]
 pub struct QueryRequest {
+    /// Whether the method is one that only reads: GET or HEAD.
+    pub only_reads: bool,
     /// `query`.
     pub query: String,
     /// Who asks.
@@ -37,6 +43,10 @@ pub struct QueryRequest {
     pub buffer_size: Option<u64>,
     /// `client_protocol_version`, for the Native format.
     pub client_protocol_version: u64,
+    /// The encoding of the body, where it has one.
+    pub content_encoding: Option<ContentEncoding>,
+    /// The encoding that the response is wanted in, of those that we have.
+    pub accepted_encoding: Option<ContentEncoding>,
     /// `param_x`, by `x`.
     pub parameters: HashMap<String, String>,
     /// Everything else: settings.
@@ -69,15 +79,16 @@ impl QueryRequest {
     /// Reads the part of the URL after `?`, and the headers.
     ///
     /// # Errors
-    /// `AUTHENTICATION_FAILED` where credentials come in two ways, `BAD_ARGUMENTS` for a URL that cannot be read.
-    pub fn read(url_query: &str, headers: &HeaderMap) -> Result<Self> {
-        let mut request = Self::default();
+    /// `AUTHENTICATION_FAILED` where credentials come in two ways, `BAD_ARGUMENTS` for a URL that cannot be read, `NOT_IMPLEMENTED` for
+    /// a body of a kind that is not here.
+    pub fn read(head: &RequestHead<'_>) -> Result<Self> {
+        let mut request = Self { only_reads: matches!(*head.method, Method::GET | Method::HEAD), ..Self::default() };
         let mut in_url = Credentials::default();
         let mut url_has_password = false;
         let mut session_timeout = None;
         let mut session_check = false;
         let mut close_session = false;
-        for (number, (name, value)) in parameters(url_query).enumerate() {
+        for (number, (name, value)) in parameters(head.url_query.unwrap_or_default()).enumerate() {
             if number == PARAMETERS_MAX {
                 return Err(Error::new(
                     ErrorCode::BAD_ARGUMENTS,
@@ -133,18 +144,25 @@ impl QueryRequest {
             session.check = session_check;
             session.close = close_session;
         }
-        let header =
-            |name: &HeaderName| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let fields = head.fields;
         if request.database.is_none() {
-            request.database = header(&X_DATABASE);
+            request.database = fields.text(&X_DATABASE);
         }
         if request.default_format.is_none() {
-            request.default_format = header(&X_FORMAT);
+            request.default_format = fields.text(&X_FORMAT);
         }
         if request.quota_key.is_empty() {
-            request.quota_key = header(&X_QUOTA).unwrap_or_default();
+            request.quota_key = fields.text(&X_QUOTA).unwrap_or_default();
         }
-        request.credentials = credentials(in_url, url_has_password, headers)?;
+        request.accepted_encoding =
+            fields.get(&ACCEPT_ENCODING).and_then(|value| ContentEncoding::accepted(&String::from_utf8_lossy(value)));
+        request.credentials = credentials(in_url, url_has_password, fields)?;
+        if fields.get(&CONTENT_TYPE).is_some_and(|value| value.starts_with(b"multipart/form-data")) {
+            return Err(Error::not_implemented("External data in multipart/form-data"));
+        }
+        if let Some(encoding) = fields.get(&CONTENT_ENCODING) {
+            request.content_encoding = ContentEncoding::parse(&String::from_utf8_lossy(encoding))?;
+        }
         Ok(request)
     }
 }
@@ -156,10 +174,10 @@ static X_FORMAT: HeaderName = HeaderName::from_static("x-clickhouse-format");
 static X_QUOTA: HeaderName = HeaderName::from_static("x-clickhouse-quota");
 
 /// The credentials of the one place that gives them.
-fn credentials(in_url: Credentials, url_has_password: bool, headers: &HeaderMap) -> Result<Credentials> {
+fn credentials(in_url: Credentials, url_has_password: bool, fields: RequestFields<'_>) -> Result<Credentials> {
     let url_has_any = in_url.user.is_some() || url_has_password;
-    let (x_user, x_key) = (headers.get(&X_USER), headers.get(&X_KEY));
-    let basic = headers.get(AUTHORIZATION);
+    let (x_user, x_key) = (fields.get(&X_USER), fields.get(&X_KEY));
+    let basic = fields.get(&AUTHORIZATION);
     let twice = |first: &str, second: &str| {
         let message = format!("Invalid authentication: it is not allowed to use {first} and {second} simultaneously");
         Err(Error::new(ErrorCode::AUTHENTICATION_FAILED, message))
@@ -172,8 +190,8 @@ fn credentials(in_url: Credentials, url_has_password: bool, headers: &HeaderMap)
             return twice("X-ClickHouse HTTP headers", "authentication via parameters");
         }
         return Ok(Credentials {
-            user: x_user.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()),
-            password: x_key.map(|value| value.as_bytes().to_vec()).unwrap_or_default(),
+            user: x_user.map(|value| String::from_utf8_lossy(value).into_owned()),
+            password: x_key.map(<[u8]>::to_vec).unwrap_or_default(),
         });
     }
     let Some(basic) = basic else { return Ok(in_url) };
@@ -181,7 +199,7 @@ fn credentials(in_url: Credentials, url_has_password: bool, headers: &HeaderMap)
         return twice("Authorization HTTP header", "authentication via parameters");
     }
     let refuse = |why: &str| Error::new(ErrorCode::AUTHENTICATION_FAILED, format!("Invalid authentication: {why}"));
-    let text = basic.to_str().map_err(|_| refuse("the Authorization HTTP header is not text"))?;
+    let text = std::str::from_utf8(basic).map_err(|_| refuse("the Authorization HTTP header is not text"))?;
     let Some((scheme, encoded)) = text.trim().split_once(' ') else {
         return Err(refuse("the Authorization HTTP header is empty"));
     };
@@ -245,7 +263,7 @@ fn shortened(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
+    use hyper::header::{HeaderMap, HeaderValue};
 
     use super::*;
 
@@ -256,10 +274,15 @@ mod tests {
             .collect()
     }
 
+    fn read_request(url_query: &str, headers: &HeaderMap) -> Result<QueryRequest> {
+        let fields = RequestFields::Map(headers);
+        QueryRequest::read(&RequestHead { method: &Method::POST, path: "/", url_query: Some(url_query), fields })
+    }
+
     #[test]
     fn parameters_are_sorted() {
         let url = "query=SELECT+1%3B&database=d&max_threads=4&param_x=a%26b&session_id=s&session_timeout=5&compress=1&empty=&default_format=CSV";
-        let request = QueryRequest::read(url, &HeaderMap::new()).unwrap();
+        let request = read_request(url, &HeaderMap::new()).unwrap();
         assert_eq!(request.query, "SELECT 1;");
         assert_eq!(request.database.as_deref(), Some("d"));
         assert_eq!(request.settings, [("max_threads".to_owned(), "4".to_owned()), ("empty".to_owned(), String::new())]);
@@ -275,7 +298,7 @@ mod tests {
     #[test]
     fn credentials_come_from_one_place() {
         let read = |url: &str, pairs: &[(&'static str, &str)]| {
-            QueryRequest::read(url, &headers(pairs)).map(|request| request.credentials)
+            read_request(url, &headers(pairs)).map(|request| request.credentials)
         };
         let expected = Credentials { user: Some("u".into()), password: b"p:q".to_vec() };
         assert_eq!(read("user=u&password=p:q", &[]).unwrap(), expected);
@@ -296,7 +319,7 @@ mod tests {
     #[test]
     fn broken_escapes_are_errors() {
         for url in ["query=%", "query=%4", "query=%zz", "query=%ff"] {
-            assert_eq!(QueryRequest::read(url, &HeaderMap::new()).unwrap_err().code, ErrorCode::BAD_ARGUMENTS, "{url}");
+            assert_eq!(read_request(url, &HeaderMap::new()).unwrap_err().code, ErrorCode::BAD_ARGUMENTS, "{url}");
         }
     }
 }

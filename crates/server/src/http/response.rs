@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{Response, StatusCode};
+use hyper::StatusCode;
+use hyper::header::{HeaderName, HeaderValue};
 use squall_engine::QueryContext;
 use squall_types::Error;
 
@@ -13,23 +13,71 @@ use super::status::status_of;
 use crate::server::Server;
 use crate::version::VERSION_SUFFIX;
 
-static X_QUERY_ID: HeaderName = HeaderName::from_static("x-clickhouse-query-id");
-static X_SUMMARY: HeaderName = HeaderName::from_static("x-clickhouse-summary");
-static X_FORMAT: HeaderName = HeaderName::from_static("x-clickhouse-format");
-static X_TIME_ZONE: HeaderName = HeaderName::from_static("x-clickhouse-timezone");
-static X_EXCEPTION_CODE: HeaderName = HeaderName::from_static("x-clickhouse-exception-code");
-static X_EXCEPTION_TAG: HeaderName = HeaderName::from_static("x-clickhouse-exception-tag");
-static X_SERVER_DISPLAY_NAME: HeaderName = HeaderName::from_static("x-clickhouse-server-display-name");
-static KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const TEXT_PLAIN: &str = "text/plain; charset=UTF-8";
+const TEXT_HTML: &str = "text/html; charset=UTF-8";
 
-const TEXT_PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=UTF-8");
-const TEXT_HTML: HeaderValue = HeaderValue::from_static("text/html; charset=UTF-8");
+/// What browsers are told before they send a query from another origin.
+const CROSS_ORIGIN: &str = "Access-Control-Allow-Origin: *\r\n\
+    Access-Control-Allow-Headers: origin, x-requested-with, x-clickhouse-format, x-clickhouse-user, x-clickhouse-key, \
+    x-clickhouse-database, Authorization, Content-Type\r\n\
+    Access-Control-Allow-Methods: POST, GET, OPTIONS\r\nAccess-Control-Max-Age: 86400\r\n";
 
-/// Headers that are the same in every response of a server.
+/// A response: its headers as they go out, each a line, so that the many short ones cost a copy and no map.
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// `Name: value\r\n` for each header but those that HTTP itself needs.
+    pub fields: Vec<u8>,
+    /// The body.
+    pub body: Body,
+}
+
+impl Response {
+    fn new(status: StatusCode, content_type: &str, body: Body) -> Self {
+        let mut response = Self { status, fields: Vec::with_capacity(FIELDS_BYTES), body };
+        response.add("Content-Type", content_type.as_bytes());
+        response
+    }
+
+    /// Adds a header; bytes that cannot stand in one are left out.
+    fn add(&mut self, name: &str, value: &[u8]) {
+        self.fields.extend_from_slice(name.as_bytes());
+        self.fields.extend_from_slice(b": ");
+        // One test for all bytes first: it is a vector's work, and nearly all values pass it.
+        let stands = |byte: u8| byte >= b' ' && byte != 0x7f;
+        if value.iter().fold(true, |all, byte| all & stands(*byte)) {
+            self.fields.extend_from_slice(value);
+        } else {
+            self.fields.extend(value.iter().copied().filter(|byte| stands(*byte)));
+        }
+        self.fields.extend_from_slice(b"\r\n");
+    }
+
+    /// The response as hyper sends it.
+    pub fn into_hyper(self) -> hyper::Response<Body> {
+        let mut response = hyper::Response::new(self.body);
+        *response.status_mut() = self.status;
+        for line in self.fields.split(|byte| *byte == b'\n') {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let Some(colon) = line.iter().position(|byte| *byte == b':') else { continue };
+            let (name, value) = line.split_at(colon);
+            let value = value.get(1..).unwrap_or_default().trim_ascii();
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
+                response.headers_mut().append(name, value);
+            }
+        }
+        response
+    }
+}
+
+/// Bytes that the headers of most responses fit into.
+const FIELDS_BYTES: usize = 640;
+
+/// Headers that are the same in every response of a server, and whole responses that are.
 pub struct Headers {
-    display_name: HeaderValue,
-    keep_alive: HeaderValue,
-    time_zone: HeaderValue,
+    /// In every response.
+    always: Vec<u8>,
+    time_zone: Vec<u8>,
     default_response: String,
     ping: Vec<u8>,
     last_ping: Vec<u8>,
@@ -43,16 +91,18 @@ impl Headers {
         let display_name = settings.display_name.replace(|letter: char| letter.is_control(), " ");
         let ping = |connection: &str| {
             format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=UTF-8\r\nX-ClickHouse-Server-Display-Name: {display_name}\r\n\
+                "HTTP/1.1 200 OK\r\nContent-Type: {TEXT_HTML}\r\nX-ClickHouse-Server-Display-Name: {display_name}\r\n\
                  {connection}\r\nContent-Length: 4\r\n\r\nOk.\n"
             )
             .into_bytes()
         };
         let (ping, last_ping) = (ping(&format!("Keep-Alive: {keep_alive}")), ping("Connection: close"));
+        let mut always = Response { status: StatusCode::OK, fields: Vec::new(), body: Body::full("") };
+        always.add("X-ClickHouse-Server-Display-Name", display_name.as_bytes());
+        always.add("Keep-Alive", keep_alive.as_bytes());
         Self {
-            display_name: value(&display_name),
-            keep_alive: value(&keep_alive),
-            time_zone: value(&server.time_zone),
+            always: always.fields,
+            time_zone: server.time_zone.as_bytes().to_vec(),
             default_response: settings.http_server_default_response.clone(),
             ping,
             last_ping,
@@ -70,22 +120,22 @@ impl Headers {
     }
 
     /// `Ok.` for `/ping` and `/replicas_status`.
-    pub fn ok(&self) -> Response<Body> {
+    pub fn ok(&self) -> Response {
         self.page(StatusCode::OK, TEXT_HTML, "Ok.\n".to_owned())
     }
 
     /// The page for Prometheus.
-    pub fn metrics(&self, text: String) -> Response<Body> {
+    pub fn metrics(&self, text: String) -> Response {
         self.page(StatusCode::OK, metrics::CONTENT_TYPE, text)
     }
 
     /// `http_server_default_response` for `/`.
-    pub fn default_page(&self) -> Response<Body> {
+    pub fn default_page(&self) -> Response {
         self.page(StatusCode::OK, TEXT_HTML, self.default_response.clone())
     }
 
     /// What a path that means nothing gets.
-    pub fn not_found(&self, path: &str) -> Response<Body> {
+    pub fn not_found(&self, path: &str) -> Response {
         let path: String = path.chars().take(200).collect();
         let text = format!(
             "There is no handle {path}\n\nUse / or /ping for health checks.\nOr /replicas_status for more sophisticated health checks.\n\n\
@@ -95,70 +145,59 @@ impl Headers {
     }
 
     /// What `OPTIONS` gets: browsers ask it before they send a query from another origin.
-    pub fn options(&self) -> Response<Body> {
+    pub fn options(&self) -> Response {
         let mut response = self.page(StatusCode::NO_CONTENT, TEXT_PLAIN, String::new());
-        let headers = response.headers_mut();
-        headers.insert("access-control-allow-origin", HeaderValue::from_static("*"));
-        headers.insert("access-control-allow-headers", HeaderValue::from_static("origin, x-requested-with, x-clickhouse-format, x-clickhouse-user, x-clickhouse-key, x-clickhouse-database, Authorization, Content-Type"));
-        headers.insert("access-control-allow-methods", HeaderValue::from_static("POST, GET, OPTIONS"));
-        headers.insert("access-control-max-age", HeaderValue::from_static("86400"));
+        response.fields.extend_from_slice(CROSS_ORIGIN.as_bytes());
         response
     }
 
     /// An error that happened before the response began.
-    pub fn error(&self, error: &Error, query_id: Option<&str>, context: Option<&QueryContext>) -> Response<Body> {
+    pub fn error(&self, error: &Error, query_id: Option<&str>, context: Option<&QueryContext>) -> Response {
         let mut response = self.page(status_of(error.code), TEXT_PLAIN, exception_text(error));
-        let headers = response.headers_mut();
-        headers.insert(X_EXCEPTION_CODE.clone(), HeaderValue::from(error.code.0));
+        response.add("X-ClickHouse-Exception-Code", error.code.0.to_string().as_bytes());
         if let Some(seconds) = error.retry_after_s {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            response.add("Retry-After", seconds.to_string().as_bytes());
         }
-        self.add_query(headers, query_id.unwrap_or_default(), None, context);
+        add_query(&mut response, query_id.unwrap_or_default(), None, &self.time_zone, context);
         response
     }
 
     /// The response to a query, with its headers.
-    pub fn query(&self, query: &QueryHeaders<'_>, body: Body) -> Response<Body> {
-        let mut response = Response::new(body);
-        let headers = response.headers_mut();
-        headers.reserve(10);
-        headers.insert(CONTENT_TYPE, query.content_type.map_or(TEXT_PLAIN, HeaderValue::from_static));
+    pub fn query(&self, query: &QueryHeaders<'_>, body: Body) -> Response {
+        let mut response = Response::new(StatusCode::OK, query.content_type.unwrap_or(TEXT_PLAIN), body);
         if let Some(encoding) = query.content_encoding {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            response.add("Content-Encoding", encoding.as_bytes());
         }
         if let Some(tag) = query.exception_tag {
-            headers.insert(X_EXCEPTION_TAG.clone(), value(tag));
+            response.add("X-ClickHouse-Exception-Tag", tag.as_bytes());
         }
-        self.add_query(headers, query.query_id, query.format, Some(query.context));
-        if *query.time_zone != *self.time_zone.as_bytes() {
-            headers.insert(X_TIME_ZONE.clone(), bytes_value(query.time_zone));
-        }
-        self.add_always(headers);
+        response.fields.extend_from_slice(&self.always);
+        add_query(&mut response, query.query_id, query.format, query.time_zone, Some(query.context));
         response
     }
 
-    fn page(&self, status: StatusCode, content_type: HeaderValue, text: String) -> Response<Body> {
-        let mut response = Response::new(Body::full(text));
-        *response.status_mut() = status;
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
-        self.add_always(response.headers_mut());
+    fn page(&self, status: StatusCode, content_type: &str, text: String) -> Response {
+        let mut response = Response::new(status, content_type, Body::full(text));
+        response.fields.extend_from_slice(&self.always);
         response
     }
+}
 
-    fn add_always(&self, headers: &mut HeaderMap) {
-        headers.insert(X_SERVER_DISPLAY_NAME.clone(), self.display_name.clone());
-        headers.insert(KEEP_ALIVE.clone(), self.keep_alive.clone());
+/// Adds what a query's response says of the query.
+fn add_query(
+    response: &mut Response,
+    query_id: &str,
+    format: Option<&str>,
+    time_zone: &[u8],
+    context: Option<&QueryContext>,
+) {
+    response.add("X-ClickHouse-Query-Id", query_id.as_bytes());
+    if let Some(format) = format {
+        response.add("X-ClickHouse-Format", format.as_bytes());
     }
-
-    fn add_query(&self, headers: &mut HeaderMap, query_id: &str, format: Option<&str>, context: Option<&QueryContext>) {
-        headers.insert(X_QUERY_ID.clone(), value(query_id));
-        headers.insert(X_TIME_ZONE.clone(), self.time_zone.clone());
-        if let Some(format) = format {
-            headers.insert(X_FORMAT.clone(), value(format));
-        }
-        if let Some(context) = context {
-            headers.insert(X_SUMMARY.clone(), value(&summary(context)));
-        }
+    response.add("X-ClickHouse-Timezone", time_zone);
+    if let Some(context) = context {
+        add_summary(&mut response.fields, context);
     }
 }
 
@@ -180,31 +219,29 @@ pub struct QueryHeaders<'a> {
     pub context: &'a Arc<QueryContext>,
 }
 
-/// `X-ClickHouse-Summary`.
-fn summary(context: &QueryContext) -> String {
-    use std::fmt::Write;
+/// Adds `X-ClickHouse-Summary`.
+fn add_summary(fields: &mut Vec<u8>, context: &QueryContext) {
     use std::sync::atomic::Ordering::Relaxed;
     let progress = &context.progress;
-    let mut text = String::with_capacity(256);
-    for (name, counter) in [
-        ("{\"read_rows\":\"", &progress.read_rows),
-        ("\",\"read_bytes\":\"", &progress.read_bytes),
-        ("\",\"written_rows\":\"", &progress.written_rows),
-        ("\",\"written_bytes\":\"", &progress.written_bytes),
-        ("\",\"total_rows_to_read\":\"", &progress.total_rows_to_read),
-        ("\",\"result_rows\":\"", &progress.result_rows),
-        ("\",\"result_bytes\":\"", &progress.result_bytes),
+    let mut digits = itoa::Buffer::new();
+    let mut opening = "X-ClickHouse-Summary: {\"";
+    for (name, number) in [
+        ("read_rows", progress.read_rows.load(Relaxed)),
+        ("read_bytes", progress.read_bytes.load(Relaxed)),
+        ("written_rows", progress.written_rows.load(Relaxed)),
+        ("written_bytes", progress.written_bytes.load(Relaxed)),
+        ("total_rows_to_read", progress.total_rows_to_read.load(Relaxed)),
+        ("result_rows", progress.result_rows.load(Relaxed)),
+        ("result_bytes", progress.result_bytes.load(Relaxed)),
+        ("elapsed_ns", context.started.elapsed().as_nanos() as u64),
+        ("memory_usage", context.memory.peak_bytes().max(0).unsigned_abs()),
     ] {
-        text.push_str(name);
-        let _ = write!(text, "{}", counter.load(Relaxed));
+        for piece in [opening, name, "\":\"", digits.format(number)] {
+            fields.extend_from_slice(piece.as_bytes());
+        }
+        opening = "\",\"";
     }
-    let _ = write!(
-        text,
-        "\",\"elapsed_ns\":\"{}\",\"memory_usage\":\"{}\"}}",
-        context.started.elapsed().as_nanos(),
-        context.memory.peak_bytes().max(0)
-    );
-    text
+    fields.extend_from_slice(b"\"}\r\n");
 }
 
 /// The whole response for a client that there is no room for.
@@ -222,16 +259,4 @@ pub fn refusal(error: &Error) -> Vec<u8> {
 /// An error as clients read it, with the server's version.
 pub fn exception_text(error: &Error) -> String {
     format!("{error} {VERSION_SUFFIX}\n")
-}
-
-fn value(text: &str) -> HeaderValue {
-    bytes_value(text.as_bytes())
-}
-
-/// A header's value; bytes that cannot stand in one are left out.
-fn bytes_value(bytes: &[u8]) -> HeaderValue {
-    HeaderValue::from_bytes(bytes).unwrap_or_else(|_| {
-        let clean: Vec<u8> = bytes.iter().copied().filter(|byte| (b' '..0x7f).contains(byte)).collect();
-        HeaderValue::from_bytes(&clean).unwrap_or_else(|_| HeaderValue::from_static(""))
-    })
 }

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use hyper::Uri;
+use hyper::header::HeaderName;
 use squall_types::Error;
+
+use super::head::RequestHead;
 
 /// Who logs requests; in ClickHouse this makes their handlers.
 const FACTORY: &str = "HTTPHandler-factory";
@@ -18,18 +20,19 @@ fn is_wanted() -> bool {
     tracing::enabled!(target: FACTORY, tracing::Level::TRACE)
 }
 
-/// Logs that a request has come; `header` finds the value of a header by its name in lower case.
-pub(super) fn request<'a>(method: &str, address: SocketAddr, header: impl Fn(&str) -> Option<&'a [u8]>) {
+/// Logs that a request has come.
+pub(super) fn request(head: &RequestHead<'_>, address: SocketAddr) {
     if is_wanted() {
-        tracing::trace!(target: FACTORY, "{}", message(method, address, header));
+        let header = |name: &'static str| head.fields.get(&HeaderName::from_static(name));
+        tracing::trace!(target: FACTORY, "{}", message(head.method.as_str(), address, header));
     }
 }
 
 /// Logs where a query is asked for, without the password that stands there.
-pub(super) fn uri(uri: &Uri) {
+pub(super) fn uri(head: &RequestHead<'_>) {
     if tracing::enabled!(target: QUERY_HANDLER, tracing::Level::TRACE) {
-        let text = uri.path_and_query().map_or("/", |part| part.as_str());
-        tracing::trace!(target: QUERY_HANDLER, "Request URI: {}", without_password(text));
+        let query = head.url_query.map(|query| format!("?{}", without_password(query))).unwrap_or_default();
+        tracing::trace!(target: QUERY_HANDLER, "Request URI: {}{query}", head.path);
     }
 }
 
@@ -60,8 +63,8 @@ impl Pings {
     }
 }
 
-fn message<'a>(method: &str, address: SocketAddr, header: impl Fn(&str) -> Option<&'a [u8]>) -> String {
-    let text = |name: &str, default: &'static str| header(name).map_or(default.into(), String::from_utf8_lossy);
+fn message<'a>(method: &str, address: SocketAddr, header: impl Fn(&'static str) -> Option<&'a [u8]>) -> String {
+    let text = |name: &'static str, default: &'static str| header(name).map_or(default.into(), String::from_utf8_lossy);
     let mut message = String::with_capacity(256);
     // Writing to a String does not fail.
     let _ = write!(
@@ -91,15 +94,15 @@ fn raw_header<'a>(bytes: &'a [u8], name: &str) -> Option<&'a [u8]> {
     })
 }
 
-/// A URL's path and parameters with the value of `password` hidden.
-fn without_password(uri: &str) -> Cow<'_, str> {
+/// A URL's parameters with the value of `password` hidden.
+fn without_password(query: &str) -> Cow<'_, str> {
     let is_password = |pair: &str| pair.starts_with("password=");
-    let Some((path, query)) = uri.split_once('?').filter(|(_, query)| query.split('&').any(is_password)) else {
-        return uri.into();
-    };
+    if !query.split('&').any(is_password) {
+        return query.into();
+    }
     let pairs: Vec<&str> =
         query.split('&').map(|pair| if is_password(pair) { "password=[HIDDEN]" } else { pair }).collect();
-    format!("{path}?{}", pairs.join("&")).into()
+    pairs.join("&").into()
 }
 
 #[cfg(test)]
@@ -123,8 +126,8 @@ mod tests {
 
     #[test]
     fn passwords_are_hidden() {
-        assert_eq!(without_password("/?query=SELECT+1&password"), "/?query=SELECT+1&password");
-        assert_eq!(without_password("/?user=u&password=secret&query=1"), "/?user=u&password=[HIDDEN]&query=1");
-        assert_eq!(without_password("/?password=a&password=b"), "/?password=[HIDDEN]&password=[HIDDEN]");
+        assert_eq!(without_password("query=SELECT+1&password"), "query=SELECT+1&password");
+        assert_eq!(without_password("user=u&password=secret&query=1"), "user=u&password=[HIDDEN]&query=1");
+        assert_eq!(without_password("password=a&password=b"), "password=[HIDDEN]&password=[HIDDEN]");
     }
 }

@@ -146,23 +146,26 @@ impl Process {
 /// All queries that run now.
 #[derive(Debug)]
 pub struct ProcessList {
-    shards: [Mutex<HashMap<Arc<str>, Arc<Process>>>; SHARDS],
-    hasher: std::hash::RandomState,
+    shards: [Shard; SHARDS],
+    hasher: foldhash::fast::RandomState,
     /// Who of those that ask may run.
     pub admission: Arc<AdmissionControl>,
     /// Whether threads wait for a CPU for too long.
     pub overload: OverloadMonitor,
     running: AtomicUsize,
     /// By user, as long as the server runs: there are not many.
-    user_memory: Mutex<HashMap<Arc<str>, Arc<MemoryTracker>>>,
-    user_shares: Mutex<HashMap<Arc<str>, Arc<CpuShare>>>,
+    user_memory: Mutex<ByName<MemoryTracker>>,
+    user_shares: Mutex<ByName<CpuShare>>,
 }
+
+type ByName<T> = HashMap<Arc<str>, Arc<T>, foldhash::fast::RandomState>;
+type Shard = Mutex<ByName<Process>>;
 
 impl Default for ProcessList {
     fn default() -> Self {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
-            hasher: std::hash::RandomState::new(),
+            hasher: foldhash::fast::RandomState::default(),
             admission: Arc::default(),
             overload: OverloadMonitor::default(),
             running: AtomicUsize::new(0),
@@ -292,7 +295,7 @@ impl ProcessList {
         }
     }
 
-    fn shard(&self, query_id: &str) -> &Mutex<HashMap<Arc<str>, Arc<Process>>> {
+    fn shard(&self, query_id: &str) -> &Shard {
         let at = self.hasher.hash_one(query_id) as usize % SHARDS;
         &self.shards[at]
     }

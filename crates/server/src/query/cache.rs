@@ -37,6 +37,8 @@ pub struct Parsed {
     pub is_timeless: bool,
     /// Whether the text may name a function that sleeps.
     pub may_sleep: bool,
+    /// Whether the text looks at the process list.
+    pub looks_at_processes: bool,
     /// The last plan, with what it depends on.
     pub plan: ArcSwapOption<CachedPlan>,
 }
@@ -149,6 +151,11 @@ pub fn is_timeless(text: &str) -> bool {
 /// Whether a text may name `sleep` or `sleepEachRow`.
 pub fn may_sleep(text: &str) -> bool {
     text.as_bytes().windows(5).any(|word| word.eq_ignore_ascii_case(b"sleep"))
+}
+
+/// A query that looks at the process list is let in whatever the limits: how else would one see what fills them?
+pub fn looks_at_processes(text: &str) -> bool {
+    text.contains("system.processes") || text.to_ascii_lowercase().contains("processlist")
 }
 
 #[cfg(test)]

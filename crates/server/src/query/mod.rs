@@ -179,8 +179,8 @@ impl Query {
         if server.is_shutting_down() {
             return Err(Error::new(ErrorCode::ABORTED, "Server is shutting down").into());
         }
-        let always = matches!(parsed.kind, QueryKind::KillQuery | QueryKind::Set | QueryKind::Use)
-            || looks_at_processes(&parsed.text);
+        let always =
+            matches!(parsed.kind, QueryKind::KillQuery | QueryKind::Set | QueryKind::Use) || parsed.looks_at_processes;
         // Only the user's own profile makes an operator: a session could set the setting itself.
         let is_operator = running.user.settings.use_operator_reserve;
         if !always && !is_operator {
@@ -501,11 +501,6 @@ fn is_picked(settings: &Settings) -> bool {
         && (settings.log_queries_probability >= 1.0 || rand::random::<f64>() < settings.log_queries_probability)
 }
 
-/// A query that looks at the process list is let in whatever the limits: how else would one see what fills them?
-fn looks_at_processes(text: &str) -> bool {
-    text.contains("system.processes") || text.to_ascii_lowercase().contains("processlist")
-}
-
 fn shown_text(text: &[u8]) -> Arc<str> {
     let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);
     String::from_utf8_lossy(text).trim().into()
@@ -536,6 +531,7 @@ fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         format: statement_format(&statement).map(Into::into),
         is_timeless: cache::is_timeless(&shown),
         may_sleep: cache::may_sleep(&shown),
+        looks_at_processes: cache::looks_at_processes(&shown),
         text: shown,
         statement: Arc::new(statement),
         plan: Default::default(),

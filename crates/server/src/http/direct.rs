@@ -1,0 +1,427 @@
+//! Requests read and answered straight on the socket: those that are there whole, which nearly all short queries and all pings are.
+//! A hundred thousand times a second the whole of HTTP is worth saving: hyper's reading and writing costs as much as a short query.
+//! A request that is long, or asks for more of HTTP, hands its connection over to hyper for good.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::{Buf, Bytes};
+use hyper::{Method, StatusCode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::Instant;
+
+use super::body::{Body, Stream};
+use super::date;
+use super::handler::{Answer, Connection};
+use super::handling::Handling;
+use super::head::{RequestFields, RequestHead};
+use super::input::RequestBody;
+use super::response::Response;
+use super::trace::Pings;
+use super::wire::Wire;
+
+/// The request line of a ping.
+const PING_LINE: &[u8] = b"GET /ping HTTP/1.1\r\n";
+/// A longer line with headers is hyper's.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// More headers are hyper's.
+const FIELDS_MAX: usize = 64;
+/// A longer body is hyper's.
+const BODY_BYTES_MAX: usize = 64 << 10;
+/// Bytes of requests that a client may have sent ahead while one is answered.
+const AHEAD_BYTES_MAX: usize = 64 << 10;
+/// Room that a read has at least.
+const READ_BYTES_MIN: usize = 512;
+/// Longer bodies of responses are sent from where they are.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+/// Responses to requests that came together are sent together, up to so many bytes.
+const TOGETHER_BYTES_MAX: usize = 64 << 10;
+
+/// What the bytes of a connection begin with.
+enum Next {
+    /// A whole request for `/ping` of so many bytes.
+    Ping(usize),
+    /// One, with nothing behind it, after which the client wants the connection closed.
+    LastPing,
+    /// Another whole request, with its body at these bytes.
+    Request { answer: Answer, body: Range<usize>, is_last: bool },
+    /// The start of a request; the rest of its head, or of a body of so many bytes, has not come.
+    Incomplete { body_bytes: usize },
+    /// Something for hyper.
+    Other,
+}
+
+/// Answers requests until one comes that is hyper's: then what was read of it is returned. `None` where the client is gone, idle
+/// for too long, or done: then the connection is to be closed.
+///
+/// # Errors
+/// Where the socket fails.
+pub(super) async fn serve(
+    wire: &mut Wire,
+    connection: &Arc<Connection>,
+    idle: Duration,
+    receive_timeout: Duration,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut received: Vec<u8> = Vec::with_capacity(1024);
+    let mut out = Vec::new();
+    let mut pings = Pings::default();
+    // One timer for the connection, moved only when it fires: moving it for every request would cost more than the answer.
+    let timer = tokio::time::sleep(idle);
+    tokio::pin!(timer);
+    let mut last = Instant::now();
+    let mut body_bytes_missing = 0;
+    loop {
+        if received.capacity() - received.len() < READ_BYTES_MIN.max(body_bytes_missing) {
+            received.reserve(READ_BYTES_MIN.max(body_bytes_missing));
+        }
+        // A read that leaves room in the buffer has emptied the socket, and tokio's `poll_read` knows it: one system call a request,
+        // where `try_read` would need a second one to be told that nothing is left.
+        let length = tokio::select! {
+            biased;
+            length = wire.read_buf(&mut received) => length?,
+            () = &mut timer => {
+                let patience = if body_bytes_missing == 0 { idle } else { receive_timeout };
+                if last.elapsed() < patience {
+                    timer.as_mut().reset(last + patience);
+                    continue;
+                }
+                // A client that keeps its request's body to itself is told so.
+                return Ok((body_bytes_missing > 0).then_some(received));
+            }
+        };
+        if length == 0 {
+            return Ok(None);
+        }
+        let mut done = 0;
+        let mut busy = None;
+        loop {
+            let rest = received.get(done..).unwrap_or_default();
+            match next(rest, connection) {
+                Next::Ping(length) => {
+                    pings.request(rest.get(..length).unwrap_or_default(), connection.address);
+                    out.extend_from_slice(connection.headers.ping());
+                    done += length;
+                }
+                Next::LastPing => {
+                    pings.request(rest, connection.address);
+                    out.extend_from_slice(connection.headers.last_ping());
+                    send(wire, &mut out).await?;
+                    wire.close().await?;
+                    return Ok(None);
+                }
+                Next::Request { answer, body, is_last } => {
+                    let sent =
+                        Bytes::copy_from_slice(received.get(done + body.start..done + body.end).unwrap_or_default());
+                    done += body.end;
+                    let response = match answer {
+                        Answer::Page(response) => response,
+                        Answer::Query(http, client) => {
+                            send(wire, &mut out).await?;
+                            busy = Some(connection.keep_busy());
+                            let making = connection.clone().run(http, client, RequestBody::Whole(sent));
+                            let making = Handling::new(connection.clone(), making);
+                            tokio::select! {
+                                biased;
+                                response = making => response,
+                                () = client_is_gone(wire, &mut received) => return Ok(None),
+                            }
+                        }
+                    };
+                    respond(wire, response, is_last, &mut out, &mut received).await?;
+                    if is_last {
+                        send(wire, &mut out).await?;
+                        if received.len() == done {
+                            wire.close().await?;
+                        } else {
+                            wire.shutdown().await?;
+                        }
+                        return Ok(None);
+                    }
+                }
+                Next::Incomplete { body_bytes } => {
+                    body_bytes_missing = body_bytes;
+                    break;
+                }
+                Next::Other => {
+                    send(wire, &mut out).await?;
+                    received.drain(..done);
+                    return Ok(Some(received));
+                }
+            }
+            if done == received.len() {
+                body_bytes_missing = 0;
+                break;
+            }
+            if out.len() > TOGETHER_BYTES_MAX {
+                send(wire, &mut out).await?;
+            }
+        }
+        send(wire, &mut out).await?;
+        drop(busy);
+        if done > 0 {
+            received.drain(..done);
+            received.shrink_to(HEAD_BYTES_MAX);
+            last = Instant::now();
+        }
+    }
+}
+
+/// Sends what is laid out.
+async fn send(wire: &mut Wire, out: &mut Vec<u8>) -> io::Result<()> {
+    if out.is_empty() {
+        return Ok(());
+    }
+    wire.write_all(out).await?;
+    wire.flush().await?;
+    out.clear();
+    // An idle connection keeps no more than it needs for the next short answer.
+    out.shrink_to(COPIED_BYTES_MAX);
+    Ok(())
+}
+
+/// Lays a response out, and sends it where it is long.
+async fn respond(
+    wire: &mut Wire,
+    response: Response,
+    is_last: bool,
+    out: &mut Vec<u8>,
+    received: &mut Vec<u8>,
+) -> io::Result<()> {
+    if response.status == StatusCode::OK {
+        out.extend_from_slice(b"HTTP/1.1 200 OK\r\nDate: ");
+    } else {
+        let reason = response.status.canonical_reason().unwrap_or_default();
+        out.extend_from_slice(format!("HTTP/1.1 {} {reason}\r\nDate: ", response.status.as_str()).as_bytes());
+    }
+    date::append(SystemTime::now(), out);
+    let connection: &[u8] = if is_last { b"\r\nConnection: close\r\n" } else { b"\r\n" };
+    out.extend_from_slice(connection);
+    out.extend_from_slice(&response.fields);
+    match response.body {
+        Body::Full(bytes) => {
+            out.extend_from_slice(b"Content-Length: ");
+            out.extend_from_slice(itoa::Buffer::new().format(bytes.len()).as_bytes());
+            out.extend_from_slice(b"\r\n\r\n");
+            if bytes.len() <= COPIED_BYTES_MAX {
+                out.extend_from_slice(&bytes);
+                return Ok(());
+            }
+            wire.write_all_buf(&mut Buf::chain(&out[..], bytes)).await?;
+            out.clear();
+            wire.flush().await
+        }
+        Body::Stream(stream) => {
+            out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+            send_chunks(wire, stream, out, received).await
+        }
+    }
+}
+
+/// Sends a body piece by piece as it is made.
+async fn send_chunks(wire: &mut Wire, mut stream: Stream, out: &mut Vec<u8>, received: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        let piece = tokio::select! {
+            biased;
+            piece = poll_fn(|task| stream.poll(task)) => piece,
+            () = client_is_gone(wire, received) => return Err(io::ErrorKind::ConnectionAborted.into()),
+        };
+        let Some(piece) = piece else {
+            out.extend_from_slice(b"\r\n0\r\n\r\n");
+            return Ok(());
+        };
+        let piece = piece.map_err(io::Error::other)?;
+        // The line's end before a chunk's length ends the chunk before it, or the headers.
+        out.extend_from_slice(format!("\r\n{:x}\r\n", piece.len()).as_bytes());
+        wire.write_all_buf(&mut Buf::chain(&out[..], piece)).await?;
+        out.clear();
+        wire.flush().await?;
+    }
+}
+
+/// Returns when the client has closed the connection. What it sends meanwhile is kept, up to a limit: beyond it nothing is read.
+async fn client_is_gone(wire: &mut Wire, received: &mut Vec<u8>) {
+    while received.len() < AHEAD_BYTES_MAX {
+        received.reserve(READ_BYTES_MIN);
+        if !matches!(wire.read_buf(received).await, Ok(1..)) {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+/// What bytes begin with; a request that is whole is answered, or read as a query.
+fn next(bytes: &[u8], connection: &Connection) -> Next {
+    match ping(bytes) {
+        Ping::Whole(length) => return Next::Ping(length),
+        Ping::Last => return Next::LastPing,
+        Ping::Incomplete => return Next::Incomplete { body_bytes: 0 },
+        Ping::Other => {}
+    }
+    let mut lines = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(bytes, &mut lines) {
+        Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
+        Ok(httparse::Status::Partial) if bytes.len() <= HEAD_BYTES_MAX => return Next::Incomplete { body_bytes: 0 },
+        // What is wrong with a request hyper says.
+        _ => return Next::Other,
+    };
+    let (Some(framing), Some(target)) = (Framing::of(&request), request.path) else { return Next::Other };
+    if !target.starts_with('/') || target.contains('#') {
+        return Next::Other;
+    }
+    let missing = (length + framing.body_bytes).saturating_sub(bytes.len());
+    if missing > 0 {
+        return Next::Incomplete { body_bytes: missing };
+    }
+    let (path, url_query) = match target.split_once('?') {
+        Some((path, url_query)) => (path, Some(url_query)),
+        None => (target, None),
+    };
+    let fields = RequestFields::Lines(request.headers);
+    let answer = connection.answer(&RequestHead { method: &framing.method, path, url_query, fields });
+    Next::Request { answer, body: length..length + framing.body_bytes, is_last: framing.is_last }
+}
+
+/// How a request stands in its connection, where that is simple.
+#[derive(Debug, PartialEq, Eq)]
+struct Framing {
+    method: Method,
+    body_bytes: usize,
+    /// The client wants the connection closed after it.
+    is_last: bool,
+}
+
+impl Framing {
+    /// `None` where it is not simple.
+    fn of(request: &httparse::Request<'_, '_>) -> Option<Self> {
+        let method = match (request.version?, request.method?) {
+            (1, "GET") => Method::GET,
+            (1, "POST") => Method::POST,
+            _ => return None,
+        };
+        let (mut body_bytes, mut is_last) = (None, false);
+        for line in &*request.headers {
+            let is_named = |name: &str| line.name.eq_ignore_ascii_case(name);
+            if is_named("content-length") {
+                let text = std::str::from_utf8(line.value).ok()?;
+                let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+                let bytes = text.parse().ok().filter(|bytes| is_number && *bytes <= BODY_BYTES_MAX)?;
+                if body_bytes.replace(bytes).is_some() {
+                    return None;
+                }
+            } else if is_named("connection") {
+                is_last = line.value.eq_ignore_ascii_case(b"close");
+                if !is_last && !line.value.eq_ignore_ascii_case(b"keep-alive") {
+                    return None;
+                }
+            } else if is_named("transfer-encoding") || is_named("expect") || is_named("upgrade") {
+                return None;
+            }
+        }
+        Some(Self { method, body_bytes: body_bytes.unwrap_or(0), is_last })
+    }
+}
+
+/// What bytes that may be a ping are.
+#[derive(Debug, PartialEq, Eq)]
+enum Ping {
+    /// A whole request of so many bytes.
+    Whole(usize),
+    /// One, with nothing behind it, after which the client wants the connection closed.
+    Last,
+    /// The start of one; the rest has not come.
+    Incomplete,
+    /// Something else.
+    Other,
+}
+
+/// Load balancers and storms ask nothing else of a connection, and no header has to be understood to say `Ok.`.
+fn ping(bytes: &[u8]) -> Ping {
+    let line = bytes.len().min(PING_LINE.len());
+    if bytes.get(..line) != PING_LINE.get(..line) {
+        return Ping::Other;
+    }
+    let Some(headers) = bytes.get(PING_LINE.len()..) else { return Ping::Incomplete };
+    // The end of the line before the headers counts, so that a request without headers is seen.
+    let from = PING_LINE.len() - 2;
+    let Some(end) = bytes.get(from..).and_then(|bytes| bytes.windows(4).position(|four| four == b"\r\n\r\n")) else {
+        return if headers.len() > HEAD_BYTES_MAX { Ping::Other } else { Ping::Incomplete };
+    };
+    let length = from + end + 4;
+    // A header that says anything of a body, or of the connection but that it ends, has to be understood.
+    let mut ping = Ping::Whole(length);
+    for line in headers.get(..length - PING_LINE.len()).unwrap_or_default().split(|byte| *byte == b'\n') {
+        if !matches!(line.first(), Some(b'c' | b'C' | b'e' | b'E' | b't' | b'T')) {
+            continue;
+        }
+        let is_named = |name: &[u8]| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+        if line.eq_ignore_ascii_case(b"connection: close\r") && length == bytes.len() {
+            ping = Ping::Last;
+        } else if [&b"connection:"[..], b"content-length:", b"expect:", b"transfer-encoding:"].into_iter().any(is_named)
+        {
+            return Ping::Other;
+        }
+    }
+    ping
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pings_are_told_apart() {
+        let plain = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n";
+        assert_eq!(ping(plain), Ping::Whole(plain.len()));
+        assert_eq!(ping(b"GET /ping HTTP/1.1\r\n\r\nGET /"), Ping::Whole(22));
+        for (bytes, expected) in [
+            (&b""[..], Ping::Incomplete),
+            (b"GET /pi", Ping::Incomplete),
+            (b"GET /ping HTTP/1.1\r\nHost: x\r\n", Ping::Incomplete),
+            (b"GET /?query=SELECT", Ping::Other),
+            (b"GET /ping HTTP/1.0\r\n\r\n", Ping::Other),
+            (b"POST /", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\nConnection: close\r\n\r\n", Ping::Last),
+            (b"GET /ping HTTP/1.1\r\nHost: x\r\nconnection: Close\r\nAccept: */*\r\n\r\n", Ping::Last),
+            (b"GET /ping HTTP/1.1\r\nConnection: close\r\n\r\nGET /", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\nConnection: close\r\nContent-Length: 5\r\n\r\n", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\nConnection: keep-alive\r\n\r\n", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\nHost: x\r\ncontent-length: 5\r\n\r\n", Ping::Other),
+        ] {
+            assert_eq!(ping(bytes), expected, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    fn framing(text: &str) -> Option<Framing> {
+        let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];
+        let mut request = httparse::Request::new(&mut lines);
+        assert!(request.parse(text.as_bytes()).unwrap().is_complete(), "{text}");
+        Framing::of(&request)
+    }
+
+    #[test]
+    fn requests_that_are_simple_are_told_from_others() {
+        let simple = |method, body_bytes, is_last| Some(Framing { method, body_bytes, is_last });
+        for (head, expected) in [
+            ("GET / HTTP/1.1\r\n", simple(Method::GET, 0, false)),
+            ("POST / HTTP/1.1\r\nContent-Length: 12\r\nConnection: Keep-Alive\r\n", simple(Method::POST, 12, false)),
+            ("GET / HTTP/1.1\r\nconnection: CLOSE\r\n", simple(Method::GET, 0, true)),
+            ("GET / HTTP/1.0\r\n", None),
+            ("PUT / HTTP/1.1\r\n", None),
+            ("HEAD / HTTP/1.1\r\n", None),
+            ("POST / HTTP/1.1\r\nContent-Length: 12\r\nContent-Length: 12\r\n", None),
+            ("POST / HTTP/1.1\r\nContent-Length: +12\r\n", None),
+            ("POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n", None),
+            ("POST / HTTP/1.1\r\nContent-Length: 1000000\r\n", None),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", None),
+            ("POST / HTTP/1.1\r\nExpect: 100-continue\r\n", None),
+            ("GET / HTTP/1.1\r\nConnection: Upgrade\r\n", None),
+        ] {
+            assert_eq!(framing(&format!("{head}\r\n")), expected, "{head}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The socket of a connection, with bytes that were read from it already, and an end for clients that do not take what they are sent.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
+
+use crate::network::{Linger, Socket};
+
+/// Whether the client said that its last request is the last, and has sent all of it.
+#[derive(Clone, Default)]
+pub(super) struct ClientIsDone(Arc<AtomicBool>);
+
+impl ClientIsDone {
+    /// What is so of the request that came last.
+    pub(super) fn set(&self, is_done: bool) {
+        self.0.store(is_done, Ordering::Relaxed);
+    }
+}
+
+/// The socket of a connection.
+pub(super) struct Wire {
+    /// Read already.
+    read: Vec<u8>,
+    stream: Socket,
+    client_is_done: ClientIsDone,
+    /// How long the client may take nothing of what it is sent.
+    send_timeout: Duration,
+    /// Runs while the client takes nothing.
+    stuck: Option<Pin<Box<Sleep>>>,
+    linger: Linger,
+}
+
+impl Wire {
+    /// A socket of which nothing was read.
+    pub(super) fn new(stream: Socket, send_timeout: Duration, client_is_done: ClientIsDone) -> Self {
+        Self { read: Vec::new(), stream, client_is_done, send_timeout, stuck: None, linger: Linger::default() }
+    }
+
+    /// Gives back bytes that were read and are for the next reader.
+    pub(super) fn put_back(&mut self, bytes: Vec<u8>) {
+        self.read = bytes;
+    }
+
+    /// Closes a connection whose client has sent all that it will: nothing can reset it.
+    pub(super) async fn close(&mut self) -> io::Result<()> {
+        self.stream.shutdown_where_secure().await
+    }
+
+    /// Whether the socket can be closed as it is: the client sends nothing more, so nothing can reset the connection.
+    fn may_be_dropped(&mut self) -> bool {
+        self.client_is_done.0.load(Ordering::Relaxed)
+            && matches!(self.stream, Socket::Plain(_))
+            && matches!(self.stream.try_read(&mut self.read), Ok(None))
+    }
+
+    fn watch<T>(&mut self, task: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let send_timeout = self.send_timeout;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(send_timeout)));
+        match stuck.as_mut().poll(task) {
+            Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes nothing"))),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(mut self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.read.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(task, buffer);
+        }
+        let taken = self.read.len().min(buffer.remaining());
+        buffer.put_slice(self.read.get(..taken).unwrap_or_default());
+        self.read.drain(..taken);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(task, bytes);
+        self.watch(task, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(task)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.may_be_dropped() {
+            return Poll::Ready(Ok(()));
+        }
+        let Self { stream, linger, .. } = &mut *self;
+        linger.poll(stream, task)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(task, bytes);
+        self.watch(task, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
