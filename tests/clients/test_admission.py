@@ -129,6 +129,31 @@ def test_a_dashboard_refreshed_a_thousand_times_leaves_room(start_server):
         clients.join()
 
 
+def test_a_full_server_refuses_without_parsing(start_server):
+    """What has to be known to be let in is still looked at: settings of the statement, and looks at who fills the server."""
+    server = start_server(settings={"max_concurrent_queries": 1}, users_xml=USERS)
+    first = held(server, "first")
+    for number in range(3):
+        with pytest.raises(ServerError) as caught:
+            server.query(f"SELECT {number} AS one FROM nowhere")
+        assert caught.value.code == 202
+    with pytest.raises(ServerError) as caught:
+        server.query("SELEC 1")
+    assert caught.value.code == 62
+    assert server.value("SELECT count() FROM system.processes WHERE query_id = 'first'") == "1"
+    assert server.value("SELECT 4 AS four", user="operator") == "4"
+    waiter = Clients(server)
+    waiter.ask("waiter", "SELECT 5 SETTINGS queue_max_wait_ms = 60000")
+    wait_until(lambda: waiting(server) == 1, "the statement's own setting lets it wait")
+    kill(server, "first")
+    waiter.join()
+    first.join()
+    assert waiter.order == [("waiter", 200)]
+    server.query("SYSTEM FLUSH LOGS")
+    logged = "SELECT count(), any(query_kind), uniq(normalized_query_hash), min(normalized_query_hash) > 0 FROM system.query_log WHERE exception_code = 202"
+    assert server.rows(logged) == [["3", "Select", "1", "1"]]
+
+
 def test_an_operator_always_gets_in(start_server):
     server = start_server(settings={"max_concurrent_queries": 1}, users_xml=USERS)
     first = held(server, "first")

@@ -1,6 +1,7 @@
 """TLS on both interfaces, with certificates of an authority made for the test: real drivers, resumption, clients' certificates, reload."""
 
 import http.client
+import pathlib
 import socket
 import ssl
 
@@ -14,7 +15,7 @@ from server import ServerError, free_port
 class Secure:
     """A server with ports for TLS, and the authority that signed its certificate."""
 
-    def __init__(self, start_server, tmp_path, elements="", name="localhost"):
+    def __init__(self, start_server, tmp_path, elements="", name="localhost", **options):
         self.folder = tmp_path / "secure"
         self.folder.mkdir()
         self.authority = trustme.CA()
@@ -27,7 +28,7 @@ class Secure:
             f"<caConfig>ca.crt</caConfig>{elements}</server>"
         )
         settings = {"https_port": self.https_port, "tcp_port_secure": self.native_port, "openSSL": tls}
-        self.server = start_server(folder=self.folder, settings=settings)
+        self.server = start_server(folder=self.folder, settings=settings, **options)
 
     def issue(self, name):
         """A new certificate for the server, in its files."""
@@ -150,6 +151,72 @@ def test_a_relaxed_server_asks_and_does_not_insist(start_server, tmp_path):
     assert secure.value("SELECT 1") == "1"
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
         secure.value("SELECT 1", secure.context(trustme.CA().issue_cert("stranger")))
+
+
+def test_users_are_known_by_their_certificates(start_server, tmp_path):
+    """Over HTTPS with a header, natively in place of a password; by common name, or by an alternative name with a wildcard."""
+    by_name = "<ssl_certificates><common_name>robot.example</common_name><common_name>other.example</common_name></ssl_certificates>"
+    alternative = "".join(f"<subject_alt_name>{name}</subject_alt_name>" for name in ("DNS:service.example", "URI:spiffe://x/*/report"))
+    others = f"<robot>{by_name}</robot><service><ssl_certificates>{alternative}</ssl_certificates></service>"
+    files = {"users.d/certificates.xml": f"<clickhouse><users>{others}</users></clickhouse>"}
+    secure = Secure(start_server, tmp_path, "<verificationMode>relaxed</verificationMode>", files=files)
+    robot = secure.context(secure.authority.issue_cert("somewhere.example", common_name="robot.example"))
+    service = secure.context(secure.authority.issue_cert("service.example"))
+    other = secure.context(secure.authority.issue_cert("elsewhere.example", common_name="stranger.example"))
+    on = {"X-ClickHouse-SSL-Certificate-Auth": "on"}
+
+    def ask(context, user, headers, path="/"):
+        connection = secure.https(context)
+        connection.request("POST", path, "SELECT currentUser()", {"X-ClickHouse-User": user, **headers})
+        response = connection.getresponse()
+        text = response.read().decode().strip()
+        connection.close()
+        return text if response.status == 200 else int(response.headers["X-ClickHouse-Exception-Code"])
+
+    assert ask(robot, "robot", on) == "robot"
+    assert ask(service, "service", on) == "service"
+    for refused in [
+        ask(other, "robot", on),
+        ask(robot, "service", on),
+        ask(secure.context(), "robot", on),
+        ask(robot, "robot", {}),
+        ask(robot, "robot", {**on, "X-ClickHouse-Key": "secret"}),
+        ask(robot, "default", on),
+        ask(robot, "nobody", on),
+    ]:
+        assert refused == 516
+    assert ask(robot, "default", {}) == "default"
+    # Without TLS the header proves nothing.
+    plain = secure.server.http(body=b"SELECT 1", headers={"X-ClickHouse-User": "robot", **on})
+    assert plain.headers["X-ClickHouse-Exception-Code"] == "516"
+
+    def natively(issued, user, password=""):
+        files = {}
+        if issued is not None:
+            files = {"certfile": str(tmp_path / "native.pem"), "keyfile": str(tmp_path / "native.key")}
+            issued.private_key_pem.write_to_path(files["keyfile"])
+            pathlib.Path(files["certfile"]).write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+        client = clickhouse_driver.Client(
+            "localhost", secure.native_port, user=user, password=password, secure=True, ca_certs=secure.ca_file, **files
+        )
+        try:
+            return client.execute("SELECT currentUser()")[0][0]
+        except clickhouse_driver.errors.ServerException as error:
+            return error.code
+        finally:
+            client.disconnect()
+
+    issued = secure.authority.issue_cert("somewhere.example", common_name="robot.example")
+    assert natively(issued, "robot") == "robot"
+    assert natively(issued, "service") == 516
+    assert natively(None, "robot") == 516
+    # A certificate that proves nothing is no obstacle to a password.
+    assert natively(issued, "reader", "secret") == "reader"
+    secure.server.query("SYSTEM FLUSH LOGS")
+    logged = "SELECT DISTINCT user, is_secure FROM system.query_log WHERE user = 'robot' AND type = 'QueryFinish'"
+    assert secure.server.query(logged) == "robot\t1\n"
+    shown = "SELECT auth_type, auth_params FROM system.users WHERE name = 'robot'"
+    assert secure.server.rows(shown) == [["['ssl_certificate']", '[\'{"common_names":["other.example","robot.example"]}\']']]
 
 
 def test_a_new_certificate_is_taken_without_a_restart(start_server, tmp_path):

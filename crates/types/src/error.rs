@@ -124,8 +124,14 @@ impl Error {
 impl fmt::Display for Error {
     /// `Code: 60. DB::Exception: message. (UNKNOWN_TABLE)`, ClickHouse's wording, which clients' drivers search.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let full_stop = if self.message.ends_with('.') { "" } else { "." };
-        write!(f, "Code: {}. DB::Exception: {}{full_stop} ({})", self.code.0, self.message, self.code.name())
+        // Part by part: refusing a query in a storm should cost little, and this is written for each.
+        f.write_str("Code: ")?;
+        fmt::Display::fmt(&self.code.0, f)?;
+        f.write_str(". DB::Exception: ")?;
+        f.write_str(&self.message)?;
+        f.write_str(if self.message.ends_with('.') { " (" } else { ". (" })?;
+        f.write_str(self.code.name())?;
+        f.write_str(")")
     }
 }
 

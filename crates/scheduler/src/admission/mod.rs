@@ -3,13 +3,15 @@
 
 mod auto_limit;
 mod overload;
+mod queue;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use auto_limit::{AutoLimit, LoadSample};
 pub use overload::CpuOverload;
+use queue::Queue;
 
 /// The kinds of queries that have limits of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,7 +147,7 @@ pub struct Admission {
     reserved: usize,
     by_user: Counts<Arc<str>>,
     by_hash: Counts<u64>,
-    waiting: BTreeMap<Ticket, AdmissionRequest>,
+    waiting: Queue,
     arrivals: u64,
     refusals: u64,
     /// The average time between departures while somebody waits; none before the second one.
@@ -175,22 +177,14 @@ impl Admission {
                 admitted_ns: now_ns,
             });
         }
-        let wait_max = match limit {
-            AdmissionLimit::NormalizedQueryHash => request.hash_wait_max,
-            _ => request.wait_max.unwrap_or_else(|| self.patience(now_ns)),
+        let wait_max = match self.wait_max(&request, limit, maximum, now_ns) {
+            Ok(wait_max) => wait_max,
+            Err(refusal) => {
+                self.refusals += 1;
+                return Arrival::Refused(refusal);
+            }
         };
-        let refuse = |limit, maximum, retry_after| Arrival::Refused(Refusal { limit, maximum, retry_after });
         let ticket = Ticket { priority: request.priority.max(1), arrival: self.arrivals };
-        let expected = (limit == AdmissionLimit::Queries).then(|| self.expected_wait(ticket, now_ns)).flatten();
-        // Who cannot be served in time is told at once, and costs nobody else anything.
-        if wait_max.is_zero() || expected.is_some_and(|expected| expected > wait_max) {
-            self.refusals += 1;
-            return refuse(limit, maximum, expected);
-        }
-        if self.limits.waiting_max > 0 && self.waiting.len() >= self.limits.waiting_max {
-            self.refusals += 1;
-            return refuse(AdmissionLimit::Waiting, self.limits.waiting_max, expected);
-        }
         if self.queue_seen_ns.is_none_or(|seen| now_ns - seen > CALM_NS) {
             self.queue_began_ns = now_ns;
         }
@@ -198,6 +192,41 @@ impl Admission {
         self.arrivals += 1;
         self.waiting.insert(ticket, request);
         Arrival::Waits(ticket, wait_max)
+    }
+
+    /// Whether a query would be refused if it arrived now; then it counts as refused, and need not arrive.
+    pub fn foresee(&mut self, request: &AdmissionRequest, now_ns: u64) -> Option<Refusal> {
+        let (limit, maximum) = self.limit_met(request)?;
+        if request.is_operator && self.reserved < self.limits.reserved_for_operators {
+            return None;
+        }
+        let refusal = self.wait_max(request, limit, maximum, now_ns).err()?;
+        self.refusals += 1;
+        Some(refusal)
+    }
+
+    /// How long a query may wait that has met a limit; an error where it is refused at once.
+    fn wait_max(
+        &self,
+        request: &AdmissionRequest,
+        limit: AdmissionLimit,
+        maximum: usize,
+        now_ns: u64,
+    ) -> Result<Duration, Refusal> {
+        let wait_max = match limit {
+            AdmissionLimit::NormalizedQueryHash => request.hash_wait_max,
+            _ => request.wait_max.unwrap_or_else(|| self.patience(now_ns)),
+        };
+        let is_of_all = limit == AdmissionLimit::Queries;
+        let retry_after = if is_of_all { self.expected_wait(request.priority.max(1), now_ns) } else { None };
+        // Who cannot be served in time is told at once, and costs nobody else anything.
+        if wait_max.is_zero() || retry_after.is_some_and(|expected| expected > wait_max) {
+            return Err(Refusal { limit, maximum, retry_after });
+        }
+        if self.limits.waiting_max > 0 && self.waiting.len() >= self.limits.waiting_max {
+            return Err(Refusal { limit: AdmissionLimit::Waiting, maximum: self.limits.waiting_max, retry_after });
+        }
+        Ok(wait_max)
     }
 
     /// A query has ended. Those that may run now come out, in order.
@@ -232,10 +261,10 @@ impl Admission {
     /// A query no longer waits: its time is over, or its client went away. Says what it waited for; `None` where it was let in
     /// meanwhile.
     pub fn give_up(&mut self, ticket: Ticket, now_ns: u64) -> Option<Refusal> {
-        let request = self.waiting.remove(&ticket)?;
+        let request = self.waiting.remove(ticket)?;
         self.refusals += 1;
         let (limit, maximum) = self.limit_met(&request).unwrap_or((AdmissionLimit::Queries, self.limits.queries_max));
-        Some(Refusal { limit, maximum, retry_after: self.expected_wait(ticket, now_ns) })
+        Some(Refusal { limit, maximum, retry_after: self.expected_wait(ticket.priority, now_ns) })
     }
 
     /// Puts limits in force. Queries that run go on; those that may run now come out, in order.
@@ -271,9 +300,9 @@ impl Admission {
         Duration::from_nanos((self.run_ns * WAIT_PER_RUN) as u64).max(if stays { WAIT_MIN } else { BURST_WAIT })
     }
 
-    /// How long a query with this ticket will have waited when it is let in, by the speed at which queries leave now.
-    fn expected_wait(&self, ticket: Ticket, now_ns: u64) -> Option<Duration> {
-        let ahead = self.waiting.range(..ticket).count() + 1;
+    /// How long a query of this priority that arrives now will have waited when it is let in, by the speed at which queries leave now.
+    fn expected_wait(&self, priority: u64, now_ns: u64) -> Option<Duration> {
+        let ahead = self.waiting.ahead_of(priority) + 1;
         let interval_ns = self.departure_interval_ns?;
         // While nothing leaves, the average grows old: the time since the last departure is a bound from below.
         let since_ns = self.last_departure_ns.map_or(0, |last| now_ns.saturating_sub(last)) as f64;
@@ -329,14 +358,12 @@ impl Admission {
         let mut after = None;
         loop {
             let is_full = self.limits.queries_max > 0 && self.queries >= self.limits.queries_max;
-            let mut rest = match after {
-                None => self.waiting.range(..),
-                Some(ticket) => self.waiting.range((std::ops::Bound::Excluded(ticket), std::ops::Bound::Unbounded)),
-            };
+            let mut rest = self.waiting.after(after);
             let next = if is_full { None } else { rest.find(|(_, request)| self.limit_met(request).is_none()) };
-            let Some((&ticket, _)) = next else { return let_in };
+            let Some((ticket, _)) = next else { return let_in };
+            drop(rest);
             after = Some(ticket);
-            if let Some(request) = self.waiting.remove(&ticket) {
+            if let Some(request) = self.waiting.remove(ticket) {
                 let_in.push((ticket, self.let_in(&request, now_ns)));
             }
         }
@@ -361,7 +388,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn request() -> AdmissionRequest {
+    pub(super) fn request() -> AdmissionRequest {
         AdmissionRequest {
             kind: AdmissionKind::Select,
             user: "default".into(),
@@ -491,8 +518,14 @@ mod tests {
         for _ in 0..10 {
             assert!(matches!(admission.arrive(request(), now), Arrival::Waits(..)));
         }
+        let refusals = admission.refusals();
+        let foreseen = admission.foresee(&request(), now).unwrap();
         let refused = refusal(admission.arrive(request(), now));
-        assert_eq!(refused.limit, AdmissionLimit::Queries);
+        assert_eq!((foreseen, refused.limit), (refused, AdmissionLimit::Queries));
+        assert_eq!(admission.refusals(), refusals + 2);
+        assert!(
+            admission.foresee(&AdmissionRequest { wait_max: Some(Duration::from_secs(2)), ..request() }, now).is_none()
+        );
         assert_eq!(refused.retry_after.unwrap().as_millis(), 1_100);
         // Whoever goes before the others is served in time.
         assert!(matches!(
@@ -584,7 +617,8 @@ mod tests {
                 }
                 assert!(admission.running() <= admission.limits().queries_max, "seed {seed}");
                 assert_eq!((admission.running(), admission.waiting()), (running.len(), tickets.len()), "seed {seed}");
-                let waits_in_vain = admission.waiting.values().any(|request| admission.limit_met(request).is_none());
+                let waits_in_vain =
+                    admission.waiting.after(None).any(|(_, request)| admission.limit_met(request).is_none());
                 assert!(!waits_in_vain, "seed {seed}, step {step}: room, and somebody waits");
             }
         }

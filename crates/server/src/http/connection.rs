@@ -51,8 +51,8 @@ async fn serve_requests(
         (settings.http_send_timeout, settings.http_receive_timeout)
     };
     let client_is_done = ClientIsDone::default();
+    let connection = Arc::new(Connection::new(server.clone(), headers, pages, &stream, address));
     let mut wire = Wire::new(stream, send_timeout, client_is_done.clone());
-    let connection = Arc::new(Connection::new(server.clone(), headers, pages, address));
     if requests_max == 0 {
         let Some(rest) = direct::serve(&mut wire, &connection, idle, receive_timeout).await? else { return Ok(()) };
         wire.put_back(rest);

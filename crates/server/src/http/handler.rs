@@ -15,14 +15,15 @@ use super::content_encoding::Encoder;
 use super::head::RequestHead;
 use super::input::{Input, RequestBody};
 use super::metrics;
-use super::request::{QueryRequest as HttpQuery, SessionRequest};
+use super::request::{Credentials, QueryRequest as HttpQuery, SessionRequest};
 use super::response::{Headers, QueryHeaders, Response};
 use super::trace;
 use crate::compression::Codec;
+use crate::network::Socket;
 use crate::query::{Query, QueryRequest};
 use crate::server::Server;
 use crate::session::{ClientInfo, HttpMethod, Interface, Session, SessionLease};
-use crate::users::User;
+use crate::users::{CertificateNames, Proof, User};
 
 /// A result of up to this many bytes is made before the response begins, so that its errors have a status of their own.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -58,6 +59,10 @@ pub struct Connection {
     pages: Pages,
     /// Where the client is.
     pub address: SocketAddr,
+    /// Whether it is under TLS.
+    is_secure: bool,
+    /// Whom the certificate names that the client has shown.
+    certificate: Option<CertificateNames>,
     /// What the client said of itself last; it says the same in every request.
     client: Mutex<Option<Arc<ClientInfo>>>,
     /// The id of its last query.
@@ -66,8 +71,32 @@ pub struct Connection {
 
 impl Connection {
     /// A connection from an address.
-    pub fn new(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, address: SocketAddr) -> Self {
-        Self { server, headers, pages, address, client: Mutex::default(), query_id: Mutex::default() }
+    pub fn new(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: &Socket, address: SocketAddr) -> Self {
+        Self {
+            server,
+            headers,
+            pages,
+            address,
+            is_secure: stream.is_secure(),
+            certificate: stream.client_certificate().map(CertificateNames::of_certificate),
+            client: Mutex::default(),
+            query_id: Mutex::default(),
+        }
+    }
+
+    /// What a client proves its name with.
+    fn proof<'a>(&'a self, credentials: &'a Credentials) -> Result<Proof<'a>> {
+        if !credentials.by_certificate {
+            return Ok(Proof::Password(&credentials.password));
+        }
+        match &self.certificate {
+            Some(names) if !names.is_empty() => Ok(Proof::Certificate(names)),
+            _ => Err(Error::new(
+                ErrorCode::AUTHENTICATION_FAILED,
+                "Invalid authentication: SSL certificate authentication requires nonempty certificate's Common Name or \
+                 Subject Alternative Name",
+            )),
+        }
     }
 
     /// Answers what needs no query, and reads what does.
@@ -144,10 +173,8 @@ impl Connection {
         let user_name = http.credentials.user.take();
         let user_name = user_name.as_deref().unwrap_or("default");
         let user = self
-            .server
-            .users
-            .load()
-            .authenticate(user_name, &http.credentials.password, self.address.ip())
+            .proof(&http.credentials)
+            .and_then(|proof| self.server.users.load().authenticate(user_name, proof, self.address.ip()))
             .inspect_err(|error| trace::refusal(error, self.address))?;
         let goes_on = http.session.is_some();
         let mut lease = None;
@@ -363,6 +390,7 @@ impl Connection {
             http_referer: text(&REFERER),
             forwarded_for: text(&FORWARDED_FOR),
             quota_key: quota_key.into(),
+            is_secure: self.is_secure,
             ..ClientInfo::new(Interface::Http, self.address)
         });
         *last = Some(client.clone());

@@ -60,6 +60,8 @@ pub struct Credentials {
     pub user: Option<String>,
     /// The password, where one is given.
     pub password: Vec<u8>,
+    /// `X-ClickHouse-SSL-Certificate-Auth: on`: the certificate of the connection stands for the password.
+    pub by_certificate: bool,
 }
 
 /// `session_id` with what goes with it.
@@ -169,6 +171,7 @@ impl QueryRequest {
 
 static X_USER: HeaderName = HeaderName::from_static("x-clickhouse-user");
 static X_KEY: HeaderName = HeaderName::from_static("x-clickhouse-key");
+static X_CERTIFICATE: HeaderName = HeaderName::from_static("x-clickhouse-ssl-certificate-auth");
 static X_DATABASE: HeaderName = HeaderName::from_static("x-clickhouse-database");
 static X_FORMAT: HeaderName = HeaderName::from_static("x-clickhouse-format");
 static X_QUOTA: HeaderName = HeaderName::from_static("x-clickhouse-quota");
@@ -182,7 +185,11 @@ fn credentials(in_url: Credentials, url_has_password: bool, fields: RequestField
         let message = format!("Invalid authentication: it is not allowed to use {first} and {second} simultaneously");
         Err(Error::new(ErrorCode::AUTHENTICATION_FAILED, message))
     };
-    if x_user.is_some() || x_key.is_some() {
+    let by_certificate = fields.get(&X_CERTIFICATE).is_some_and(|value| value == b"on");
+    if x_user.is_some() || x_key.is_some() || by_certificate {
+        if by_certificate && x_key.is_some_and(|key| !key.is_empty()) {
+            return twice("SSL certificate authentication", "authentication via password");
+        }
         if basic.is_some() {
             return twice("X-ClickHouse HTTP headers", "Authorization HTTP header");
         }
@@ -192,6 +199,7 @@ fn credentials(in_url: Credentials, url_has_password: bool, fields: RequestField
         return Ok(Credentials {
             user: x_user.map(|value| String::from_utf8_lossy(value).into_owned()),
             password: x_key.map(<[u8]>::to_vec).unwrap_or_default(),
+            by_certificate,
         });
     }
     let Some(basic) = basic else { return Ok(in_url) };
@@ -214,6 +222,7 @@ fn credentials(in_url: Credentials, url_has_password: bool, fields: RequestField
     Ok(Credentials {
         user: Some(String::from_utf8_lossy(user).into_owned()),
         password: password.get(1..).unwrap_or_default().to_vec(),
+        by_certificate: false,
     })
 }
 
@@ -300,13 +309,17 @@ mod tests {
         let read = |url: &str, pairs: &[(&'static str, &str)]| {
             read_request(url, &headers(pairs)).map(|request| request.credentials)
         };
-        let expected = Credentials { user: Some("u".into()), password: b"p:q".to_vec() };
+        let expected = Credentials { user: Some("u".into()), password: b"p:q".to_vec(), by_certificate: false };
         assert_eq!(read("user=u&password=p:q", &[]).unwrap(), expected);
         assert_eq!(read("", &[("x-clickhouse-user", "u"), ("x-clickhouse-key", "p:q")]).unwrap(), expected);
         assert_eq!(read("", &[("authorization", "Basic dTpwOnE=")]).unwrap(), expected);
         assert_eq!(read("", &[]).unwrap(), Credentials::default());
+        let certificate = ("x-clickhouse-ssl-certificate-auth", "on");
+        assert!(read("", &[("x-clickhouse-user", "u"), certificate]).unwrap().by_certificate);
         for (url, pairs) in [
-            ("user=u", &[("x-clickhouse-user", "u")][..]),
+            ("user=u", &[certificate][..]),
+            ("", &[("x-clickhouse-user", "u"), ("x-clickhouse-key", "p"), certificate]),
+            ("user=u", &[("x-clickhouse-user", "u")]),
             ("user=u", &[("authorization", "Basic dTpwOnE=")]),
             ("", &[("authorization", "Basic dTpwOnE="), ("x-clickhouse-user", "u")]),
             ("", &[("authorization", "Bearer x")]),

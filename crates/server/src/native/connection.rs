@@ -19,6 +19,7 @@ use super::revision;
 use crate::network::{Linger, Socket};
 use crate::server::Server;
 use crate::session::{ClientInfo, Interface, Session};
+use crate::users::{CertificateNames, Proof, User};
 
 /// How long a connection may do nothing: ClickHouse's `idle_connection_timeout`.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -345,8 +346,9 @@ async fn greet(
     }
     let hello = wire.read(timeout, Hello::read).await?;
     let user_name = if hello.user.is_empty() { "default" } else { hello.user.as_str() };
-    let user = server.users.load().authenticate(user_name, &hello.password, address.ip())?;
+    let user = authenticate(server, wire, user_name, &hello.password, address)?;
     let mut client = ClientInfo::new(Interface::Tcp, address);
+    client.is_secure = wire.stream.is_secure();
     client.client_name = hello.client_name.as_str().into();
     client.client_version = (hello.version.0, hello.version.1, 0);
     client.client_revision = hello.revision;
@@ -361,6 +363,26 @@ async fn greet(
     tracing::debug!(target: "TCPHandler", "Connected {} version {}.{}, revision: {}, database: {}, user: {} (from {address}).",
         hello.client_name, hello.version.0, hello.version.1, hello.revision, session.database, session.user.name);
     Ok((session, hello.revision.min(revision::REVISION)))
+}
+
+/// Who the client is: by its certificate where it has shown one that names the user, or else by its password.
+fn authenticate(
+    server: &Server,
+    wire: &Wire,
+    user_name: &str,
+    password: &[u8],
+    address: SocketAddr,
+) -> Result<Arc<User>> {
+    let users = server.users.load();
+    if let Some(certificate) = wire.stream.client_certificate() {
+        let names = CertificateNames::of_certificate(certificate);
+        match users.authenticate(user_name, Proof::Certificate(&names), address.ip()) {
+            Ok(user) => return Ok(user),
+            Err(_) => tracing::debug!(target: "TCPHandler",
+                "The certificate from {address} is not the user {user_name}'s: asking for the password"),
+        }
+    }
+    users.authenticate(user_name, Proof::Password(password), address.ip())
 }
 
 /// Tells a client what it did wrong, if it did; then the connection ends.

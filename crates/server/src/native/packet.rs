@@ -210,6 +210,9 @@ impl QueryPacket {
     }
 }
 
+/// The kind of a query that another server has passed on.
+const SECONDARY_QUERY: u8 = 2;
+
 /// Reads what the client says of itself and of who asked it; `None` where it says nothing.
 fn read_client_info(
     input: &mut Cursor<'_>,
@@ -225,7 +228,12 @@ fn read_client_info(
     let name = |input: &mut Cursor<'_>| -> Result<Arc<str>, Stop> { Ok(input.text(NAME_BYTES_MAX)?.into()) };
     client.initial_user = name(input)?;
     client.initial_query_id = name(input)?;
-    name(input)?;
+    let initial_address = name(input)?;
+    // A query that another server has passed on; from a client that begins it this says nothing that is not known better here.
+    if query_kind == SECONDARY_QUERY {
+        client.is_initial = false;
+        client.initial_address = initial_address.parse().unwrap_or(client.address);
+    }
     if has(revision::INITIAL_QUERY_START_TIME) {
         input.take(8)?;
     }

@@ -69,7 +69,8 @@ pub async fn accept<Serving>(
             continue;
         };
         if !port.is_secure {
-            let serving = serve(Socket::Plain(stream), address);
+            // In a box: the task is moved several times before it runs, and what serves a connection is some ten thousand bytes.
+            let serving = Box::pin(serve(Socket::Plain(stream), address));
             tokio::spawn(async move {
                 let _permit = permit;
                 let _metric = metric.hold(1);
@@ -82,7 +83,7 @@ pub async fn accept<Serving>(
             let _permit = permit;
             let _metric = metric.hold(1);
             if let Some(socket) = shake_hands(&server, stream, address).await {
-                serve(socket, address).await;
+                Box::pin(serve(socket, address)).await;
             }
         });
     }

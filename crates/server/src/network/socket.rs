@@ -21,6 +21,21 @@ pub enum Socket {
 }
 
 impl Socket {
+    /// Whether it is under TLS.
+    pub fn is_secure(&self) -> bool {
+        matches!(self, Self::Secure(_))
+    }
+
+    /// The certificate that the client has shown, in DER.
+    pub fn client_certificate(&self) -> Option<&[u8]> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Secure(stream) => {
+                stream.get_ref().1.peer_certificates()?.first().map(|certificate| certificate.as_ref())
+            }
+        }
+    }
+
     /// Says goodbye where the protocol wants it said: TLS tells its client that nothing was cut off. A plain socket is closed when it is
     /// dropped.
     ///

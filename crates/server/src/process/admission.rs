@@ -31,6 +31,15 @@ struct State {
     auto: Option<Auto>,
 }
 
+impl State {
+    /// A limit that nobody chose does not refuse at once only because nobody chose a time to wait either.
+    fn complete(&self, request: &mut AdmissionRequest) {
+        if self.auto.is_some() && request.wait_max.is_some_and(|wait_max| wait_max.is_zero()) {
+            request.wait_max = None;
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Auto {
     limit: AutoLimit,
@@ -57,10 +66,7 @@ impl AdmissionControl {
     pub async fn admit(self: &Arc<Self>, mut request: AdmissionRequest) -> Result<Place> {
         let (mut waiter, wait_max) = {
             let mut state = self.state.lock();
-            // A limit that nobody chose does not refuse at once only because nobody chose a time to wait either.
-            if state.auto.is_some() && request.wait_max.is_some_and(|wait_max| wait_max.is_zero()) {
-                request.wait_max = None;
-            }
+            state.complete(&mut request);
             match state.admission.arrive(request, self.now_ns()) {
                 Arrival::Admitted(admitted) => return Ok(self.place(admitted)),
                 Arrival::Refused(refusal) => return Err(refused(Some(refusal))),
@@ -83,6 +89,19 @@ impl AdmissionControl {
             Ok(Err(_)) | Err(_) => waiter.give_up().map_err(refused)?,
         };
         Ok(self.place(admitted))
+    }
+
+    /// Refuses a query that would be refused if it asked to run, before anything else was done for it.
+    ///
+    /// # Errors
+    /// `TOO_MANY_SIMULTANEOUS_QUERIES`.
+    pub fn foresee(&self, mut request: AdmissionRequest) -> Result<()> {
+        let mut state = self.state.lock();
+        state.complete(&mut request);
+        match state.admission.foresee(&request, self.now_ns()) {
+            None => Ok(()),
+            refusal => Err(refused(refusal)),
+        }
     }
 
     fn place(self: &Arc<Self>, admitted: Admitted) -> Place {

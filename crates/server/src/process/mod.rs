@@ -176,6 +176,16 @@ impl Default for ProcessList {
 }
 
 impl ProcessList {
+    /// Refuses a query of which no more is known than its kind, where that is enough to know that it would not be [admitted](Self::admit).
+    ///
+    /// # Errors
+    /// `TOO_MANY_SIMULTANEOUS_QUERIES`.
+    pub fn foresee(&self, kind: QueryKind, user: &Arc<str>, settings: &Settings, is_operator: bool) -> Result<()> {
+        // Nothing is known of others of its form.
+        let request = AdmissionRequest { hash_max: 0, ..request(kind, user, 0, settings, is_operator) };
+        self.admission.foresee(request)
+    }
+
     /// Admits a query, waiting up to the setting `queue_max_wait_ms` for its turn. KILL and looks at the list itself are always admitted,
     /// so that a full server can be helped.
     ///
@@ -188,9 +198,12 @@ impl ProcessList {
         is_operator: bool,
         always: bool,
     ) -> Result<ProcessHandle> {
-        let place = match always {
-            true => None,
-            false => Some(self.admission.admit(request(&info, &context.settings, is_operator)).await?),
+        let place = if always {
+            None
+        } else {
+            let ProcessInfo { kind, user, normalized_query_hash, .. } = &info;
+            let request = request(*kind, user, *normalized_query_hash, &context.settings, is_operator);
+            Some(self.admission.admit(request).await?)
         };
         // From here on dropping the handle gives the place back.
         self.running.fetch_add(1, Ordering::AcqRel);
@@ -328,16 +341,22 @@ fn stop_for_memory(processes: Vec<&Arc<Process>>, guaranteed: impl Fn(&Settings)
 }
 
 /// What admission must know of a query.
-fn request(info: &ProcessInfo, settings: &Settings, is_operator: bool) -> AdmissionRequest {
+fn request(
+    kind: QueryKind,
+    user: &Arc<str>,
+    normalized_query_hash: u64,
+    settings: &Settings,
+    is_operator: bool,
+) -> AdmissionRequest {
     let limit = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     AdmissionRequest {
-        kind: match info.kind {
+        kind: match kind {
             QueryKind::Select => AdmissionKind::Select,
             QueryKind::Insert => AdmissionKind::Insert,
             _ => AdmissionKind::Other,
         },
-        user: info.user.clone(),
-        normalized_query_hash: info.normalized_query_hash,
+        user: user.clone(),
+        normalized_query_hash,
         priority: settings.priority,
         user_max: limit(settings.max_concurrent_queries_for_user),
         all_users_max: limit(settings.max_concurrent_queries_for_all_users),

@@ -102,15 +102,24 @@ impl Query {
         match result {
             Ok(query) => Ok(query),
             Err(Failure::BeforeStart(error)) => {
-                let kind = parsed.as_ref().map_or(QueryKind::None, |parsed| parsed.kind);
+                let kind = match &parsed {
+                    Some(parsed) => parsed.kind,
+                    // Refused before it was parsed.
+                    None if error.code == ErrorCode::TOO_MANY_SIMULTANEOUS_QUERIES => plain_kind(request.text),
+                    None => QueryKind::None,
+                };
                 count_failure(&profile_events::GLOBAL, kind);
                 server.errors.add(&error, &request.query_id);
                 tracing::error!(target: "executeQuery", query_id = &*request.query_id, "{error} (from {}) (in query: {})",
                     session.client.address, shown_text(request.text));
                 if LoggedEvents::wants_failure(&logged_settings) && is_picked(&logged_settings) {
+                    let query = shown_text(request.text);
                     let info = ProcessInfo {
-                        query: shown_text(request.text),
-                        normalized_query_hash: parsed.as_ref().map_or(0, |parsed| parsed.normalized_query_hash),
+                        normalized_query_hash: match &parsed {
+                            Some(parsed) => parsed.normalized_query_hash,
+                            None => squall_sql::normalize(&*query).hash,
+                        },
+                        query,
                         kind,
                         user: session.user.name.clone(),
                         client: session.client.clone(),
@@ -506,7 +515,24 @@ fn shown_text(text: &[u8]) -> Arc<str> {
     String::from_utf8_lossy(text).trim().into()
 }
 
-/// Parses a text, or finds it parsed.
+/// The kind of a statement that its first word tells and that admission treats like any other; `None` where it has to be parsed: settings
+/// of its own may let it wait longer, and looks at the process list are always let in.
+fn plain_kind(text: &[u8]) -> QueryKind {
+    let start = text.trim_ascii_start();
+    let begins_with =
+        |word: &str| start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
+    let kind = match () {
+        () if begins_with("select ") => QueryKind::Select,
+        () if begins_with("insert ") => QueryKind::Insert,
+        () => return QueryKind::None,
+    };
+    let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
+    let mentions = |word: &str| memchr::memmem::find(&text, word.as_bytes()).is_some();
+    if mentions("settings") || mentions("process") { QueryKind::None } else { kind }
+}
+
+/// Parses a text, or finds it parsed. A server that is full refuses one that it does not know without parsing it, so that a storm of
+/// refused queries costs little.
 fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let cache = &session.server.statements;
     let as_text = std::str::from_utf8(text).ok();
@@ -514,6 +540,11 @@ fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         return Ok(parsed);
     }
     let settings = &session.settings;
+    let kind = plain_kind(text);
+    if kind != QueryKind::None {
+        let is_operator = session.user.settings.use_operator_reserve;
+        session.server.processes.foresee(kind, &session.user.name, settings, is_operator)?;
+    }
     let limits = ParserLimits {
         max_query_size: usize::try_from(settings.max_query_size).unwrap_or(usize::MAX),
         max_parser_depth: u32::try_from(settings.max_parser_depth).unwrap_or(u32::MAX),
@@ -620,4 +651,26 @@ fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
     };
     let message = format!("{}: Cannot execute query in readonly mode.{why}", session.user.name);
     Err(Error::new(ErrorCode::READONLY, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_statements_are_known_unparsed() {
+        for (text, kind) in [
+            ("SELECT 1", QueryKind::Select),
+            (" \n select x from t", QueryKind::Select),
+            ("INSERT INTO t VALUES (1)", QueryKind::Insert),
+            ("WITH 1 AS x SELECT x", QueryKind::None),
+            ("/* x */ SELECT 1", QueryKind::None),
+            ("SELECT 1 Settings queue_max_wait_ms = 1000", QueryKind::None),
+            ("SELECT * FROM system.processes", QueryKind::None),
+            ("KILL QUERY WHERE 1", QueryKind::None),
+            ("SELECTED", QueryKind::None),
+        ] {
+            assert_eq!(plain_kind(text.as_bytes()), kind, "{text}");
+        }
+    }
 }

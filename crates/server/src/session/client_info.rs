@@ -36,6 +36,12 @@ pub struct ClientInfo {
     pub interface: Interface,
     /// From where.
     pub address: SocketAddr,
+    /// Whether it came under TLS.
+    pub is_secure: bool,
+    /// Whether no other server has passed the query on.
+    pub is_initial: bool,
+    /// From where the query came that began it all.
+    pub initial_address: SocketAddr,
     /// The user of the query that began it all, where the client forwards one; otherwise empty.
     pub initial_user: Arc<str>,
     /// The id of the query that began it all, where the client forwards one; otherwise empty.
@@ -77,6 +83,9 @@ impl ClientInfo {
         Self {
             interface,
             address,
+            is_secure: false,
+            is_initial: true,
+            initial_address: address,
             initial_user: empty(),
             initial_query_id: empty(),
             os_user: empty(),
@@ -94,9 +103,18 @@ impl ClientInfo {
 
     /// The address as an IPv6 one, as the `address` columns have it.
     pub fn address_v6(&self) -> Ipv6Addr {
-        match self.address.ip() {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
-        }
+        v6(self.address)
+    }
+
+    /// The same of the initial address.
+    pub fn initial_address_v6(&self) -> Ipv6Addr {
+        v6(self.initial_address)
+    }
+}
+
+fn v6(address: SocketAddr) -> Ipv6Addr {
+    match address.ip() {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
     }
 }

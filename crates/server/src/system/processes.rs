@@ -22,15 +22,15 @@ pub(super) fn processes(server: &Weak<Server>) -> Arc<dyn Table> {
     let server = server.clone();
     let load = |counter: &AtomicU64| Value::UInt64(counter.load(Ordering::Relaxed));
     let table = SystemTable::new("processes", move || Ok(upgrade(&server)?.processes.all()))
-        .constant("is_initial_query", "UInt8", flag(true))
+        .column("is_initial_query", "UInt8", |row| flag(row.info.client.is_initial))
         .column("user", "String", |row: &Arc<Process>| text(&row.info.user))
         .column("query_id", "String", |row| text(&row.context.query_id))
         .column("address", "IPv6", |row| ipv6(row.info.client.address_v6()))
         .column("port", "UInt16", |row| number(row.info.client.address.port()))
         .column("initial_user", "String", |row| text(or(&row.info.client.initial_user, &row.info.user)))
         .column("initial_query_id", "String", |row| text(or(&row.info.client.initial_query_id, &row.context.query_id)))
-        .column("initial_address", "IPv6", |row| ipv6(row.info.client.address_v6()))
-        .column("initial_port", "UInt16", |row| number(row.info.client.address.port()))
+        .column("initial_address", "IPv6", |row| ipv6(row.info.client.initial_address_v6()))
+        .column("initial_port", "UInt16", |row| number(row.info.client.initial_address.port()))
         .column("interface", INTERFACE, |row| signed(row.info.client.interface as i8))
         .column("os_user", "String", |row| text(&row.info.client.os_user))
         .column("client_hostname", "String", |row| text(&row.info.client.client_hostname))

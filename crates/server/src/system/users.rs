@@ -24,6 +24,18 @@ fn id_of(kind: &str, name: &str) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
+/// What a way of authentication is made with, in JSON; secrets are not among it.
+fn parameters(authentication: &Authentication) -> String {
+    let Authentication::Certificate(names) = authentication else { return "{}".to_owned() };
+    let mut parameters = serde_json::Map::new();
+    for (key, names) in [("common_names", &names.common_names), ("subject_alt_names", &names.alternative_names)] {
+        if !names.is_empty() {
+            parameters.insert(key.to_owned(), names.iter().cloned().collect());
+        }
+    }
+    serde_json::Value::Object(parameters).to_string()
+}
+
 pub(super) fn users(server: &Weak<Server>) -> Arc<dyn Table> {
     let server = server.clone();
     let gather = move || Ok(upgrade(&server)?.users.load().users().into_iter().cloned().collect());
@@ -39,7 +51,7 @@ pub(super) fn users(server: &Weak<Server>) -> Arc<dyn Table> {
                 Authentication::Unsupported("double_sha1_password") => 3,
                 Authentication::Unsupported("ldap") => 4,
                 Authentication::Unsupported("kerberos") => 5,
-                Authentication::Unsupported("ssl_certificate") => 6,
+                Authentication::Certificate(_) => 6,
                 Authentication::Unsupported("ssh_key") => 8,
                 Authentication::Unsupported("http") => 9,
                 Authentication::Unsupported("scram_sha256_password") => 11,
@@ -47,7 +59,7 @@ pub(super) fn users(server: &Weak<Server>) -> Arc<dyn Table> {
             };
             Value::Array([Value::Int64(number)].into())
         })
-        .constant("auth_params", "Array(String)", texts(["{}"]))
+        .column("auth_params", "Array(String)", |row| texts([parameters(&row.authentication)]))
         .column("host_ip", "Array(String)", |row| texts(row.networks.texts()))
         .column("host_names", "Array(String)", |row| texts(row.networks.hosts()))
         .constant("host_names_regexp", "Array(String)", no_items())

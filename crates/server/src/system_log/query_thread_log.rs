@@ -12,7 +12,7 @@ use super::query_log::{HTTP_METHOD, INTERFACE, or};
 use super::table::LogTable;
 use super::{LogContext, microseconds, seconds};
 use crate::process::{Process, ProcessInfo};
-use crate::system::value::{flag, number, text};
+use crate::system::value::{number, text};
 use crate::version::REVISION;
 
 /// One thread of one query.
@@ -101,19 +101,19 @@ pub(super) fn table(context: &LogContext) -> LogTable<QueryThreadEntry> {
         .text("current_database", low, |entry| &entry.info.database)
         .text("query", "String", |entry| &entry.info.query)
         .number("normalized_query_hash", "UInt64", |entry| entry.info.normalized_query_hash)
-        .constant("is_initial_query", "UInt8", flag(true))
+        .number("is_initial_query", "UInt8", |entry| entry.info.client.is_initial.into())
         .text("user", low, |entry| &entry.info.user)
         .text("query_id", "String", |entry| &entry.query_id)
         .address("address", |entry| entry.info.client.address_v6().octets())
         .number("port", "UInt16", |entry| entry.info.client.address.port().into())
         .text("initial_user", low, |entry| or(&entry.info.client.initial_user, &entry.info.user))
         .text("initial_query_id", "String", |entry| or(&entry.info.client.initial_query_id, &entry.query_id))
-        .address("initial_address", |entry| entry.info.client.address_v6().octets())
-        .number("initial_port", "UInt16", |entry| entry.info.client.address.port().into())
+        .address("initial_address", |entry| entry.info.client.initial_address_v6().octets())
+        .number("initial_port", "UInt16", |entry| entry.info.client.initial_address.port().into())
         .number("initial_query_start_time", "DateTime", |entry| seconds(entry.info.started_at))
         .number("initial_query_start_time_microseconds", "DateTime64(6)", |entry| microseconds(entry.info.started_at))
         .number("interface", INTERFACE, |entry| entry.info.client.interface as u64)
-        .constant("is_secure", "UInt8", flag(false))
+        .number("is_secure", "UInt8", |entry| entry.info.client.is_secure.into())
         .text("os_user", low, |entry| &entry.info.client.os_user)
         .text("client_hostname", low, |entry| &entry.info.client.client_hostname)
         .text("client_name", low, |entry| &entry.info.client.client_name)

@@ -1,6 +1,7 @@
 //! Users, their profiles of settings, and who may come in. Read once from the element tree, then immutable; a reload makes a new
 //! [`Users`].
 
+mod certificate;
 mod constraint;
 mod network;
 mod password;
@@ -12,9 +13,10 @@ use std::sync::Arc;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::config::Element;
+pub use certificate::CertificateNames;
 pub use constraint::{Constraint, Constraints};
 pub use network::Networks;
-pub use password::Authentication;
+pub use password::{Authentication, Proof};
 
 /// How deep profiles may inherit.
 const PROFILE_DEPTH_MAX: usize = 16;
@@ -124,15 +126,15 @@ impl Users {
         Ok(users)
     }
 
-    /// The user of this name and password, coming from this address.
+    /// The user of this name, with the proof of it, coming from this address.
     ///
     /// # Errors
     /// `AUTHENTICATION_FAILED` whatever is wrong, so that nobody learns which users there are.
-    pub fn authenticate(&self, name: &str, password: &[u8], address: IpAddr) -> Result<Arc<User>> {
+    pub fn authenticate(&self, name: &str, proof: Proof<'_>, address: IpAddr) -> Result<Arc<User>> {
         let user = self.users.get(name);
         // A name that is nobody's is checked as long as one that is somebody's.
         let nobody = Authentication::Sha256([0; 32]);
-        let is_proven = user.map_or(&nobody, |user| &user.authentication).check(password);
+        let is_proven = user.map_or(&nobody, |user| &user.authentication).check(proof);
         match user {
             Some(user) if is_proven && user.networks.contains(address) => Ok(user.clone()),
             _ => Err(Error::new(
@@ -230,7 +232,7 @@ fn read_user(element: &Element, profiles: &HashMap<String, Profile>, warnings: &
             "password_scram_sha256_hex" => prove(Authentication::Unsupported("scram_sha256_password"))?,
             "ldap" => prove(Authentication::Unsupported("ldap"))?,
             "kerberos" => prove(Authentication::Unsupported("kerberos"))?,
-            "ssl_certificates" => prove(Authentication::Unsupported("ssl_certificate"))?,
+            "ssl_certificates" => prove(Authentication::Certificate(read_certificate_names(child)?))?,
             "ssh_keys" => prove(Authentication::Unsupported("ssh_key"))?,
             "http_authentication" => prove(Authentication::Unsupported("http"))?,
             "networks" => networks = Some(read_networks(child, warnings)?),
@@ -291,6 +293,26 @@ fn read_user(element: &Element, profiles: &HashMap<String, Profile>, warnings: &
         settings,
         constraints: resolved.constraints.clone(),
     })
+}
+
+/// The names of `ssl_certificates`, at least one.
+fn read_certificate_names(element: &Element) -> Result<CertificateNames> {
+    let mut names = CertificateNames::default();
+    for child in &element.children {
+        let name = child.trimmed().to_owned();
+        match child.name.as_str() {
+            "common_name" => names.common_names.insert(name),
+            "subject_alt_name" if name.starts_with("DNS:") || name.starts_with("URI:") => {
+                names.alternative_names.insert(name)
+            }
+            "subject_alt_name" => return Err(child.bad_value("DNS: with a host or URI: with an address")),
+            _ => return Err(child.error("is not known: ssl_certificates holds common_name and subject_alt_name")),
+        };
+    }
+    if names.is_empty() {
+        return Err(element.error("needs a common_name or a subject_alt_name"));
+    }
+    Ok(names)
 }
 
 fn read_networks(element: &Element, warnings: &mut Vec<String>) -> Result<Networks> {
@@ -407,8 +429,8 @@ mod tests {
     fn without_users_there_is_a_local_default() {
         let (users, warnings) = read("<clickhouse/>").unwrap();
         assert!(warnings.is_empty());
-        assert!(users.authenticate("default", b"", LOCAL).is_ok());
-        assert!(users.authenticate("default", b"", "10.0.0.1".parse().unwrap()).is_err());
+        assert!(users.authenticate("default", Proof::Password(b""), LOCAL).is_ok());
+        assert!(users.authenticate("default", Proof::Password(b""), "10.0.0.1".parse().unwrap()).is_err());
     }
 
     #[test]
@@ -422,7 +444,7 @@ mod tests {
             <allow_databases><database>a</database></allow_databases></web></users><quotas><q/></quotas></clickhouse>";
         let (users, warnings) = read(text).unwrap();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
-        let web = users.authenticate("web", b"pw", LOCAL).unwrap();
+        let web = users.authenticate("web", Proof::Password(b"pw"), LOCAL).unwrap();
         assert_eq!((web.settings.max_threads, web.settings.max_block_size, web.settings.priority), (3, 200, 5));
         assert!(web.constraints.check(&web.settings, "max_threads", "9").is_err());
         assert!(web.check_database("a").is_ok() && web.check_database("system").is_ok());
@@ -430,7 +452,7 @@ mod tests {
         for (name, password, address) in
             [("web", "no", LOCAL), ("nobody", "pw", LOCAL), ("web", "pw", "10.0.0.1".parse().unwrap()), ("", "", LOCAL)]
         {
-            let error = users.authenticate(name, password.as_bytes(), address).unwrap_err();
+            let error = users.authenticate(name, Proof::Password(password.as_bytes()), address).unwrap_err();
             assert_eq!(error.code, ErrorCode::AUTHENTICATION_FAILED);
             assert!(error.message.starts_with(&format!("{name}: Authentication failed: password is incorrect")));
         }
@@ -457,7 +479,7 @@ mod tests {
         let Ok(text) = std::fs::read_to_string("/etc/clickhouse-server/users.xml") else { return };
         let (users, warnings) = read(&text).unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
-        assert_eq!(users.authenticate("readonly", b"", LOCAL).unwrap().settings.readonly, 1);
+        assert_eq!(users.authenticate("readonly", Proof::Password(b""), LOCAL).unwrap().settings.readonly, 1);
         assert_eq!(users.user("default").unwrap().settings.max_memory_usage, 10_000_000_000);
     }
 }

@@ -2,7 +2,18 @@
 
 use sha2::{Digest, Sha256};
 
-/// What a password is checked against.
+use super::certificate::CertificateNames;
+
+/// What a client shows to prove who it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Proof<'a> {
+    /// A password.
+    Password(&'a [u8]),
+    /// The names in a certificate that the server's authorities have signed.
+    Certificate(&'a CertificateNames),
+}
+
+/// What a proof is checked against.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Authentication {
     /// Nothing is asked for.
@@ -11,6 +22,8 @@ pub enum Authentication {
     Plaintext(String),
     /// The SHA-256 of the password.
     Sha256([u8; 32]),
+    /// A certificate with one of these names.
+    Certificate(CertificateNames),
     /// A way that is not here: nobody gets in.
     Unsupported(&'static str),
 }
@@ -29,19 +42,25 @@ impl Authentication {
             Self::NoPassword => "no_password",
             Self::Plaintext(_) => "plaintext_password",
             Self::Sha256(_) => "sha256_password",
+            Self::Certificate(_) => "ssl_certificate",
             Self::Unsupported(name) => name,
         }
     }
 
-    /// Whether the password is right.
-    pub fn check(&self, password: &[u8]) -> bool {
+    /// Whether the proof is right.
+    pub fn check(&self, proof: Proof<'_>) -> bool {
+        let password = match (self, proof) {
+            (Self::Certificate(wanted), Proof::Certificate(shown)) => return wanted.admit(shown),
+            (_, Proof::Certificate(_)) => return false,
+            (_, Proof::Password(password)) => password,
+        };
         match self {
             // As in ClickHouse: a password given where none is asked for does no harm.
             Self::NoPassword => true,
             // Hashed first, so that neither length nor content shows in the time taken.
             Self::Plaintext(known) => same(&sha256(known.as_bytes()), &sha256(password)),
             Self::Sha256(known) => same(known, &sha256(password)),
-            Self::Unsupported(_) => false,
+            Self::Certificate(_) | Self::Unsupported(_) => false,
         }
     }
 
@@ -78,12 +97,12 @@ mod tests {
         let hex = "65e84be33532fb784c48129675f9eff3a682b27168c0ea744b2cf58ee02337c5";
         for authentication in [Authentication::Plaintext("qwerty".to_owned()), Authentication::sha256_hex(hex).unwrap()]
         {
-            assert!(authentication.check(b"qwerty"));
-            assert!(!authentication.check(b"qwert"));
-            assert!(!authentication.check(b""));
+            assert!(authentication.check(Proof::Password(b"qwerty")));
+            assert!(!authentication.check(Proof::Password(b"qwert")));
+            assert!(!authentication.check(Proof::Password(b"")));
             assert!(!format!("{authentication:?}").contains("qwerty"));
         }
-        assert!(Authentication::NoPassword.check(b"anything"));
+        assert!(Authentication::NoPassword.check(Proof::Password(b"anything")));
         assert!(Authentication::sha256_hex("abc").is_none());
         assert!(Authentication::sha256_hex(&"g".repeat(64)).is_none());
     }
