@@ -134,7 +134,7 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     results = output / "results.csv"
     rows = list(csv.DictReader(results.open()))
     # Two granularities, two variants, three numbers of clients, two rounds.
-    assert len(rows) == 24 and len(rows[0]) == 40
+    assert len(rows) == 24 and len(rows[0]) == 42
     assert {row["errors"] for row in rows} == {"0"} and all(float(row["QPS"]) > 0 for row in rows)
     assert {row["test_name"] for row in rows} == {"lookup_16", "lookup_64"}
     assert "Left out" in first.stdout and "no_such_function" in first.stdout

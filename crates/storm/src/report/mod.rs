@@ -239,11 +239,15 @@ fn total_times(rows: &[&Row], out: &mut String) {
 
 /// All figures of a test as a table.
 fn figures(test: &str, rows: &[&Row], out: &mut String) {
+    // Of clients beside those that were measured: what they got, and Jain's index of their shares.
+    let beside = ["beside_per_second", "beside_fairness"];
+    let has_beside = rows.iter().any(|row| !row.get(beside[1]).is_empty());
     let _ = writeln!(
         out,
         "<div class=\"scroll\"><table><caption>{}: requests a second, latencies in ms</caption><thead><tr><th>what</th><th>clients</th>\
-         <th class=\"words\">server</th><th>requests/s</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>requests</th><th>errors</th></tr></thead><tbody>",
-        escape(test)
+         <th class=\"words\">server</th><th>requests/s</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>requests</th><th>errors</th>{}</tr></thead><tbody>",
+        escape(test),
+        if has_beside { "<th>beside/s</th><th>fairness</th>" } else { "" }
     );
     let mut sorted: Vec<(String, u32, &Row)> =
         rows.iter().map(|row| (series(&step(row)), row.get("concurrency").parse().unwrap_or(0), *row)).collect();
@@ -256,7 +260,7 @@ fn figures(test: &str, rows: &[&Row], out: &mut String) {
         };
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{clients}</td><td class=\"words\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{errors}</td></tr>",
+            "<tr><td>{}</td><td>{clients}</td><td class=\"words\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{errors}</td>{}</tr>",
             escape(&series),
             escape(&server(row)),
             row.number("QPS").unwrap_or(0.0),
@@ -264,7 +268,12 @@ fn figures(test: &str, rows: &[&Row], out: &mut String) {
             ms("latency_90percentile"),
             ms("latency_99percentile"),
             ms("latency_999percentile"),
-            escape(row.get("num_queries"))
+            escape(row.get("num_queries")),
+            if has_beside {
+                beside.map(|column| format!("<td>{}</td>", escape(row.get(column)))).concat()
+            } else {
+                String::new()
+            }
         );
     }
     out.push_str("</tbody></table></div>\n");
@@ -323,8 +332,13 @@ mod tests {
         let mut rows = rows();
         rows.retain(|row| row.get("concurrency") != "512");
         let page = page(&rows, "");
+        assert!(!page.contains("fairness"));
         // 1,000 requests at 100 and at 800 a second.
         assert!(page.contains("<td>10.0</td><td>1.2</td><td>11.2</td>"), "{page}");
         assert_eq!(page.matches("<svg ").count(), 0);
+        rows[0].set("beside_per_second", "12.5");
+        rows[0].set("beside_fairness", "0.9876");
+        let page = super::page(&rows, "");
+        assert!(page.contains("<th>fairness</th>") && page.contains("<td>12.5</td><td>0.9876</td>"), "{page}");
     }
 }

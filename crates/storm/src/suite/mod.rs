@@ -22,6 +22,7 @@ use squall_types::{Error, ErrorCode, Result};
 use crate::load::{
     Endpoint, Expectation, Gaps, Limit, Load, Measurement, Order, Outcome, Pace, Statement, Stream, Wire,
 };
+use crate::statistics::fairness;
 use peer::{Peer, Target};
 use plan::{Stage, Step, Wish};
 use results::{Results, Row};
@@ -345,8 +346,11 @@ impl<'a> Suite<'a> {
             order: Order::Weighted,
         }];
         if let Some(beside) = &query.beside {
-            let heavy = Statement::query("beside", &fill(&beside.sql, &peer.values));
-            streams.push(Stream::closed(endpoint.clone(), heavy, beside.clients));
+            // Each client is a class, so that their shares can be told.
+            for client in 1..=beside.clients {
+                let heavy = Statement::query(&format!("{BESIDE}{client}"), &fill(&beside.sql, &peer.values));
+                streams.push(Stream::closed(endpoint.clone(), heavy, 1));
+            }
         }
         Load {
             warm_up: Duration::from_secs_f64(step.seconds * WARM_UP),
@@ -374,6 +378,8 @@ impl<'a> Suite<'a> {
 
 /// The class of the query that is measured.
 const MEASURED: &str = "measured";
+/// What classes of clients beside it begin with.
+const BESIDE: &str = "beside ";
 
 fn statement(query: &Query, values: &Values) -> Result<Statement> {
     let mut statement = match (&query.sql, &query.path) {
@@ -451,6 +457,18 @@ fn put_outcome(outcome: &Outcome, row: &mut Row) {
     row.set("errors_by_kind", kinds.join("; "));
     row.set("read_rows_per_second", format!("{:.1}", measured.per_second(measured.summary.read_rows)));
     row.set("idle_connections_open", outcome.idle_open);
+    let beside: Vec<&Measurement> =
+        outcome.classes.iter().filter(|(class, _)| class.starts_with(BESIDE)).map(|(_, measured)| measured).collect();
+    if !beside.is_empty() {
+        // In a closed loop a client's share is what its requests take, turned round: finer than a count of few.
+        let share = |measured: &&Measurement| match measured.mean_seconds() {
+            (mean, _) if mean > 0.0 => 1.0 / mean,
+            _ => 0.0,
+        };
+        let shares: Vec<f64> = beside.iter().map(share).collect();
+        row.set("beside_per_second", format!("{:.3}", shares.iter().sum::<f64>()));
+        row.set("beside_fairness", format!("{:.4}", fairness(&shares)));
+    }
     row.set("generator_work_share", format!("{:.3}", outcome.effort.of_work));
     row.set("generator_warning", outcome.effort.warning().unwrap_or_default());
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -491,6 +509,9 @@ fn line(row: &Row) -> String {
         ms("latency_50percentile"),
         ms("latency_99percentile")
     );
+    if let (Some(rate), Some(fairness)) = (row.number("beside_per_second"), row.number("beside_fairness")) {
+        line.push_str(&format!("; beside it {rate:.2}/s, fairness {fairness:.3}"));
+    }
     if row.get("errors") != "0" {
         line.push_str(&format!(", {} errors ({})", row.get("errors"), row.get("errors_by_kind")));
     }
