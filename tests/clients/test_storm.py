@@ -152,7 +152,9 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     storm("report", results, "--output", page, "--charts", tmp_path / "charts")
     html = page.read_text()
     assert "Squall answered every request" in html and html.count("<svg ") == 4 and "http://" not in html.replace("http://www.w3.org/", "")
-    assert len(list((tmp_path / "charts").iterdir())) == 4
+    charts = sorted((tmp_path / "charts").iterdir())
+    assert [chart.name for chart in charts if chart.suffix == ".png"] == [f"lookup_{g}_{n}.png" for g in (16, 64) for n in (1, 2)]
+    assert len(charts) == 8 and all(chart.read_bytes().startswith(b"\x89PNG") for chart in charts if chart.suffix == ".png")
     compared = storm("compare", results, results, "--all").stdout
     assert "of 12 steps in both, 0 worse, 0 better, 12 the same within noise" in compared, compared
 

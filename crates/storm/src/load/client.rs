@@ -5,7 +5,7 @@ use std::sync::Arc;
 use squall_formats::{FormatOptions, OutputFormat, output_format};
 use squall_types::{Block, Error, ErrorCode, Result};
 
-use super::endpoint::{Endpoint, Protocol};
+use super::endpoint::{Endpoint, Protocol, QueryId};
 use super::http::{HttpConnection, put_path, put_query};
 use super::statement::{COMPARED_BYTES, Statement};
 use crate::datagen::Random;
@@ -71,6 +71,8 @@ impl Wire {
 #[derive(Debug, Default)]
 pub struct Client {
     wire: Option<Wire>,
+    /// Requests that the connection has served.
+    served: u64,
     /// Room for texts and requests with parameters.
     text: String,
     request: Vec<u8>,
@@ -91,7 +93,7 @@ impl Client {
 
     /// Closes the connection: after a request that was given up, whose answer may still come.
     pub fn disconnect(&mut self) {
-        self.wire = None;
+        (self.wire, self.served) = (None, 0);
     }
 
     /// Whether the server has closed the connection meanwhile, as servers do with those that rest.
@@ -144,12 +146,22 @@ impl Client {
         let outcome = match wire {
             Wire::Http(connection) => over_http(connection, request, &prepared.statement).await,
             Wire::Native(connection) => {
-                let settings = &prepared.endpoint.settings;
-                let query = Query { text, stage: prepared.stage, settings, ..Query::default() };
+                let unique;
+                let id = match &prepared.endpoint.query_id {
+                    QueryId::Server => "",
+                    QueryId::Fixed(id) => id,
+                    QueryId::Prefixed(prefix) => {
+                        unique = format!("{prefix}_{}", uuid::Uuid::new_v4());
+                        &unique
+                    }
+                };
+                let query = Query { text, id, stage: prepared.stage, settings: &prepared.endpoint.settings };
                 over_native(connection, &query, &prepared.statement, &mut self.answer).await
             }
         };
+        self.served += 1;
         let goes_on = prepared.endpoint.keep_alive
+            && prepared.endpoint.requests_max.is_none_or(|most| self.served < most)
             && match wire {
                 Wire::Http(connection) => connection.keeps_alive(),
                 Wire::Native(_) => match &outcome {

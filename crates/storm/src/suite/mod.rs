@@ -60,7 +60,7 @@ pub struct Args {
     /// Folder of scenarios
     #[arg(long, value_name = "DIR", default_value = SHIPPED, hide_default_value = true)]
     scenarios: PathBuf,
-    /// Only scenarios whose name contains this; several are any of them
+    /// Only scenarios whose name contains this, with the values of their matrix in it; several are any of them
     #[arg(long, value_name = "TEXT", value_delimiter = ',')]
     only: Vec<String>,
     /// A server: squall, clickhouse (where it is installed), or one that is up; without it Squall and ClickHouse
@@ -148,16 +148,15 @@ impl<'a> Suite<'a> {
             scale: args.scale,
             rounds: args.rounds,
         };
-        let is_wanted = |scenario: &Scenario| {
-            args.only.is_empty() || args.only.iter().any(|text| scenario.name.contains(text.as_str()))
-        };
+        let is_wanted =
+            |stage: &Stage| args.only.is_empty() || args.only.iter().any(|text| stage.name.contains(text.as_str()));
         let scenarios: Vec<(Scenario, Vec<Stage>)> = scenario::read_all(&args.scenarios)?
             .into_iter()
-            .filter(is_wanted)
             .map(|scenario| {
-                let stages = plan::stages(&scenario, &wish);
+                let stages = plan::stages(&scenario, &wish).into_iter().filter(is_wanted).collect();
                 (scenario, stages)
             })
+            .filter(|(_, stages): &(Scenario, Vec<Stage>)| !stages.is_empty())
             .collect();
         if scenarios.is_empty() {
             let message = format!("No scenario in {} is asked for", args.scenarios.display());
@@ -248,7 +247,13 @@ impl<'a> Suite<'a> {
             self.progress.set_message(format!("{}: data for {}", stage.name, target.name()));
             let folder = self.args.output.join("servers").join(&stage.name).join(target.name());
             match Peer::start(target, scenario, stage, &folder, &self.tls).await {
-                Ok(peer) => peers.push(peer),
+                Ok(peer) => {
+                    if !scenario.files.setup.is_empty() {
+                        let seconds = peer.setup.as_secs_f64();
+                        self.say(format!("{}: {} has its data, made in {seconds:.1} s", stage.name, peer.name));
+                    }
+                    peers.push(peer);
+                }
                 Err(error) => {
                     let needs = scenario.needs.as_ref().map_or_else(String::new, |needs| format!(" (needs {needs})"));
                     self.skip(format!("{} on {}{needs}: {}", stage.name, target.name(), first_line(&error)));
