@@ -94,8 +94,49 @@ class World:
         keys = [(a, b) for a, left_type in self.columns[left][:3] for b, right_type in self.columns[right][:3] if comparable(left_type, right_type)]
         return [f"{left}.{a} = {right}.{b}" for a, b in self.random.sample(keys, min(count, len(keys)))]
 
+    def asof(self):
+        """The nearest row: of several of one value nobody promises which, so that then only the value is asked for."""
+        choose = self.random
+        types = dict(self.columns["x"]), dict(self.columns["y"])
+        ordered = [
+            (a, b)
+            for a in ("k1", "k2", "k3")
+            for b in ("k1", "k2", "k3")
+            if {family(types[0][a]), family(types[1][b])} <= {"n", "d", "f"}
+            and comparable(types[0][a], types[1][b])
+            and has_supertype(types[0][a], types[1][b])
+        ]
+        keys = self.pairs("x", "y", choose.randint(1, 2))
+        kind = choose.choice(["", "LEFT"])
+        if not keys:
+            return None
+        common = [key for key in ("k1", "k2", "k3") if comparable(types[0][key], types[1][key]) and has_supertype(types[0][key], types[1][key])]
+        if len(common) > 1 and choose.random() < 0.3 and family(types[0][common[-1]]) in "ndf":
+            return f"SELECT x.xv, {common[-1]}, y.{common[-1]} FROM rj.x AS x ASOF {kind} JOIN rj.y AS y USING ({', '.join(common)})"
+        operator = choose.choice(["<", "<=", ">", ">="])
+        if not ordered or choose.random() < 0.5:
+            selected, conditions = "*", keys + [choose.choice([f"x.xv {operator} y.yv", f"y.yv {operator} x.xv + 3"])]
+        else:
+            left, right = choose.choice(ordered)
+            selected, conditions = f"x.xv, x.xs, y.{right}", keys + [f"x.{left} {operator} y.{right}"]
+        conditions += choose.sample(["x.xv % 3 = 0", "y.yv % 2 = 1"], choose.choice([0, 0, 1, 2]))
+        choose.shuffle(conditions)
+        where = choose.choice(FILTERS)
+        return f"SELECT {selected} FROM rj.x AS x ASOF {kind} JOIN rj.y AS y ON {' AND '.join(conditions)} {where}"
+
+    def paste(self):
+        choose = self.random
+        limit = choose.choice(["", f"LIMIT {choose.randint(0, 70)}"])
+        left = f"(SELECT * FROM rj.x ORDER BY xv {choose.choice(['', 'DESC'])} {limit}) AS x"
+        right = f"(SELECT * FROM rj.y WHERE yv % {choose.randint(1, 3)} = 0 ORDER BY yv) AS y"
+        selected = choose.choice(["*", "x.xv, y.yv", "count()", "y.ys"])
+        return f"SELECT {selected} FROM {left} PASTE JOIN {right} {choose.choice(FILTERS)}"
+
     def query(self):
         choose = self.random
+        if choose.random() < 0.25:
+            sql = self.asof() if choose.random() < 0.8 else self.paste()
+            return sql and f"{sql} SETTINGS join_use_nulls = {choose.choice([0, 1])}"
         strictness = choose.choice(["", "", "", "", "ANY", "SEMI", "ANTI", "ALL"])
         kind = choose.choice(["LEFT", "RIGHT"] if strictness in ("SEMI", "ANTI") else ["INNER", "LEFT", "RIGHT", "FULL"])
         if strictness == "ANY" and kind == "FULL":

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_planner::{Aggregate, AggregateCall, Expression, Join, Plan, Scan, SortKey, Window};
+use squall_planner::{Aggregate, AggregateCall, Expression, Join, JoinStrictness, Plan, Scan, SortKey, Window};
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, PartMerge, ScanRequest, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
@@ -13,7 +13,7 @@ use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::insert::{Commit, Input, InputScan, InsertSink, PartPieces, PartsInWork};
-use crate::join::{Filling, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side};
+use crate::join::{Filling, JoinPaste, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side};
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
@@ -298,7 +298,10 @@ impl Builder {
         }
         let number = self.joins;
         self.joins += 1;
-        let probe: Arc<dyn Operator> = Arc::new(JoinProbe::new(matching.clone(), table.clone()));
+        let probe: Arc<dyn Operator> = match join.strictness {
+            JoinStrictness::Paste => Arc::new(JoinPaste::new(matching.clone(), table.clone())),
+            _ => Arc::new(JoinProbe::new(matching.clone(), table.clone())),
+        };
         for chain in &mut chains {
             chain.depends_on.extend(&filled);
             chain.is_sorted = false;

@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use squall_planner::{Expression, Plan};
@@ -22,6 +22,9 @@ use crate::query_context::QueryContext;
 
 /// Rows for which another thread is worth starting.
 const ROWS_PER_THREAD: u64 = 32_768;
+
+/// How long a query that runs on one thread waits without looking whether it may go on.
+const PARK_MAX: Duration = Duration::from_millis(10);
 
 /// Runs plans. Cheap to clone.
 #[derive(Clone)]
@@ -65,6 +68,33 @@ impl Engine {
         output.set_writer(execution.waker());
         self.run(&execution, &context);
         Ok(QueryStream { output, context })
+    }
+
+    /// Runs a SELECT from its beginning to its end on the calling thread, which may be a worker's: it waits for the disk, never for workers.
+    ///
+    /// # Errors
+    /// The query's.
+    pub fn collect_here(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<Vec<Block>> {
+        let (pipelines, output) = Builder::new(context.clone()).select(plan)?;
+        let ended = output.clone();
+        let execution = self.execution(&context, pipelines, move |result| ended.end(result));
+        execution.stay_here();
+        output.set_writer(execution.waker());
+        let mut stream = QueryStream { output, context };
+        let mut blocks = Vec::new();
+        loop {
+            let step = execution.run(MORSEL_TARGET);
+            while let Some(next) = stream.try_next() {
+                match next {
+                    Some(block) => blocks.push(block?),
+                    None => return Ok(blocks),
+                }
+            }
+            if step == Step::Idle {
+                // Memory that others give back wakes nobody.
+                std::thread::park_timeout(PARK_MAX);
+            }
+        }
     }
 
     /// Starts an INSERT of a plan's rows.
@@ -168,7 +198,9 @@ impl Engine {
     }
 
     fn run(&self, execution: &Arc<Execution>, context: &Arc<QueryContext>) {
-        let is_small = execution.rows_total().is_some_and(|rows| rows < context.settings.inline_rows_limit);
+        let is_small = execution.rows_total().is_some_and(|rows| rows < context.settings.inline_rows_limit)
+            // An I/O thread must not wait for a dictionary's source.
+            && !context.asks_sources();
         if is_small {
             context.counters.add(ProfileEvent::InlineQueries, 1);
             // `Idle` means that something must be waited for, which a worker's task can and an I/O thread must not. Nor may a query

@@ -35,6 +35,8 @@ pub(crate) struct Execution {
     /// Told once how the query ended.
     on_end: Mutex<Option<OnEnd>>,
     handle: OnceLock<TaskHandle>,
+    /// The thread that runs the query alone, in place of the scheduler's workers.
+    thread: OnceLock<std::thread::Thread>,
     waker: OnceLock<Waker>,
 }
 
@@ -59,6 +61,7 @@ impl Execution {
             is_over: AtomicBool::new(false),
             on_end: Mutex::new(Some(on_end)),
             handle: OnceLock::new(),
+            thread: OnceLock::new(),
             waker: OnceLock::new(),
         });
         let waker = Waker::from(Arc::new(WakeExecution(Arc::downgrade(&execution))));
@@ -72,6 +75,11 @@ impl Execution {
         let _ = self.handle.set(handle);
     }
 
+    /// This thread alone runs the query, and is woken in place of workers.
+    pub(crate) fn stay_here(&self) {
+        let _ = self.thread.set(std::thread::current());
+    }
+
     /// Wakes the query from anywhere, for as long as it lives.
     pub(crate) fn waker(&self) -> Waker {
         self.waker.get().cloned().unwrap_or_else(|| Waker::noop().clone())
@@ -81,6 +89,9 @@ impl Execution {
     pub(crate) fn wake(&self) {
         if let Some(handle) = self.handle.get() {
             handle.wake();
+        }
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
         }
     }
 

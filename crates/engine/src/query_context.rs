@@ -326,6 +326,11 @@ impl QueryContext {
         self.uses.lock().clone()
     }
 
+    /// Whether it may wait for a dictionary's source while it runs.
+    pub(crate) fn asks_sources(&self) -> bool {
+        self.uses.lock().as_ref().is_some_and(|uses| uses.asks_sources)
+    }
+
     fn profiler_periods(&self) -> Periods {
         Periods {
             real_ns: self.settings.query_profiler_real_time_period_ns,

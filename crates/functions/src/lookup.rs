@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 /// Where dictionaries and tables of the engine `Join` are found by name.
 pub trait Lookups: Send + Sync + Debug {
@@ -29,10 +29,29 @@ pub trait KeyedRows: Send + Sync + Debug {
     /// Whether the key is one number.
     fn is_simple(&self) -> bool;
 
+    /// The type of a point, where a row holds for a range of them: then a column of points follows the key's.
+    fn range(&self) -> Option<&DataType> {
+        None
+    }
+
+    /// Whether the key is a network, which is found by an address in it: then the key's column is of IPv6 addresses.
+    fn is_of_networks(&self) -> bool {
+        false
+    }
+
+    /// All rows: the key's columns, then the attributes.
+    ///
+    /// # Errors
+    /// Where the rows are not there to be looked at, or never are all there.
+    fn all(&self) -> Result<(Vec<Column>, Arc<[Column]>)> {
+        Err(Error::new(ErrorCode::UNSUPPORTED_METHOD, "Dictionary does not support hierarchy"))
+    }
+
     /// The columns beside the key.
     fn attributes(&self) -> &[Attribute];
 
-    /// The rows of these keys, whose columns have the types of [`keys`](Self::keys) and are no constants.
+    /// The rows of these keys, whose columns have the types of [`keys`](Self::keys), and of [`range`](Self::range), and are no
+    /// constants.
     ///
     /// # Errors
     /// Where the rows are not there to be looked at.

@@ -6,8 +6,9 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use squall_sql::ast;
-use squall_types::{Block, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
+use crate::load::SourceReader;
 use crate::uses::Used;
 
 /// A column as a table declares it.
@@ -73,17 +74,16 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// Rows that a query makes: a dictionary's. Whoever uses it first has the query run.
+/// Rows that come from a source: a dictionary's. Whoever uses it first has the source read.
 pub trait LoadedByQuery: Send + Sync {
     /// Whether the rows must be loaded before they are used.
     fn needs_load(&self) -> bool;
 
-    /// Loads the rows, where they are not there yet or are wanted `anew`: `run` runs the query that makes them. Who comes
-    /// meanwhile waits.
+    /// Loads the rows, where they are not there yet or are wanted `anew`: `source` fetches them. Who comes meanwhile waits.
     ///
     /// # Errors
-    /// Those of `run`; what is wrong with the rows.
-    fn load(&self, anew: bool, run: &mut dyn FnMut(&ast::Query) -> Result<Vec<Block>>) -> Result<()>;
+    /// Those of `source`; what is wrong with the rows.
+    fn load(&self, anew: bool, source: &mut dyn SourceReader) -> Result<()>;
 }
 
 /// Where names of tables are looked up.
@@ -115,6 +115,14 @@ pub trait Catalog: Send + Sync {
     /// `BAD_ARGUMENTS` for an unknown dictionary, `DATABASE_ACCESS_DENIED`.
     fn begin_lookup(&self, _function: &str, _name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
         Ok(None)
+    }
+
+    /// A dictionary as a table, by the name that `dictGet` knows it by.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` where there is none.
+    fn dictionary(&self, name: &str) -> Result<Arc<dyn TableMetadata>> {
+        Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found")))
     }
 
     /// Whether a cluster of this name, in which `{macro}`s are put in, is this server alone.

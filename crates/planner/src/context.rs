@@ -2,11 +2,13 @@
 //! results the plan needs as constants.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use squall_functions::FunctionContext;
-use squall_types::{Block, Result, Settings};
+use squall_types::{Block, Error, Result, Schema, Settings};
 
 use crate::catalog::Catalog;
+use crate::dictionary::OutsideSource;
 use crate::plan::Plan;
 
 /// Everything that planning one query depends on.
@@ -39,5 +41,18 @@ pub trait SubqueryRunner {
     /// The one that `run` would give.
     fn check_may_run(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Rows from outside of this server's tables: see [`SourceReader::outside`](crate::load::SourceReader::outside).
+    ///
+    /// # Errors
+    /// Where the source cannot be read.
+    fn read_outside(&self, _source: &OutsideSource, _: &Arc<Schema>, _keys: Option<&Block>) -> Result<Vec<Block>> {
+        Err(Error::not_implemented("Reading files, commands and other servers here"))
+    }
+
+    /// Something that changes when such a source does; `None` where nobody knows.
+    fn outside_version(&self, _source: &OutsideSource) -> Option<u64> {
+        None
     }
 }

@@ -28,6 +28,14 @@ pub struct TableDefinition {
     pub comment: Arc<str>,
 }
 
+impl TableDefinition {
+    /// The statement of a dictionary. A table with `ENGINE = Dictionary(name)` has that name in its place, and this is none.
+    pub fn dictionary_statement(&self) -> Option<&str> {
+        let text = self.engine_arguments.first().and_then(Value::as_str)?;
+        (&*self.engine == "Dictionary" && text.starts_with("CREATE DICTIONARY ")).then_some(text)
+    }
+}
+
 /// One expression of a key: its text to keep and show, and what it computes.
 #[derive(Clone, Debug)]
 pub struct KeyExpression {

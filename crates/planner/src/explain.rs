@@ -160,6 +160,10 @@ fn details(plan: &Plan) -> Vec<String> {
                 let equal = |key: &JoinKey| format!("{} = {}", text(&key.left, left), text(&key.right, right));
                 details.push(format!("Clauses: {}", join.keys.iter().map(equal).collect::<Vec<_>>().join(" AND ")));
             }
+            if let Some(nearest) = &join.nearest {
+                details.push(format!("ASOF inequality: {}", nearest.inequality));
+                details.push(format!("Nearest: {} to {}", text(&nearest.right, right), text(&nearest.left, left)));
+            }
             if let Some(condition) = &join.condition {
                 let fields = left.fields.iter().chain(&right.fields).cloned().collect();
                 details.push(format!("Residual filter: {}", text(condition, &Schema { fields })));

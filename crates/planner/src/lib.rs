@@ -23,14 +23,17 @@ pub use context::{PlannerContext, SubqueryRunner};
 pub use create::plan_table_definition;
 pub use definition::{KeyExpression, TableDefinition};
 pub use describe::{describe_query, describe_table_function};
-pub use dictionary::{DictionaryAttribute, DictionaryDefinition, DictionaryLayout, parse_dictionary, plan_dictionary};
+pub use dictionary::{
+    DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
+    OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary,
+};
 pub use explain::{ExplainOptions, explain_plan};
 pub use expression::{Expression, Lambda};
 pub use insert::{InsertPlan, insert_columns, plan_insert};
-pub use load::load;
+pub use load::{ContextReader, SourceReader, load};
 pub use plan::{
-    Aggregate, AggregateCall, FrameBound, FrameUnit, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan, SortKey,
-    Window, WindowCall, WindowCallFunction, WindowFrame,
+    Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, Nearest,
+    Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
 };
 pub use uses::{QueryUses, Used};
 

@@ -1,16 +1,61 @@
-//! Rows that a query makes before others can be planned over them: those of dictionaries.
+//! Rows that somebody must fetch before others can be planned over them: those of dictionaries.
 
-use squall_types::Result;
+use std::sync::Arc;
+
+use squall_sql::ast;
+use squall_types::{Block, Result, Schema};
 
 use crate::catalog::LoadedByQuery;
 use crate::context::PlannerContext;
+use crate::dictionary::OutsideSource;
+
+/// Fetches the rows of dictionaries' sources.
+pub trait SourceReader {
+    /// The rows of a query of this server, which `address` must be where it is given.
+    ///
+    /// # Errors
+    /// Those of the query; `NOT_IMPLEMENTED` for another server.
+    fn query(&mut self, query: &ast::Query, address: Option<&str>) -> Result<Vec<Block>>;
+
+    /// The rows of a source outside of this server's tables, as blocks of `schema`; those of `keys` alone where they are given.
+    ///
+    /// # Errors
+    /// Where the source cannot be read, and what is wrong with its rows.
+    fn outside(&mut self, source: &OutsideSource, schema: &Arc<Schema>, keys: Option<&Block>) -> Result<Vec<Block>>;
+
+    /// Something that changes when such a source does; `None` where nobody knows.
+    fn version(&mut self, source: &OutsideSource) -> Option<u64>;
+}
 
 /// Loads what a query loads. `anew`: also where it is loaded already.
 ///
 /// # Errors
-/// Those of the query, and of the rows' keeper.
+/// Those of the source, and of the rows' keeper.
 pub fn load(rows: &dyn LoadedByQuery, anew: bool, context: &PlannerContext<'_>) -> Result<()> {
     // Who runs no queries here must not look like a query that failed.
     context.subqueries.check_may_run()?;
-    rows.load(anew, &mut |query| context.subqueries.run(crate::plan_query(query, context)?))
+    rows.load(anew, &mut ContextReader { context })
+}
+
+/// A reader for whoever has a planner.
+pub struct ContextReader<'a, 'b> {
+    /// What plans and runs the queries.
+    pub context: &'a PlannerContext<'b>,
+}
+
+impl SourceReader for ContextReader<'_, '_> {
+    fn query(&mut self, query: &ast::Query, address: Option<&str>) -> Result<Vec<Block>> {
+        if let Some(address) = address {
+            self.context.catalog.check_address_is_local(address)?;
+        }
+        self.context.subqueries.run(crate::plan_query(query, self.context)?)
+    }
+
+    fn outside(&mut self, source: &OutsideSource, schema: &Arc<Schema>, keys: Option<&Block>) -> Result<Vec<Block>> {
+        self.context.subqueries.read_outside(source, schema, keys)
+    }
+
+    fn version(&mut self, source: &OutsideSource) -> Option<u64> {
+        self.context.subqueries.outside_version(source)
+    }
 }

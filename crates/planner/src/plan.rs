@@ -113,8 +113,10 @@ pub struct Join {
     pub strictness: JoinStrictness,
     /// What must be equal; NULL equals nothing. None: every row is every row's partner.
     pub keys: Vec<JoinKey>,
-    /// What else must hold of a pair: over the left input's columns, then the right one's.
+    /// What else must hold of a pair: over the left input's columns, then the right one's. With ASOF it reads the left one's alone.
     pub condition: Option<Expression>,
+    /// With ASOF, and only then: which of the rows of equal keys is a row's partner.
+    pub nearest: Option<Nearest>,
     /// The left input's columns that are put out.
     pub left_columns: Vec<usize>,
     /// The right input's columns that are put out.
@@ -131,6 +133,62 @@ pub struct JoinKey {
     pub left: Expression,
     /// Over the right input.
     pub right: Expression,
+}
+
+/// The inequality of an ASOF JOIN: of the right rows for which it holds, the nearest one is taken.
+#[derive(Clone, Debug)]
+pub struct Nearest {
+    /// Over the left input.
+    pub left: Expression,
+    /// Over the right input, of the same type but for Nullable.
+    pub right: Expression,
+    /// How the left value compares with the right one.
+    pub inequality: Inequality,
+}
+
+/// How two values compare.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Inequality {
+    Less,
+    LessOrEquals,
+    Greater,
+    GreaterOrEquals,
+}
+
+impl Inequality {
+    /// The inequality that a function tests.
+    pub fn of_function(name: &str) -> Option<Self> {
+        Some(match name {
+            "less" => Self::Less,
+            "lessOrEquals" => Self::LessOrEquals,
+            "greater" => Self::Greater,
+            "greaterOrEquals" => Self::GreaterOrEquals,
+            _ => return None,
+        })
+    }
+
+    /// The same with the sides exchanged.
+    #[must_use]
+    pub fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEquals => Self::GreaterOrEquals,
+            Self::Greater => Self::Less,
+            Self::GreaterOrEquals => Self::LessOrEquals,
+        }
+    }
+}
+
+impl fmt::Display for Inequality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Less => "LESS",
+            Self::LessOrEquals => "LESS_OR_EQUALS",
+            Self::Greater => "GREATER",
+            Self::GreaterOrEquals => "GREATER_OR_EQUALS",
+        })
+    }
 }
 
 /// Which rows of a join stay without a partner.
@@ -182,6 +240,10 @@ pub enum JoinStrictness {
     Semi,
     /// Only rows without one come.
     Anti,
+    /// The nearest one of those of equal keys.
+    Asof,
+    /// The one of the same number; rows beyond the shorter side do not come.
+    Paste,
 }
 
 impl fmt::Display for JoinStrictness {
@@ -192,6 +254,8 @@ impl fmt::Display for JoinStrictness {
             Self::RightAny => "RIGHT_ANY",
             Self::Semi => "SEMI",
             Self::Anti => "ANTI",
+            Self::Asof => "ASOF",
+            Self::Paste => "PASTE",
         })
     }
 }

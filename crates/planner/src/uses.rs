@@ -49,6 +49,8 @@ pub struct QueryUses {
     pub data_type_families: BTreeSet<String>,
     /// Engines of tables that are created.
     pub storages: BTreeSet<String>,
+    /// Whether it may ask a dictionary's source while it runs, and wait for the answer.
+    pub asks_sources: bool,
 }
 
 impl QueryUses {
@@ -114,7 +116,9 @@ impl QueryUses {
             mut table_functions,
             mut data_type_families,
             mut storages,
+            asks_sources,
         } = other;
+        self.asks_sources |= asks_sources;
         self.databases.append(&mut databases);
         self.tables.append(&mut tables);
         self.columns.append(&mut columns);

@@ -8,8 +8,6 @@ use support::World;
 #[test]
 fn what_is_missing_says_so() {
     for query in [
-        "SELECT * FROM t PASTE JOIN u",
-        "SELECT t.a FROM t ASOF JOIN u ON t.a = u.a AND t.b > u.b",
         "SELECT a FROM t GROUP BY a WITH ROLLUP",
         "SELECT a FROM t GROUP BY a WITH CUBE",
         "SELECT a, b FROM t GROUP BY GROUPING SETS ((a), (b))",

@@ -4,6 +4,7 @@
 pub mod asynchronous_metrics;
 pub mod compression;
 pub mod config;
+mod dictionaries;
 pub mod http;
 pub mod logger;
 pub mod native;

@@ -107,6 +107,8 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
             "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",
         ));
     }
+    let loading = server.clone();
+    tokio::spawn(async move { crate::query::load_dictionaries_at_start(&loading).await });
     let housekeeping = [
         tokio::spawn(server.clone().housekeeping()),
         tokio::spawn(server.clone().watch_load()),

@@ -15,13 +15,14 @@ use squall_runtime::memory::{SERVER, machine_memory_bytes};
 use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
 use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
-use squall_storage::{Databases, StorageOptions};
+use squall_storage::{Databases, Dictionary, StorageOptions};
 use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
 
 use crate::asynchronous_metrics::AsynchronousMetrics;
 use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
+use crate::dictionaries::DictionaryFiles;
 use crate::network::generate_certificate;
 use crate::process::ProcessList;
 use crate::query::StatementCache;
@@ -64,6 +65,8 @@ pub struct Server {
     pub statements: StatementCache,
     /// Sessions of HTTP's `session_id`.
     pub sessions: Arc<NamedSessions>,
+    /// The files of dictionaries.
+    pub dictionary_files: DictionaryFiles,
     /// The errors that happened.
     pub errors: ErrorCounts,
     /// The name of the server's time zone.
@@ -153,6 +156,7 @@ impl Server {
             asynchronous_metrics: AsynchronousMetrics::default(),
             statements: StatementCache::default(),
             sessions: Arc::default(),
+            dictionary_files: DictionaryFiles::default(),
             errors: ErrorCounts::default(),
             time_zone: zone.name().into(),
             time_zone_tz: zone,
@@ -171,6 +175,8 @@ impl Server {
         for table in system::tables(&server) {
             server.databases.register(table);
         }
+        server.databases.set_on_demand_reader(Box::new(crate::query::ServerReader(Arc::downgrade(&server))));
+        server.reload_dictionary_files(true)?;
         server.asynchronous_metrics.update(&server);
         SystemLogs::start(&server)?;
         Ok(server)
@@ -195,6 +201,14 @@ impl Server {
         {
             tracing::error!(target: "Config", "The configuration has changed and is not loaded, the old one stays: {error}");
         }
+    }
+
+    /// Reads the files of dictionaries again, where they have changed or `anew`; gives those that are to be loaded.
+    ///
+    /// # Errors
+    /// Where a dictionary cannot be made.
+    pub fn reload_dictionary_files(&self, anew: bool) -> Result<Vec<Arc<Dictionary>>> {
+        self.dictionary_files.reload(&self.config.load(), &self.time_zone, &self.databases, anew)
     }
 
     fn reload_watched(&self, watch: &mut ConfigWatch) -> Result<()> {
@@ -308,8 +322,14 @@ impl Server {
                 () = self.stopping() => return,
             }
             let server = self.clone();
-            if let Err(error) = tokio::task::spawn_blocking(move || server.reload_if_changed()).await {
-                tracing::error!(target: "Config", "The configuration's files are not looked at: {error}");
+            let looked = tokio::task::spawn_blocking(move || {
+                server.reload_if_changed();
+                server.reload_dictionary_files(false)
+            });
+            match looked.await {
+                Ok(Ok(changed)) => crate::query::load_dictionaries(&self, changed).await,
+                Ok(Err(error)) => tracing::error!(target: "ExternalDictionariesLoader", "{error}"),
+                Err(error) => tracing::error!(target: "Config", "The configuration's files are not looked at: {error}"),
             }
         }
     }

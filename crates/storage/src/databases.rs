@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::catalog::{Catalog, StoredTable};
 use crate::column_cache::{ColumnCache, ColumnCacheStatistics};
-use crate::dictionary::{Dictionary, DictionaryTable};
+use crate::dictionary::{Dictionary, DictionaryTable, DictionaryView, OnDemandReader, OnDemandSlot};
 use crate::generated;
 use crate::identity::{TableIdentity, TableName};
 use crate::join_table::{JoinDefinition, JoinRows, JoinTable, definition_of_parts};
@@ -39,6 +39,9 @@ pub struct Databases {
     ddl: Mutex<()>,
     /// `None` where nothing outlives the process.
     disk: Option<Disk>,
+    /// Dictionaries of configuration files, by the names that `dictGet` knows them by.
+    configured: ArcSwap<BTreeMap<Arc<str>, Arc<Dictionary>>>,
+    on_demand: OnDemandSlot,
 }
 
 /// Where databases are kept.
@@ -47,6 +50,7 @@ struct Disk {
     cache: Arc<ColumnCache>,
     data: PathBuf,
     binding: KeyBinding,
+    on_demand: OnDemandSlot,
     /// Locked as long as the server lives: two servers over one directory would remove each other's files.
     _lock: File,
 }
@@ -95,6 +99,8 @@ enum Engine {
     Null(Stored),
     Join(Stored, Arc<JoinRows>),
     Dictionary(Stored, Arc<Dictionary>),
+    /// Of the dictionary that the definition names.
+    DictionaryView(Stored),
     MergeTree(Arc<MergeTree>),
 }
 
@@ -138,7 +144,10 @@ impl Entry {
             }
             Engine::Null(stored) => Arc::new(NullTable::new(self.name.clone(), stored.identity.clone())),
             Engine::Join(_, rows) => Arc::new(JoinTable::new(self.name.clone(), rows.clone())),
-            Engine::Dictionary(_, dictionary) => Arc::new(DictionaryTable(dictionary.clone())),
+            Engine::Dictionary(_, dictionary) => Arc::new(DictionaryTable::new(dictionary.clone())),
+            Engine::DictionaryView(stored) => {
+                Arc::new(DictionaryView::new(self.name.clone(), stored.identity.clone(), None))
+            }
             Engine::MergeTree(table) => Arc::new(table.snapshot(self.name.clone())),
         }
     }
@@ -149,7 +158,8 @@ impl Entry {
             Engine::Memory(stored, _)
             | Engine::Null(stored)
             | Engine::Join(stored, _)
-            | Engine::Dictionary(stored, _) => Some(&stored.identity),
+            | Engine::Dictionary(stored, _)
+            | Engine::DictionaryView(stored) => Some(&stored.identity),
             Engine::MergeTree(table) => Some(table.identity()),
         }
     }
@@ -161,7 +171,8 @@ impl Entry {
             Engine::Memory(stored, _)
             | Engine::Null(stored)
             | Engine::Join(stored, _)
-            | Engine::Dictionary(stored, _) => stored.id,
+            | Engine::Dictionary(stored, _)
+            | Engine::DictionaryView(stored) => stored.id,
             Engine::MergeTree(table) => Some(table.table_id()),
         }
     }
@@ -170,7 +181,7 @@ impl Entry {
 impl Databases {
     /// Databases that live as long as the process: `default` and `system` with the computed tables. There is no MergeTree.
     pub fn in_memory() -> Arc<Self> {
-        let databases = Self::with(None);
+        let databases = Self::with(None, OnDemandSlot::default());
         databases.change(|state| {
             state.insert("default".into(), Arc::new(Database::new(None, Uuid::new_v4(), "")));
         });
@@ -202,7 +213,8 @@ impl Databases {
             state.insert(name, Arc::new(Database::new(Some(database.id), database.uuid, &database.comment)));
         }
         let binding = KeyBinding::new(&options.time_zone);
-        let disk = Disk { catalog, cache, data, binding, _lock: lock };
+        let on_demand = OnDemandSlot::default();
+        let disk = Disk { catalog, cache, data, binding, on_demand: on_demand.clone(), _lock: lock };
         for table in stored_tables {
             let Some(database) = names.get(&table.database_id) else { continue };
             let name = Arc::new(TableName { database: database.clone(), table: table.name.as_str().into() });
@@ -212,7 +224,7 @@ impl Databases {
                 Err(error) => tracing::error!(table = %name, %error, "a table cannot be opened"),
             }
         }
-        let databases = Self::with(Some(disk));
+        let databases = Self::with(Some(disk), on_demand);
         databases.change(|all| {
             for (name, database) in state {
                 match all.get_mut(&name) {
@@ -231,8 +243,15 @@ impl Databases {
         Ok(Arc::new(databases))
     }
 
-    fn with(disk: Option<Disk>) -> Self {
-        let databases = Self { state: ArcSwap::default(), generation: AtomicU64::new(0), ddl: Mutex::new(()), disk };
+    fn with(disk: Option<Disk>, on_demand: OnDemandSlot) -> Self {
+        let databases = Self {
+            state: ArcSwap::default(),
+            generation: AtomicU64::new(0),
+            ddl: Mutex::new(()),
+            disk,
+            configured: ArcSwap::default(),
+            on_demand,
+        };
         for table in generated::system_tables() {
             databases.register(table);
         }
@@ -257,7 +276,13 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`.
     pub fn table(&self, database: &str, table: &str) -> Result<Arc<dyn Table>> {
         let state = self.state.load();
-        Ok(find(&state, database, table)?.table())
+        let entry = find(&state, database, table)?;
+        if let Engine::DictionaryView(stored) = &entry.engine {
+            let dictionary = self.dictionary_by_name(DictionaryView::dictionary_name(&stored.identity), database);
+            let view = DictionaryView::new(entry.name.clone(), stored.identity.clone(), dictionary);
+            return Ok(Arc::new(view));
+        }
+        Ok(entry.table())
     }
 
     /// A number that changes whenever a name comes to mean another table, or none.
@@ -265,7 +290,63 @@ impl Databases {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// A dictionary.
+    /// A dictionary by the name that `dictGet` knows it by: one of a configuration file, or `database.name`, or `name` in the current
+    /// database.
+    pub fn dictionary_by_name(&self, name: &str, current_database: &str) -> Option<Arc<Dictionary>> {
+        if let Some(configured) = self.configured.load().get(name) {
+            return Some(configured.clone());
+        }
+        let (database, name) = name.split_once('.').unwrap_or((current_database, name));
+        self.dictionary(database, name)
+    }
+
+    /// Exchanges the dictionaries of configuration files. One whose definition stays the same stays as it is; the others begin anew, and
+    /// are given back where they take the place of one that was loaded.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for a default that is not of its attribute's type.
+    pub fn set_configured_dictionaries(
+        &self,
+        definitions: Vec<(Arc<str>, DictionaryDefinition)>,
+    ) -> Result<Vec<Arc<Dictionary>>> {
+        let _ddl = self.ddl.lock();
+        let before = self.configured.load_full();
+        let (mut now, mut replaced) = (BTreeMap::new(), Vec::new());
+        for (name, definition) in definitions {
+            let known = before.get(&name);
+            let is_same = |known: &&Arc<Dictionary>| {
+                let known = known.definition();
+                known.sql == definition.sql && known.origin == definition.origin
+            };
+            let dictionary = match known.filter(is_same) {
+                Some(known) => known.clone(),
+                None => {
+                    let own_name = TableName::new("", name.clone());
+                    let dictionary = Dictionary::new(own_name, Uuid::nil(), definition, self.on_demand.clone())?;
+                    if known.is_some_and(|known| known.describe().is_loaded) {
+                        replaced.push(dictionary.clone());
+                    }
+                    dictionary
+                }
+            };
+            now.insert(name, dictionary);
+        }
+        if now.len() != before.len()
+            || now.iter().any(|(name, new)| !before.get(name).is_some_and(|old| Arc::ptr_eq(old, new)))
+        {
+            self.configured.store(Arc::new(now));
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(replaced)
+    }
+
+    /// Says who reads dictionaries' sources while queries run.
+    pub fn set_on_demand_reader(&self, reader: Box<dyn OnDemandReader>) {
+        // The first one stays: there is one server.
+        let _ = self.on_demand.set(reader);
+    }
+
+    /// A dictionary of a database.
     pub fn dictionary(&self, database: &str, name: &str) -> Option<Arc<Dictionary>> {
         let state = self.state.load();
         match &find(&state, database, name).ok()?.engine {
@@ -274,7 +355,7 @@ impl Databases {
         }
     }
 
-    /// All dictionaries, by database and name.
+    /// All dictionaries: those of configuration files, then those of databases, by database and name.
     pub fn dictionaries(&self) -> Vec<Arc<Dictionary>> {
         let state = self.state.load();
         let mut databases: Vec<_> = state.iter().collect();
@@ -284,7 +365,7 @@ impl Databases {
             Engine::Dictionary(_, dictionary) => Some(dictionary.clone()),
             _ => None,
         };
-        entries.filter_map(dictionary).collect()
+        self.configured.load().values().cloned().chain(entries.filter_map(dictionary)).collect()
     }
 
     /// Whether there is such a table.
@@ -436,6 +517,13 @@ impl Databases {
             return Err(too_many("tables"));
         }
         let definition = check_definition(definition, self.disk.is_some())?;
+        if &*definition.engine == "Dictionary" {
+            let name = definition.engine_arguments.first().and_then(Value::as_str).unwrap_or_default();
+            let dictionary = self
+                .dictionary_by_name(name, database)
+                .ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found")))?;
+            DictionaryView::check(&definition.columns, &dictionary)?;
+        }
         self.create(TableName::new(database, table), definition, in_database)
     }
 
@@ -498,7 +586,8 @@ impl Databases {
             }
             _ => {
                 let stored = Stored { id: None, identity };
-                let engine = Engine::in_memory(stored, &name, &FunctionContext::outside_queries("UTC"))?;
+                let context = FunctionContext::outside_queries("UTC");
+                let engine = Engine::in_memory(stored, &name, &context, &self.on_demand)?;
                 self.put(&[Entry { name, engine }]);
             }
         }
@@ -591,7 +680,7 @@ impl Databases {
                     disk.catalog.truncate_table(table.table_id(), || table.retire_parts())?;
                 }
             }
-            Engine::Dictionary(..) => {
+            Engine::Dictionary(..) | Engine::DictionaryView(_) => {
                 return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Truncate is not supported by storage Dictionary"));
             }
             Engine::Null(_) | Engine::Virtual(_) => {}
@@ -718,7 +807,8 @@ impl Disk {
         name: &TableName,
     ) -> Result<Engine> {
         if !has_parts(&identity.definition)? {
-            return Engine::in_memory(Stored { id: Some(id), identity }, name, self.binding.functions());
+            let stored = Stored { id: Some(id), identity };
+            return Engine::in_memory(stored, name, self.binding.functions(), &self.on_demand);
         }
         let directory = self.directory(&identity);
         let (catalog, cache) = (self.catalog.clone(), self.cache.clone());
@@ -733,7 +823,12 @@ impl Disk {
 }
 
 impl Engine {
-    fn in_memory(stored: Stored, name: &TableName, functions: &FunctionContext) -> Result<Self> {
+    fn in_memory(
+        stored: Stored,
+        name: &TableName,
+        functions: &FunctionContext,
+        on_demand: &OnDemandSlot,
+    ) -> Result<Self> {
         let definition = &stored.identity.definition;
         match &*definition.engine {
             "Join" => {
@@ -741,9 +836,9 @@ impl Engine {
                 Ok(Self::Join(stored, rows))
             }
             "Dictionary" => {
-                let sql = definition.engine_arguments.first().and_then(Value::as_str).unwrap_or_default();
+                let Some(sql) = definition.dictionary_statement() else { return Ok(Self::DictionaryView(stored)) };
                 let definition = parse_dictionary(sql, functions)?;
-                let dictionary = Dictionary::new(name.clone(), stored.identity.uuid, definition)?;
+                let dictionary = Dictionary::new(name.clone(), stored.identity.uuid, definition, on_demand.clone())?;
                 Ok(Self::Dictionary(stored, dictionary))
             }
             "Memory" => Ok(Self::Memory(stored, MemoryRows::new())),
@@ -786,7 +881,7 @@ impl Entry {
             Engine::Memory(_, rows) => rows.mark_dropped(),
             Engine::Join(_, rows) => rows.mark_dropped(),
             Engine::MergeTree(table) => table.mark_dropped(),
-            Engine::Null(_) | Engine::Dictionary(..) | Engine::Virtual(_) => {}
+            Engine::Null(_) | Engine::Dictionary(..) | Engine::DictionaryView(_) | Engine::Virtual(_) => {}
         }
     }
 
@@ -858,11 +953,19 @@ fn check_name(name: &str) -> Result<()> {
 fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<TableDefinition> {
     let engine = definition.engine.clone();
     match &*engine {
-        "Memory" | "Null" | "Join" => {
-            if &*engine == "Join" {
-                JoinDefinition::new(&definition)?;
-            } else {
-                refuse_arguments(&definition)?;
+        "Memory" | "Null" | "Join" | "Dictionary" => {
+            match &*engine {
+                "Join" => drop(JoinDefinition::new(&definition)?),
+                "Dictionary"
+                    if definition.engine_arguments.len() != 1 || definition.dictionary_statement().is_some() =>
+                {
+                    return Err(Error::new(
+                        ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                        "Storage Dictionary requires single parameter: name of dictionary",
+                    ));
+                }
+                "Dictionary" => {}
+                _ => refuse_arguments(&definition)?,
             }
             if !definition.sorting_key.is_empty()
                 || definition.primary_key.is_some()
@@ -903,20 +1006,7 @@ fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
 fn unknown_engine(engine: &str) -> Error {
     let family = engine.strip_prefix("Replicated").unwrap_or(engine);
     let is_merge_tree = family.ends_with("MergeTree");
-    let others = [
-        "Log",
-        "TinyLog",
-        "StripeLog",
-        "Buffer",
-        "Distributed",
-        "Merge",
-        "File",
-        "URL",
-        "Dictionary",
-        "Set",
-        "Kafka",
-        "S3",
-    ];
+    let others = ["Log", "TinyLog", "StripeLog", "Buffer", "Distributed", "Merge", "File", "URL", "Set", "Kafka", "S3"];
     if is_merge_tree || others.contains(&engine) {
         return Error::not_implemented(format!("Table engine {engine}"));
     }

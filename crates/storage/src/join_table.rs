@@ -15,7 +15,7 @@ use squall_planner::{ColumnDescription, JoinKind, JoinStrictness, TableDefinitio
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use crate::identity::{TableIdentity, TableName};
-use crate::key_index::{KeyForm, KeyIndex, Keys};
+use crate::key_index::{KeyForm, KeyIndex, Keys, NO_ROW};
 use crate::memory::scan_blocks;
 use crate::merge_tree::MergeTree;
 use crate::table::{Claim, InsertLimits, InsertWriter, Insertion, PartWork, ScanRequest, Table, TableScan};
@@ -133,6 +133,8 @@ struct Inserted {
     blocks: Vec<Arc<Block>>,
     rows: usize,
     held: OnceLock<Result<Arc<JoinHeld>>>,
+    /// What was held of the first so many blocks.
+    before: Option<(Arc<JoinHeld>, usize)>,
 }
 
 /// The rows of a table by their keys.
@@ -172,7 +174,7 @@ impl JoinRows {
             definition,
             keys,
             identity,
-            inserted: ArcSwap::from_pointee(Inserted { blocks, rows, held: OnceLock::new() }),
+            inserted: ArcSwap::from_pointee(Inserted { blocks, rows, held: OnceLock::new(), before: None }),
             is_dropped: AtomicBool::new(false),
             parts,
         }))
@@ -203,6 +205,10 @@ impl JoinRows {
             blocks: before.blocks.iter().chain(new).cloned().collect(),
             rows: before.rows + added,
             held: OnceLock::new(),
+            before: match before.held.get() {
+                Some(Ok(held)) => Some((held.clone(), before.blocks.len())),
+                _ => before.before.clone(),
+            },
         });
         let now = self.inserted.load_full();
         if added >= now.rows / NEW_SHARE {
@@ -216,6 +222,11 @@ impl JoinRows {
     }
 
     fn build(&self, inserted: &Inserted) -> Result<JoinHeld> {
+        if let Some((held, blocks)) = &inserted.before
+            && let Some(extended) = self.extend(held, &inserted.blocks[*blocks..])?
+        {
+            return Ok(extended);
+        }
         let blocks: Vec<Block> = inserted.blocks.iter().map(|block| (**block).clone()).collect();
         let mut block = Block::concat(self.identity.stored.clone(), &blocks)?;
         let keeps_last = self.definition.takes_last;
@@ -236,6 +247,33 @@ impl JoinRows {
         };
         let columns = block.columns().iter().map(column).collect::<Result<Vec<_>>>()?;
         Ok(JoinHeld { index: Arc::new(index), columns: columns.into(), rows: block.rows() })
+    }
+
+    /// What was held, with the rows of further blocks after it; `None` where it must be built anew.
+    fn extend(&self, held: &JoinHeld, blocks: &[Arc<Block>]) -> Result<Option<JoinHeld>> {
+        let blocks: Vec<Block> = blocks.iter().map(|block| (**block).clone()).collect();
+        let mut block = Block::concat(self.identity.stored.clone(), &blocks)?;
+        let mut keys = self.keys_of(&block)?;
+        if self.definition.strictness != JoinStrictness::All && !self.definition.takes_last {
+            // One row of each key is ever found: the first.
+            let known = held.index.find(&keys)?;
+            let first = KeyIndex::of(keys.clone(), false).find(&keys)?;
+            let is_kept = |row: &u32| known[*row as usize] == NO_ROW && first[*row as usize] == *row;
+            let kept: Vec<u32> = (0..block.rows() as u32).filter(is_kept).collect();
+            block = block.take(&UInt32Array::from(kept))?;
+            keys = self.keys_of(&block)?;
+        } else if self.definition.strictness != JoinStrictness::All {
+            // The last one takes the place of what was there.
+            return Ok(None);
+        }
+        let Some(index) = held.index.extended(&keys)? else { return Ok(None) };
+        let column = |(known, new): (&Column, &Column)| {
+            let data_type = known.data_type().clone();
+            let missing = Column::default_values(data_type.clone(), 1)?;
+            Column::concat(&[known.slice(0, held.rows), new.materialize()?.with_type(data_type), missing])
+        };
+        let columns = held.columns.iter().zip(block.columns()).map(column).collect::<Result<Vec<_>>>()?;
+        Ok(Some(JoinHeld { index: Arc::new(index), columns: columns.into(), rows: held.rows + block.rows() }))
     }
 
     /// The type that a join gives of a column: it may be missing.

@@ -22,7 +22,7 @@ pub mod table;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{DatabaseDescription, Databases, StorageOptions, TableDescription};
-pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable};
+pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use generated::table_function;
 pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};

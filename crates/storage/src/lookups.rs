@@ -48,8 +48,7 @@ impl Lookups for NamedLookups {
     }
 
     fn dictionary(&self, name: &str) -> Result<Arc<dyn KeyedRows>> {
-        let (database, table) = self.split(name);
-        match self.databases.dictionary(database, table) {
+        match self.databases.dictionary_by_name(name, &self.current_database) {
             Some(dictionary) => Ok(dictionary),
             None => Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found"))),
         }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use squall_planner::{Catalog, TableMetadata};
-use squall_types::{Result, Value};
+use squall_types::{Error, ErrorCode, Result, Value};
 
 use crate::databases::Databases;
+use crate::dictionary::DictionaryTable;
 use crate::generated;
 use crate::table::TableHandle;
 
@@ -34,6 +35,13 @@ impl Catalog for SessionCatalog {
         let mut names: Vec<String> = tables.into_iter().map(|table| table.table.name().to_owned()).collect();
         names.sort_unstable();
         Ok(names)
+    }
+
+    fn dictionary(&self, name: &str) -> Result<Arc<dyn TableMetadata>> {
+        match self.databases.dictionary_by_name(name, &self.current_database) {
+            Some(dictionary) => Ok(Arc::new(TableHandle(Arc::new(DictionaryTable::new(dictionary))))),
+            None => Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found"))),
+        }
     }
 
     fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {

@@ -68,3 +68,38 @@ show create dictionary ix;
 select a, b, x from csrc l join c using (a, b) order by all;
 select name, engine, engine_full, create_table_query from system.tables where database='default' and name='c';
 select sum(dictGet('c','x',(toUInt32(number),'k'))) from numbers(5) order by all;
+
+create table ranges (k UInt64, s Nullable(Date), e Nullable(Date), v String) ENGINE = Memory;
+insert into ranges values (1,'2020-01-01','2020-01-31','a'),(1,'2020-01-15','2020-02-15','b'),(1,'2020-01-15','2020-02-10','c'),(2,NULL,'2020-01-10','n'),(2,'2020-02-01',NULL,'m'),(3,'2020-05-01','2020-04-01','inv');
+create dictionary r (k UInt64, s Date, e Date, v String default 'zz') primary key k source(clickhouse(table 'ranges')) layout(range_hashed()) range(min s max e) lifetime(0);
+select dictGet('r','v',1,toDate('2020-01-20')), dictGet('r','v',1,toDate('2020-02-12')), dictGet('r','v',1,toDate('2020-02-10')), dictGet('r','v',2,toDate('2019-01-01')), dictGet('r','v',2,toDate('2021-01-01')), dictGet('r','v',2,toDate('2020-01-20')), dictGet('r','v',3,toDate('2020-04-15'));
+select dictHas('r',1,toDate('2020-01-20')), dictHas('r',9,toDate('2020-01-20')), dictGetOrDefault('r','v',9,toDate('2020-01-20'),'def'), dictGetOrNull('r','v',9,toDate('2020-01-20'));
+select * from r order by all;
+select dictGet('r','v',1);
+select dictGet('r','v',1,'2020-01-20');
+create dictionary r_max (k UInt64, s Date, e Date, v String default 'zz') primary key k source(clickhouse(table 'ranges')) layout(range_hashed(range_lookup_strategy 'max' convert_null_range_bound_to_open 0)) range(min s max e) lifetime(0);
+select dictGet('r_max','v',1,toDate('2020-01-20')), dictGet('r_max','v',1,toDate('2020-02-12')), dictGet('r_max','v',2,toDate('2019-01-01')), dictGet('r_max','v',2,toDate('2021-01-01'));
+select name, type, element_count, `key.names`, `attribute.names` from system.dictionaries where name like 'r%' order by name;
+
+create table networks (p String, a String, n UInt32) ENGINE = Memory;
+insert into networks values ('10.0.0.0/8','ten',1),('10.1.0.0/16','tenone',2),('2001:db8::/32','v6',3),('1.2.3.4','host',4);
+create dictionary ip (p String, a String default 'no', n UInt32) primary key p source(clickhouse(table 'networks')) layout(ip_trie()) lifetime(0);
+select dictGet('ip','a',toIPv4('10.1.2.3')), dictGet('ip','a',tuple(IPv4StringToNum('10.2.2.3'))), dictGet('ip','a',toIPv6('2001:db8::1')), dictGet('ip','a',tuple(IPv6StringToNum('2001:db9::1'))), dictHas('ip', toIPv4('1.2.3.4')), dictHas('ip', toIPv4('1.2.3.5'));
+select dictGet('ip','a','10.1.2.3');
+select * from ip order by all;
+select type, element_count, `key.types` from system.dictionaries where name = 'ip';
+
+create dictionary cache (id UInt64, v String default 'def') primary key id source(clickhouse(table 'src')) layout(cache(size_in_cells 10)) lifetime(min 1 max 1000);
+select number, dictGet('cache','v',number), dictHas('cache',number) from numbers(9) order by number;
+select type, status, element_count, load_factor from system.dictionaries where name = 'cache';
+select * from cache order by all;
+create dictionary nothing (id UInt64, v String default 'def') primary key id source(null()) layout(hashed()) lifetime(0);
+select dictGet('nothing','v',toUInt64(1));
+create table of_dictionary (v String, id UInt64) ENGINE = Dictionary('h');
+select * from of_dictionary order by all;
+create table wrong (w Int8) ENGINE = Dictionary('h');
+create table wrong (w Int8) ENGINE = Dictionary('nobody');
+select arraySort(dictGetChildren('h', number)), arraySort(dictGetDescendants('h', number)), arraySort(dictGetDescendants('h', number, 1)), dictGetDescendants('h', number, 2) from numbers(9) order by number;
+select dictGet('h', ('v',), 1), dictGetOrDefault('h', ('v',), 99, 'x');
+create dictionary computed (id UInt64, v String expression concat(v, '!')) primary key id source(clickhouse(table 'src')) layout(flat()) lifetime(0);
+select dictGet('computed','v',toUInt64(1));

@@ -48,3 +48,9 @@ SELECT id, s FROM g ORDER BY s DESC, id LIMIT 3;
 SELECT id, f FROM g ORDER BY f DESC LIMIT 2;
 SELECT id, n FROM g ORDER BY n DESC NULLS FIRST, id LIMIT 3;
 DROP TABLE g;
+
+create table all_null (g UInt8, v Nullable(Int32), c UInt8) ENGINE = Memory;
+insert into all_null values (1,NULL,0),(1,NULL,1),(2,3,1),(2,NULL,0);
+select g, countOrNull(v), uniqOrNull(v), countOrNullIf(v, c), countIfOrNull(v, c), countOrDefault(v), countOrNull(), sumOrNull(v), countOrNullArray([v]) from all_null group by g order by g;
+select countOrNull(v), uniqOrNull(v), countDistinctOrNull(v), countOrNull(NULL) from all_null where g = 1;
+select countOrNull(v) over (order by g rows between current row and current row), uniqOrNull(v) over (partition by g) from all_null order by all;

@@ -10,6 +10,7 @@ use squall_storage::key_index::{KeyIndex, KeyRun, NO_ROW};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use super::matching::Matching;
+use super::nearest::{NearestRows, order_keys};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::source::{Places, Units};
 
@@ -33,6 +34,8 @@ pub(crate) struct Held {
     /// The held columns: the rows, and one more of defaults, which stands for a row that is missing.
     columns: Vec<OnceLock<Column>>,
     pub(super) rows: usize,
+    /// With ASOF, which rows are near to which values.
+    pub(super) nearest: Option<NearestRows>,
     /// A bit for each row that was found.
     found: Vec<AtomicU64>,
     /// Partitions and columns that are still to be done.
@@ -64,6 +67,9 @@ impl Held {
         if unit < partitions {
             let runs = self.runs.lock().clone();
             self.index.fill(unit, &runs);
+            if let Some(nearest) = &self.nearest {
+                nearest.fill(unit, &self.index);
+            }
         } else if let Some(pieces) = self.pieces.take(unit - partitions) {
             let _ = self.columns[unit - partitions].set(Column::concat(&pieces)?);
         }
@@ -103,6 +109,7 @@ impl JoinTable {
             pieces: Places::new([]),
             columns: columns.into_iter().map(OnceLock::from).collect(),
             rows,
+            nearest: None,
             found: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
             units_left: AtomicUsize::new(0),
         };
@@ -195,14 +202,16 @@ impl Sink for JoinSink {
         let locals = locals.into_iter().map(downcast_local::<JoinLocal>).collect::<Result<Vec<_>>>()?;
         let mut blocks: Vec<_> = locals.into_iter().flat_map(|local| local.blocks).collect();
         // In the order of the rows, whoever collected them: what ANY takes does not depend on chance.
-        blocks.sort_by_key(|(sequence, ..)| *sequence);
+        blocks.sort_by_key(|block| block.sequence);
         let matching = &self.table.matching;
         let mut runs = Vec::with_capacity(blocks.len());
         let mut columns: Vec<Vec<Column>> = matching.held_types.iter().map(|_| Vec::new()).collect();
         let mut rows = 0;
-        for (_, own, run, own_rows) in blocks {
+        let mut values = Vec::new();
+        for CollectedBlock { columns: own, run, values: own_values, rows: own_rows, .. } in blocks {
             runs.push((rows as u32, run));
             rows += own_rows;
+            values.extend(own_values);
             for (all, column) in columns.iter_mut().zip(own) {
                 all.push(column);
             }
@@ -210,7 +219,16 @@ impl Sink for JoinSink {
         for (all, data_type) in columns.iter_mut().zip(&matching.held_types) {
             all.push(Column::default_values(data_type.clone(), 1)?);
         }
-        let index = KeyIndex::new(rows, matching.keeps_last_of_key());
+        let is_paste = matching.strictness == JoinStrictness::Paste;
+        if is_paste {
+            // Rows are found by their numbers.
+            runs.clear();
+        }
+        let index = KeyIndex::new(if is_paste { 0 } else { rows }, matching.keeps_last_of_key());
+        let nearest = match &matching.nearest {
+            Some(nearest) => Some(NearestRows::new(nearest, values, index.partitions())?),
+            None => None,
+        };
         let words = if matching.notes_finds() { rows.div_ceil(64) } else { 0 };
         let held = Held {
             units_left: AtomicUsize::new(index.partitions() + columns.len()),
@@ -219,6 +237,7 @@ impl Sink for JoinSink {
             columns: columns.iter().map(|_| OnceLock::new()).collect(),
             pieces: Places::new(columns),
             rows,
+            nearest,
             found: std::iter::repeat_with(AtomicU64::default).take(words).collect(),
         };
         let _ = self.table.held.set(held);
@@ -241,13 +260,30 @@ impl Sink for JoinSink {
 
 struct JoinLocal {
     table: Arc<JoinTable>,
-    blocks: Vec<(Sequence, Vec<Column>, KeyRun, usize)>,
+    blocks: Vec<CollectedBlock>,
+}
+
+/// A block of the right side.
+struct CollectedBlock {
+    sequence: Sequence,
+    columns: Vec<Column>,
+    run: KeyRun,
+    /// With ASOF, what is compared.
+    values: Vec<u64>,
+    rows: usize,
 }
 
 impl LocalSink for JoinLocal {
     fn consume(&mut self, sequence: Sequence, block: Block) -> Result<()> {
         let matching = &self.table.matching;
-        let keys = matching.keys(&matching.right_keys, &block)?;
+        let mut keys = matching.keys(&matching.right_keys, &block)?;
+        let mut values = Vec::new();
+        if let Some(nearest) = &matching.nearest {
+            let order = order_keys(&nearest.right, &block)?;
+            // What has no value is near to none.
+            keys = keys.of_valid(order.valid.as_ref());
+            values = order.values;
+        }
         let held = matching.held_columns.iter().zip(&matching.held_types).map(|(column, data_type)| {
             // A type differs at most by its Nullable, whose arrays are the same.
             Ok(block.column(*column).materialize()?.with_type(data_type.clone()))
@@ -255,7 +291,8 @@ impl LocalSink for JoinLocal {
         let held = held.collect::<Result<Vec<Column>>>()?;
         let bytes: usize = held.iter().map(Column::value_bytes).sum();
         if self.table.count(block.rows() as u64, bytes as u64)? {
-            self.blocks.push((sequence, held, KeyRun::new(keys), block.rows()));
+            let run = KeyRun::new(keys);
+            self.blocks.push(CollectedBlock { sequence, columns: held, run, values, rows: block.rows() });
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Expression, Join, JoinKind, JoinStrictness};
+use squall_planner::{Expression, Join, JoinKind, JoinStrictness, Nearest};
 use squall_storage::key_index::{KeyForm, Keys};
 use squall_types::{Block, DataType, Result, Schema};
 
@@ -24,6 +24,7 @@ pub(crate) struct Matching {
     /// The types in which they are held.
     pub(super) held_types: Vec<DataType>,
     pub(super) condition: Option<Condition>,
+    pub(super) nearest: Option<Nearest>,
     pub(super) schema: Arc<Schema>,
     pub(super) context: Arc<QueryContext>,
 }
@@ -94,6 +95,7 @@ impl Matching {
             held_columns,
             held_types,
             condition,
+            nearest: join.nearest.clone(),
             schema: join.schema.clone(),
             context,
         }
@@ -107,7 +109,10 @@ impl Matching {
 
     /// Whether only the first row of a key counts.
     pub(super) fn takes_first_of_key(&self) -> bool {
-        matches!((self.strictness, self.kind), (JoinStrictness::Any, JoinKind::Inner) | (JoinStrictness::RightAny, _))
+        matches!(
+            (self.strictness, self.kind),
+            (JoinStrictness::Any, JoinKind::Inner) | (JoinStrictness::RightAny | JoinStrictness::Asof, _)
+        )
     }
 
     /// Whether the last row of a key stands for all.
@@ -130,9 +135,9 @@ impl Matching {
     #[inline]
     pub(super) fn accepts(&self, held: &Held, right: u32, is_first: bool) -> bool {
         use JoinKind::{Full, Inner, Left, Right};
-        use JoinStrictness::{All, Any, RightAny, Semi};
+        use JoinStrictness::{All, Any, Asof, RightAny, Semi};
         match (self.strictness, self.kind) {
-            (All, Inner | Left) => true,
+            (All | Asof, Inner | Left) => true,
             (All, Right | Full) => {
                 held.find(right);
                 true

@@ -4,12 +4,15 @@
 
 mod build;
 mod matching;
+mod nearest;
+mod paste;
 mod probe;
 mod stored;
 mod unmatched;
 
 pub(crate) use build::{Filling, JoinSink, JoinTable};
 pub(crate) use matching::Matching;
+pub(crate) use paste::JoinPaste;
 pub(crate) use probe::JoinProbe;
 pub(crate) use stored::stored_right_side;
 pub(crate) use unmatched::Unmatched;

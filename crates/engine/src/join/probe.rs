@@ -11,6 +11,7 @@ use squall_types::{Block, Column, Result};
 
 use super::build::{Held, JoinTable};
 use super::matching::{Condition, Matching};
+use super::nearest::order_keys;
 use crate::evaluate::{Selection, select};
 use crate::operator::Operator;
 
@@ -49,7 +50,13 @@ impl Operator for JoinProbe {
     ) -> Result<ControlFlow<()>> {
         let held = self.table.held()?;
         let keys = self.matching.keys(&self.matching.left_keys, &block)?;
-        let first = held.index.find(&keys)?;
+        let mut first = held.index.find(&keys)?;
+        if let (Some(nearest), Some(rows)) = (&self.matching.nearest, &held.nearest) {
+            let values = order_keys(&nearest.left, &block)?;
+            for (row, first) in first.iter_mut().enumerate().filter(|(_, first)| **first != NO_ROW) {
+                *first = values.get(row).map_or(NO_ROW, |value| rows.find(*first, value));
+            }
+        }
         let mut pairs = Pairs {
             matching: &self.matching,
             held,

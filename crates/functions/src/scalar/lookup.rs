@@ -1,9 +1,11 @@
 //! Functions that find rows by key: `dictGet` and its kin in dictionaries, `joinGet` in tables of the engine `Join`.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow_array::types::UInt8Type;
-use arrow_array::{UInt32Array, UInt64Array};
+use arrow_array::types::{UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::{FixedSizeBinaryArray, UInt32Array, UInt64Array};
+use parking_lot::Mutex;
 use squall_types::{
     CastMode, CastOptions, Column, ColumnBuilder, DataType, Error, ErrorCode, Result, TupleElement, Value,
 };
@@ -43,6 +45,8 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("dictHas", has).without_dictionary(),
     &Function::new("dictGetHierarchy", hierarchy).without_dictionary(),
     &Function::new("dictIsIn", is_in).without_dictionary(),
+    &Function::new("dictGetChildren", children).without_dictionary(),
+    &Function::new("dictGetDescendants", descendants).without_dictionary(),
     &Function::new("joinGet", join_get).with_nulls().without_dictionary(),
     &Function::new("joinGetOrNull", join_get).with_nulls().without_dictionary(),
 ];
@@ -66,10 +70,12 @@ fn dictionary(call: &Call<'_>) -> Result<Arc<dyn KeyedRows>> {
 }
 
 fn check_count(call: &Call<'_>, count: usize) -> Result<()> {
-    if call.arguments.len() == count {
+    let passed = call.arguments.len();
+    if passed == count {
         return Ok(());
     }
-    let message = format!("Wrong argument count for function {}", call.name);
+    let message =
+        format!("Number of arguments for function {} doesn't match: passed {passed} should be {count}", call.name);
     Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message))
 }
 
@@ -101,8 +107,9 @@ impl Wanted {
         };
         match call.constant(1).ok_or_else(refused)? {
             Value::Tuple(names) => {
-                let positions = names.iter().map(position).collect::<Result<_>>()?;
-                Ok(Self { positions, is_tuple: true })
+                let positions: Vec<usize> = names.iter().map(position).collect::<Result<_>>()?;
+                // A tuple of one name gives no tuple, as in ClickHouse.
+                Ok(Self { is_tuple: positions.len() != 1, positions })
             }
             name => Ok(Self { positions: vec![position(name)?], is_tuple: false }),
         }
@@ -128,10 +135,14 @@ impl Wanted {
     }
 }
 
-/// How an argument becomes the key's columns.
+/// How arguments become the columns that are looked up.
 struct KeyReader {
+    /// The argument of the key. That of the point, where rows hold for ranges, follows.
+    at: usize,
     types: Vec<DataType>,
+    range: Option<DataType>,
     is_simple: bool,
+    is_of_networks: bool,
     options: CastOptions,
 }
 
@@ -139,6 +150,24 @@ impl KeyReader {
     fn of(call: &Call<'_>, at: usize, rows: &dyn KeyedRows) -> Result<Self> {
         let types: Vec<DataType> = rows.keys().iter().map(|(_, data_type)| data_type.clone()).collect();
         let given = call.type_of(at);
+        let options = CastOptions::new(CastMode::Accurate, call.session_zone()?);
+        if rows.is_of_networks() {
+            check_address(given)?;
+            return Ok(Self { at, types, range: None, is_simple: false, is_of_networks: true, options });
+        }
+        if rows.range().is_some() {
+            let point = call.type_of(at + 1).inner();
+            if !(point.is_number() || point.is_date_or_time() || *point == DataType::IPv4 || *point == DataType::Bool) {
+                return Err(Error::new(
+                    ErrorCode::ILLEGAL_COLUMN,
+                    format!(
+                        "Illegal type {} of fourth argument of function {} must be convertible to Int64",
+                        call.type_of(at + 1),
+                        call.name
+                    ),
+                ));
+            }
+        }
         let is_tuple = matches!(given, DataType::Tuple(_));
         if rows.is_simple() && (is_tuple || matches!(given, DataType::Array(_) | DataType::Map(..))) {
             return Err(Error::new(
@@ -164,11 +193,24 @@ impl KeyReader {
                 format!("Invalid number of key columns: the key has {}", types.len()),
             ));
         }
-        Ok(Self {
-            types,
-            is_simple: rows.is_simple(),
-            options: CastOptions::new(CastMode::Accurate, call.session_zone()?),
-        })
+        let (range, is_simple) = (rows.range().cloned(), rows.is_simple());
+        Ok(Self { at, types, range, is_simple, is_of_networks: false, options })
+    }
+
+    /// The columns to look up, from the arguments.
+    fn lookup(&self, arguments: &[Column]) -> Result<Vec<Column>> {
+        let key = argument(arguments, self.at)?;
+        if self.is_of_networks {
+            return Ok(vec![addresses(key)?]);
+        }
+        let mut columns = self.read(key)?;
+        if let Some(range) = &self.range {
+            let point = argument(arguments, self.at + 1)?.materialize()?;
+            let nullable = point.data_type().remove_low_cardinality().is_nullable();
+            let to = if nullable { range.to_nullable() } else { range.clone() };
+            columns.push(squall_types::cast(&point, &to, &self.options)?.materialize()?);
+        }
+        Ok(columns)
     }
 
     fn read(&self, key: &Column) -> Result<Vec<Column>> {
@@ -182,6 +224,42 @@ impl KeyReader {
         };
         columns.into_iter().zip(&self.types).map(convert).collect()
     }
+}
+
+/// The type that addresses have, alone or in a tuple.
+fn address_type(given: &DataType) -> &DataType {
+    match given {
+        DataType::Tuple(elements) if elements.len() == 1 => elements[0].data_type.inner(),
+        other => other.inner(),
+    }
+}
+
+fn check_address(given: &DataType) -> Result<()> {
+    match address_type(given) {
+        DataType::IPv4 | DataType::UInt32 | DataType::IPv6 | DataType::FixedString(16) => Ok(()),
+        _ => Err(Error::new(
+            ErrorCode::TYPE_MISMATCH,
+            "Key does not match, expected either IPv4 (or UInt32) or IPv6 (or FixedString(16))",
+        )),
+    }
+}
+
+/// Addresses as IPv6's; IPv4's are those of `::ffff:0.0.0.0/96`.
+fn addresses(key: &Column) -> Result<Column> {
+    let key = key.materialize()?;
+    let key = match key.data_type() {
+        DataType::Tuple(_) => elements(&key)?.into_iter().next().ok_or_else(|| Error::logical("an empty tuple"))?,
+        _ => key,
+    };
+    let key = key.materialize()?.without_low_cardinality()?;
+    if matches!(key.data_type().inner(), DataType::IPv6 | DataType::FixedString(16)) {
+        return Ok(key);
+    }
+    let mapped = |number: u32| std::net::Ipv4Addr::from(number).to_ipv6_mapped().octets();
+    let numbers = key.as_primitive::<UInt32Type>()?;
+    let bytes = numbers.iter().map(|number| number.map(mapped));
+    let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes, 16)?;
+    Ok(Column::new(DataType::Nullable(Arc::new(DataType::IPv6)), Arc::new(array)))
 }
 
 /// The values of an attribute in the found rows, `default` in others: one row, or one for each.
@@ -208,8 +286,8 @@ fn values(values: &Column, found: &Found, default: &Column) -> Result<Column> {
 
 /// `dictGet`, `dictGetOrNull`, `dictGetType`.
 fn get(call: &Call<'_>) -> Bound {
-    check_count(call, 3)?;
     let rows = dictionary(call)?;
+    check_count(call, 3 + usize::from(rows.range().is_some()))?;
     let wanted = Wanted::of(call, &*rows)?;
     check_type(call, &*rows, &wanted)?;
     let reader = KeyReader::of(call, 2, &*rows)?;
@@ -220,7 +298,7 @@ fn get(call: &Call<'_>) -> Bound {
     };
     let result = wanted.result_type(&*rows, of);
     call.bind(result.clone(), move |arguments, count| {
-        let found = rows.find(&reader.read(argument(arguments, 2)?)?, count)?;
+        let found = rows.find(&reader.lookup(arguments)?, count)?;
         let column = |position: &usize| {
             let attribute = &rows.attributes()[*position];
             if !or_null {
@@ -237,12 +315,14 @@ fn get(call: &Call<'_>) -> Bound {
 
 /// `dictGetOrDefault`, `dictGetTypeOrDefault`.
 fn get_or_default(call: &Call<'_>) -> Bound {
-    check_count(call, 4)?;
     let rows = dictionary(call)?;
+    // The default comes last.
+    let default_at = 3 + usize::from(rows.range().is_some());
+    check_count(call, default_at + 1)?;
     let wanted = Wanted::of(call, &*rows)?;
     check_type(call, &*rows, &wanted)?;
     let reader = KeyReader::of(call, 2, &*rows)?;
-    let given = match call.type_of(3) {
+    let given = match call.type_of(default_at) {
         DataType::Tuple(elements) if wanted.is_tuple => elements.len(),
         _ if wanted.is_tuple => 0,
         _ => 1,
@@ -259,8 +339,8 @@ fn get_or_default(call: &Call<'_>) -> Bound {
     let result = wanted.result_type(&*rows, |attribute| attribute.data_type.clone());
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(result.clone(), move |arguments, count| {
-        let found = rows.find(&reader.read(argument(arguments, 2)?)?, count)?;
-        let defaults = argument(arguments, 3)?;
+        let found = rows.find(&reader.lookup(arguments)?, count)?;
+        let defaults = argument(arguments, default_at)?;
         let defaults = if wanted.is_tuple { elements(defaults)? } else { vec![defaults.clone()] };
         let column = |(position, default): (&usize, &Column)| {
             let attribute = &rows.attributes()[*position];
@@ -299,11 +379,11 @@ fn check_type(call: &Call<'_>, rows: &dyn KeyedRows, wanted: &Wanted) -> Result<
 }
 
 fn has(call: &Call<'_>) -> Bound {
-    check_count(call, 2)?;
     let rows = dictionary(call)?;
+    check_count(call, 2 + usize::from(rows.range().is_some()))?;
     let reader = KeyReader::of(call, 1, &*rows)?;
     call.bind(DataType::UInt8, move |arguments, count| {
-        let found = rows.find(&reader.read(argument(arguments, 1)?)?, count)?;
+        let found = rows.find(&reader.lookup(arguments)?, count)?;
         let is_there = found.rows.iter().map(|row| u8::from(*row != MISSING)).collect();
         Ok(Column::from_primitive::<UInt8Type>(DataType::UInt8, is_there))
     })
@@ -329,7 +409,7 @@ impl Hierarchy {
         let mut chain = Vec::new();
         let mut key = key;
         while chain.len() < HIERARCHY_DEPTH_MAX {
-            let column = Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, vec![key]);
+            let column = Column::from_primitive::<UInt64Type>(DataType::UInt64, vec![key]);
             let found = self.rows.find(&[column], 1)?;
             let Some(row) = found.rows.first().copied().filter(|row| *row != MISSING) else { break };
             chain.push(key);
@@ -369,10 +449,93 @@ fn is_in(call: &Call<'_>) -> Bound {
     })
 }
 
+/// The keys right below each key, in the order of the rows. Built once for the rows that are there.
+#[derive(Default)]
+struct Children {
+    of: Mutex<Option<(Arc<[Column]>, Below)>>,
+}
+
+type Below = Arc<HashMap<u64, Vec<u64>>>;
+
+impl Children {
+    fn get(&self, hierarchy: &Hierarchy) -> Result<Below> {
+        let (keys, attributes) = hierarchy.rows.all()?;
+        let mut of = self.of.lock();
+        if let Some((known, below)) = &*of
+            && Arc::ptr_eq(known, &attributes)
+        {
+            return Ok(below.clone());
+        }
+        let keys = keys.first().ok_or_else(|| Error::logical("a key without columns"))?;
+        let (keys, parents) = (keys.as_primitive::<UInt64Type>()?, &attributes[hierarchy.parent]);
+        let mut below: HashMap<u64, Vec<u64>> = HashMap::new();
+        for (row, key) in keys.values().iter().enumerate() {
+            if let Some(parent) = parents.value(row).as_u64() {
+                below.entry(parent).or_default().push(*key);
+            }
+        }
+        let below = Arc::new(below);
+        *of = Some((attributes, below.clone()));
+        Ok(below)
+    }
+}
+
+/// `dictGetChildren`.
+fn children(call: &Call<'_>) -> Bound {
+    check_count(call, 2)?;
+    below(call, Some(1))
+}
+
+/// `dictGetDescendants`: all below a key, or those so many levels below.
+fn descendants(call: &Call<'_>) -> Bound {
+    if call.arguments.len() < 3 {
+        check_count(call, 2)?;
+        return below(call, None);
+    }
+    check_count(call, 3)?;
+    let level = call.constant(2).and_then(Value::as_u64).ok_or_else(|| {
+        Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Illegal type of third argument of function {}. Expected const unsigned integer", call.name),
+        )
+    })?;
+    below(call, (level > 0).then_some(level))
+}
+
+fn below(call: &Call<'_>, wanted_level: Option<u64>) -> Bound {
+    let hierarchy = Hierarchy::of(call)?;
+    let reader = KeyReader::of(call, 1, &*hierarchy.rows)?;
+    let result = DataType::array(DataType::UInt64);
+    let cached = Children::default();
+    call.bind(result.clone(), move |arguments, _| {
+        let children = cached.get(&hierarchy)?;
+        let mut builder = ColumnBuilder::new(result.clone());
+        for key in numbers(&reader, argument(arguments, 1)?)?.values() {
+            builder.append(&Value::Array(keys_below(&children, *key, wanted_level).collect()))?;
+        }
+        builder.finish()
+    })
+}
+
+/// Level by level, each key once: a circle ends where it began.
+fn keys_below(children: &HashMap<u64, Vec<u64>>, key: u64, wanted_level: Option<u64>) -> impl Iterator<Item = Value> {
+    let mut seen = HashSet::from([key]);
+    let (mut level, mut number, mut found) = (vec![key], 0u64, Vec::new());
+    while !level.is_empty() && wanted_level.is_none_or(|wanted| number < wanted) {
+        number += 1;
+        let next = level.iter().flat_map(|key| children.get(key).into_iter().flatten()).copied();
+        level = next.filter(|key| seen.insert(*key)).collect();
+        if wanted_level.is_none_or(|wanted| wanted == number) {
+            found.extend_from_slice(&level);
+        }
+    }
+    found.into_iter().map(Value::UInt64)
+}
+
 fn numbers(reader: &KeyReader, key: &Column) -> Result<UInt64Array> {
     let columns = reader.read(key)?;
     let column = columns.first().ok_or_else(|| Error::logical("a key without columns"))?;
-    column.as_primitive::<arrow_array::types::UInt64Type>().cloned()
+    column.as_primitive::<UInt64Type>().cloned()
 }
 
 /// `joinGet`, `joinGetOrNull`.

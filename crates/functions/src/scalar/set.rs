@@ -81,12 +81,14 @@ fn of_constant(call: &Call<'_>, is_negated: bool) -> Bound {
         (Value::Array(items), _) => items.to_vec(),
         _ => vec![list.clone()],
     };
+    // What the planner has brought to the type is no text to be read, as the bytes of a UUID could be taken for.
+    let is_of_type = matches!(call.type_of(1), DataType::Array(known) if known.inner() == item_type.inner());
     let mut builder = ColumnBuilder::new(item_type.clone());
     for item in &items {
         if item.is_null() {
             continue;
         }
-        match convert_value(item, item_type) {
+        match if is_of_type { Ok(item.clone()) } else { convert_value(item, item_type) } {
             Ok(value) => builder.append(&value)?,
             // A number that the type does not have is in no row.
             Err(error) if error.code == ErrorCode::CANNOT_CONVERT_TYPE && item.as_bytes().is_none() => {}

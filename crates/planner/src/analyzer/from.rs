@@ -222,15 +222,7 @@ impl Scope<'_> {
         };
         let (name, _) = self.constant_argument(name)?;
         let name = name.as_str().unwrap_or_default();
-        let (database, table) = match name.split_once('.') {
-            Some((database, table)) => (Some(database), table),
-            None => (None, name),
-        };
-        let unknown = || Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found"));
-        let table = self.analyzer.context.catalog.table(database, table).map_err(|_| unknown())?;
-        if table.engine() != "Dictionary" {
-            return Err(unknown());
-        }
+        let table = self.analyzer.context.catalog.dictionary(name)?;
         self.load(table.loaded_by_query())?;
         Ok(Source::table(table).named(None, None))
     }

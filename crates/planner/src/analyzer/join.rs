@@ -13,7 +13,7 @@ use super::stage::{Missing, Stage, project};
 use crate::catalog::DefaultKind;
 use crate::explain::text;
 use crate::expression::Expression;
-use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, Plan};
+use crate::plan::{Inequality, Join, JoinKey, JoinKind, JoinStrictness, Nearest, Plan};
 use crate::rules::{all_of, conjuncts, known_condition};
 
 /// A side of a join: all its columns, and what they are called.
@@ -47,8 +47,44 @@ impl Side {
 struct Clauses {
     keys: Vec<JoinKey>,
     condition: Vec<Expression>,
+    nearest: Option<Nearest>,
     /// Names that mean one column from then on: the keys of USING on both sides.
     using: Vec<(Arc<str>, usize, usize)>,
+}
+
+impl Clauses {
+    /// Settles what is nearest: the last column of USING, if ON said nothing.
+    ///
+    /// # Errors
+    /// `NOT_IMPLEMENTED` without an equality beside it, `BAD_TYPE_OF_FIELD` for types without an order of numbers.
+    fn take_nearest(&mut self) -> Result<()> {
+        if !self.using.is_empty() {
+            let last = self.keys.pop();
+            self.nearest = last.map(|JoinKey { left, right }| {
+                let inequality = Inequality::GreaterOrEquals;
+                Nearest { left, right, inequality }
+            });
+        }
+        let Some(nearest) = &self.nearest else {
+            return Err(Error::new(
+                ErrorCode::INVALID_JOIN_ON_EXPRESSION,
+                "ASOF join requires one inequality predicate (<, <=, > or >=) in the JOIN ON expression, in addition to \
+                 the equality predicates.",
+            ));
+        };
+        let data_type = nearest.left.data_type().inner();
+        if !(data_type.is_number() || data_type.is_date_or_time() || *data_type == DataType::IPv4) {
+            let message = format!("ASOF join not supported for type: {data_type}");
+            return Err(Error::new(ErrorCode::BAD_TYPE_OF_FIELD, message));
+        }
+        if self.keys.is_empty() {
+            return Err(Error::new(
+                ErrorCode::NOT_IMPLEMENTED,
+                "ASOF join with hash algorithm needs at least one equi-join column.",
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl Scope<'_> {
@@ -67,7 +103,7 @@ impl Scope<'_> {
         let mut right = self.side(right)?;
         self.begin_new_graph();
         self.check_aliases_differ(&left.tree, &right.tree)?;
-        let clauses = match &join.constraint {
+        let mut clauses = match &join.constraint {
             JoinConstraint::None => Clauses::default(),
             JoinConstraint::On(condition) => {
                 self.on(condition, text.clone(), &mut left, &mut right, (kind, strictness))?
@@ -85,6 +121,9 @@ impl Scope<'_> {
                 self.using(&names, &text, &mut left, &mut right)?
             }
         };
+        if strictness == JoinStrictness::Asof {
+            clauses.take_nearest()?;
+        }
         self.source = self.joined(kind, strictness, clauses, left, right, text)?;
         self.begin_new_graph();
         Ok(())
@@ -97,8 +136,12 @@ impl Scope<'_> {
             ast::JoinKind::Left => JoinKind::Left,
             ast::JoinKind::Right => JoinKind::Right,
             ast::JoinKind::Full => JoinKind::Full,
+            ast::JoinKind::Cross if join.strictness != ast::JoinStrictness::Unspecified => {
+                let message = "You must not specify ANY or ALL for CROSS JOIN.";
+                return Err(Error::new(ErrorCode::SYNTAX_ERROR, message));
+            }
             ast::JoinKind::Cross | ast::JoinKind::Comma => return Ok((JoinKind::Inner, JoinStrictness::All)),
-            ast::JoinKind::Paste => return Err(Error::not_implemented("PASTE JOIN")),
+            ast::JoinKind::Paste => return Ok((JoinKind::Inner, JoinStrictness::Paste)),
         };
         let any = |kind: JoinKind| match settings.any_join_distinct_right_table_keys {
             true => Ok((kind, JoinStrictness::RightAny)),
@@ -118,7 +161,11 @@ impl Scope<'_> {
             ast::JoinStrictness::Any => any(kind),
             ast::JoinStrictness::Semi => one_sided(JoinStrictness::Semi),
             ast::JoinStrictness::Anti => one_sided(JoinStrictness::Anti),
-            ast::JoinStrictness::Asof => Err(Error::not_implemented("ASOF JOIN")),
+            ast::JoinStrictness::Asof if kind.keeps_right() => Err(Error::new(
+                ErrorCode::NOT_IMPLEMENTED,
+                "Wrong ASOF JOIN type. Only ASOF and LEFT ASOF joins are supported.",
+            )),
+            ast::JoinStrictness::Asof => Ok((kind, JoinStrictness::Asof)),
             ast::JoinStrictness::Unspecified => match &*settings.join_default_strictness.to_ascii_uppercase() {
                 "ALL" => Ok((kind, JoinStrictness::All)),
                 "ANY" => any(kind),
@@ -287,6 +334,11 @@ impl Scope<'_> {
                 clauses.keys.push(self.key(left_key, right_key, first, &tree_names(&self.source, &schema))?);
                 continue;
             }
+            if strictness == JoinStrictness::Asof && sides_of(&condition, first) == (true, true) {
+                let names = tree_names(&self.source, &schema);
+                clauses.nearest = Some(self.nearest(&condition, first, &names, clauses.nearest.is_some())?);
+                continue;
+            }
             needs_keys |= !is_disjunction_of_equalities(&condition, first);
             let random = !condition.is_deterministic();
             match sides_of(&condition, first) {
@@ -334,6 +386,39 @@ impl Scope<'_> {
             left: cast(left.clone(), &with_nulls_of(&data_type, left.data_type()), functions)?,
             right: cast(right.clone(), &with_nulls_of(&data_type, right.data_type()), functions)?,
         })
+    }
+
+    /// The inequality of an ASOF JOIN.
+    fn nearest(&self, condition: &Expression, first: usize, names: &Schema, has_one: bool) -> Result<Nearest> {
+        let invalid = |message: String| Err(Error::new(ErrorCode::INVALID_JOIN_ON_EXPRESSION, message));
+        let sides = match condition {
+            Expression::Function { name, arguments, .. } => Inequality::of_function(name).zip(match &arguments[..] {
+                [one, other] => Some((one, other)),
+                _ => None,
+            }),
+            _ => None,
+        };
+        let sides = sides.and_then(|(inequality, (one, other))| match (sides_of(one, first), sides_of(other, first)) {
+            ((true, false), (false, true)) => Some((inequality, one, other)),
+            ((false, true), (true, false)) => Some((inequality.mirrored(), other, one)),
+            _ => None,
+        });
+        let Some((inequality, left, right)) = sides else {
+            return invalid(format!(
+                "ASOF join requires one inequality predicate (<, <=, > or >=) in the JOIN ON expression, in addition to \
+                 the equality predicates, but only found: {}",
+                text(condition, names)
+            ));
+        };
+        if has_one {
+            return invalid(
+                "ASOF join does not support multiple inequality predicates in JOIN ON expression".to_owned(),
+            );
+        }
+        // What has no type that holds the values of both has no order either.
+        supertype(&[left.data_type().inner().clone(), right.data_type().inner().clone()])?;
+        let JoinKey { left, right } = self.key(left.clone(), right.clone(), first, names)?;
+        Ok(Nearest { left, right, inequality })
     }
 
     fn using_name(&self, key: &ast::Expression) -> Result<Arc<str>> {
@@ -472,6 +557,7 @@ impl Scope<'_> {
             strictness,
             keys: clauses.keys,
             condition,
+            nearest: clauses.nearest,
             schema: schema.clone(),
         });
         let mut names = Vec::with_capacity(clauses.using.len());

@@ -198,6 +198,10 @@ fn prune_join(join: &mut Join, needed: &[bool]) -> Moves {
         need(&key.left, &mut below[..first]);
         need(&key.right, &mut below[first..]);
     }
+    if let Some(nearest) = &join.nearest {
+        need(&nearest.left, &mut below[..first]);
+        need(&nearest.right, &mut below[first..]);
+    }
     let left_moves = prune(&mut join.left, &below[..first]);
     let right_moves = prune(&mut join.right, &below[first..]);
     for (columns, moves) in [(&mut join.left_columns, &left_moves), (&mut join.right_columns, &right_moves)] {
@@ -206,6 +210,10 @@ fn prune_join(join: &mut Join, needed: &[bool]) -> Moves {
     for key in &mut join.keys {
         renumber(&mut key.left, &left_moves);
         renumber(&mut key.right, &right_moves);
+    }
+    if let Some(nearest) = &mut join.nearest {
+        renumber(&mut nearest.left, &left_moves);
+        renumber(&mut nearest.right, &right_moves);
     }
     if let Some(condition) = &mut join.condition {
         let width = join.left.schema().len();

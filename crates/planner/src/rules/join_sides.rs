@@ -78,6 +78,7 @@ fn swapped(join: Join) -> Join {
         strictness: join.strictness,
         keys: join.keys.into_iter().map(|key| JoinKey { left: key.right, right: key.left }).collect(),
         condition,
+        nearest: join.nearest,
         left_columns: join.right_columns,
         right_columns: join.left_columns,
         schema,

@@ -41,10 +41,11 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
         Plan::Window(window) => push(&mut window.input, None),
         Plan::Join(join) => {
             // Every row of the left side makes at least one.
-            let keeps_all = join.kind == JoinKind::Left
-                && matches!(join.strictness, JoinStrictness::All | JoinStrictness::Any | JoinStrictness::RightAny);
-            push(&mut join.left, if keeps_all { wanted } else { None });
-            push(&mut join.right, None);
+            let keeps_all =
+                join.kind == JoinKind::Left && !matches!(join.strictness, JoinStrictness::Semi | JoinStrictness::Anti);
+            let is_paste = join.strictness == JoinStrictness::Paste;
+            push(&mut join.left, if keeps_all || is_paste { wanted } else { None });
+            push(&mut join.right, if is_paste { wanted } else { None });
         }
     }
 }

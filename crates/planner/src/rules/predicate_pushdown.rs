@@ -121,18 +121,18 @@ fn push_into_join(
     conditions: Vec<Expression>,
     functions: &FunctionContext,
 ) -> Result<Vec<Expression>> {
-    use JoinStrictness::{All, Any, RightAny, Semi};
+    use JoinStrictness::{All, Any, Asof, Paste, RightAny, Semi};
     let (mut above, mut of_left, mut of_right) = (Vec::new(), Vec::new(), Vec::new());
     let first = join.left_columns.len();
-    // A side whose rows may be missing is tested after the join. ANY and SEMI choose rows of the other side: which ones, depends
-    // on all that are there.
+    // A side whose rows may be missing is tested after the join. ANY, SEMI and ASOF choose rows of the other side: which ones,
+    // depends on all that are there. PASTE counts them.
     let left_is_free = match join.kind {
-        JoinKind::Inner => join.strictness != Any,
+        JoinKind::Inner => !matches!(join.strictness, Any | Paste),
         JoinKind::Left => true,
         JoinKind::Right | JoinKind::Full => false,
     };
     let right_is_free = match join.kind {
-        JoinKind::Inner => !matches!(join.strictness, Any | RightAny | Semi),
+        JoinKind::Inner => !matches!(join.strictness, Any | RightAny | Semi | Asof | Paste),
         JoinKind::Right => join.strictness != RightAny,
         JoinKind::Left | JoinKind::Full => false,
     };

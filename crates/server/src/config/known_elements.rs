@@ -40,7 +40,7 @@ const KNOWN: &[&str] = &[
     "database_catalog_unused_dir_rm_timeout_sec", "database_replicated_allow_detach_permanently",
     "database_replicated_drop_broken_tables", "dead_letter_queue", "default_database", "default_password_type",
     "default_profile", "default_replica_name", "default_replica_path", "default_session_timeout",
-    "default_session_user", "dictionaries_config", "dictionaries_lazy_load", "dictionaries_lib_path",
+    "default_session_user", "dictionaries_lib_path",
     "dictionary_background_reconnect_interval", "disable_insertion_and_mutation", "disable_internal_dns_cache",
     "disk_connections_hard_limit", "disk_connections_rcvbuf", "disk_connections_sndbuf",
     "disk_connections_soft_limit", "disk_connections_store_limit", "disk_connections_warn_limit",

@@ -66,6 +66,10 @@ pub struct Config {
     pub clusters: Vec<Cluster>,
     /// `query_log`, `metric_log` and their kin.
     pub system_logs: SystemLogsConfig,
+    /// `dictionaries_config`: patterns of files.
+    pub dictionaries_config: Vec<String>,
+    /// The folder of the configuration's file, which relative patterns mean.
+    pub folder: PathBuf,
     /// `prometheus`.
     pub prometheus: PrometheusConfig,
     /// `path`, absolute.
@@ -136,6 +140,7 @@ impl Config {
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
         let mut listen_hosts = Vec::new();
+        let mut dictionaries_config = Vec::new();
         for element in &root.children {
             match element.name.as_str() {
                 "listen_host" => listen_hosts.push(element.trimmed().to_owned()),
@@ -147,6 +152,7 @@ impl Config {
                 "remote_servers" => {
                     clusters.extend(element.children.iter().map(read_cluster).collect::<Result<Vec<_>>>()?)
                 }
+                "dictionaries_config" => dictionaries_config.push(element.trimmed().to_owned()),
                 "prometheus" => read_prometheus(element, &mut prometheus)?,
                 _ if system_logs.read(element, &mut warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
@@ -202,6 +208,8 @@ impl Config {
             macros,
             clusters,
             system_logs,
+            dictionaries_config,
+            folder: absolute(if config_folder.as_os_str().is_empty() { Path::new(".") } else { config_folder })?,
             prometheus,
             path,
             tmp_path,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use squall_planner::{Catalog, LoadedByQuery, QueryUses, TableMetadata, Used};
 use squall_sql::ast;
-use squall_storage::{NamedLookups, SessionCatalog, TableHandle};
+use squall_storage::{Dictionary, NamedLookups, SessionCatalog, TableHandle};
 use squall_types::{Result, Value};
 
 use crate::session::Session;
@@ -54,6 +54,17 @@ impl<'a> QueryCatalog<'a> {
     }
 }
 
+impl QueryCatalog<'_> {
+    /// A dictionary that the user may see: one of a configuration file, which is in no database, or of a database.
+    fn find_dictionary(&self, name: &str) -> Result<Option<Arc<Dictionary>>> {
+        let found = self.session.server.databases.dictionary_by_name(name, &self.session.database);
+        if found.as_ref().is_none_or(|dictionary| dictionary.definition().origin.is_none()) {
+            self.session.user.check_database(self.lookups.split(name).0)?;
+        }
+        Ok(found)
+    }
+}
+
 impl Catalog for QueryCatalog<'_> {
     fn note(&self, used: Used<'_>) {
         self.uses.lock().note(used);
@@ -93,17 +104,21 @@ impl Catalog for QueryCatalog<'_> {
     fn begin_lookup(&self, function: &str, name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
         self.met_lookup.store(true, Ordering::Relaxed);
         let Some(name) = name else { return Ok(None) };
-        let (database, table) = self.lookups.split(name);
-        self.session.user.check_database(database)?;
         if function.starts_with("joinGet") {
+            self.session.user.check_database(self.lookups.split(name).0)?;
             return Ok(None);
         }
-        let Some(dictionary) = self.session.server.databases.dictionary(database, table) else { return Ok(None) };
-        if dictionary.definition().layout.is_direct() {
-            // What it holds is for this query alone.
-            self.met_changing_table.store(true, Ordering::Relaxed);
+        let Some(dictionary) = self.find_dictionary(name)? else { return Ok(None) };
+        if dictionary.definition().layout.is_on_demand() {
+            self.uses.lock().asks_sources = true;
         }
         Ok(Some(dictionary))
+    }
+
+    fn dictionary(&self, name: &str) -> Result<Arc<dyn TableMetadata>> {
+        self.met_changing_table.store(true, Ordering::Relaxed);
+        self.find_dictionary(name)?;
+        self.tables.dictionary(name)
     }
 
     fn check_cluster_is_local(&self, cluster: &str) -> Result<()> {

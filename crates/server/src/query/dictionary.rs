@@ -1,12 +1,12 @@
 //! CREATE DICTIONARY, SYSTEM RELOAD DICTIONARY, and the reloading of dictionaries whose lifetime is over.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use squall_engine::QueryContext;
-use squall_planner::{load, plan_dictionary};
+use squall_planner::{ContextReader, PlannerContext, SourceReader, load, plan_dictionary};
 use squall_sql::ast::{self, CreateMode};
-use squall_storage::Dictionary;
+use squall_storage::{Dictionary, OnDemandReader};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::statement::{identifier, refuse_cluster, table_name};
@@ -51,7 +51,9 @@ pub(super) async fn reload(session: &Session, name: &ast::TableName, context: &A
         Some(_) => table_name(session, name)?,
         None => (session.database.to_string(), identifier(session, &name.table)?),
     };
-    let dictionary = session.server.databases.dictionary(&database, &table).ok_or_else(|| {
+    let full_name = if name.database.is_some() { format!("{database}.{table}") } else { table.clone() };
+    let found = session.server.databases.dictionary_by_name(&full_name, &database);
+    let dictionary = found.ok_or_else(|| {
         let shown = if name.database.is_some() { format!("{database}.{table}") } else { table.clone() };
         Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{shown}`) not found"))
     })?;
@@ -59,8 +61,9 @@ pub(super) async fn reload(session: &Session, name: &ast::TableName, context: &A
     Ok(Answer::Done)
 }
 
-/// Runs SYSTEM RELOAD DICTIONARIES: those that are loaded, as in ClickHouse.
+/// Runs SYSTEM RELOAD DICTIONARIES: configuration files are read again, then those dictionaries that are loaded, as in ClickHouse.
 pub(super) async fn reload_all(session: &Session, context: &Arc<QueryContext>) -> Result<Answer> {
+    reload_files(&session.server).await?;
     for dictionary in session.server.databases.dictionaries() {
         if dictionary.describe().is_loaded {
             reload_now(session, dictionary, context).await?;
@@ -75,23 +78,73 @@ async fn reload_now(session: &Session, dictionary: Arc<Dictionary>, context: &Ar
         .await
 }
 
-/// Loads the dictionaries again whose lifetime is over, one after the other.
+/// Reads the files of dictionaries again, and loads those that have changed and were loaded before.
+///
+/// # Errors
+/// Where a dictionary cannot be made.
+pub(super) async fn reload_files(server: &Arc<Server>) -> Result<()> {
+    let reading = server.clone();
+    let changed = run_blocking(move || reading.reload_dictionary_files(true)).await?;
+    load_dictionaries(server, changed).await;
+    Ok(())
+}
+
+/// Loads the dictionaries of configuration files, unless they are to wait until somebody asks (`dictionaries_lazy_load`).
+pub async fn load_configured(server: &Arc<Server>) {
+    if !server.config.load().server.dictionaries_lazy_load {
+        let all = server.databases.dictionaries().into_iter();
+        load_dictionaries(server, all.filter(|dictionary| dictionary.definition().origin.is_some()).collect()).await;
+    }
+}
+
+/// Loads dictionaries, one after the other; what fails is told in the log.
+pub async fn load_dictionaries(server: &Arc<Server>, dictionaries: Vec<Arc<Dictionary>>) {
+    each_in_background(server, dictionaries, |dictionary, planner| load(dictionary, true, planner)).await;
+}
+
+/// Loads the dictionaries again whose lifetime is over and whose source may have changed, one after the other.
 pub async fn reload_due(server: &Arc<Server>) {
     let due: Vec<_> =
         server.databases.dictionaries().into_iter().filter(|dictionary| dictionary.is_due(Instant::now())).collect();
-    if due.is_empty() {
-        return;
-    }
-    let user = server.users.load().users().first().map(|user| (*user).clone());
-    let user = server.users.load().user("default").cloned().or(user);
-    let Some(user) = user else { return };
-    let session = Session::new(server.clone(), user, Arc::new(ClientInfo::default()));
-    for dictionary in due {
-        let id = format!("reload-{}", uuid::Uuid::new_v4().simple());
-        let context = QueryContext::new(id.into(), session.settings.clone());
-        let name = dictionary.describe().name;
-        if let Err(error) = reload_now(&session, dictionary, &context).await {
+    each_in_background(server, due, |dictionary, planner| dictionary.refresh(&mut ContextReader { context: planner }))
+        .await;
+}
+
+async fn each_in_background(
+    server: &Arc<Server>,
+    dictionaries: Vec<Arc<Dictionary>>,
+    work: fn(&Dictionary, &PlannerContext<'_>) -> Result<()>,
+) {
+    for dictionary in dictionaries {
+        let Some((session, context)) = own_query(server) else { return };
+        let name = dictionary.shown_name();
+        let done = run_blocking(move || {
+            planning::planner_that_waits(&session, &context, |planner| work(&dictionary, planner))
+        });
+        if let Err(error) = done.await {
             tracing::error!(target: "ExternalDictionariesLoader", dictionary = %name, "{error}");
         }
     }
 }
+
+/// A query of the server's own, as the user `default` or the first one; `None` where there are no users.
+fn own_query(server: &Arc<Server>) -> Option<(Session, Arc<QueryContext>)> {
+    let users = server.users.load();
+    let user = users.user("default").cloned().or_else(|| users.users().first().map(|user| (*user).clone()))?;
+    let session = Session::new(server.clone(), user, Arc::new(ClientInfo::default()));
+    let id = format!("dictionary-{}", uuid::Uuid::new_v4().simple());
+    let context = QueryContext::new(id.into(), session.settings.clone());
+    Some((session, context))
+}
+
+impl OnDemandReader for ServerReader {
+    fn read(&self, work: &mut dyn FnMut(&mut dyn SourceReader) -> Result<()>) -> Result<()> {
+        let server = self.0.upgrade().ok_or_else(|| Error::logical("the server has stopped"))?;
+        let (session, context) = own_query(&server)
+            .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_USER, "There is no user to read a dictionary's source"))?;
+        planning::planner_here(&session, &context, |planner| work(&mut ContextReader { context: planner }))
+    }
+}
+
+/// Reads the sources of dictionaries that hold not all of their rows, on the thread that looks something up.
+pub struct ServerReader(pub Weak<Server>);

@@ -27,7 +27,7 @@ use squall_sql::{ParserLimits, SyntaxError};
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
 pub use cache::{Parsed, StatementCache};
-pub use dictionary::reload_due;
+pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
 use extremes::Extremes;
 pub use insert::InsertSink;
 

@@ -5,17 +5,19 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use squall_engine::{Engine, QueryContext};
+use squall_engine::QueryContext;
+use squall_formats::FormatOptions;
 use squall_functions::FunctionContext;
-use squall_planner::{Plan, PlannerContext, SubqueryRunner, plan_query};
+use squall_planner::{OutsideSource, Plan, PlannerContext, SubqueryRunner, plan_query};
 use squall_runtime::ProfileEvent;
 use squall_sql::ast;
-use squall_types::{Block, Error, ErrorCode, Result};
+use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use squall_storage::NamedLookups;
 
 use super::cache::{CachedPlan, Parsed};
 use super::catalog::QueryCatalog;
+use crate::dictionaries::sources;
 use crate::session::Session;
 
 /// Plans a query.
@@ -80,7 +82,20 @@ pub(super) fn planner_that_waits<T>(
     context: &Arc<QueryContext>,
     work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
 ) -> Result<T> {
-    let runner = Runner { engine: session.server.engine.clone(), context: context.clone() };
+    let runner = Runner { session: session.clone(), context: context.clone(), is_here: false };
+    planner(session, context, &QueryCatalog::new(session), &runner, work)
+}
+
+/// Does something with the planner on a worker's thread: subqueries run on it from their beginning to their end.
+///
+/// # Errors
+/// Those of `work`.
+pub(super) fn planner_here<T>(
+    session: &Session,
+    context: &Arc<QueryContext>,
+    work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
+) -> Result<T> {
+    let runner = Runner { session: session.clone(), context: context.clone(), is_here: true };
     planner(session, context, &QueryCatalog::new(session), &runner, work)
 }
 
@@ -199,13 +214,31 @@ impl SubqueryRunner for Refuser {
 
 /// Runs subqueries as part of the query, on a thread that may wait.
 struct Runner {
-    engine: Engine,
+    session: Session,
     context: Arc<QueryContext>,
+    /// Whether they run on this thread alone: a worker must not wait for workers.
+    is_here: bool,
 }
 
 impl SubqueryRunner for Runner {
     fn run(&self, plan: Plan) -> Result<Vec<Block>> {
         self.context.note_uses(|uses| uses.note_columns(&plan));
-        self.engine.start(&plan, self.context.clone())?.collect_blocking()
+        let engine = &self.session.server.engine;
+        if self.is_here {
+            // Each has a context of its own: its end is not that of the next one.
+            let context = QueryContext::new(self.context.query_id.clone(), self.context.settings.clone());
+            return engine.collect_here(&plan, context);
+        }
+        engine.start(&plan, self.context.clone())?.collect_blocking()
+    }
+
+    fn read_outside(&self, source: &OutsideSource, schema: &Arc<Schema>, keys: Option<&Block>) -> Result<Vec<Block>> {
+        let server = &self.session.server;
+        let options = FormatOptions::new(self.context.settings.clone(), &server.zone)?;
+        sources::read(source, schema, keys, &server.config.load().server.user_files_path, &options)
+    }
+
+    fn outside_version(&self, source: &OutsideSource) -> Option<u64> {
+        sources::version(source, &self.session.server.config.load().server.user_files_path)
     }
 }

@@ -23,6 +23,7 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
         SystemCommand::ReloadConfig | SystemCommand::ReloadUsers => {
             let server = server.clone();
             run_blocking(move || server.reload()).await?;
+            dictionary::reload_files(&session.server).await?;
             Ok(Answer::Done)
         }
         SystemCommand::Shutdown | SystemCommand::Kill => {

@@ -211,7 +211,7 @@ pub fn default_expression(column: &ColumnDescription) -> &str {
 /// The clauses after `ENGINE =`, each on its own.
 fn engine_clauses(row: &TableDescription) -> Vec<String> {
     let Some(definition) = &row.definition else { return vec![row.table.engine().to_owned()] };
-    if &*definition.engine == "Dictionary" {
+    if definition.dictionary_statement().is_some() {
         return Vec::new();
     }
     let mut engine = definition.engine.to_string();
@@ -258,8 +258,7 @@ fn engine_full(row: &TableDescription) -> String {
 
 /// The CREATE statement of a table, on one line or, as SHOW CREATE TABLE has it, on many.
 pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
-    if let Some(definition) = row.definition.as_ref().filter(|definition| &*definition.engine == "Dictionary") {
-        let sql = definition.engine_arguments.first().and_then(Value::as_str).unwrap_or_default();
+    if let Some(sql) = row.definition.as_ref().and_then(|definition| definition.dictionary_statement()) {
         return if many_lines { sql.to_owned() } else { squall_planner::dictionary::in_one_line(sql) };
     }
     let columns: Vec<String> = row

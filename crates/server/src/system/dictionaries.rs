@@ -24,7 +24,10 @@ pub(super) fn dictionaries(server: &Weak<Server>) -> Arc<dyn Table> {
         .column("name", "String", |row| text(&row.name.table))
         .column("uuid", "UUID", |row| uuid(row.uuid))
         .column("status", STATUS, |row| Value::Int64(status(row)))
-        .column("origin", "String", |row| text(row.uuid.to_string()))
+        .column("origin", "String", |row| match &row.definition.origin {
+            Some(file) => text(file),
+            None => text(row.uuid.to_string()),
+        })
         .column("type", "String", |row| text(if row.is_loaded { row.definition.layout.type_name() } else { "" }))
         .column("key.names", "Array(String)", |row| texts(key_columns(row).map(|column| column.name.clone())))
         .column("key.types", "Array(String)", |row| {
@@ -47,12 +50,13 @@ pub(super) fn dictionaries(server: &Weak<Server>) -> Arc<dyn Table> {
         .column("bytes_allocated", "UInt64", |row| number(row.bytes))
         .constant("hierarchical_index_bytes_allocated", "UInt64", number(0_u64))
         .column("query_count", "UInt64", |row| number(row.lookups))
-        .column("hit_rate", "Float64", |row| Value::Float64(if row.lookups > 0 { 1.0 } else { 0.0 }))
-        .column("found_rate", "Float64", |row| {
-            Value::Float64(if row.lookups > 0 { row.finds as f64 / row.lookups as f64 } else { 0.0 })
-        })
+        .column("hit_rate", "Float64", |row| rate(row.hits, row.lookups))
+        .column("found_rate", "Float64", |row| rate(row.finds, row.lookups))
         .column("element_count", "UInt64", |row| number(row.rows))
-        .column("load_factor", "Float64", |row| Value::Float64(if row.rows > 0 { 0.5 } else { 0.0 }))
+        .column("load_factor", "Float64", |row| match row.definition.parameters.cells_max {
+            0 => Value::Float64(if row.rows > 0 { 0.5 } else { 0.0 }),
+            cells => rate(row.rows, cells.next_power_of_two() as u64),
+        })
         .column("source", "String", |row| text(if row.is_loaded { &*row.definition.source_text } else { "" }))
         .column("lifetime_min", "UInt64", |row| number(row.definition.lifetime_seconds.0))
         .column("lifetime_max", "UInt64", |row| number(row.definition.lifetime_seconds.1))
@@ -65,6 +69,10 @@ pub(super) fn dictionaries(server: &Weak<Server>) -> Arc<dyn Table> {
         })
         .column("comment", "String", |row| text(&row.definition.comment));
     Arc::new(table)
+}
+
+fn rate(part: u64, whole: u64) -> Value {
+    Value::Float64(if whole > 0 { part as f64 / whole as f64 } else { 0.0 })
 }
 
 fn key_columns(row: &DictionaryDescription) -> impl Iterator<Item = &squall_planner::ColumnDescription> {

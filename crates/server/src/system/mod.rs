@@ -30,7 +30,7 @@ pub use errors::ErrorCounts;
 pub use settings::settings_of;
 pub use table::SystemTable;
 
-/// Every system table of a server, except `system.settings`, which is another in each session: [`settings_of`].
+/// Every system table of a server. `system.settings` is another in each session: [`settings_of`]; here it is the one of nobody.
 pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
     let server = Arc::downgrade(server);
     let mut tables = vec![
@@ -53,6 +53,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::macros(&server),
         parts::parts(&server),
         stack_trace::stack_trace(),
+        settings::settings_of_nobody(),
     ];
     tables.extend(constant::tables());
     tables

@@ -13,9 +13,16 @@ use crate::users::Constraints;
 
 /// The table for a session.
 pub fn settings_of(session: &Session) -> Arc<dyn Table> {
+    settings(session.settings.clone(), Arc::new(session.constraints().clone()))
+}
+
+/// The table outside of sessions, for lists of tables and their columns.
+pub(super) fn settings_of_nobody() -> Arc<dyn Table> {
+    settings(Arc::new(Settings::default()), Arc::default())
+}
+
+fn settings(settings: Arc<Settings>, constraints: Arc<Constraints>) -> Arc<dyn Table> {
     let tier = "Enum8('Production' = 0, 'Obsolete' = 4, 'Experimental' = 8, 'Beta' = 12, 'PrivatePreview' = 16)";
-    let settings = session.settings.clone();
-    let constraints = Arc::new(session.constraints().clone());
     let bound = |constraints: &Arc<Constraints>, of: fn(&crate::users::Constraint) -> Option<&String>| {
         let constraints = constraints.clone();
         move |row: &&'static SettingDescription| constraints.get(row.name).and_then(of).map_or(Value::Null, text)

@@ -5,6 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::DataType as Arrow;
+use smallvec::SmallVec;
 use squall_types::packed_hash::{hash_packed, hash_packed_wide};
 use squall_types::{Column, DataType, Error, Result};
 use std::hash::{BuildHasher, Hasher};
@@ -37,6 +38,9 @@ impl KeyForm {
         }
     }
 }
+
+/// A key as bytes, most of them short.
+pub type SmallKey = SmallVec<[u8; 16]>;
 
 /// The keys of some rows.
 #[derive(Clone, Debug)]
@@ -93,6 +97,26 @@ impl Keys {
     #[inline]
     pub fn has_key(&self, row: usize) -> bool {
         self.valid.as_ref().is_none_or(|valid| valid.value(row))
+    }
+
+    /// The keys of those rows alone that are valid; all of them without `valid`.
+    #[must_use]
+    pub fn of_valid(mut self, valid: Option<&NullBuffer>) -> Self {
+        if let Some(valid) = valid {
+            let known = self.valid.take().map(NullBuffer::new);
+            self.valid = NullBuffer::union(known.as_ref(), Some(valid)).map(NullBuffer::into_inner);
+        }
+        self
+    }
+
+    /// The key of a row as bytes: equal keys of one form are equal bytes.
+    pub fn bytes(&self, row: usize) -> SmallKey {
+        match &self.values {
+            KeyValues::Nothing(_) => SmallKey::new(),
+            KeyValues::Packed8(keys) => SmallKey::from_slice(&keys[row].to_le_bytes()),
+            KeyValues::Packed16(keys) => SmallKey::from_slice(&keys[row].to_le_bytes()),
+            KeyValues::Bytes(keys) => SmallKey::from_slice(keys.value(row)),
+        }
     }
 
     pub(super) fn hash(&self, row: usize) -> u64 {

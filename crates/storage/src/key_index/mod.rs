@@ -3,14 +3,16 @@
 //! of rows; the rows themselves are somebody else's.
 
 mod keys;
+mod order;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use squall_types::Result;
 
-pub use keys::{KeyForm, Keys};
+pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, hash_bytes};
+pub use order::OrderKeys;
 
 /// No row.
 pub const NO_ROW: u32 = u32::MAX;
@@ -95,6 +97,60 @@ impl KeyIndex {
         index
     }
 
+    /// An index of these rows and, after them, of the rows of another block: what is here is copied, not made again. `None` where it must
+    /// be made anew: it is no longer small enough for one partition, or a key's last row would take the place of another.
+    ///
+    /// # Errors
+    /// Where this index is not filled.
+    pub fn extended(&self, keys: &Keys) -> Result<Option<Self>> {
+        let (rows, first_new) = (self.next.len() + keys.len(), self.next.len() as u32);
+        if self.partitions.len() == 1 && rows >= PARTITIONED_ROWS_MIN {
+            return Ok(None);
+        }
+        let known = self.find(keys)?;
+        if self.keeps_last && known.iter().any(|row| *row != NO_ROW) {
+            return Ok(None);
+        }
+        let fresh = Self::of(keys.clone(), self.keeps_last);
+        let mut firsts: Vec<u32> = (0..fresh.partitions.len()).flat_map(|at| fresh.first_rows(at)).collect();
+        firsts.sort_unstable();
+        let mut more = vec![0; self.partitions.len()];
+        for row in firsts.iter().filter(|row| known[**row as usize] == NO_ROW) {
+            more[partition_of(keys.hash(*row as usize), self.partitions.len())] += 1;
+        }
+        let filled = || squall_types::Error::logical("a key index that is not filled");
+        let tables = self.partitions.iter().zip(more);
+        let tables = tables.map(|(table, more)| Ok(table.get().ok_or_else(filled)?.with_room(more)));
+        let mut tables = tables.collect::<Result<Vec<Table>>>()?;
+        let copied = self.next.iter().map(|next| next.load(Ordering::Relaxed));
+        let of_fresh = (0..keys.len() as u32).map(|row| match fresh.next(row) {
+            NO_ROW => 0,
+            next => first_new + next + 1,
+        });
+        let mut next: Vec<u32> = copied.chain(of_fresh).collect();
+        let mut has_chains = self.has_chains() || fresh.has_chains();
+        for row in firsts {
+            let mut last = known[row as usize];
+            if last == NO_ROW {
+                let partition = partition_of(keys.hash(row as usize), tables.len());
+                tables[partition].insert(keys, row as usize, first_new + row, false);
+                continue;
+            }
+            // Once for each key: the new rows hang together already.
+            while next[last as usize] != 0 {
+                last = next[last as usize] - 1;
+            }
+            next[last as usize] = first_new + row + 1;
+            has_chains = true;
+        }
+        Ok(Some(Self {
+            partitions: tables.into_iter().map(OnceLock::from).collect(),
+            next: next.into_iter().map(AtomicU32::new).collect(),
+            has_chains: AtomicBool::new(has_chains),
+            keeps_last: self.keeps_last,
+        }))
+    }
+
     /// How many partitions there are to [`fill`](Self::fill).
     pub fn partitions(&self) -> usize {
         self.partitions.len()
@@ -120,6 +176,22 @@ impl KeyIndex {
             }
         }
         let _ = self.partitions[partition].set(table);
+    }
+
+    /// The first row of each key of a partition that is filled, in no order.
+    pub fn first_rows(&self, partition: usize) -> Vec<u32> {
+        fn of<K>(slots: &[Slot<K>]) -> Vec<u32> {
+            slots.iter().filter(|slot| slot.row > 0).map(|slot| slot.row - 1).collect()
+        }
+        match self.partitions.get(partition).and_then(OnceLock::get) {
+            None | Some(Table::Nothing(NO_ROW)) => Vec::new(),
+            Some(Table::Nothing(row)) => vec![*row],
+            Some(Table::Packed8(slots)) => of(slots),
+            Some(Table::Packed16(slots)) => of(slots),
+            Some(Table::Bytes(table)) => {
+                table.slots.iter().filter(|slot| slot.row > 0).map(|slot| slot.row - 1).collect()
+            }
+        }
     }
 
     /// The memory that it takes.
@@ -263,6 +335,16 @@ impl Table {
         }
     }
 
+    /// A copy with room for more keys.
+    fn with_room(&self, more: usize) -> Self {
+        match self {
+            Self::Nothing(first) => Self::Nothing(*first),
+            Self::Packed8(slots) => Self::Packed8(with_room(slots, more)),
+            Self::Packed16(slots) => Self::Packed16(with_room(slots, more)),
+            Self::Bytes(table) => Self::Bytes(table.with_room(more)),
+        }
+    }
+
     /// Makes `row` the first of its key; the row that was first before. With `keeps_first` the one that was there stays.
     fn insert(&mut self, keys: &Keys, local: usize, row: u32, keeps_first: bool) -> u32 {
         match (self, &keys.values) {
@@ -294,6 +376,19 @@ impl Table {
             _ => &[],
         }
     }
+}
+
+/// A copy of slots with room for more keys: the same ones where they are enough.
+fn with_room<K: Packed>(slots: &[Slot<K>], more: usize) -> Vec<Slot<K>> {
+    let keys = slots.iter().filter(|slot| slot.row > 0).count() + more;
+    if keys * 2 <= slots.len() {
+        return slots.to_vec();
+    }
+    let mut larger = vec![Slot::default(); (keys * 2).next_power_of_two()];
+    for slot in slots.iter().filter(|slot| slot.row > 0) {
+        insert(&mut larger, slot.key, slot.row - 1, false);
+    }
+    larger
 }
 
 fn insert<K: Packed>(slots: &mut [Slot<K>], key: K, row: u32, keeps_first: bool) -> u32 {
@@ -335,6 +430,24 @@ struct BytesSlot {
 }
 
 impl BytesTable {
+    /// A copy with room for more keys.
+    fn with_room(&self, more: usize) -> Self {
+        let keys = self.slots.iter().filter(|slot| slot.row > 0).count() + more;
+        if keys * 2 <= self.slots.len() {
+            return Self { slots: self.slots.clone(), arena: self.arena.clone() };
+        }
+        let mut slots = vec![BytesSlot::default(); (keys * 2).next_power_of_two()];
+        let mask = slots.len() - 1;
+        for slot in self.slots.iter().filter(|slot| slot.row > 0) {
+            let mut at = hash_bytes(self.key(slot)) as usize & mask;
+            while slots[at].row > 0 {
+                at = (at + 1) & mask;
+            }
+            slots[at] = *slot;
+        }
+        Self { slots, arena: self.arena.clone() }
+    }
+
     fn key(&self, slot: &BytesSlot) -> &[u8] {
         &self.arena[slot.at as usize..slot.at as usize + slot.length as usize]
     }
@@ -389,6 +502,44 @@ mod tests {
     fn keys(columns: &[Column]) -> Keys {
         let form = KeyForm::of(columns.iter().map(Column::data_type));
         Keys::new(form, columns, columns[0].rows()).unwrap()
+    }
+
+    #[test]
+    fn an_index_that_grows_is_the_one_of_all_rows() {
+        let mut random = 7u64;
+        for width in [50u64, 3_000, 60_000] {
+            for is_text in [false, true] {
+                let mut values: Vec<u64> = Vec::new();
+                let column = |values: &[u64]| match is_text {
+                    true => Column::from_strings(values.iter().map(|value| format!("key {value}"))),
+                    false => {
+                        Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, values.to_vec())
+                    }
+                };
+                let mut grown = KeyIndex::of(keys(&[column(&values)]), false);
+                for added in [0usize, 1, 10, 500, 30_000, 3, 20_000] {
+                    let new: Vec<u64> = (0..added)
+                        .map(|_| {
+                            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                            (random >> 33) % width
+                        })
+                        .collect();
+                    values.extend(&new);
+                    let all = keys(&[column(&values)]);
+                    grown = match grown.extended(&keys(&[column(&new)])).unwrap() {
+                        Some(grown) => grown,
+                        None => KeyIndex::of(all.clone(), false),
+                    };
+                    let expected = KeyIndex::of(all.clone(), false);
+                    assert_eq!(grown.has_chains(), expected.has_chains());
+                    let asked = keys(&[column(&(0..width + 5).collect::<Vec<u64>>())]);
+                    let (found, wanted) = (grown.find(&asked).unwrap(), expected.find(&asked).unwrap());
+                    for (found, wanted) in found.into_iter().zip(wanted) {
+                        assert_eq!(rows_of(&grown, found), rows_of(&expected, wanted));
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
+use crate::aggregate::selection::Selected;
 use crate::window::RowRange;
 
 /// Which groups had a row.
@@ -54,6 +55,26 @@ impl Seen {
     fn bits(&self, groups: usize) -> BooleanBuffer {
         BooleanBuffer::collect_bool(groups, |group| self.0.get(group).copied().unwrap_or(false))
     }
+}
+
+/// The rows without a NULL among the arguments; `None` is all of them. Others are no rows for these combinators, also where the function
+/// itself would count them.
+fn valid_rows(arguments: &[Column], rows: usize) -> Option<NullBuffer> {
+    arguments.iter().fold(None, |all, argument| {
+        // NULL without a type is no value that could be missing: ClickHouse counts its rows.
+        let is_untyped = *argument.data_type().inner() == DataType::Nothing;
+        let is_null = argument.is_constant() && argument.constant_value().is_some_and(|value| value.is_null());
+        let own = if is_untyped {
+            None
+        } else if is_null {
+            Some(NullBuffer::new_null(rows))
+        } else if argument.is_constant() {
+            None
+        } else {
+            argument.nulls().map(|nulls| nulls.slice(0, rows.min(nulls.len())))
+        };
+        NullBuffer::union(all.as_ref(), own.as_ref())
+    })
 }
 
 /// The column as `data_type`, with NULL for groups that were not seen.
@@ -110,7 +131,12 @@ macro_rules! or_something {
 
             fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
                 let column = self.function.over_frames(arguments, frames)?;
-                let seen = Seen(frames.iter().map(|frame| frame.rows() > 0).collect());
+                let rows = frames.iter().map(|frame| frame.end as usize).max().unwrap_or(0);
+                let seen = match valid_rows(arguments, rows) {
+                    Some(valid) => Selected::new(valid.inner()).frames(frames),
+                    None => frames.to_vec(),
+                };
+                let seen = Seen(seen.iter().map(|frame| frame.rows() > 0).collect());
                 let finish: fn(Column, &DataType, &Seen, usize) -> Result<Column> = $finish;
                 finish(column, &self.return_type, &seen, frames.len())
             }
@@ -124,7 +150,7 @@ macro_rules! or_something {
 
         impl Accumulator for $states {
             fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
-                self.seen.update(group_ids, groups, rows, None);
+                self.seen.update(group_ids, groups, rows, valid_rows(arguments, rows).as_ref());
                 self.nested.update(group_ids, groups, arguments, rows)
             }
 

@@ -1,5 +1,8 @@
 //! `CREATE DICTIONARY`: what the statement defines, types and settings settled. The text of the statement is what `storage` keeps;
-//! it is read back by the same way.
+//! it is read back by the same way. A dictionary of a configuration file comes as the same statement.
+
+mod layout;
+mod source;
 
 use std::sync::Arc;
 
@@ -10,6 +13,8 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value, default_value};
 
 use crate::bind::bind_expression;
 use crate::catalog::ColumnDescription;
+pub use layout::{DictionaryLayout, LayoutParameters};
+pub use source::{DictionarySource, OutsidePlace, OutsideSource, QuerySource, UpdateField};
 
 /// A dictionary's definition.
 #[derive(Clone, Debug)]
@@ -26,12 +31,18 @@ pub struct DictionaryDefinition {
     pub layout: DictionaryLayout,
     /// `LIFETIME`: it is loaded anew after a time between these, in seconds; never where the last is 0.
     pub lifetime_seconds: (u64, u64),
-    /// The query whose rows it holds: the columns as declared.
-    pub source: Arc<ast::Query>,
+    /// What the layout's parameters say.
+    pub parameters: LayoutParameters,
+    /// The positions of the columns that say from when to when a row holds.
+    pub range: Option<(usize, usize)>,
+    /// Where its rows are.
+    pub source: DictionarySource,
     /// The source in words: `ClickHouse: db.table`.
     pub source_text: Arc<str>,
     /// `COMMENT`.
     pub comment: Arc<str>,
+    /// The configuration file that it is from; none where a statement made it.
+    pub origin: Option<Arc<str>>,
 }
 
 /// An attribute of a dictionary.
@@ -49,55 +60,6 @@ pub struct DictionaryAttribute {
     pub is_object_id: bool,
 }
 
-/// The layouts of dictionaries. All but the direct ones are held as a hash table here; the names are kept for who asks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum DictionaryLayout {
-    Flat,
-    Hashed,
-    SparseHashed,
-    HashedArray,
-    ComplexKeyHashed,
-    ComplexKeySparseHashed,
-    ComplexKeyHashedArray,
-    Direct,
-    ComplexKeyDirect,
-}
-
-/// Names in SQL, names in `system.dictionaries`.
-const LAYOUTS: &[(DictionaryLayout, &str, &str)] = &[
-    (DictionaryLayout::Flat, "flat", "Flat"),
-    (DictionaryLayout::Hashed, "hashed", "Hashed"),
-    (DictionaryLayout::SparseHashed, "sparse_hashed", "SparseHashed"),
-    (DictionaryLayout::HashedArray, "hashed_array", "HashedArray"),
-    (DictionaryLayout::ComplexKeyHashed, "complex_key_hashed", "ComplexKeyHashed"),
-    (DictionaryLayout::ComplexKeySparseHashed, "complex_key_sparse_hashed", "ComplexKeySparseHashed"),
-    (DictionaryLayout::ComplexKeyHashedArray, "complex_key_hashed_array", "ComplexKeyHashedArray"),
-    (DictionaryLayout::Direct, "direct", "Direct"),
-    (DictionaryLayout::ComplexKeyDirect, "complex_key_direct", "ComplexKeyDirect"),
-];
-
-impl DictionaryLayout {
-    fn parse(name: &str) -> Option<Self> {
-        LAYOUTS.iter().find(|(_, known, _)| *known == name).map(|(layout, ..)| *layout)
-    }
-
-    /// ClickHouse's name of the type in `system.dictionaries`.
-    pub fn type_name(self) -> &'static str {
-        LAYOUTS.iter().find(|(layout, ..)| *layout == self).map_or("", |(.., name)| name)
-    }
-
-    /// Whether the key is one number.
-    pub fn is_simple(self) -> bool {
-        matches!(self, Self::Flat | Self::Hashed | Self::SparseHashed | Self::HashedArray | Self::Direct)
-    }
-
-    /// Whether nothing is held: every query asks the source.
-    pub fn is_direct(self) -> bool {
-        matches!(self, Self::Direct | Self::ComplexKeyDirect)
-    }
-}
-
 fn incorrect(message: impl Into<String>) -> Error {
     Error::new(ErrorCode::INCORRECT_DICTIONARY_DEFINITION, message)
 }
@@ -112,37 +74,41 @@ pub fn plan_dictionary(
     database: &str,
     functions: &FunctionContext,
 ) -> Result<DictionaryDefinition> {
+    plan(create, database, None, functions)
+}
+
+/// The definition of a dictionary of a configuration file, `origin`. Its tables are looked for in the database `default`.
+///
+/// # Errors
+/// As [`plan_dictionary`].
+pub fn plan_configured_dictionary(
+    create: &ast::CreateDictionary,
+    origin: &str,
+    functions: &FunctionContext,
+) -> Result<DictionaryDefinition> {
+    plan(create, "default", Some(origin.into()), functions)
+}
+
+fn plan(
+    create: &ast::CreateDictionary,
+    database: &str,
+    origin: Option<Arc<str>>,
+    functions: &FunctionContext,
+) -> Result<DictionaryDefinition> {
     let Some(definition) = &create.definition else {
         return Err(Error::not_implemented("ATTACH DICTIONARY without a definition"));
     };
-    if definition.range.is_some() {
-        return Err(Error::not_implemented("RANGE of a dictionary"));
-    }
     let (columns, defaults) = columns(definition, functions)?;
     let keys = keys(definition, &columns)?;
     let Some(source) = &definition.source else {
         return Err(incorrect("Cannot create dictionary with empty source"));
     };
-    let layout = match &definition.layout {
-        Some(layout) => DictionaryLayout::parse(&layout.name).ok_or_else(|| {
-            let known = [
-                "cache",
-                "ssd_cache",
-                "range_hashed",
-                "ip_trie",
-                "polygon",
-                "regexp_tree",
-                "complex_key_cache",
-                "complex_key_ssd_cache",
-                "complex_key_range_hashed",
-            ];
-            if known.contains(&layout.name.as_str()) {
-                return Error::not_implemented(format!("Dictionary layout {}", layout.name));
-            }
-            Error::new(ErrorCode::UNKNOWN_ELEMENT_IN_CONFIG, format!("Unknown dictionary layout type: {}", layout.name))
-        })?,
-        None => return Err(incorrect("Cannot create dictionary with empty layout")),
+    let Some(written) = &definition.layout else {
+        return Err(incorrect("Cannot create dictionary with empty layout"));
     };
+    let layout = DictionaryLayout::parse(&written.name)?;
+    let parameters = LayoutParameters::read(layout, written)?;
+    let range = range(definition, layout, &columns)?;
     let lifetime_seconds = match &definition.lifetime {
         Some(lifetime) if lifetime.min > lifetime.max => {
             return Err(incorrect("lifetime.min must be less than or equal to lifetime.max"));
@@ -154,8 +120,28 @@ pub fn plan_dictionary(
     if layout.is_simple() && keys.len() != 1 {
         return Err(incorrect("Primary key for simple dictionary must contain exactly one element"));
     }
-    let (source, source_text) = source_query(source, &columns, database)?;
-    let flags = definition.attributes.iter().zip(defaults).enumerate().filter(|(at, _)| !keys.contains(at));
+    if layout == DictionaryLayout::IpTrie && (keys.len() != 1 || columns[keys[0]].data_type != DataType::String) {
+        return Err(incorrect("The key of a dictionary of layout 'ip_trie' must be one String"));
+    }
+    let expressions: Vec<Option<String>> = definition
+        .attributes
+        .iter()
+        .map(|attribute| attribute.expression.as_ref().map(squall_sql::format_expression))
+        .collect();
+    let (source, source_text) = DictionarySource::read(source, &columns, &expressions, database, origin.is_none())?;
+    let is_on_demand_source = match &source {
+        DictionarySource::Outside(outside) => !matches!(outside.place, OutsidePlace::File(_)),
+        _ => true,
+    };
+    if layout.is_on_demand() && !is_on_demand_source {
+        return Err(Error::new(
+            ErrorCode::UNSUPPORTED_METHOD,
+            format!("The source cannot be asked for single keys, as layout '{}' does", written.name),
+        ));
+    }
+    let bounds = range.map_or([usize::MAX; 2], |(first, last)| [first, last]);
+    let is_attribute = |at: &usize| (parameters.key_is_attribute || !keys.contains(at)) && !bounds.contains(at);
+    let flags = definition.attributes.iter().zip(defaults).enumerate().filter(|(at, _)| is_attribute(at));
     let attributes = flags.map(|(column, (declared, default))| DictionaryAttribute {
         column,
         default,
@@ -169,10 +155,13 @@ pub fn plan_dictionary(
         columns,
         keys,
         layout,
+        parameters,
+        range,
         lifetime_seconds,
-        source: Arc::new(source),
+        source,
         source_text: source_text.into(),
         comment: create.comment.as_deref().unwrap_or_default().into(),
+        origin,
     })
 }
 
@@ -212,9 +201,6 @@ fn columns(
     let mut columns: Vec<ColumnDescription> = Vec::with_capacity(definition.attributes.len());
     let mut defaults = Vec::with_capacity(definition.attributes.len());
     for attribute in &definition.attributes {
-        if attribute.expression.is_some() {
-            return Err(Error::not_implemented("EXPRESSION of a dictionary's attribute"));
-        }
         let name: Arc<str> = attribute.name.value.as_str().into();
         if columns.iter().any(|known| known.name == name) {
             return Err(incorrect(format!("Dictionary attribute '{name}' is declared twice")));
@@ -257,78 +243,38 @@ fn keys(definition: &ast::DictionaryDefinition, columns: &[ColumnDescription]) -
     Ok(keys)
 }
 
-/// The query of `SOURCE(CLICKHOUSE(…))`, and the source in words.
-fn source_query(
-    source: &ast::KeyValueFunction,
+/// The columns of `RANGE(MIN … MAX …)`, which the range layouts need and no other may have.
+fn range(
+    definition: &ast::DictionaryDefinition,
+    layout: DictionaryLayout,
     columns: &[ColumnDescription],
-    database: &str,
-) -> Result<(ast::Query, String)> {
-    if source.name != "clickhouse" {
-        let known = [
-            "file",
-            "executable",
-            "executable_pool",
-            "http",
-            "mysql",
-            "postgresql",
-            "odbc",
-            "mongodb",
-            "redis",
-            "null",
-        ];
-        if known.contains(&source.name.as_str()) {
-            return Err(Error::not_implemented(format!("Dictionary source {}", source.name)));
+) -> Result<Option<(usize, usize)>> {
+    let Some((first, last)) = &definition.range else {
+        if layout.has_range() {
+            return Err(incorrect("A dictionary of layout 'range_hashed' needs RANGE(MIN … MAX …)"));
         }
+        return Ok(None);
+    };
+    if !layout.has_range() {
         return Err(Error::new(
-            ErrorCode::UNKNOWN_ELEMENT_IN_CONFIG,
-            format!("Unknown dictionary source type: {}", source.name),
+            ErrorCode::BAD_ARGUMENTS,
+            "elements .structure.range_min and .structure.range_max should be defined only for a dictionary of layout \
+             'range_hashed'",
         ));
     }
-    let text = |key: &str| source.pairs.iter().find(|pair| pair.key == key).map(pair_text).transpose();
-    if let Some(host) = text("host")?
-        && !matches!(host.as_str(), "localhost" | "127.0.0.1" | "::1" | "")
-    {
-        return Err(Error::not_implemented(format!("A dictionary's source on another server, {host},")));
-    }
-    let known = ["host", "port", "user", "password", "db", "table", "query", "where", "secure", "name"];
-    let others = ["invalidate_query", "update_field", "update_lag"];
-    for pair in &source.pairs {
-        if others.contains(&pair.key.as_str()) {
-            return Err(Error::not_implemented(format!("{} of a dictionary's source", pair.key)));
-        }
-        if !known.contains(&pair.key.as_str()) {
-            return Err(Error::new(
-                ErrorCode::UNKNOWN_ELEMENT_IN_CONFIG,
-                format!("Unexpected key `{}` in dictionary source configuration", pair.key),
-            ));
-        }
-    }
-    let quoted = |name: &str| squall_sql::format_expression(&ast::Expression::identifier(name));
-    let (sql, words) = match (text("query")?, text("table")?) {
-        (Some(query), _) => (query.clone(), format!("ClickHouse: {query}")),
-        (None, Some(table)) => {
-            let database = text("db")?.unwrap_or_else(|| database.to_owned());
-            let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
-            let mut sql = format!("SELECT {} FROM {}.{}", names.join(", "), quoted(&database), quoted(&table));
-            let mut words = format!("ClickHouse: {database}.{table}");
-            if let Some(condition) = text("where")? {
-                sql += &format!(" WHERE {condition}");
-                words += &format!(", where: {condition}");
-            }
-            (sql, words)
-        }
-        (None, None) => {
-            return Err(Error::new(
-                ErrorCode::BAD_ARGUMENTS,
-                "ClickHouse dictionary source configuration must contain table or query field",
-            ));
-        }
+    let position = |name: &ast::Identifier| {
+        let found = columns.iter().position(|column| *column.name == *name.value);
+        found.ok_or_else(|| incorrect(format!("Unknown range attribute '{}'", name.value)))
     };
-    match parse(&sql, &ParserLimits::default()) {
-        Ok(Statement::Query(query)) => Ok((*query, words)),
-        Ok(_) => Err(incorrect("The source of a dictionary must be a SELECT")),
-        Err(error) => Err(Error::new(ErrorCode::SYNTAX_ERROR, error.to_string())),
+    let (first, last) = (position(first)?, position(last)?);
+    let plain = |at: usize| columns[at].data_type.remove_nullable();
+    if plain(first) != plain(last) {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("Dictionary range_min {} and range_max {} must have the same type", plain(first), plain(last)),
+        ));
     }
+    Ok(Some((first, last)))
 }
 
 fn pair_text(pair: &KeyValue) -> Result<String> {

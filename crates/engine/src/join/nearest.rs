@@ -1,0 +1,94 @@
+//! ASOF: the rows of each key in the order of the values that are compared, so that the nearest one is found by halving.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use squall_planner::{Expression, Inequality, Nearest};
+use squall_storage::key_index::{KeyIndex, NO_ROW, OrderKeys};
+use squall_types::{Block, Error, ErrorCode, Result};
+
+use crate::evaluate::evaluate;
+
+/// Bits of a place that say where a key's rows begin in their partition, and how many they are.
+const PLACE_BITS: u32 = 29;
+const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+
+/// The values of a side that are compared, as integers of their order.
+///
+/// # Errors
+/// Those of the expression; `BAD_TYPE_OF_FIELD` for types without order.
+pub(super) fn order_keys(expression: &Expression, block: &Block) -> Result<OrderKeys> {
+    let column = evaluate(expression, block)?.materialize()?.without_low_cardinality()?;
+    OrderKeys::of(&column).ok_or_else(|| {
+        let message = format!("ASOF join not supported for type: {}", column.data_type());
+        Error::new(ErrorCode::BAD_TYPE_OF_FIELD, message)
+    })
+}
+
+/// The rows of the right side by key and value.
+pub(super) struct NearestRows {
+    inequality: Inequality,
+    /// The value of each row, until all partitions are filled.
+    values: Vec<u64>,
+    partitions: Vec<OnceLock<Vec<(u64, u32)>>>,
+    /// For the first row of each key its partition, where its rows begin in it, and how many they are.
+    places: Vec<AtomicU64>,
+}
+
+impl NearestRows {
+    /// Nothing is sorted yet.
+    ///
+    /// # Errors
+    /// `SET_SIZE_LIMIT_EXCEEDED` for more rows than can be numbered.
+    pub fn new(nearest: &Nearest, values: Vec<u64>, partitions: usize) -> Result<Self> {
+        if values.len() as u64 > PLACE_MASK {
+            let message = format!("More than {PLACE_MASK} rows on the right of an ASOF JOIN");
+            return Err(Error::new(ErrorCode::SET_SIZE_LIMIT_EXCEEDED, message));
+        }
+        Ok(Self {
+            inequality: nearest.inequality,
+            partitions: (0..partitions).map(|_| OnceLock::new()).collect(),
+            places: std::iter::repeat_with(AtomicU64::default).take(values.len()).collect(),
+            values,
+        })
+    }
+
+    /// Sorts the rows of a partition that is filled.
+    pub fn fill(&self, partition: usize, index: &KeyIndex) {
+        let mut sorted: Vec<(u64, u32)> = Vec::new();
+        for first in index.first_rows(partition) {
+            let begin = sorted.len();
+            let mut row = first;
+            while row != NO_ROW {
+                sorted.push((self.values[row as usize], row));
+                row = index.next(row);
+            }
+            let of_key = &mut sorted[begin..];
+            // Rows mostly come in order already.
+            if !of_key.is_sorted() {
+                of_key.sort_unstable();
+            }
+            let place = (partition as u64) << (2 * PLACE_BITS) | (begin as u64) << PLACE_BITS | of_key.len() as u64;
+            self.places[first as usize].store(place, Ordering::Relaxed);
+        }
+        let _ = self.partitions[partition].set(sorted);
+    }
+
+    /// The row of a key that is nearest to a value, or [`NO_ROW`]; `first` is the key's first row.
+    #[inline]
+    pub fn find(&self, first: u32, value: u64) -> u32 {
+        let place = self.places[first as usize].load(Ordering::Relaxed);
+        let (begin, rows) = ((place >> PLACE_BITS & PLACE_MASK) as usize, (place & PLACE_MASK) as usize);
+        let Some(sorted) = self.partitions.get((place >> (2 * PLACE_BITS)) as usize).and_then(OnceLock::get) else {
+            return NO_ROW;
+        };
+        let sorted = &sorted[begin..begin + rows];
+        let at = match self.inequality {
+            Inequality::GreaterOrEquals => sorted.partition_point(|(right, _)| *right <= value).checked_sub(1),
+            Inequality::Greater => sorted.partition_point(|(right, _)| *right < value).checked_sub(1),
+            Inequality::LessOrEquals => Some(sorted.partition_point(|(right, _)| *right < value)),
+            Inequality::Less => Some(sorted.partition_point(|(right, _)| *right <= value)),
+        };
+        at.and_then(|at| sorted.get(at)).map_or(NO_ROW, |(_, row)| *row)
+    }
+}

@@ -1,0 +1,257 @@
+"""Dictionaries of configuration files, and of sources outside of the server's tables."""
+
+import base64
+import http.server
+import pathlib
+import threading
+import time
+
+import pytest
+from server import ServerError
+
+FILES = {"dictionaries_config": "dictionaries.d/*.xml"}
+STATUS = "SELECT status, origin, type, `key.names`, `attribute.types` FROM system.dictionaries WHERE name = '{}'"
+
+
+def dictionary(name, source, layout="<hashed/>", lifetime="0", structure=None, root="clickhouse"):
+    structure = structure or "<id><name>id</name></id><attribute><name>v</name><type>String</type><null_value>none</null_value></attribute>"
+    return (
+        f"<{root}><dictionary><name>{name}</name><source>{source}</source><lifetime>{lifetime}</lifetime>"
+        f"<layout>{layout}</layout><structure>{structure}</structure></dictionary></{root}>"
+    )
+
+
+def wait_for(value, expected, seconds=15):
+    deadline = time.monotonic() + seconds
+    while (got := value()) != expected:
+        assert time.monotonic() < deadline, (got, expected)
+        time.sleep(0.1)
+
+
+def own_table(server, table):
+    return f"<clickhouse><host>localhost</host><port>{server.native_port}</port><user>default</user><password/><db>default</db><table>{table}</table></clickhouse>"
+
+
+@pytest.fixture
+def folder(start_server):
+    """A server with a folder of dictionaries."""
+    server = start_server(settings=FILES | {"config_reload_interval_ms": 100})
+    path = pathlib.Path(server.folder) / "dictionaries.d"
+    path.mkdir()
+    return server, path
+
+
+def test_dictionaries_of_files_come_change_and_go(folder):
+    server, path = folder
+    server.query("CREATE TABLE t (id UInt64, v String) ENGINE = MergeTree ORDER BY id")
+    server.query("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
+    file = path / "one.xml"
+    file.write_text(dictionary("default.d", own_table(server, "t"), root="yandex"))
+    look = "SELECT dictGet('default.d', 'v', toUInt64({}))"
+    wait_for(lambda: server.value("SELECT groupArray(name) FROM system.dictionaries"), "['default.d']")
+    # Nothing is loaded until somebody asks.
+    assert server.rows(STATUS.format("default.d")) == [["NOT_LOADED", str(file), "", "['id']", "['String']"]]
+    assert server.rows(look.format(1)) == [["one"]]
+    assert server.rows(STATUS.format("default.d")) == [["LOADED", str(file), "Hashed", "['id']", "['String']"]]
+    assert server.rows("SELECT * FROM dictionary('default.d') ORDER BY id") == [["1", "one"], ["2", "two"]]
+    # A plan that was kept with the text sees the new rows.
+    server.query("INSERT INTO t VALUES (3, 'three')")
+    assert server.rows(look.format(3)) == [["none"]]
+    server.query("SYSTEM RELOAD DICTIONARY `default.d`")
+    assert server.rows(look.format(3)) == [["three"]]
+    # A file that changes is read again, and the dictionary loaded, since it was.
+    file.write_text(dictionary("default.d", own_table(server, "t")).replace("none", "nobody"))
+    wait_for(lambda: server.rows(look.format(9)), [["nobody"]])
+    # One that is broken is told in the log; what it said stays.
+    file.write_text("<clickhouse><dictionary>")
+    server.query("SYSTEM RELOAD DICTIONARIES")
+    assert server.rows(look.format(9)) == [["nobody"]]
+    file.unlink()
+    wait_for(lambda: server.value("SELECT count() FROM system.dictionaries"), "0")
+    with pytest.raises(ServerError, match="not found"):
+        server.rows(look.format(9))
+
+
+def test_dictionaries_may_be_loaded_at_the_start(start_server):
+    server = start_server(settings=FILES | {"dictionaries_lazy_load": 0})
+    path = pathlib.Path(server.folder) / "dictionaries.d"
+    path.mkdir()
+    (path / "x.xml").write_text(dictionary("x", "<null/>", structure="<id><name>id</name></id><attribute><name>v</name><type>UInt8</type><null_value>7</null_value></attribute>"))
+    server.restart()
+    wait_for(lambda: server.value("SELECT status FROM system.dictionaries"), "LOADED")
+    assert server.value("SELECT dictGet('x', 'v', toUInt64(5))") == "7"
+
+
+def test_another_server_is_refused(folder):
+    server, path = folder
+    source = own_table(server, "t").replace(str(server.native_port), "1")
+    (path / "d.xml").write_text(dictionary("d", source))
+    server.query("SYSTEM RELOAD CONFIG")
+    with pytest.raises(ServerError, match="NOT_IMPLEMENTED"):
+        server.query("SELECT dictGet('d', 'v', toUInt64(1))")
+    assert "another server" in server.value("SELECT last_exception FROM system.dictionaries WHERE name = 'd'")
+
+
+def test_files_and_commands(folder):
+    server, path = folder
+    file = path / "rows.tsv"
+    file.write_text("1\tone\n2\ttwo\n")
+    (path / "f.xml").write_text(dictionary("f", f"<file><path>{file}</path><format>TSV</format></file>", lifetime="1"))
+    (path / "e.xml").write_text(dictionary("e", "<executable><command>printf '1,a\\n2,b\\n'</command><format>CSV</format></executable>"))
+    echo = "<executable><command>sed 's/.*/v&amp;/'</command><format>TSV</format><implicit_key>1</implicit_key></executable>"
+    (path / "c.xml").write_text(dictionary("c", echo, layout="<cache><size_in_cells>3</size_in_cells></cache>"))
+    (path / "bad.xml").write_text(dictionary("bad", "<executable><command>exit 3</command><format>CSV</format></executable>"))
+    server.query("SYSTEM RELOAD CONFIG")
+    assert server.rows("SELECT dictGet('f', 'v', number), dictGet('e', 'v', number) FROM numbers(1, 3)") == [["one", "a"], ["two", "b"], ["none", "none"]]
+    assert server.rows("SELECT dictGet('c', 'v', number % 3) FROM numbers(6)") == [["v0"], ["v1"], ["v2"]] * 2
+    with pytest.raises(ServerError, match="CHILD_WAS_NOT_EXITED_NORMALLY"):
+        server.query("SELECT dictGet('bad', 'v', toUInt64(1))")
+    # Its lifetime over, a file is read again where it has changed.
+    file.write_text("1\tanother\n")
+    wait_for(lambda: server.value("SELECT dictGet('f', 'v', toUInt64(1))"), "another")
+    # A statement may name files of users alone, and no commands.
+    ddl = "CREATE OR REPLACE DICTIONARY s (id UInt64, v String) PRIMARY KEY id SOURCE({}) LAYOUT(HASHED()) LIFETIME(0)"
+    for inside, expected in [("'/etc/passwd'", "PATH_ACCESS_DENIED"), ("'../../../etc/passwd'", "PATH_ACCESS_DENIED"), ("'none.tsv'", "FILE_DOESNT_EXIST")]:
+        server.query(ddl.format(f"FILE(path {inside} format TSV)"))
+        with pytest.raises(ServerError, match=expected):
+            server.query("SELECT dictGet('s', 'v', toUInt64(1))")
+    user_files = pathlib.Path(server.value("SELECT value FROM system.server_settings WHERE name = 'user_files_path'"))
+    user_files.mkdir(exist_ok=True)
+    (user_files / "own.tsv").write_text("1\tmine\n")
+    server.query(ddl.format("FILE(path 'own.tsv' format TSV)"))
+    assert server.value("SELECT dictGet('s', 'v', toUInt64(1))") == "mine"
+    with pytest.raises(ServerError, match="DICTIONARY_ACCESS_DENIED"):
+        server.query(ddl.format("EXECUTABLE(command 'id' format TSV)"))
+
+
+class Source(http.server.BaseHTTPRequestHandler):
+    """Rows `id, v<id>` of the ids that are sent, or of 1 to 3."""
+
+    asked = []
+
+    def do_GET(self):
+        self.answer(["1", "2", "3"])
+
+    def do_POST(self):
+        ids = self.rfile.read(int(self.headers["Content-Length"])).decode().split()
+        self.answer([number for number in ids if int(number) < 100])
+
+    def answer(self, ids):
+        Source.asked.append((self.command, sorted(map(int, ids)), self.headers.get("Authorization"), self.headers.get("x-key")))
+        if self.path == "/wrong":
+            self.send_error(404, "nothing here")
+            return
+        body = "".join(f"{number}\tv{number}\n" for number in ids).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+def test_http(start_server):
+    server = start_server()
+    source = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Source)
+    threading.Thread(target=source.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{source.server_port}/rows"
+    ddl = (
+        "CREATE DICTIONARY {} (id UInt64, v String DEFAULT 'none') PRIMARY KEY id SOURCE(HTTP(url '{}' format TSV credentials(user 'u' password 'p') "
+        "headers(header(name 'X-Key' value 'k')))) LAYOUT({}) LIFETIME(MIN 0 MAX 1000)"
+    )
+    server.query(ddl.format("whole", url, "FLAT()"))
+    assert server.rows("SELECT dictGet('whole', 'v', number) FROM numbers(2, 3)") == [["v2"], ["v3"], ["none"]]
+    basic = "Basic " + base64.b64encode(b"u:p").decode()
+    assert Source.asked == [("GET", [1, 2, 3], basic, "k")]
+    Source.asked.clear()
+    server.query(ddl.format("cached", url, "CACHE(SIZE_IN_CELLS 1000)"))
+    count = "SELECT countIf(dictGet('cached', 'v', number % 200) = 'v' || toString(number % 200)) FROM numbers(1000)"
+    assert server.value(count) == "500"
+    # What is missing in a block is asked for at once, also what is not there; then it is known.
+    requests = len(Source.asked)
+    assert requests <= 4 and {number for _, ids, *_ in Source.asked for number in ids} == set(range(100))
+    assert server.value(count) == "500"
+    assert len(Source.asked) == requests
+    state = "SELECT status, element_count, found_rate, hit_rate >= 0.5 FROM system.dictionaries WHERE name = 'cached'"
+    assert server.rows(state) == [["LOADED", "200", "0.5", "1"]]
+    server.query(ddl.format("wrong", url.replace("rows", "wrong"), "HASHED()"))
+    with pytest.raises(ServerError, match="404"):
+        server.query("SELECT dictGet('wrong', 'v', toUInt64(1))")
+    source.shutdown()
+    server.query(ddl.format("gone", "http://127.0.0.1:1/", "HASHED()"))
+    with pytest.raises(ServerError, match="NETWORK_ERROR"):
+        server.query("SELECT dictGet('gone', 'v', toUInt64(1))")
+
+
+def test_cache_and_direct_ask_the_table(start_server):
+    server = start_server()
+    server.query("CREATE TABLE t (a String, b Date, v UInt64) ENGINE = MergeTree ORDER BY a")
+    server.query("INSERT INTO t SELECT toString(number), toDate('2020-01-01') + number % 5, number FROM numbers(10000)")
+    columns = "(a String, b Date, v UInt64 DEFAULT 7) PRIMARY KEY a, b SOURCE(CLICKHOUSE(TABLE 't'))"
+    server.query(f"CREATE DICTIONARY c {columns} LAYOUT(COMPLEX_KEY_CACHE(SIZE_IN_CELLS 100)) LIFETIME(1)")
+    server.query(f"CREATE DICTIONARY d {columns} LAYOUT(COMPLEX_KEY_DIRECT())")
+    key = "(toString(number), toDate('2020-01-01') + number % 5)"
+    for name in "cd":
+        # More keys than there are cells, and than one request asks for.
+        assert server.value(f"SELECT sum(dictGet('{name}', 'v', {key})) FROM numbers(12000)") == str(sum(range(10000)) + 7 * 2000)
+        assert server.value(f"SELECT dictGet('{name}', 'v', {key}) FROM numbers(5000, 1)") == "5000"
+    assert int(server.value("SELECT element_count FROM system.dictionaries WHERE name = 'c'")) <= 100
+    server.query("INSERT INTO t VALUES ('new', '2020-01-01', 42)")
+    new = "SELECT dictGet('{}', 'v', ('new', toDate('2020-01-01')))"
+    assert server.value(new.format("d")) == "42"
+    assert server.value(new.format("c")) == "42"
+    server.query("TRUNCATE TABLE t")
+    assert server.value(new.format("d")) == "7"
+    # What a cache knows it knows for its lifetime.
+    wait_for(lambda: server.value(new.format("c")), "7")
+    # Many at once, on more threads than there are workers.
+    server.query("INSERT INTO t SELECT toString(number), toDate('2020-01-01') + number % 5, number FROM numbers(10000)")
+    threads = [threading.Thread(target=lambda: server.query(f"SELECT sum(dictGet('d', 'v', {key})) FROM numbers(3000)")) for _ in range(16)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    # A dictionary that asks itself ends in an error.
+    server.query("CREATE DICTIONARY me (id UInt64, v UInt64) PRIMARY KEY id SOURCE(CLICKHOUSE(QUERY 'SELECT number AS id, dictGet(''me'', ''v'', number) AS v FROM numbers(10)')) LAYOUT(DIRECT())")
+    with pytest.raises(ServerError, match="INFINITE_LOOP"):
+        server.query("SELECT dictGet('me', 'v', toUInt64(1))")
+
+
+def test_only_what_has_changed_is_loaded(start_server):
+    server = start_server()
+    server.query("CREATE TABLE t (id UInt64, v String, at DateTime) ENGINE = MergeTree ORDER BY id")
+    server.query("CREATE TABLE version (n UInt64) ENGINE = MergeTree ORDER BY n")
+    server.query("INSERT INTO t VALUES (1, 'old', '2020-01-01 00:00:00'), (2, 'old', '2020-01-01 00:00:00')")
+    columns = "(id UInt64, v String DEFAULT '') PRIMARY KEY id SOURCE(CLICKHOUSE(TABLE 't' {})) LAYOUT(HASHED()) LIFETIME({})"
+    server.query("CREATE DICTIONARY u " + columns.format("UPDATE_FIELD 'at' UPDATE_LAG 5", 0))
+    server.query("CREATE DICTIONARY i " + columns.format("INVALIDATE_QUERY 'SELECT count() FROM version'", 1))
+    look = "SELECT dictGet('{0}', 'v', toUInt64(1)), dictGet('{0}', 'v', toUInt64(2)), dictGet('{0}', 'v', toUInt64(3))"
+    assert server.rows(look.format("u")) == [["old", "old", ""]]
+    assert server.rows(look.format("i")) == [["old", "old", ""]]
+    server.query("TRUNCATE TABLE t")
+    server.query("INSERT INTO t VALUES (2, 'new', now()), (3, 'late', '2020-01-01 00:00:00')")
+    server.query("SYSTEM RELOAD DICTIONARY u")
+    assert server.rows(look.format("u")) == [["old", "new", ""]]
+    # Its lifetime is over, but the answer of its query is the same.
+    time.sleep(7)
+    assert server.rows(look.format("i")) == [["old", "old", ""]]
+    server.query("INSERT INTO version VALUES (1)")
+    wait_for(lambda: server.rows(look.format("i")), [["", "new", "late"]])
+
+
+def test_tables_with_the_engine_dictionary(start_server):
+    server = start_server()
+    server.query("CREATE TABLE t (id UInt64, v String) ENGINE = MergeTree ORDER BY id")
+    server.query("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
+    server.query("CREATE DICTIONARY d (id UInt64, v String) PRIMARY KEY id SOURCE(CLICKHOUSE(TABLE 't')) LAYOUT(HASHED()) LIFETIME(0)")
+    server.query("CREATE TABLE e (v String, id UInt64) ENGINE = Dictionary('d')")
+    assert server.rows("SELECT * FROM e ORDER BY id") == [["one", "1"], ["two", "2"]]
+    server.restart()
+    assert server.rows("SELECT id FROM e WHERE v = 'two'") == [["2"]]
+    with pytest.raises(ServerError, match="THERE_IS_NO_COLUMN"):
+        server.query("CREATE TABLE x (w String) ENGINE = Dictionary('d')")
+    with pytest.raises(ServerError, match="not found"):
+        server.query("CREATE TABLE x (w String) ENGINE = Dictionary('none')")
+    server.query("DROP DICTIONARY d")
+    with pytest.raises(ServerError, match="not found"):
+        server.query("SELECT * FROM e")
+    server.query("DROP TABLE e")
