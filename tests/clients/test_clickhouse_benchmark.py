@@ -53,3 +53,39 @@ def test_rows_read_are_counted(server, program, tmp_path):
     statistics = json.loads(report.read_text())["statistics"]
     # Every query reads a million rows and answers with one.
     assert statistics["RPS"] / statistics["RPS_result"] == pytest.approx(1_000_000, rel=0.01)
+
+
+OWN = [BINARY, "benchmark"]
+
+
+def test_scripts_query_ids_and_new_connections(server):
+    script = "-- a comment;\nSELECT ';', query_id(),\n 1; SELECT 2;"
+    outcome = run(
+        server, OWN, "-i", "40", "-d", "0", "-c", "4", "--queries-format", "script", "--query_id_prefix", "bench", "--reconnect", "3", "--log_queries=1",
+        queries=script,
+    )  # fmt: skip
+    assert outcome.returncode == 0 and "Loaded 2 queries" in outcome.stderr.decode(), outcome.stderr.decode()
+    outcome = run(server, OWN, "-i", "5", "-d", "0", "--query_id", "fixed", queries="SELECT throwIf(query_id() != 'fixed', 'a\\\\tb')\n")
+    assert outcome.returncode == 0, outcome.stderr.decode()
+
+
+def test_concurrency_grows_with_a_report_of_each(server):
+    outcome = run(server, OWN, "-c", "2", "-C", "4", "-d", "0.2", queries="SELECT 1\n")
+    text = outcome.stderr.decode()
+    assert outcome.returncode == 0, text
+    assert [line for line in text.splitlines() if line.startswith("Concurrency: ")] == ["Concurrency: 2", "Concurrency: 3", "Concurrency: 4"]
+
+
+def test_failures_in_a_row_stop_the_run(server):
+    failing = "SELECT throwIf(1)\nSELECT throwIf(1)\nSELECT 1\n"
+    # Never three in a row.
+    outcome = run(server, OWN, "-i", "30", "-d", "0", "--max-consecutive-errors", "3", queries=failing)
+    assert outcome.returncode == 0 and "errors 20" in outcome.stderr.decode(), outcome.stderr.decode()
+    outcome = run(server, OWN, "-i", "30", "-d", "0", "--max-consecutive-errors", "2", queries=failing)
+    assert outcome.returncode != 0 and "throwIf" in outcome.stderr.decode()
+
+
+def test_servers_as_one(server):
+    outcome = run(server, OWN, "--host=127.0.0.1", f"--port={server.native_port}", "--roundrobin", "-i", "20", "-d", "0", queries="SELECT 1\n")
+    text = outcome.stderr.decode()
+    assert outcome.returncode == 0 and "queries 20, " in text and "Difference" not in text, text

@@ -134,7 +134,7 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     results = output / "results.csv"
     rows = list(csv.DictReader(results.open()))
     # Two granularities, two variants, three numbers of clients, two rounds.
-    assert len(rows) == 24 and len(rows[0]) == 40
+    assert len(rows) == 24 and len(rows[0]) == 42
     assert {row["errors"] for row in rows} == {"0"} and all(float(row["QPS"]) > 0 for row in rows)
     assert {row["test_name"] for row in rows} == {"lookup_16", "lookup_64"}
     assert "Left out" in first.stdout and "no_such_function" in first.stdout
@@ -152,7 +152,9 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     storm("report", results, "--output", page, "--charts", tmp_path / "charts")
     html = page.read_text()
     assert "Squall answered every request" in html and html.count("<svg ") == 4 and "http://" not in html.replace("http://www.w3.org/", "")
-    assert len(list((tmp_path / "charts").iterdir())) == 4
+    charts = sorted((tmp_path / "charts").iterdir())
+    assert [chart.name for chart in charts if chart.suffix == ".png"] == [f"lookup_{g}_{n}.png" for g in (16, 64) for n in (1, 2)]
+    assert len(charts) == 8 and all(chart.read_bytes().startswith(b"\x89PNG") for chart in charts if chart.suffix == ".png")
     compared = storm("compare", results, results, "--all").stdout
     assert "of 12 steps in both, 0 worse, 0 better, 12 the same within noise" in compared, compared
 

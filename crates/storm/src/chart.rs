@@ -1,7 +1,10 @@
-//! A line chart as SVG: a few panels side by side, categories on the x axis, zero at the bottom. It is readable in light and dark, on paper and
+//! A line chart as SVG or PNG: a few panels side by side, categories on the x axis, zero at the bottom. It is readable in light and dark, on paper and
 //! without colours: lines differ by dashes and by the shapes of their points.
 
 use std::fmt::Write as _;
+
+use resvg::{tiny_skia, usvg};
+use squall_types::{Error, Result};
 
 /// The size of one panel's plot and the room around it, in pixels.
 const WIDTH: f64 = 420.0;
@@ -10,17 +13,59 @@ const LEFT: f64 = 72.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 56.0;
 const LEGEND: f64 = 22.0;
-/// Room for one name of the legend.
-const LEGEND_ENTRY: f64 = 246.0;
-/// Colours that stay apart for the colour-blind (after Okabe and Ito), on white and on black, in this order; further lines differ by their dashes.
-const STYLE: &str = "<style>
-.chart{--ink:#222;--grid:#ddd;--paper:#fff}
-.chart .c0{--line:#0072b2}.chart .c1{--line:#b86e00}.chart .c2{--line:#d55e00}.chart .c3{--line:#007a5a}.chart .c4{--line:#a8487f}.chart .c5{--line:#555}
-@media (prefers-color-scheme:dark){@media screen{.chart{--ink:#ddd;--grid:#444;--paper:#16181c}
-.chart .c0{--line:#56b4e9}.chart .c1{--line:#f0b428}.chart .c2{--line:#ff8a4c}.chart .c3{--line:#3ecfa0}.chart .c4{--line:#e59ac6}.chart .c5{--line:#bbb}}}
-.chart text{fill:var(--ink)}.chart .grid{stroke:var(--grid)}.chart .paper{fill:var(--paper)}
-.chart .line{stroke:var(--line);fill:none;stroke-width:2}.chart .point{fill:var(--line);stroke:var(--line)}.chart .flawed{fill:var(--paper);stroke:var(--line);stroke-width:2}
-</style>";
+/// About the width of a letter of the legend, and of what stands before and after a name.
+const LETTER: f64 = 6.4;
+const LEGEND_MARK: f64 = 32.0;
+const LEGEND_GAP: f64 = 18.0;
+
+/// Colours on one kind of paper: those of the lines stay apart for the colour-blind (after Okabe and Ito), in this order; further lines differ by their dashes.
+struct Palette {
+    ink: &'static str,
+    grid: &'static str,
+    paper: &'static str,
+    lines: [&'static str; COLOURS],
+}
+
+const LIGHT: Palette = Palette {
+    ink: "#222",
+    grid: "#ddd",
+    paper: "#fff",
+    lines: ["#0072b2", "#b86e00", "#d55e00", "#007a5a", "#a8487f", "#555"],
+};
+const DARK: Palette = Palette {
+    ink: "#ddd",
+    grid: "#444",
+    paper: "#16181c",
+    lines: ["#56b4e9", "#f0b428", "#ff8a4c", "#3ecfa0", "#e59ac6", "#bbb"],
+};
+
+impl Palette {
+    /// Rules that every program understands which draws SVG: no variables.
+    fn rules(&self) -> String {
+        let Palette { ink, grid, paper, lines } = self;
+        let mut rules = format!(
+            ".chart text{{fill:{ink}}}.chart .grid{{stroke:{grid}}}.chart .paper,.chart .flawed{{fill:{paper}}}\n"
+        );
+        for (number, line) in lines.iter().enumerate() {
+            // Writing to a String cannot fail; so below.
+            let _ = writeln!(
+                rules,
+                ".chart .c{number} .line,.chart .c{number} .point,.chart .c{number} .flawed{{stroke:{line}}}.chart .c{number} .point{{fill:{line}}}"
+            );
+        }
+        rules
+    }
+}
+
+/// Light, and dark where the reader wants that and it is no paper.
+fn style() -> String {
+    format!(
+        "<style>\n.chart .line{{fill:none;stroke-width:2}}.chart .flawed{{stroke-width:2}}\n{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n</style>",
+        LIGHT.rules(),
+        DARK.rules()
+    )
+}
+
 const COLOURS: usize = 6;
 /// Dashes of the lines of one colour.
 const DASHES: [&str; 4] = ["none", "7 4", "2 3", "10 3 2 3"];
@@ -74,32 +119,52 @@ impl Chart {
         let panel_width = LEFT + WIDTH + 16.0;
         let width = panel_width * self.panels.len() as f64;
         let names = self.panels.first().map(|(_, lines)| lines.as_slice()).unwrap_or_default();
-        let in_a_row = ((width - LEFT) / LEGEND_ENTRY).floor().max(1.0) as usize;
+        let letters = names.iter().map(|line| line.name.chars().count()).max().unwrap_or(0) as f64;
+        let entry = (LEGEND_MARK + letters * LETTER + LEGEND_GAP).min(width - LEGEND_GAP);
+        let in_a_row = ((width - LEGEND_GAP) / entry).floor().max(1.0) as usize;
         let plot_height = TOP + HEIGHT + BOTTOM;
         let height = plot_height + LEGEND * names.len().div_ceil(in_a_row) as f64;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" aria-label=\"{}\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n{STYLE}\n<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n",
-            escape(&self.title)
+             viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n{}\n<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n",
+            escape(&self.title),
+            style()
         );
         for (position, (title, lines)) in self.panels.iter().enumerate() {
             self.panel(&mut svg, position as f64 * panel_width + LEFT, title, lines);
         }
         for (number, line) in names.iter().enumerate() {
-            let x = LEFT + (number % in_a_row) as f64 * LEGEND_ENTRY;
+            let x = LEGEND_GAP + (number % in_a_row) as f64 * entry;
             let y = plot_height + (number / in_a_row) as f64 * LEGEND + 8.0;
             let (colour, dash) = appearance(number);
-            // Writing to a String cannot fail; so below.
             let _ = writeln!(
                 svg,
                 "<g class=\"c{colour}\"><path class=\"line\" stroke-dasharray=\"{dash}\" d=\"M{x} {} h26\"/></g>",
                 y - 4.0
             );
             point(&mut svg, number, x + 13.0, y - 4.0, &line.name, false);
-            text(&mut svg, x + 32.0, y, "start", &line.name);
+            text(&mut svg, x + LEGEND_MARK, y, "start", &cut(&line.name, entry - LEGEND_MARK));
         }
         svg.push_str("</svg>\n");
         svg
+    }
+
+    /// Draws it as PNG, on light paper, two pixels for one of the SVG. Its letters are those that come with Squall: servers have no fonts.
+    ///
+    /// # Errors
+    /// A picture too large to be drawn.
+    pub fn to_png(&self) -> Result<Vec<u8>> {
+        let cannot = |what: &dyn std::fmt::Display| Error::logical(format!("{} cannot be drawn: {what}", self.title));
+        let mut options = usvg::Options { font_family: "DejaVu Sans".to_owned(), ..usvg::Options::default() };
+        let fonts = options.fontdb_mut();
+        fonts.load_font_data(dejavu::sans::regular().to_vec());
+        fonts.set_sans_serif_family("DejaVu Sans");
+        let tree = usvg::Tree::from_str(&self.to_svg(), &options).map_err(|error| cannot(&error))?;
+        let size = tree.size().to_int_size();
+        let mut pixels =
+            tiny_skia::Pixmap::new(size.width() * 2, size.height() * 2).ok_or_else(|| cannot(&"no size"))?;
+        resvg::render(&tree, tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
+        pixels.encode_png().map_err(|error| cannot(&error))
     }
 
     fn panel(&self, svg: &mut String, left: f64, title: &str, lines: &[Line]) {
@@ -203,6 +268,15 @@ fn round_up(value: f64) -> f64 {
         .unwrap_or(1.0)
 }
 
+/// What of a name has room; the whole of it can be read at its points.
+fn cut(name: &str, width: f64) -> String {
+    let letters = (width / LETTER).floor().max(1.0) as usize;
+    match name.char_indices().nth(letters.saturating_sub(1)) {
+        Some((end, _)) if name.chars().count() > letters => format!("{}…", &name[..end]),
+        _ => name.to_owned(),
+    }
+}
+
 fn text(svg: &mut String, x: f64, y: f64, anchor: &str, content: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escape(content));
 }
@@ -238,5 +312,29 @@ mod tests {
         assert!(svg.contains("class=\"flawed\"") && svg.contains("a &lt; b: 96: 20, 3 errors"));
         assert!(svg.contains("a &lt; b") && !svg.contains("a < b"));
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn legends_cut_what_has_no_room() {
+        assert_eq!(cut("short", 100.0), "short");
+        assert_eq!(cut("éééééé", 4.0 * LETTER), "ééé…");
+    }
+
+    #[test]
+    fn pictures_have_letters_and_colours() {
+        let picture = |name: &str| {
+            let lines = vec![Line::new(name, [(1, 10.0), (96, 20.0)])];
+            let panels = vec![(name.to_owned(), lines)];
+            Chart { title: "t".to_owned(), panels, x_label: "x".to_owned(), y_label: "y".to_owned() }.to_png().unwrap()
+        };
+        let png = picture("Squall");
+        let pixels = tiny_skia::Pixmap::decode_png(&png).unwrap();
+        assert_eq!(pixels.width(), 2 * 508);
+        // The line's blue is there on white paper.
+        let has =
+            |red, green, blue| pixels.pixels().iter().any(|at| (at.red(), at.green(), at.blue()) == (red, green, blue));
+        assert!(has(0, 0x72, 0xb2) && has(255, 255, 255) && !has(0x16, 0x18, 0x1c));
+        // Letters are drawn: another name is another picture.
+        assert!(png != picture("Sqnall"));
     }
 }

@@ -1,8 +1,9 @@
 //! Programs that the tools start: where they are found, the ports and files that they may have, and their end by the id that they were started with.
 
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use squall_types::{Error, ErrorCode, Result};
@@ -34,6 +35,19 @@ pub fn open_files_max() -> u64 {
         0 => limit.rlim_max,
         _ => 1024,
     }
+}
+
+/// Lets the program end together with this one, also where this one is killed: with the thread that starts it, which must be the main one.
+pub fn end_with_us(command: &mut Command) {
+    let ask = || {
+        // SAFETY: prctl takes no pointers here, and may be called between fork and exec.
+        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: what is called between fork and exec neither allocates nor takes a lock.
+    unsafe { command.pre_exec(ask) };
 }
 
 /// Asks the process to end, and kills it if it does not; returns whether it ended by itself. Calling it again does nothing.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::native::{Connection, Options};
-use crate::process::{end, find_program, free_port};
+use crate::process::{end, end_with_us, find_program, free_port};
 
 /// How long a server may take to answer at first.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -125,6 +125,7 @@ impl Server {
         };
         // Relative paths in old servers mean the folder they run in.
         command.current_dir(folder).stdin(Stdio::null()).stdout(out).stderr(err);
+        end_with_us(&mut command);
         let begun = Instant::now();
         let process = command
             .spawn()

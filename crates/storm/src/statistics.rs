@@ -79,6 +79,13 @@ fn student_below(value: f64, freedom: f64) -> f64 {
     0.5 + 0.5 * integral(0.0, angle) / integral(0.0, end)
 }
 
+/// Jain's index of fairness: 1 where all shares are alike, 1/n where one has all (Jain, Chiu and Hawe, *A quantitative measure of fairness and
+/// discrimination*, 1984).
+pub fn fairness(shares: &[f64]) -> f64 {
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), share| (sum + share, squares + share * share));
+    if squares > 0.0 { sum * sum / (squares * shares.len() as f64) } else { 1.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +109,10 @@ mod tests {
         let faster = difference(&[120.0, 122.0, 118.0]);
         assert!(faster.is_proven() && faster.mean == 20.0 && (4.0..5.0).contains(&faster.error), "{faster:?}");
         assert_eq!(before.difference(&Sample::of(&[100.0]), 95.0), None);
+    }
+
+    #[test]
+    fn fairness_is_between_one_for_all_and_all_for_one() {
+        assert_eq!([fairness(&[2.0; 4]), fairness(&[3.0, 0.0, 0.0, 0.0]), fairness(&[0.0, 0.0])], [1.0, 0.25, 1.0]);
     }
 }

@@ -1,9 +1,9 @@
 //! `squall benchmark`: sends queries over the native protocol from many connections at once and reports rates and latencies, with the flags
 //! and the report of `clickhouse-benchmark`. It works against ClickHouse as well as Squall.
 
+mod queries;
 mod report;
 
-use std::io::BufRead;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,10 @@ use clap::parser::ValueSource;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::failure::FailureKind;
-use crate::load::{Endpoint, Limit, Load, Measurement, Order, Outcome, Pace, Statement, Stream};
+use crate::load::{Endpoint, Limit, Load, Measurement, Order, Outcome, Pace, QueryId, Statement, Stream};
 use crate::native::Stage;
+use queries::Format;
 use report::Report;
-
-/// Queries that may be loaded, and the bytes of all of them.
-const QUERIES_BYTES_MAX: usize = 1 << 30;
 
 /// Send queries to a server over the native protocol and report rates and latencies, as clickhouse-benchmark does.
 ///
@@ -34,15 +32,28 @@ pub struct Args {
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
     /// Query to send; standard input is read without it
-    #[arg(long)]
+    #[arg(long, short)]
     query: Option<String>,
+    /// How queries stand in standard input: tsv, one a line with \t, \n and \\ for what they mean, or script, with semicolons between them
+    #[arg(long, value_enum, default_value_t)]
+    queries_format: Format,
+    /// Id of all queries
+    #[arg(long = "query_id", value_name = "ID")]
+    query_id: Option<String>,
+    /// What the ids of queries begin with; an underscore and a UUID of their own follow
+    #[arg(long = "query_id_prefix", value_name = "PREFIX", conflicts_with = "query_id")]
+    query_id_prefix: Option<String>,
     /// Number of queries in flight: one connection each
     #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_000))]
     concurrency: u32,
+    /// From --concurrency up to so many queries in flight, one more each --delay, with a report of each number
+    #[arg(long = "max_concurrency", short = 'C', value_name = "CONCURRENCY", value_parser = clap::value_parser!(u32).range(1..=65_000))]
+    concurrency_max: Option<u32>,
     /// Seconds between intermediate reports; 0 is none
     #[arg(long, short, default_value_t = 1.0)]
     delay: f64,
-    /// Up to which stage the server processes the queries: complete, fetch_columns, with_mergeable_state
+    /// Up to which stage the server processes the queries: complete, fetch_columns, with_mergeable_state, with_mergeable_state_after_aggregation,
+    /// with_mergeable_state_after_aggregation_and_limit
     #[arg(long, default_value = "complete", value_parser = parse_stage)]
     stage: Stage,
     /// Number of queries to send; 0 is no limit
@@ -69,12 +80,15 @@ pub struct Args {
     /// Under TLS, take any certificate
     #[arg(long)]
     accept_invalid_certificate: bool,
-    /// User
-    #[arg(long, default_value = "default")]
-    user: String,
-    /// Password
-    #[arg(long, default_value = "")]
-    password: String,
+    /// With several servers, report them as one
+    #[arg(long)]
+    roundrobin: bool,
+    /// User; without it CLICKHOUSE_USER of the environment, or default
+    #[arg(long, short)]
+    user: Option<String>,
+    /// Password; without it CLICKHOUSE_PASSWORD of the environment
+    #[arg(long)]
+    password: Option<String>,
     /// Database that unqualified names mean
     #[arg(long, default_value = "default")]
     database: String,
@@ -87,9 +101,15 @@ pub struct Args {
     /// Go on when a query fails, and count it
     #[arg(long = "continue_on_errors", visible_alias = "ignore-error")]
     continue_on_errors: bool,
-    /// A new connection for every query (1) or for none (0)
-    #[arg(long, value_name = "0|1", num_args = 0..=1, default_value = "0", default_missing_value = "1", value_parser = parse_flag, action = clap::ArgAction::Set)]
-    reconnect: bool,
+    /// Stop when so many queries in a row have failed; before that failures are counted
+    #[arg(long = "max-consecutive-errors", value_name = "COUNT", default_value_t = 0)]
+    max_consecutive_errors: u64,
+    /// A new connection after so many queries; 0 is never
+    #[arg(long, value_name = "QUERIES", num_args = 0..=1, default_value_t = 0, default_missing_value = "1")]
+    reconnect: u64,
+    /// Taken for scripts' sake: times are always the client's
+    #[arg(long)]
+    client_side_time: bool,
     /// Taken for scripts' sake: exceptions are printed as the server sent them
     #[arg(long)]
     stacktrace: bool,
@@ -140,6 +160,8 @@ fn parse_stage(text: &str) -> Result<Stage, String> {
         "complete" => Ok(Stage::Complete),
         "fetch_columns" => Ok(Stage::FetchColumns),
         "with_mergeable_state" => Ok(Stage::WithMergeableState),
+        "with_mergeable_state_after_aggregation" => Ok(Stage::WithMergeableStateAfterAggregation),
+        "with_mergeable_state_after_aggregation_and_limit" => Ok(Stage::WithMergeableStateAfterAggregationAndLimit),
         other => Err(format!("Unknown query processing stage: {other}")),
     }
 }
@@ -173,22 +195,30 @@ impl Args {
             };
             let mut endpoint =
                 Endpoint::parse(&format!("{scheme}://{host}:{port}"), None, self.accept_invalid_certificate)?;
-            endpoint.user.clone_from(&self.user);
-            endpoint.password.clone_from(&self.password);
+            let given = |given: &Option<String>, variable: &str| given.clone().or_else(|| std::env::var(variable).ok());
+            endpoint.user = given(&self.user, "CLICKHOUSE_USER").unwrap_or_else(|| "default".to_owned());
+            endpoint.password = given(&self.password, "CLICKHOUSE_PASSWORD").unwrap_or_default();
             endpoint.database.clone_from(&self.database);
             endpoint.settings = self.settings.0.iter().chain(&self.other_settings).cloned().collect();
-            endpoint.keep_alive = !self.reconnect;
+            endpoint.keep_alive = self.reconnect != 1;
+            endpoint.requests_max = Some(self.reconnect).filter(|&queries| queries > 1);
+            endpoint.query_id = match (&self.query_id, &self.query_id_prefix) {
+                (Some(id), _) => QueryId::Fixed(id.clone()),
+                (None, Some(prefix)) => QueryId::Prefixed(prefix.clone()),
+                (None, None) => QueryId::Server,
+            };
             Ok(endpoint)
         };
         (0..count).map(endpoint).collect()
     }
 
-    fn load(&self, queries: &[String]) -> Result<Load> {
+    /// So many of the queries at once.
+    fn load(&self, queries: &[String], concurrency: u32) -> Result<Load> {
         let endpoints = self.endpoints()?;
         let class = endpoints.first().map(|first| format!("{}:{}", first.host, first.address.port()));
         let class = class.unwrap_or_default();
         let stream = Stream {
-            pace: Pace::Closed { clients: self.concurrency as usize },
+            pace: Pace::Closed { clients: concurrency as usize },
             endpoints,
             statements: queries.iter().map(|query| Statement::query(&class, query)).collect(),
             order: if self.randomize { Order::Weighted } else { Order::InTurn },
@@ -200,12 +230,21 @@ impl Args {
             },
             stage: self.stage,
             timeout: PATIENCE,
-            stop_on_failure: !self.continue_on_errors,
+            failures_max: (!self.continue_on_errors).then_some(self.max_consecutive_errors.max(1)),
             ..Load::new(vec![stream], Duration::ZERO)
         })
     }
 
-    fn report(&self, servers: Vec<(String, Measurement)>, loaded: usize, executed: u64) -> Report {
+    fn report(&self, mut servers: Vec<(String, Measurement)>, loaded: usize, executed: u64) -> Report {
+        if self.roundrobin && servers.len() > 1 {
+            let rest = servers.split_off(1);
+            if let Some((name, first)) = servers.first_mut() {
+                for (other, measurement) in rest {
+                    name.push_str(&format!(", {other}"));
+                    first.merge(&measurement);
+                }
+            }
+        }
         Report { servers, loaded, executed, confidence: self.confidence.into() }
     }
 }
@@ -217,17 +256,36 @@ impl Args {
 pub fn run(args: &Args) -> Result<()> {
     let queries = match &args.query {
         Some(query) => vec![query.clone()],
-        None => read_queries(std::io::stdin().lock())?,
+        None => queries::read(std::io::stdin().lock(), args.queries_format)?,
     };
     eprintln!("Loaded {} queries.\n", queries.len());
-    let load = args.load(&queries)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
-    let outcome = runtime.block_on(follow(args, load, queries.len()))?;
+    let outcome = runtime.block_on(async {
+        // The steps up to the number that was asked for, each as long as the time between reports.
+        for concurrency in args.concurrency..args.concurrency_max.unwrap_or(0) {
+            let mut load = args.load(&queries, concurrency)?;
+            load.limit.duration = seconds(args.delay).or(Some(Duration::from_secs(1)));
+            let outcome = load.run().await?;
+            if has_failed(args, &outcome) {
+                return Ok(outcome);
+            }
+            let total = outcome.total();
+            eprintln!("\nConcurrency: {concurrency}");
+            eprint!("{}", args.report(outcome.classes, queries.len(), total.answers() + total.failures()));
+        }
+        let concurrency = args.concurrency_max.unwrap_or(0).max(args.concurrency);
+        let mut load = args.load(&queries, concurrency)?;
+        if args.concurrency_max.is_some() {
+            eprintln!("\nConcurrency: {concurrency}");
+            load.limit.duration = load.limit.duration.or(seconds(args.delay)).or(Some(Duration::from_secs(1)));
+        }
+        follow(args, load, queries.len()).await
+    })?;
     let executed = outcome.total();
     let executed = executed.answers() + executed.failures();
     let failure = outcome.total().failed.into_iter().next();
-    let Some((kind, failed)) = failure.filter(|_| !args.continue_on_errors) else {
+    let Some((kind, failed)) = failure.filter(|_| has_failed(args, &outcome)) else {
         let report = args.report(outcome.classes, queries.len(), executed);
         eprint!("{report}");
         if let Some(path) = &args.json {
@@ -248,6 +306,11 @@ pub fn run(args: &Args) -> Result<()> {
         _ => ErrorCode::NETWORK_ERROR,
     };
     Err(Error::new(code, failed.example))
+}
+
+/// Whether failures ended the run.
+fn has_failed(args: &Args, outcome: &Outcome) -> bool {
+    !args.continue_on_errors && outcome.total().failures() > 0 && outcome.is_broken_off
 }
 
 /// Runs the load to its end, with a report at every interval.
@@ -297,28 +360,6 @@ async fn follow(args: &Args, load: Load, loaded: usize) -> Result<Outcome> {
 /// 0 means no limit.
 fn seconds(value: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(value).ok().filter(|duration| !duration.is_zero())
-}
-
-fn read_queries(input: impl BufRead) -> Result<Vec<String>> {
-    let mut bytes = 0;
-    let mut queries = Vec::new();
-    for line in input.lines() {
-        let line = line.map_err(|error| Error::new(ErrorCode::CANNOT_READ_FROM_ISTREAM, error.to_string()))?;
-        bytes += line.len();
-        if bytes > QUERIES_BYTES_MAX {
-            return Err(Error::new(
-                ErrorCode::LIMIT_EXCEEDED,
-                format!("More than {QUERIES_BYTES_MAX} bytes of queries"),
-            ));
-        }
-        if !line.trim().is_empty() {
-            queries.push(line);
-        }
-    }
-    if queries.is_empty() {
-        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Empty list of queries."));
-    }
-    Ok(queries)
 }
 
 #[cfg(test)]
@@ -375,21 +416,21 @@ mod tests {
             [("max_threads".to_owned(), "16".to_owned()), ("max_block_size".to_owned(), "8".to_owned())]
         );
         assert_eq!(args.other_settings, [("unheard_of".to_owned(), "x".to_owned())]);
-        let load = args.load(&["SELECT 1".to_owned()]).unwrap_err();
+        let load = args.load(&["SELECT 1".to_owned()], args.concurrency).unwrap_err();
         assert_eq!(load.code, ErrorCode::DNS_ERROR, "h is no host");
         let args =
             Program::try_parse_from(["benchmark", "-h", "127.0.0.1", "--port", "1", "--port", "2"]).unwrap().args;
-        let load = args.load(&["SELECT 1".to_owned()]).unwrap();
+        let load = args.load(&["SELECT 1".to_owned()], args.concurrency).unwrap();
         let ports: Vec<u16> = load.streams[0].endpoints.iter().map(|endpoint| endpoint.address.port()).collect();
         assert_eq!((ports, load.limit.duration, load.limit.requests), (vec![1, 2], None, None));
-        assert!(load.stop_on_failure && load.streams[0].order == Order::InTurn);
+        assert_eq!((load.failures_max, load.streams[0].order), (Some(1), Order::InTurn));
+        let newer = "benchmark -h 127.0.0.1 -q x --query_id_prefix p --max-consecutive-errors 3 --reconnect 5 -C 9 --queries-format script -u me --roundrobin";
+        let args = Program::try_parse_from(newer.split(' ')).unwrap().args;
+        let load = args.load(&["SELECT 1".to_owned()], 9).unwrap();
+        let endpoint = &load.streams[0].endpoints[0];
+        assert_eq!((load.failures_max, endpoint.requests_max, endpoint.keep_alive), (Some(3), Some(5), true));
+        assert_eq!((&endpoint.query_id, endpoint.user.as_str()), (&QueryId::Prefixed("p".to_owned()), "me"));
         assert!(Program::try_parse_from(["benchmark", "-c", "0"]).is_err());
         assert!(Program::try_parse_from(["benchmark", "--no_such_setting=1"]).is_err());
-    }
-
-    #[test]
-    fn queries_are_lines() {
-        assert_eq!(read_queries(&b"select 1\n\nselect 2"[..]).unwrap(), ["select 1", "select 2"]);
-        assert_eq!(read_queries(&b"\n"[..]).unwrap_err().code, ErrorCode::BAD_ARGUMENTS);
     }
 }

@@ -105,7 +105,7 @@ impl Tool {
                 endpoint.settings = vec![("max_threads".to_owned(), max_threads.to_string())];
                 let stream = Stream::closed(endpoint, Statement::query("all", query), clients);
                 let mut load = Load::new(vec![stream], Duration::from_secs_f64(seconds));
-                load.stop_on_failure = true;
+                load.failures_max = Some(1);
                 load.timeout = PATIENCE;
                 let total = load.run().await?.total();
                 if let Some(failed) = total.failed.values().next() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use squall_formats::{FormatOptions, OutputFormat, output_format};
 use squall_types::{Block, Error, ErrorCode, Result};
 
-use super::endpoint::{Endpoint, Protocol};
+use super::endpoint::{Endpoint, Protocol, QueryId};
 use super::http::{HttpConnection, put_path, put_query};
 use super::statement::{COMPARED_BYTES, Statement};
 use crate::datagen::Random;
@@ -54,10 +54,25 @@ enum Wire {
     Native(Box<Connection>),
 }
 
+impl Wire {
+    /// Opens a connection, over which `request` goes first, if it is known.
+    async fn connect(prepared: &Prepared, request: &[u8]) -> Result<Self, Failure> {
+        let endpoint = &prepared.endpoint;
+        Ok(match endpoint.protocol {
+            Protocol::Http => Wire::Http(HttpConnection::connect(endpoint, request).await?),
+            Protocol::Native => {
+                Wire::Native(Box::new(Connection::connect_to(endpoint.address, &prepared.options).await?))
+            }
+        })
+    }
+}
+
 /// A client. It is used by one request at a time.
 #[derive(Debug, Default)]
 pub struct Client {
     wire: Option<Wire>,
+    /// Requests that the connection has served.
+    served: u64,
     /// Room for texts and requests with parameters.
     text: String,
     request: Vec<u8>,
@@ -65,26 +80,20 @@ pub struct Client {
 }
 
 impl Client {
-    /// Opens the connection, if it is not open.
+    /// Opens the connection, if it is not open, before there is something to send.
     ///
     /// # Errors
     /// [`FailureKind::Connect`].
     pub async fn connect(&mut self, prepared: &Prepared) -> Result<(), Failure> {
         if self.wire.is_none() {
-            let endpoint = &prepared.endpoint;
-            self.wire = Some(match endpoint.protocol {
-                Protocol::Http => Wire::Http(HttpConnection::connect(endpoint).await?),
-                Protocol::Native => {
-                    Wire::Native(Box::new(Connection::connect_to(endpoint.address, &prepared.options).await?))
-                }
-            });
+            self.wire = Some(Wire::connect(prepared, &[]).await?);
         }
         Ok(())
     }
 
     /// Closes the connection: after a request that was given up, whose answer may still come.
     pub fn disconnect(&mut self) {
-        self.wire = None;
+        (self.wire, self.served) = (None, 0);
     }
 
     /// Whether the server has closed the connection meanwhile, as servers do with those that rest.
@@ -113,42 +122,52 @@ impl Client {
     /// # Errors
     /// Every kind but [`FailureKind::Timeout`].
     pub async fn perform(&mut self, prepared: &Prepared, random: &mut Random) -> Result<Summary, Failure> {
-        self.connect(prepared).await?;
-        let outcome = match self.wire.as_mut() {
-            Some(Wire::Http(connection)) => {
-                let request = match &prepared.request {
-                    Some(request) => request,
-                    None => {
-                        prepared.statement.write(random, &mut self.text);
-                        self.request.clear();
-                        put_query(&prepared.endpoint, &self.text, prepared.is_post, &mut self.request);
-                        &self.request
-                    }
-                };
-                over_http(connection, request, &prepared.statement).await
+        let text = match prepared.statement.fixed_text() {
+            Some(text) => text,
+            None => {
+                prepared.statement.write(random, &mut self.text);
+                &self.text
             }
-            Some(Wire::Native(connection)) => {
-                let text = match prepared.statement.fixed_text() {
-                    Some(text) => text,
-                    None => {
-                        prepared.statement.write(random, &mut self.text);
-                        &self.text
+        };
+        let request = match (&prepared.request, prepared.endpoint.protocol) {
+            (Some(request), _) => request,
+            (None, protocol) => {
+                self.request.clear();
+                if protocol == Protocol::Http {
+                    put_query(&prepared.endpoint, text, prepared.is_post, &mut self.request);
+                }
+                &self.request
+            }
+        };
+        let wire = match &mut self.wire {
+            Some(wire) => wire,
+            none => none.insert(Wire::connect(prepared, request).await?),
+        };
+        let outcome = match wire {
+            Wire::Http(connection) => over_http(connection, request, &prepared.statement).await,
+            Wire::Native(connection) => {
+                let unique;
+                let id = match &prepared.endpoint.query_id {
+                    QueryId::Server => "",
+                    QueryId::Fixed(id) => id,
+                    QueryId::Prefixed(prefix) => {
+                        unique = format!("{prefix}_{}", uuid::Uuid::new_v4());
+                        &unique
                     }
                 };
-                let settings = &prepared.endpoint.settings;
-                let query = Query { text, stage: prepared.stage, settings, ..Query::default() };
+                let query = Query { text, id, stage: prepared.stage, settings: &prepared.endpoint.settings };
                 over_native(connection, &query, &prepared.statement, &mut self.answer).await
             }
-            None => Err(Failure::network(FailureKind::Connect, "Not connected")),
         };
+        self.served += 1;
         let goes_on = prepared.endpoint.keep_alive
-            && match &self.wire {
-                Some(Wire::Http(connection)) => connection.keeps_alive(),
-                Some(Wire::Native(_)) => match &outcome {
+            && prepared.endpoint.requests_max.is_none_or(|most| self.served < most)
+            && match wire {
+                Wire::Http(connection) => connection.keeps_alive(),
+                Wire::Native(_) => match &outcome {
                     Ok(_) => true,
                     Err(failure) => matches!(failure.kind, FailureKind::Exception(_) | FailureKind::WrongAnswer),
                 },
-                None => false,
             };
         if !goes_on {
             self.disconnect();

@@ -48,6 +48,18 @@ impl Wire {
     }
 }
 
+/// The ids of queries over the native protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum QueryId {
+    /// The server chooses.
+    #[default]
+    Server,
+    /// All have this one.
+    Fixed(String),
+    /// This, an underscore and a UUID of each query's own.
+    Prefixed(String),
+}
+
 /// A server and how to talk to it.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
@@ -69,6 +81,10 @@ pub struct Endpoint {
     pub tls: Option<Tls>,
     /// Whether a connection serves more than one request.
     pub keep_alive: bool,
+    /// How many requests a connection serves that serves more than one, where there is a limit.
+    pub requests_max: Option<u64>,
+    /// What queries are called.
+    pub query_id: QueryId,
     /// Whether native blocks are compressed, and HTTP responses asked for compressed.
     pub compression: bool,
     /// Settings of every query.
@@ -125,6 +141,8 @@ impl Endpoint {
             path: if path.is_empty() { "/" } else { path }.to_owned(),
             tls: if is_secure { Some(Tls::new(host, authorities, accept_any)?) } else { None },
             keep_alive: true,
+            requests_max: None,
+            query_id: QueryId::default(),
             compression: protocol == Protocol::Native,
             settings: Vec::new(),
         })
@@ -151,6 +169,8 @@ impl Endpoint {
             path: "/".to_owned(),
             tls: None,
             keep_alive: true,
+            requests_max: None,
+            query_id: QueryId::default(),
             compression: protocol == Protocol::Native,
             settings: Vec::new(),
         }

@@ -56,6 +56,8 @@ struct Shared {
     statements: Vec<Vec<Vec<Arc<Prepared>>>>,
     /// Requests that were begun and count.
     begun: AtomicU64,
+    failures_in_a_row: AtomicU64,
+    is_broken_off: AtomicBool,
     stop: AtomicBool,
     recorders: Vec<Mutex<Recorder>>,
     phase: watch::Sender<Phase>,
@@ -85,7 +87,7 @@ impl Load {
     /// Opens the connections and begins.
     ///
     /// # Errors
-    /// More connections than the system allows; threads that cannot be made; with `stop_on_failure`, a connection that fails.
+    /// More connections than the system allows; threads that cannot be made; with `failures_max` 1, a connection that fails.
     pub async fn start(self) -> Result<Running> {
         let bad = |what: &str| Err(Error::new(ErrorCode::BAD_ARGUMENTS, what));
         if self.streams.iter().any(|stream| stream.statements.is_empty() || stream.endpoints.is_empty()) {
@@ -116,6 +118,8 @@ impl Load {
             recorders: (0..threads).map(|_| recorder()).collect(),
             statements,
             begun: AtomicU64::new(0),
+            failures_in_a_row: AtomicU64::new(0),
+            is_broken_off: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             phase: watch::Sender::new(Phase::Preparing),
             classes: classes.clone(),
@@ -241,6 +245,7 @@ impl Running {
             elapsed,
             idle_open,
             idle_asked: load.idle_connections,
+            is_broken_off: self.shared.is_broken_off.load(Ordering::Relaxed),
         }
     }
 }
@@ -360,7 +365,7 @@ async fn open(shared: &Arc<Shared>, stream: usize, clients: usize) -> Result<Vec
                 if prepared.keeps_alive() {
                     match by(deadline, shared.load.timeout, client.connect(prepared)).await {
                         // Otherwise it is tried again, and counted, with the first request.
-                        Err(failure) if shared.load.stop_on_failure => return Err(failure.error),
+                        Err(failure) if shared.load.failures_max == Some(1) => return Err(failure.error),
                         _ => {}
                     }
                 }
@@ -550,8 +555,18 @@ impl Shared {
             }
         }
         drop(recorder);
-        if outcome.is_err() && self.load.stop_on_failure {
-            self.stop.store(true, Ordering::Relaxed);
+        if let Some(most) = self.load.failures_max {
+            let in_a_row = match outcome {
+                Ok(_) => {
+                    self.failures_in_a_row.store(0, Ordering::Relaxed);
+                    0
+                }
+                Err(_) => self.failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1,
+            };
+            if in_a_row >= most.max(1) {
+                self.is_broken_off.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
+            }
         }
     }
 }

@@ -291,6 +291,8 @@ pub struct HttpConnection {
     received: Vec<u8>,
     body: Body,
     keeps_alive: bool,
+    /// Bytes of the first request that went with the connection.
+    sent: usize,
 }
 
 /// A response of status 200.
@@ -303,16 +305,18 @@ pub struct Answer<'a> {
 }
 
 impl HttpConnection {
-    /// Connects.
+    /// Connects, to send `request` first: where the connection is for it alone, its beginning goes at once.
     ///
     /// # Errors
     /// [`FailureKind::Connect`].
-    pub async fn connect(endpoint: &Endpoint) -> Result<Self, Failure> {
-        let stream = Transport::connect(endpoint.address, endpoint.tls.as_ref())
-            .await
-            .map_err(|error| Failure::network(FailureKind::Connect, error))?;
+    pub async fn connect(endpoint: &Endpoint, request: &[u8]) -> Result<Self, Failure> {
+        let connected = match &endpoint.tls {
+            None if !endpoint.keep_alive => Transport::connect_and_send(endpoint.address, request).await,
+            tls => Transport::connect(endpoint.address, tls.as_ref()).await.map(|stream| (stream, 0)),
+        };
+        let (stream, sent) = connected.map_err(|error| Failure::network(FailureKind::Connect, error))?;
         let received = Vec::with_capacity(READ_BYTES);
-        Ok(HttpConnection { stream, received, body: Body::default(), keeps_alive: true })
+        Ok(HttpConnection { stream, received, body: Body::default(), keeps_alive: true, sent })
     }
 
     /// Whether the server has closed it since the last answer.
@@ -331,11 +335,15 @@ impl HttpConnection {
     /// A broken connection; a status other than 200, as ClickHouse's exception where it is one.
     pub async fn exchange(&mut self, request: &[u8]) -> Result<Answer<'_>, Failure> {
         self.keeps_alive = false;
+        let rest = request.get(std::mem::take(&mut self.sent)..).unwrap_or_default();
         let written = async {
-            self.stream.write_all(request).await?;
-            self.stream.flush().await
+            if !rest.is_empty() {
+                self.stream.write_all(rest).await?;
+                self.stream.flush().await?;
+            }
+            Ok(())
         };
-        written.await.map_err(|error| Failure::network(FailureKind::Write, error))?;
+        written.await.map_err(|error: std::io::Error| Failure::network(FailureKind::Write, error))?;
         self.received.clear();
         self.body.kept.clear();
         self.body.bytes = 0;

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 pub use arrivals::Gaps;
 pub use cpu::{CpuTicks, Effort};
-pub use endpoint::{Endpoint, Protocol, Wire};
+pub use endpoint::{Endpoint, Protocol, QueryId, Wire};
 pub use generator::Running;
 pub use measurement::{Measurement, PERCENTILES};
 pub use parameter::Parameter;
@@ -107,8 +107,8 @@ pub struct Load {
     pub is_post: bool,
     /// Connections that are opened, greeted and then left alone, to the first endpoint.
     pub idle_connections: usize,
-    /// Whether the first failure ends the load.
-    pub stop_on_failure: bool,
+    /// So many failures in a row end the load.
+    pub failures_max: Option<u64>,
     /// Threads of the generator; one a CPU where it is not said.
     pub threads: Option<usize>,
     /// What is drawn depends on it alone.
@@ -126,7 +126,7 @@ impl Load {
             stage: Stage::Complete,
             is_post: false,
             idle_connections: 0,
-            stop_on_failure: false,
+            failures_max: None,
             threads: None,
             seed: 0,
         }
@@ -192,6 +192,8 @@ pub struct Outcome {
     pub idle_open: usize,
     /// See `idle_open`.
     pub idle_asked: usize,
+    /// Whether failures in a row ended it.
+    pub is_broken_off: bool,
 }
 
 impl Outcome {

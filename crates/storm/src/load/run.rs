@@ -477,6 +477,7 @@ mod tests {
             effort: Default::default(),
             idle_open: 0,
             idle_asked: 0,
+            is_broken_off: false,
         };
         assert!(table(&outcome).contains("a             0.5          1          0"), "{}", table(&outcome));
         assert_eq!(to_json("u", &outcome)["classes"]["a"]["requests_per_second"], 0.5);

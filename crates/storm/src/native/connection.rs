@@ -110,6 +110,10 @@ pub enum Stage {
     /// To the end.
     #[default]
     Complete = 2,
+    /// Up to what is left after groups were merged.
+    WithMergeableStateAfterAggregation = 3,
+    /// The same, with LIMIT.
+    WithMergeableStateAfterAggregationAndLimit = 4,
 }
 
 /// A query to send.

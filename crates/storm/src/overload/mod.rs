@@ -11,8 +11,8 @@ use crate::load::{Endpoint, Gaps, Load, Measurement, Order, Outcome, Pace, State
 use crate::scratch::Scratch;
 use crate::server::{Kind, Server};
 
-/// Some milliseconds of work for one CPU.
-const QUERY: &str = "SELECT sum(sipHash64(number)) FROM numbers(200000)";
+/// About two milliseconds of work for one CPU.
+const QUERY: &str = "SELECT sum(sipHash64(number)) FROM numbers(1000000)";
 /// Connections that find out what the server can do, one request after the other on each.
 const CLOSED_CONNECTIONS: usize = 8;
 /// Loads, in shares of what the server can do.

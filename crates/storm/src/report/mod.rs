@@ -12,12 +12,14 @@ use squall_types::{Error, ErrorCode, Result};
 
 use crate::chart::{Chart, Line, Value, escape};
 use crate::suite::results::{Row, read};
-use verdict::{series, server, servers, step};
+use verdict::{Step, series, server, servers, step};
 
 /// Latencies of more clients than this have a chart of their own, as the seed has it.
 const FEW_CLIENTS: u32 = 256;
 /// From so many numbers of clients on a test has charts; below, its table says it all.
 const CHART_LEVELS: usize = 3;
+/// The most lines of a chart; tests of more have charts for each of their subtypes.
+const LINES_MAX: usize = 8;
 
 /// Make one HTML page of results: charts, tables and a verdict in words; it needs no network and can be printed.
 #[derive(Debug, clap::Args)]
@@ -28,7 +30,7 @@ pub struct Args {
     /// The page
     #[arg(long, short, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// Also write each chart as SVG into this folder
+    /// Also write each chart into this folder, as SVG and as PNG
     #[arg(long, value_name = "DIR")]
     charts: Option<PathBuf>,
 }
@@ -50,9 +52,11 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(folder) = &args.charts {
         std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
         for (test, rows) in tests(&rows) {
-            for (number, chart) in charts(test, &rows).iter().enumerate() {
-                let path = folder.join(format!("{test}_{}.svg", number + 1));
-                std::fs::write(&path, chart.to_svg()).map_err(|error| cannot_write(&path, &error))?;
+            for (number, chart) in groups(test, &rows).iter().flat_map(|group| &group.charts).enumerate() {
+                let path = folder.join(file_name(test, number));
+                let (svg, png) = (path.with_extension("svg"), path.with_extension("png"));
+                std::fs::write(&svg, chart.to_svg()).map_err(|error| cannot_write(&svg, &error))?;
+                std::fs::write(&png, chart.to_png()?).map_err(|error| cannot_write(&png, &error))?;
             }
         }
     }
@@ -60,6 +64,15 @@ pub fn run(args: &Args) -> Result<()> {
     std::fs::write(&args.output, page).map_err(|error| cannot_write(&args.output, &error))?;
     println!("Written to {}", args.output.display());
     Ok(())
+}
+
+/// What a chart is called as a file, without the ending; the name of a test comes from a file and may hold anything.
+fn file_name(test: &str, number: usize) -> String {
+    let test: String = test
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() || "_-".contains(letter) { letter } else { '_' })
+        .collect();
+    format!("{test}_{}.svg", number + 1)
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
@@ -82,12 +95,27 @@ body{margin:0 auto;max-width:86rem;padding:1.5rem 2rem 4rem;background:var(--pap
 h1{font-size:1.7rem;margin:.2rem 0 1rem}h2{margin:2.6rem 0 .6rem;font-size:1.25rem;border-bottom:1px solid var(--rule);padding-bottom:.2rem}
 a{color:var(--accent)}nav ul{columns:23rem;padding-left:1.2rem}
 .verdict{background:var(--soft);border-left:4px solid var(--accent);padding:.6rem 1.2rem;margin:1rem 0}.verdict p{margin:.5rem 0;max-width:75rem}
-.charts{display:flex;flex-wrap:wrap;gap:0 1rem}figure{margin:1rem 0;overflow-x:auto}figure svg{max-width:100%;height:auto}
+h3{margin:1.4rem 0 0;font-size:1.02rem}.charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,25.5rem),1fr));gap:0 1rem}figure{margin:.6rem 0;max-width:32rem}figure svg{display:block;width:100%;height:auto}
+figcaption{text-align:right;font-size:.8rem;min-height:1.3em}figcaption button{background:none;border:0;padding:0 .3rem;color:var(--accent);font:inherit;cursor:pointer;text-decoration:underline}
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
 caption{text-align:left;padding:.3rem 0;color:inherit;opacity:.8}th,td{padding:.15rem .6rem;border-bottom:1px solid var(--rule);text-align:right;white-space:nowrap}
 th:first-child,td:first-child,th.words,td.words{text-align:left}thead th{background:var(--soft);position:sticky;top:0}
 .bad{color:var(--bad);font-weight:600}details>summary{cursor:pointer;color:var(--accent)}pre{background:var(--soft);padding:.8rem;overflow-x:auto;white-space:pre-wrap}
-@media print{body{max-width:none;padding:0;font-size:11px}details:not([open])>*:not(summary){display:block}nav{display:none}figure,tr{break-inside:avoid}h2{break-after:avoid}}
+@media print{body{max-width:none;padding:0;font-size:11px}details::details-content{content-visibility:visible;block-size:auto}summary{display:none}nav{display:none}figcaption{display:none}.charts{display:block}figure{display:inline-block;width:48%;margin:.3rem 1% .3rem 0}.verdict,figure,tr{break-inside:avoid}h2,h3,caption{break-after:avoid}
+.scroll{overflow:visible}thead th{position:static}table{font-size:8px}th,td{padding:.1rem .35rem}th:first-child,td:first-child,td.words,th.words{white-space:normal}}
+@media (max-width:40rem){body{padding:1rem .8rem 3rem}}
+";
+
+/// Saves a chart as it is shown: SVG as it stands in the page, PNG by the browser, two pixels for one.
+const SCRIPT: &str = "
+for(const figure of document.querySelectorAll('figure')){
+const svg=figure.querySelector('svg'),name=figure.dataset.name;
+const give=(blob,kind)=>{const a=document.createElement('a'),url=URL.createObjectURL(blob);a.href=url;a.download=name+'.'+kind;a.click();setTimeout(()=>URL.revokeObjectURL(url),1000)};
+const vector=()=>new Blob([new XMLSerializer().serializeToString(svg)],{type:'image/svg+xml'});
+const save={SVG:()=>give(vector(),'svg'),PNG:()=>{const image=new Image(),url=URL.createObjectURL(vector());image.onload=()=>{
+const canvas=document.createElement('canvas');canvas.width=2*svg.width.baseVal.value;canvas.height=2*svg.height.baseVal.value;
+canvas.getContext('2d').drawImage(image,0,0,canvas.width,canvas.height);URL.revokeObjectURL(url);canvas.toBlob(blob=>give(blob,'png'),'image/png')};image.src=url}};
+for(const kind in save){const button=document.createElement('button');button.textContent=kind;button.title='Save this chart as '+kind;button.onclick=save[kind];figure.querySelector('figcaption').append(button)}}
 ";
 
 fn page(rows: &[Row], about: &str) -> String {
@@ -110,14 +138,24 @@ fn page(rows: &[Row], about: &str) -> String {
     out.push_str("</ul></nav>\n");
     for (test, rows) in &tests {
         let _ = writeln!(out, "<section>\n<h2 id=\"{0}\">{0}</h2>", escape(test));
-        let charts = charts(test, rows);
-        out.push_str("<div class=\"charts\">\n");
-        for chart in &charts {
-            let _ = writeln!(out, "<figure>{}</figure>", chart.to_svg());
+        let groups = groups(test, rows);
+        let mut number = 0;
+        for group in &groups {
+            if !group.title.is_empty() {
+                let _ = writeln!(out, "<h3>{}</h3>", escape(&group.title));
+            }
+            out.push_str("<div class=\"charts\">\n");
+            for chart in &group.charts {
+                let name = file_name(test, number);
+                let name = name.trim_end_matches(".svg");
+                let _ =
+                    writeln!(out, "<figure data-name=\"{name}\">{}<figcaption></figcaption></figure>", chart.to_svg());
+                number += 1;
+            }
+            out.push_str("</div>\n");
         }
-        out.push_str("</div>\n");
         total_times(rows, &mut out);
-        let is_long = !charts.is_empty();
+        let is_long = !groups.is_empty();
         if is_long {
             out.push_str("<details><summary>All figures</summary>\n");
         }
@@ -134,19 +172,48 @@ fn page(rows: &[Row], about: &str) -> String {
     }
     out.push_str(
         "<p>A point is hollow where requests failed or the load generator was the limit; its label says how many. Requests a second are answers within the \
-         measured time; latencies count every request that began in it.</p>\n</section>\n</main>\n</body>\n</html>\n",
+         measured time; latencies count every request that began in it.</p>\n</section>\n</main>\n",
     );
+    let _ = writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>");
     out
 }
 
-/// The charts of a test: requests a second, and the latency that 90 % do not exceed, of few clients and of many.
-fn charts(test: &str, rows: &[&Row]) -> Vec<Chart> {
+/// Charts that stand together.
+struct Group {
+    /// What they have in common; nothing where they are all of the test's.
+    title: String,
+    charts: Vec<Chart>,
+}
+
+/// The charts of a test: together, or by subtype where there are more lines than an eye can follow; none where a table says it all.
+fn groups(test: &str, rows: &[&Row]) -> Vec<Group> {
     let levels: BTreeSet<u32> = rows.iter().filter_map(|row| row.get("concurrency").parse().ok()).collect();
     if levels.len() < CHART_LEVELS {
         return Vec::new();
     }
+    let names: BTreeSet<(String, String)> = rows.iter().map(|row| (server(row), series(&step(row)))).collect();
+    if names.len() <= LINES_MAX {
+        return vec![Group { title: String::new(), charts: charts(test, rows, &series) }];
+    }
+    let mut by_subtype: Vec<(String, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let subtype = verdict::subtype(&step(row));
+        match by_subtype.iter_mut().find(|(other, _)| *other == subtype) {
+            Some((_, rows)) => rows.push(row),
+            None => by_subtype.push((subtype, vec![row])),
+        }
+    }
+    let group = |(title, rows): (String, Vec<&Row>)| {
+        let charts = charts(&format!("{test}, {title}"), &rows, &verdict::way);
+        Group { title, charts }
+    };
+    by_subtype.into_iter().map(group).collect()
+}
+
+/// Requests a second, and the latency that 90 % do not exceed, of few clients and of many; a line for each server and `name` of a step.
+fn charts(test: &str, rows: &[&Row], name: &dyn Fn(&Step) -> String) -> Vec<Chart> {
     let chart = |what: &str, panel: &str, column: &str, scale: f64, keep: &dyn Fn(u32) -> bool| {
-        let lines = lines(rows, column, scale, keep);
+        let lines = lines(rows, name, column, scale, keep);
         let has_values = lines.iter().any(|line| !line.values.is_empty());
         has_values.then(|| Chart {
             title: format!("{test}: {what} by number of clients"),
@@ -167,12 +234,18 @@ fn charts(test: &str, rows: &[&Row]) -> Vec<Chart> {
     .collect()
 }
 
-fn lines(rows: &[&Row], column: &str, scale: f64, keep: &dyn Fn(u32) -> bool) -> Vec<Line> {
+fn lines(
+    rows: &[&Row],
+    name: &dyn Fn(&Step) -> String,
+    column: &str,
+    scale: f64,
+    keep: &dyn Fn(u32) -> bool,
+) -> Vec<Line> {
     let mut names: Vec<(String, String)> = Vec::new();
     let mut points: BTreeMap<((String, String), u32), Vec<&Row>> = BTreeMap::new();
     for row in rows {
         let Some(clients) = row.get("concurrency").parse().ok().filter(|&clients| keep(clients)) else { continue };
-        let name = (server(row), series(&step(row)));
+        let name = (server(row), name(&step(row)));
         if !names.contains(&name) {
             names.push(name.clone());
         }
@@ -239,11 +312,15 @@ fn total_times(rows: &[&Row], out: &mut String) {
 
 /// All figures of a test as a table.
 fn figures(test: &str, rows: &[&Row], out: &mut String) {
+    // Of clients beside those that were measured: what they got, and Jain's index of their shares.
+    let beside = ["beside_per_second", "beside_fairness"];
+    let has_beside = rows.iter().any(|row| !row.get(beside[1]).is_empty());
     let _ = writeln!(
         out,
         "<div class=\"scroll\"><table><caption>{}: requests a second, latencies in ms</caption><thead><tr><th>what</th><th>clients</th>\
-         <th class=\"words\">server</th><th>requests/s</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>requests</th><th>errors</th></tr></thead><tbody>",
-        escape(test)
+         <th class=\"words\">server</th><th>requests/s</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>requests</th><th>errors</th>{}</tr></thead><tbody>",
+        escape(test),
+        if has_beside { "<th>beside/s</th><th>fairness</th>" } else { "" }
     );
     let mut sorted: Vec<(String, u32, &Row)> =
         rows.iter().map(|row| (series(&step(row)), row.get("concurrency").parse().unwrap_or(0), *row)).collect();
@@ -256,7 +333,7 @@ fn figures(test: &str, rows: &[&Row], out: &mut String) {
         };
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{clients}</td><td class=\"words\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{errors}</td></tr>",
+            "<tr><td>{}</td><td>{clients}</td><td class=\"words\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{errors}</td>{}</tr>",
             escape(&series),
             escape(&server(row)),
             row.number("QPS").unwrap_or(0.0),
@@ -264,7 +341,12 @@ fn figures(test: &str, rows: &[&Row], out: &mut String) {
             ms("latency_90percentile"),
             ms("latency_99percentile"),
             ms("latency_999percentile"),
-            escape(row.get("num_queries"))
+            escape(row.get("num_queries")),
+            if has_beside {
+                beside.map(|column| format!("<td>{}</td>", escape(row.get(column)))).concat()
+            } else {
+                String::new()
+            }
         );
     }
     out.push_str("</tbody></table></div>\n");
@@ -315,7 +397,28 @@ mod tests {
         assert!(page.contains("1 errors") && page.contains("<caption>003_select_1_no_logging: requests a second"));
         let links: Vec<&str> = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert!(links.iter().all(|link| link.starts_with('#')), "{links:?}");
-        assert!(!page.contains("<script") && !page.contains("<link") && !page.contains("src="));
+        // The one source is the chart itself, made into a picture.
+        let page = page.replace("image.src=url", "");
+        assert!(!["<link", "src=", "import", "fetch("].iter().any(|word| page.contains(word)));
+        assert!(page.contains("<figure data-name=\"003_select_1_no_logging_3\">"));
+    }
+
+    #[test]
+    fn more_lines_than_an_eye_follows_are_cut_by_subtype() {
+        let mut many = Vec::new();
+        for subtype in ["hit", "miss", "100 <keys>"] {
+            for protocol in ["http", "tcp"] {
+                many.extend(rows().into_iter().map(|mut row| {
+                    row.set("test_subtype1", subtype);
+                    row.set("protocol", protocol);
+                    row
+                }));
+            }
+        }
+        let page = page(&many, "");
+        assert_eq!((page.matches("<svg ").count(), page.matches("<h3>").count()), (9, 3));
+        assert!(page.contains("<h3>100 &lt;keys&gt;</h3>") && page.contains(">Squall: tcp</text>"));
+        assert_eq!(file_name("a/b {x}", 0), "a_b__x__1.svg");
     }
 
     #[test]
@@ -323,8 +426,13 @@ mod tests {
         let mut rows = rows();
         rows.retain(|row| row.get("concurrency") != "512");
         let page = page(&rows, "");
+        assert!(!page.contains("fairness"));
         // 1,000 requests at 100 and at 800 a second.
         assert!(page.contains("<td>10.0</td><td>1.2</td><td>11.2</td>"), "{page}");
         assert_eq!(page.matches("<svg ").count(), 0);
+        rows[0].set("beside_per_second", "12.5");
+        rows[0].set("beside_fairness", "0.9876");
+        let page = super::page(&rows, "");
+        assert!(page.contains("<th>fairness</th>") && page.contains("<td>12.5</td><td>0.9876</td>"), "{page}");
     }
 }

@@ -118,8 +118,19 @@ pub fn describe(step: &Step) -> String {
 
 /// What tells a line of a chart from the others of its test.
 pub fn series(step: &Step) -> String {
-    let [_, one, two, three, protocol, proxy, keep_alive, load, idle, _] = step;
-    let mut words: Vec<String> = [one, two, three].into_iter().filter(|word| !word.is_empty()).cloned().collect();
+    let [subtype, way] = [subtype(step), way(step)];
+    if subtype.is_empty() { way } else { format!("{subtype}, {way}") }
+}
+
+/// What is asked.
+pub fn subtype([_, one, two, three, ..]: &Step) -> String {
+    let words: Vec<&str> = [one, two, three].into_iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+    words.join(", ")
+}
+
+/// How it is asked.
+pub fn way([_, _, _, _, protocol, proxy, keep_alive, load, idle, _]: &Step) -> String {
+    let mut words = Vec::new();
     words.push(if proxy.is_empty() { protocol.clone() } else { format!("{protocol} behind {proxy}") });
     if keep_alive == "0" {
         words.push("a new connection each".to_owned());

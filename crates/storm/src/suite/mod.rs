@@ -22,6 +22,7 @@ use squall_types::{Error, ErrorCode, Result};
 use crate::load::{
     Endpoint, Expectation, Gaps, Limit, Load, Measurement, Order, Outcome, Pace, Statement, Stream, Wire,
 };
+use crate::statistics::fairness;
 use peer::{Peer, Target};
 use plan::{Stage, Step, Wish};
 use results::{Results, Row};
@@ -59,7 +60,7 @@ pub struct Args {
     /// Folder of scenarios
     #[arg(long, value_name = "DIR", default_value = SHIPPED, hide_default_value = true)]
     scenarios: PathBuf,
-    /// Only scenarios whose name contains this; several are any of them
+    /// Only scenarios whose name contains this, with the values of their matrix in it; several are any of them
     #[arg(long, value_name = "TEXT", value_delimiter = ',')]
     only: Vec<String>,
     /// A server: squall, clickhouse (where it is installed), or one that is up; without it Squall and ClickHouse
@@ -147,16 +148,15 @@ impl<'a> Suite<'a> {
             scale: args.scale,
             rounds: args.rounds,
         };
-        let is_wanted = |scenario: &Scenario| {
-            args.only.is_empty() || args.only.iter().any(|text| scenario.name.contains(text.as_str()))
-        };
+        let is_wanted =
+            |stage: &Stage| args.only.is_empty() || args.only.iter().any(|text| stage.name.contains(text.as_str()));
         let scenarios: Vec<(Scenario, Vec<Stage>)> = scenario::read_all(&args.scenarios)?
             .into_iter()
-            .filter(is_wanted)
             .map(|scenario| {
-                let stages = plan::stages(&scenario, &wish);
+                let stages = plan::stages(&scenario, &wish).into_iter().filter(is_wanted).collect();
                 (scenario, stages)
             })
+            .filter(|(_, stages): &(Scenario, Vec<Stage>)| !stages.is_empty())
             .collect();
         if scenarios.is_empty() {
             let message = format!("No scenario in {} is asked for", args.scenarios.display());
@@ -247,7 +247,13 @@ impl<'a> Suite<'a> {
             self.progress.set_message(format!("{}: data for {}", stage.name, target.name()));
             let folder = self.args.output.join("servers").join(&stage.name).join(target.name());
             match Peer::start(target, scenario, stage, &folder, &self.tls).await {
-                Ok(peer) => peers.push(peer),
+                Ok(peer) => {
+                    if !scenario.files.setup.is_empty() {
+                        let seconds = peer.setup.as_secs_f64();
+                        self.say(format!("{}: {} has its data, made in {seconds:.1} s", stage.name, peer.name));
+                    }
+                    peers.push(peer);
+                }
                 Err(error) => {
                     let needs = scenario.needs.as_ref().map_or_else(String::new, |needs| format!(" (needs {needs})"));
                     self.skip(format!("{} on {}{needs}: {}", stage.name, target.name(), first_line(&error)));
@@ -345,8 +351,11 @@ impl<'a> Suite<'a> {
             order: Order::Weighted,
         }];
         if let Some(beside) = &query.beside {
-            let heavy = Statement::query("beside", &fill(&beside.sql, &peer.values));
-            streams.push(Stream::closed(endpoint.clone(), heavy, beside.clients));
+            // Each client is a class, so that their shares can be told.
+            for client in 1..=beside.clients {
+                let heavy = Statement::query(&format!("{BESIDE}{client}"), &fill(&beside.sql, &peer.values));
+                streams.push(Stream::closed(endpoint.clone(), heavy, 1));
+            }
         }
         Load {
             warm_up: Duration::from_secs_f64(step.seconds * WARM_UP),
@@ -374,6 +383,8 @@ impl<'a> Suite<'a> {
 
 /// The class of the query that is measured.
 const MEASURED: &str = "measured";
+/// What classes of clients beside it begin with.
+const BESIDE: &str = "beside ";
 
 fn statement(query: &Query, values: &Values) -> Result<Statement> {
     let mut statement = match (&query.sql, &query.path) {
@@ -451,6 +462,18 @@ fn put_outcome(outcome: &Outcome, row: &mut Row) {
     row.set("errors_by_kind", kinds.join("; "));
     row.set("read_rows_per_second", format!("{:.1}", measured.per_second(measured.summary.read_rows)));
     row.set("idle_connections_open", outcome.idle_open);
+    let beside: Vec<&Measurement> =
+        outcome.classes.iter().filter(|(class, _)| class.starts_with(BESIDE)).map(|(_, measured)| measured).collect();
+    if !beside.is_empty() {
+        // In a closed loop a client's share is what its requests take, turned round: finer than a count of few.
+        let share = |measured: &&Measurement| match measured.mean_seconds() {
+            (mean, _) if mean > 0.0 => 1.0 / mean,
+            _ => 0.0,
+        };
+        let shares: Vec<f64> = beside.iter().map(share).collect();
+        row.set("beside_per_second", format!("{:.3}", shares.iter().sum::<f64>()));
+        row.set("beside_fairness", format!("{:.4}", fairness(&shares)));
+    }
     row.set("generator_work_share", format!("{:.3}", outcome.effort.of_work));
     row.set("generator_warning", outcome.effort.warning().unwrap_or_default());
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -491,6 +514,9 @@ fn line(row: &Row) -> String {
         ms("latency_50percentile"),
         ms("latency_99percentile")
     );
+    if let (Some(rate), Some(fairness)) = (row.number("beside_per_second"), row.number("beside_fairness")) {
+        line.push_str(&format!("; beside it {rate:.2}/s, fairness {fairness:.3}"));
+    }
     if row.get("errors") != "0" {
         line.push_str(&format!(", {} errors ({})", row.get("errors"), row.get("errors_by_kind")));
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::values::fill;
-use crate::process::{end, find_program, free_port, open_files_max};
+use crate::process::{end, end_with_us, find_program, free_port, open_files_max};
 
 /// How long it may take to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,17 +45,11 @@ impl Nginx {
         let (file, console) = (folder.join("nginx.conf"), folder.join("stderr.log"));
         std::fs::write(&file, fill(config, &values)).map_err(|error| cannot(&error))?;
         let stderr = std::fs::File::create(&console).map_err(|error| cannot(&error))?;
-        let process = Command::new(program)
-            .arg("-p")
-            .arg(&folder)
-            .arg("-c")
-            .arg(&file)
-            .args(["-g", "daemon off;"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(stderr)
-            .spawn()
-            .map_err(|error| cannot(&error))?;
+        let mut command = Command::new(program);
+        command.arg("-p").arg(&folder).arg("-c").arg(&file).args(["-g", "daemon off;"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+        end_with_us(&mut command);
+        let process = command.spawn().map_err(|error| cannot(&error))?;
         let mut nginx = Nginx { process, address: SocketAddr::from(([127, 0, 0, 1], port)), folder };
         let begun = Instant::now();
         while tokio::net::TcpStream::connect(nginx.address).await.is_err() {

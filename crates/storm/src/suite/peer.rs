@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use squall_types::{Error, ErrorCode, Result};
 
@@ -68,6 +69,8 @@ pub struct Peer {
     pub server: Option<Server>,
     /// Values of the stage, and those that this server was asked for.
     pub values: Values,
+    /// How long it took to make the stage's data.
+    pub setup: Duration,
     endpoints: Vec<(Wire, Endpoint)>,
     /// Before its HTTP interface, where the scenario wants it; or why not.
     nginx: Option<Result<(Nginx, Endpoint)>>,
@@ -91,6 +94,7 @@ impl Peer {
             version: String::new(),
             server: None,
             values: stage.values.clone(),
+            setup: Duration::ZERO,
             endpoints: Vec::new(),
             nginx: None,
             folder: None,
@@ -143,6 +147,7 @@ impl Peer {
             };
             peer.nginx = Some(started.map(before));
         }
+        let begun = Instant::now();
         for Statement { text, is_optional } in statements(&scenario.files.setup) {
             let text = fill(&text, &peer.values);
             match peer.ask(&text).await {
@@ -151,6 +156,7 @@ impl Peer {
                 _ => {}
             }
         }
+        peer.setup = begun.elapsed();
         for (name, question) in &scenario.ask {
             let answer = peer.ask(&fill(question, &peer.values)).await?;
             peer.values.insert(name.clone(), answer);

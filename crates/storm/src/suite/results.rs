@@ -37,7 +37,7 @@ pub const PUBLISHED: [&str; 22] = [
 ];
 
 /// Ours.
-pub const OURS: [&str; 18] = [
+pub const OURS: [&str; 20] = [
     "server",
     "proxy",
     "round",
@@ -50,6 +50,8 @@ pub const OURS: [&str; 18] = [
     "latency_max",
     "errors_by_kind",
     "read_rows_per_second",
+    "beside_per_second",
+    "beside_fairness",
     "server_cpu_share",
     "server_memory_bytes",
     "server_threads",

@@ -45,16 +45,22 @@ pub fn table(rows: &[Row], skipped: &BTreeSet<String>) -> String {
             let errors: f64 = rows.iter().filter_map(|row| row.number("errors")).sum();
             match rate {
                 Some(rate) => {
-                    let p99 = median(&rows, "latency_99percentile").unwrap_or(0.0) * 1e3;
-                    let _ = write!(out, "  {rate:>14.1} {p99:>12.3} {errors:>6}");
+                    // A step in which no request ended has no latency.
+                    let p99 = match median(&rows, "latency_99percentile") {
+                        Some(p99) if p99 > 0.0 => format!("{:.3}", p99 * 1e3),
+                        _ => "-".to_owned(),
+                    };
+                    let _ = write!(out, "  {rate:>14.1} {p99:>12} {errors:>6}");
                 }
                 None => {
                     let _ = write!(out, "  {:>34}", "left out");
                 }
             }
         }
-        if let [Some(first), Some(second), ..] = rates.as_slice() {
-            let _ = write!(out, "  {:>6.2}", first / second.max(1e-9));
+        if let [Some(first), Some(second), ..] = rates.as_slice()
+            && *second > 0.0
+        {
+            let _ = write!(out, "  {:>6.2}", first / second);
         }
         out.push('\n');
     }
@@ -121,6 +127,8 @@ mod tests {
             row("Squall", 200.0, 8),
             row("ClickHouse", 100.0, 8),
             row("Squall", 1.0, 16),
+            row("Squall", 1.0, 32),
+            row("ClickHouse", 0.0, 32),
         ];
         let skipped = BTreeSet::from(["021_join on Squall: no".to_owned()]);
         let table = table(&rows, &skipped);
@@ -129,6 +137,7 @@ mod tests {
             table.contains("      8           200.0        2.000      0           100.0        2.000      0    2.00\n"),
             "{table}"
         );
+        assert!(table.contains("             0.0        2.000      0\n"), "{table}");
         assert!(table.contains("left out\n") && table.ends_with("  021_join on Squall: no\n"), "{table}");
     }
 }

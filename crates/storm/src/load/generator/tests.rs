@@ -94,7 +94,7 @@ async fn servers_that_are_silent_or_gone_cost_time_and_are_counted() {
     let streams = vec![Stream::closed(Endpoint::http(port), Statement::path("all", "/ping"), 2)];
     let total = counted(4, streams.clone()).run().await.unwrap().total();
     assert_eq!(total.failures_of(FailureKind::Connect), 4);
-    let strict = Load { stop_on_failure: true, ..counted(4, streams) };
+    let strict = Load { failures_max: Some(1), ..counted(4, streams) };
     assert_eq!(strict.run().await.unwrap_err().code, ErrorCode::NETWORK_ERROR);
 }
 
