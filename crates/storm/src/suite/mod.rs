@@ -207,7 +207,7 @@ impl<'a> Suite<'a> {
             }
             return Ok(());
         }
-        self.write_about()?;
+        self.write_about(&scenarios)?;
         self.progress.set_length(all as u64);
         let mut done = 0.0;
         for (scenario, stages) in &scenarios {
@@ -227,12 +227,21 @@ impl<'a> Suite<'a> {
     }
 
     /// Says where and how it is measured, once for each time that the suite was begun or went on.
-    fn write_about(&self) -> Result<()> {
+    fn write_about(&self, scenarios: &[(Scenario, Vec<Stage>)]) -> Result<()> {
         let path = self.args.output.join(ABOUT);
         let earlier = if self.args.fresh { String::new() } else { std::fs::read_to_string(&path).unwrap_or_default() };
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let command: Vec<String> = std::env::args().collect();
-        let text = format!("{earlier}{}\ncommand: {}\nbegun at {now} s since 1970\n", machine(), command.join(" "));
+        let mut text = format!("{earlier}{}\ncommand: {}\nbegun at {now} s since 1970\n", machine(), command.join(" "));
+        for (scenario, _) in scenarios {
+            for told in scenario.told() {
+                let line = format!("{}, {told}\n", scenario.name);
+                // Once, also where the suite goes on.
+                if !text.contains(&line) {
+                    text.push_str(&line);
+                }
+            }
+        }
         std::fs::write(&path, text).map_err(|error| cannot_write(&path, &error))
     }
 

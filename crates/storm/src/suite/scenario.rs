@@ -294,6 +294,24 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// What queries and servers are told beyond the common configuration, a line each.
+    pub fn told(&self) -> Vec<String> {
+        let settings: Vec<String> = self.settings.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let mut told = Vec::new();
+        if !settings.is_empty() {
+            told.push(format!("settings of queries: {}", settings.join(", ")));
+        }
+        let common = [("config.d".to_owned(), &self.files.config), ("users.d".to_owned(), &self.files.users)];
+        let own = self.files.config_of.iter().map(|(server, files)| (format!("config.d/{server}"), files));
+        for (folder, files) in common.into_iter().chain(own) {
+            for (name, text) in files {
+                let words: Vec<&str> = text.split_whitespace().collect();
+                told.push(format!("{folder}/{name}: {}", words.join(" ")));
+            }
+        }
+        told
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.variant.is_empty() || self.query.is_empty() {
             return Err("needs at least one [[variant]] and one [[query]]".to_owned());
@@ -412,6 +430,7 @@ mod tests {
         assert_eq!(scenario.files.config, BTreeMap::from([("log.xml".to_owned(), "<yandex/>".to_owned())]));
         assert_eq!(scenario.files.config_of["Squall"]["limit.xml"], "<clickhouse/>");
         assert!(scenario.variant[0].keep_alive && scenario.query[0].sql.is_some());
+        assert_eq!(scenario.told(), ["config.d/log.xml: <yandex/>", "config.d/Squall/limit.xml: <clickhouse/>"]);
     }
 
     #[test]
