@@ -342,6 +342,48 @@ def test_slow_writer_does_not_block_others(server):
         assert peer.response()[1] == b"1\n"
 
 
+def test_requests_that_trickle_in_are_answered(server):
+    """Byte by byte in their heads and bodies: each is waited for, and nobody else is."""
+    requests = [
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nSELECT 1",
+        b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nSELECT 1\r\n0\r\n\r\n",
+        b"GET /?query=SELECT+1 HTTP/1.1\nHost: x\n\n",
+    ]
+    for request in requests:
+        with server.http_peer() as peer:
+            for byte in request:
+                peer.send(bytes([byte]))
+            assert peer.response()[1] == b"1\n"
+
+
+def test_limits_of_heads(server, start_server):
+    """ClickHouse's settings and their defaults; the default profile's count, as nobody has said yet who asks."""
+
+    def status(target="/?query=SELECT+1", headers=b"", on=server):
+        with on.http_peer() as peer:
+            peer.send(b"GET " + target.encode() + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + headers + b"\r\n")
+            return int(peer.receive_all().split(b" ")[1])
+
+    comment = "/?query=SELECT+1+--+"
+    assert status(comment + "x" * 200_000) == 200
+    with server.http_peer() as peer:
+        # Longer than max_query_size, and still a query whose error says so.
+        peer.send(b"GET /?query=SELECT+'" + b"x" * 900_000 + b"' HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b"SYNTAX_ERROR" in peer.response()[1]
+    assert status(comment + "x" * 1_100_000) == 400
+    fields = lambda count: b"".join(b"X-%d: y\r\n" % number for number in range(count))
+    assert status(headers=fields(50)) == status(headers=fields(900)) == 200
+    assert status(headers=fields(1500)) in (400, 431)
+    assert status(headers=b"X: " + b"y" * 130_000 + b"\r\n") == 200
+    assert status(headers=b"X: " + b"y" * 140_000 + b"\r\n") == 400
+    assert status(headers=b"X" * 5_000 + b": y\r\n") == 400
+    profile = "<default><http_max_uri_size>100</http_max_uri_size><http_max_fields>5</http_max_fields></default>"
+    small = start_server(users_xml=USERS_XML.replace("<default/>", profile))
+    assert status(on=small) == 200
+    assert status(comment + "x" * 100, on=small) == 400
+    assert status(headers=fields(6), on=small) == 400
+
+
 def test_too_many_connections(start_server):
     server = start_server(settings={"max_connections": 20})
     peers = []

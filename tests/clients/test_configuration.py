@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 
+import lz4.frame
 from server import BINARY, free_port, installed, wait_until
 
 
@@ -176,6 +177,31 @@ def test_the_trace_tells_of_each_request_and_query(start_server):
     for pattern in expected:
         assert re.search(pattern, text), pattern
     assert "secret" not in text and "password=wrong" not in text
+
+
+def test_logs_can_be_compressed(start_server):
+    """Frames of LZ4 that any tool reads, while the server writes them and after its end."""
+    server = start_server()
+    server.stop()
+    server.settings["logger"] = f"<level>trace</level><log>{server.folder}/compressed.log</log><stream_compress>1</stream_compress>"
+    server.start()
+    file = server.folder / "compressed.log"
+
+    def text():
+        frames, decompressed, is_whole = file.read_bytes(), b"", False
+        while frames:
+            decompressor = lz4.frame.LZ4FrameDecompressor()
+            decompressed += decompressor.decompress(frames)
+            frames, is_whole = decompressor.unused_data, decompressor.eof
+        return decompressed.decode(), is_whole
+
+    server.query("SELECT 'first'")
+    wait_until(lambda: "SELECT 'first'" in text()[0], "the log is on the disk")
+    server.restart()
+    server.query("SELECT 'second'")
+    server.stop()
+    lines, is_whole = text()
+    assert is_whole and "SELECT 'first'" in lines and "SELECT 'second'" in lines and lines.endswith("\n")
 
 
 def reloading(start_server, **options):

@@ -113,6 +113,16 @@ impl Error {
         Self::new(ErrorCode::LOGICAL_ERROR, message)
     }
 
+    /// The text of [`Display`](fmt::Display) with room for a few words after it, in one piece of memory.
+    pub fn text(&self) -> String {
+        use fmt::Write;
+        // The words around the message, the longest names of codes, and a version.
+        let mut text = String::with_capacity(self.message.len() + 160);
+        // Writing to a String does not fail.
+        let _ = write!(text, "{self}");
+        text
+    }
+
     /// The same error with `context` before its message.
     #[must_use]
     pub fn context(mut self, context: impl fmt::Display) -> Self {

@@ -308,6 +308,10 @@ settings! {
     connect_timeout: Duration as Seconds = "10", "The time to connect, in seconds.";
     receive_timeout: Duration as Seconds = "300", "The time in which a client must send what it owes, in seconds.";
     send_timeout: Duration as Seconds = "300", "The time in which a client must take what it is sent, in seconds.";
+    http_max_uri_size: u64 as UInt64 = "1048576", "The most bytes of a URL, with its parameters; that of the default profile counts.";
+    http_max_fields: u64 as UInt64 = "1000", "The most headers of an HTTP request; that of the default profile counts.";
+    http_max_field_name_size: u64 as UInt64 = "4096", "The most bytes of a header's name; that of the default profile counts.";
+    http_max_field_value_size: u64 as UInt64 = "131072", "The most bytes of a header's value; that of the default profile counts.";
     http_receive_timeout: Duration as Seconds = "30", "The time in which an HTTP client must send what it owes, in seconds.";
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";

@@ -23,8 +23,10 @@ use super::wire::{ClientIsDone, Wire};
 use crate::network::Socket;
 use crate::server::Server;
 
-/// The most bytes of a request's line and headers, the URL among them: a query may stand there. Hyper refuses more than 100 headers.
-const HEADERS_BYTES_MAX: usize = 1 << 20;
+/// The most bytes of a request's line and headers, the URL among them: a query may stand there. Of a URL hyper takes no more than 64 KiB.
+pub(super) const HEAD_BYTES_MAX: usize = 2 << 20;
+/// Room for more headers is made for no setting.
+const FIELDS_MAX: usize = 10_000;
 
 /// Serves one connection to its end.
 pub async fn serve(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: Socket, address: SocketAddr) {
@@ -58,10 +60,12 @@ async fn serve_requests(
         wire.put_back(rest);
     }
     let _busy = server.keep_busy();
+    let fields_max = connection.limits.fields_max.clamp(1, FIELDS_MAX);
     let exchanges = Arc::new(Exchanges { connection, requests_max, served: AtomicU64::new(0), client_is_done });
     let mut builder = http1::Builder::new();
     // Not `pipeline_flush`: with it hyper's write buffer has no bound, and a client that stops reading fills the memory.
-    builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEADERS_BYTES_MAX);
+    builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEAD_BYTES_MAX);
+    builder.max_headers(fields_max);
     let serving = builder.serve_connection(
         TokioIo::new(wire),
         service_fn(move |request| {

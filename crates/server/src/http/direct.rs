@@ -15,6 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::body::{Body, Stream};
+use super::connection::HEAD_BYTES_MAX;
 use super::date;
 use super::handler::{Answer, Connection};
 use super::handling::Handling;
@@ -26,8 +27,8 @@ use super::wire::Wire;
 
 /// The request line of a ping.
 const PING_LINE: &[u8] = b"GET /ping HTTP/1.1\r\n";
-/// A longer line with headers is hyper's.
-const HEAD_BYTES_MAX: usize = 16 << 10;
+/// What an idle connection keeps of the memory that its requests took.
+const KEPT_BYTES_MAX: usize = 16 << 10;
 /// More headers are hyper's.
 const FIELDS_MAX: usize = 64;
 /// A longer body is hyper's.
@@ -74,6 +75,9 @@ pub(super) async fn serve(
     tokio::pin!(timer);
     let mut last = Instant::now();
     let mut body_bytes_missing = 0;
+    // What is known of a request that has not come whole, so that one that trickles in is not parsed with every byte: how many bytes hold no
+    // end of its head, or how many there are once its body is whole.
+    let (mut headless_bytes, mut whole_bytes) = (0usize, 0usize);
     loop {
         if received.capacity() - received.len() < READ_BYTES_MIN.max(body_bytes_missing) {
             received.reserve(READ_BYTES_MIN.max(body_bytes_missing));
@@ -96,6 +100,18 @@ pub(super) async fn serve(
         if length == 0 {
             return Ok(None);
         }
+        if received.len() < whole_bytes {
+            body_bytes_missing = whole_bytes - received.len();
+            continue;
+        }
+        if headless_bytes > 0 && received.len() <= HEAD_BYTES_MAX {
+            let unseen = received.get(headless_bytes.saturating_sub(2)..).unwrap_or_default();
+            if !holds_end_of_head(unseen) {
+                headless_bytes = received.len();
+                continue;
+            }
+        }
+        (headless_bytes, whole_bytes) = (0, 0);
         let mut done = 0;
         let mut busy = None;
         loop {
@@ -144,6 +160,12 @@ pub(super) async fn serve(
                 }
                 Next::Incomplete { body_bytes } => {
                     body_bytes_missing = body_bytes;
+                    let bytes = received.len() - done;
+                    if body_bytes == 0 {
+                        headless_bytes = bytes;
+                    } else {
+                        whole_bytes = bytes + body_bytes;
+                    }
                     break;
                 }
                 Next::Other => {
@@ -164,7 +186,7 @@ pub(super) async fn serve(
         drop(busy);
         if done > 0 {
             received.drain(..done);
-            received.shrink_to(HEAD_BYTES_MAX);
+            received.shrink_to(KEPT_BYTES_MAX);
             last = Instant::now();
         }
     }
@@ -284,6 +306,14 @@ fn next(bytes: &[u8], connection: &Connection) -> Next {
     let fields = RequestFields::Lines(request.headers);
     let answer = connection.answer(&RequestHead { method: &framing.method, path, url_query, fields });
     Next::Request { answer, body: length..length + framing.body_bytes, is_last: framing.is_last }
+}
+
+/// Whether an empty line is in it, by the loosest rules of HTTP.
+fn holds_end_of_head(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'\n', bytes).any(|end| {
+        let rest = bytes.get(end + 1..).unwrap_or_default();
+        rest.starts_with(b"\n") || rest.starts_with(b"\r\n")
+    })
 }
 
 /// How a request stands in its connection, where that is simple.

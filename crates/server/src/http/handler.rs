@@ -12,7 +12,7 @@ use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::body::{Body, Compression, ResultWriter, Stream};
 use super::content_encoding::Encoder;
-use super::head::RequestHead;
+use super::head::{HeadLimits, RequestHead};
 use super::input::{Input, RequestBody};
 use super::metrics;
 use super::request::{Credentials, QueryRequest as HttpQuery, SessionRequest};
@@ -59,6 +59,8 @@ pub struct Connection {
     pages: Pages,
     /// Where the client is.
     pub address: SocketAddr,
+    /// How large its requests' lines and headers may be.
+    pub limits: HeadLimits,
     /// Whether it is under TLS.
     is_secure: bool,
     /// Whom the certificate names that the client has shown.
@@ -73,6 +75,7 @@ impl Connection {
     /// A connection from an address.
     pub fn new(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: &Socket, address: SocketAddr) -> Self {
         Self {
+            limits: HeadLimits::of(server.users.load().default_settings()),
             server,
             headers,
             pages,
@@ -102,6 +105,9 @@ impl Connection {
     /// Answers what needs no query, and reads what does.
     pub fn answer(&self, head: &RequestHead<'_>) -> Answer {
         trace::request(head, self.address);
+        if let Err(why) = self.limits.check(head) {
+            return Answer::Page(self.headers.bad_request(why));
+        }
         Answer::Page(match (head.method, head.path) {
             (&Method::OPTIONS, _) => self.headers.options(),
             (&Method::GET | &Method::HEAD, "/ping" | "/replicas_status") => self.headers.ok(),

@@ -144,6 +144,11 @@ impl Headers {
         self.page(StatusCode::NOT_FOUND, TEXT_PLAIN, text)
     }
 
+    /// What a request gets that is larger than it may be.
+    pub fn bad_request(&self, why: &str) -> Response {
+        self.page(StatusCode::BAD_REQUEST, TEXT_PLAIN, format!("{why}\n"))
+    }
+
     /// What `OPTIONS` gets: browsers ask it before they send a query from another origin.
     pub fn options(&self) -> Response {
         let mut response = self.page(StatusCode::NO_CONTENT, TEXT_PLAIN, String::new());
@@ -258,5 +263,9 @@ pub fn refusal(error: &Error) -> Vec<u8> {
 
 /// An error as clients read it, with the server's version.
 pub fn exception_text(error: &Error) -> String {
-    format!("{error} {VERSION_SUFFIX}\n")
+    let mut text = error.text();
+    text.push(' ');
+    text.push_str(VERSION_SUFFIX);
+    text.push('\n');
+    text
 }

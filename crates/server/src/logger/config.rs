@@ -27,6 +27,8 @@ pub struct LoggerConfig {
     pub console_level: Option<Level>,
     /// How lines are laid out.
     pub layout: Layout,
+    /// Whether the files are compressed: `lz4 -dc` reads them.
+    pub is_compressed: bool,
     /// Lines that wait to be written; more are dropped.
     pub queue_lines_max: usize,
 }
@@ -42,6 +44,7 @@ impl Default for LoggerConfig {
             console: None,
             console_level: None,
             layout: Layout::Text,
+            is_compressed: false,
             queue_lines_max: 65_536,
         }
     }
@@ -73,14 +76,8 @@ impl LoggerConfig {
                 "rotation" if child.trimmed().eq_ignore_ascii_case("never") => self.size_bytes = 0,
                 "rotation" => self.size_bytes = child.bytes()?,
                 "async_queue_max_size" => self.queue_lines_max = child.value::<usize>("a number of lines")?.max(1),
-                "stream_compress" if child.boolean()? => {
-                    warnings.push(format!(
-                        "{}: element <logger/stream_compress> is ignored: logs are plain text",
-                        child.origin
-                    ));
-                }
-                "stream_compress"
-                | "use_syslog"
+                "stream_compress" => self.is_compressed = child.boolean()?,
+                "use_syslog"
                 | "syslog"
                 | "syslog_level"
                 | "async"

@@ -72,8 +72,7 @@ impl Logger {
 
 impl Drop for Logger {
     fn drop(&mut self) {
-        self.flush();
-        self.queue.close();
+        self.queue.close(FLUSH_PATIENCE);
     }
 }
 

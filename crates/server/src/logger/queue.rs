@@ -67,6 +67,7 @@ struct State {
     /// The writer waits for no more lines than there are.
     is_urgent: bool,
     is_closed: bool,
+    is_ended: bool,
     /// Batches that the writer took, and those of them that are in the files.
     taken: u64,
     written: u64,
@@ -146,10 +147,19 @@ impl Queue {
         }
     }
 
-    /// Ends the writer once it has written what there is.
-    pub(super) fn close(&self) {
-        self.state.lock().is_closed = true;
+    /// Ends the writer once it has written what there is, and waits for that for at most this long.
+    pub(super) fn close(&self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        let mut state = self.state.lock();
+        state.is_closed = true;
         self.due.notify_one();
+        while !state.is_ended && !self.done.wait_until(&mut state, deadline).timed_out() {}
+    }
+
+    /// The writer has closed its files.
+    pub(super) fn end(&self) {
+        self.state.lock().is_ended = true;
+        self.done.notify_all();
     }
 }
 
@@ -176,7 +186,7 @@ mod tests {
         assert_eq!(lines, ["q a", "q b"]);
         assert_eq!((queue.take_dropped(), queue.take_dropped()), (2, 0));
         push(&queue, "e");
-        queue.close();
+        queue.close(Duration::ZERO);
         assert!(queue.take(&mut batch));
         assert_eq!(batch.lines().map(|line| line.message).collect::<Vec<_>>(), ["e"]);
         assert!(!queue.take(&mut batch));
@@ -193,6 +203,7 @@ mod tests {
                 while queue.take(&mut batch) {
                     written.lock().extend(batch.lines().map(|line| line.message.to_owned()));
                 }
+                queue.end();
             }
         });
         for round in 1..=50 {
@@ -200,7 +211,9 @@ mod tests {
             queue.flush(Duration::from_secs(60));
             assert_eq!(written.lock().len(), round);
         }
-        queue.close();
+        push(&queue, "last");
+        queue.close(Duration::from_secs(60));
+        assert_eq!(written.lock().len(), 51);
         writer.join().unwrap();
     }
 }

@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::config::LoggerConfig;
-use super::file::LogFile;
+use super::file::{LogFile, Rotation};
 use super::layout::{Layout, TimeText};
 use super::level::Level;
 use super::line::LogLine;
@@ -29,8 +29,9 @@ impl Writer {
     /// # Errors
     /// `CANNOT_OPEN_FILE`.
     pub(super) fn open(config: &LoggerConfig, time_zone: Option<Tz>) -> Result<Self> {
+        let rotation = Rotation { bytes_max: config.size_bytes, count: config.count };
         let open = |path: &Option<PathBuf>| match path {
-            Some(path) => LogFile::open(path, config.size_bytes, config.count).map(Some).map_err(|error| {
+            Some(path) => LogFile::open(path, rotation, config.is_compressed).map(Some).map_err(|error| {
                 let message = format!("Cannot open the log file {}: {error}", path.display());
                 Error::new(ErrorCode::CANNOT_OPEN_FILE, message)
             }),
@@ -72,6 +73,10 @@ impl Writer {
                 let _ = file.flush();
             }
         }
+        for file in [&mut self.log, &mut self.errorlog].into_iter().flatten() {
+            let _ = file.close();
+        }
+        queue.end();
     }
 
     fn write(&mut self, line: &LogLine<&str>, text: &mut Vec<u8>) {

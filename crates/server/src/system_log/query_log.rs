@@ -156,7 +156,7 @@ impl QueryLogEntry {
         settings: Arc<Settings>,
         exception: Option<&Error>,
     ) -> Self {
-        let failure = |error: &Error| Failure { code: error.code.0, text: error.to_string() };
+        let failure = |error: &Error| Failure { code: error.code.0, text: error.text() };
         let rare = exception.map(|error| Box::new(Rare { exception: Some(failure(error)), ..Rare::default() }));
         Self { events, info, query_id, settings, uses: None, format: "", rare, numbers: PackedNumbers::default() }
     }
