@@ -2,6 +2,7 @@
 //! any of these rows can match. Used to prune parts, row groups, granules and generated sequences. It only ever errs towards
 //! reading more; evaluating the predicate over rows is the engine's work.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -95,11 +96,66 @@ struct Step {
     constants: Vec<(Value, DataType)>,
 }
 
-#[derive(Clone, Debug)]
-struct Interval {
+/// Values from a bound to another.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Interval {
     /// The bound and whether it belongs to the interval; `None` is unbounded.
-    low: Option<(Value, bool)>,
-    high: Option<(Value, bool)>,
+    pub low: Option<(Value, bool)>,
+    /// The same at the other end.
+    pub high: Option<(Value, bool)>,
+}
+
+impl Interval {
+    /// What lies in both, if anything can.
+    fn intersection(&self, other: &Self) -> Option<Self> {
+        let low = tighter(&self.low, &other.low, Ordering::Greater);
+        let high = tighter(&self.high, &other.high, Ordering::Less);
+        let is_empty =
+            low.as_ref().zip(high.as_ref()).is_some_and(|((low, has_low), (high, has_high))| match low.compare(high) {
+                Ordering::Less => false,
+                Ordering::Equal => !(*has_low && *has_high),
+                Ordering::Greater => true,
+            });
+        (!is_empty).then_some(Self { low, high })
+    }
+
+    /// Whether it ends before another one does.
+    fn ends_before(&self, other: &Self) -> bool {
+        match (&self.high, &other.high) {
+            (Some((left, _)), Some((right, _))) => left.compare(right).is_lt(),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
+}
+
+type End = Option<(Value, bool)>;
+
+/// The bound that lets less through; `wanted` is how it compares with the other one.
+fn tighter(left: &End, right: &End, wanted: Ordering) -> End {
+    match (left, right) {
+        (Some(a), Some(b)) => match a.0.compare(&b.0) {
+            Ordering::Equal => Some((a.0.clone(), a.1 && b.1)),
+            order if order == wanted => left.clone(),
+            _ => right.clone(),
+        },
+        (a, b) => a.clone().or_else(|| b.clone()),
+    }
+}
+
+/// What lies in both of two lists of intervals, each disjoint and ascending.
+fn common(left: &[Interval], right: &[Interval]) -> Vec<Interval> {
+    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
+    let mut found = Vec::new();
+    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+        found.extend(a.intersection(b));
+        if a.ends_before(b) {
+            left.next()
+        } else {
+            right.next()
+        };
+    }
+    found
 }
 
 /// Whether a condition can be true, and whether it can be anything else, over some rows.
@@ -154,6 +210,21 @@ impl KeyCondition {
         check(&self.root, range).can_be_true
     }
 
+    /// The intervals, disjoint and ascending, outside of which `field` never is where the predicate is true; `None` where that is not
+    /// known. A predicate that has no more to say [is only of](Self::is_only_of) the field.
+    pub(crate) fn intervals(&self, field: Field) -> Option<Cow<'_, [Interval]>> {
+        intervals(&self.root, field)
+    }
+
+    /// Whether nothing but the values of `field` is asked for.
+    pub(crate) fn is_only_of(&self, field: Field) -> bool {
+        let is_of = |node: &Node| matches!(node, Node::Within(within) if within.is_plainly(field));
+        match &self.root {
+            Node::And(nodes) => nodes.iter().all(is_of),
+            root => is_of(root),
+        }
+    }
+
     /// The smallest and largest value of `field` with which the whole predicate can be true: its bounding interval.
     pub(crate) fn bounds(&self, field: Field) -> (Option<Value>, Option<Value>) {
         bounds(&self.root, field)
@@ -196,7 +267,22 @@ fn check(node: &Node, range: &dyn Fn(Field) -> Option<ValueRange>) -> Mask {
     }
 }
 
+fn intervals(node: &Node, field: Field) -> Option<Cow<'_, [Interval]>> {
+    match node {
+        Node::Within(within) if within.is_plainly(field) => Some(Cow::Borrowed(&within.intervals)),
+        Node::And(nodes) => nodes
+            .iter()
+            .filter_map(|node| intervals(node, field))
+            .reduce(|left, right| Cow::Owned(common(&left, &right))),
+        _ => None,
+    }
+}
+
 impl Within {
+    fn is_plainly(&self, field: Field) -> bool {
+        self.field == field && self.steps.is_empty()
+    }
+
     fn through_steps(&self, mut range: ValueRange) -> ValueRange {
         for step in &self.steps {
             range.low = range.low.and_then(|value| step.apply(&value));
@@ -263,7 +349,7 @@ impl Step {
 
 fn bounds(node: &Node, field: Field) -> (Option<Value>, Option<Value>) {
     match node {
-        Node::Within(within) if within.field == field && within.steps.is_empty() => {
+        Node::Within(within) if within.is_plainly(field) => {
             let low = within.intervals.first().and_then(|interval| interval.low.as_ref());
             let high = within.intervals.last().and_then(|interval| interval.high.as_ref());
             (low.map(|(value, _)| value.clone()), high.map(|(value, _)| value.clone()))
@@ -542,6 +628,26 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_of_intervals_have_common_ones() {
+        let interval = |low: Option<u64>, high: Option<u64>| Interval {
+            low: low.map(|value| (Value::UInt64(value), true)),
+            high: high.map(|value| (Value::UInt64(value), true)),
+        };
+        let point = |value| interval(Some(value), Some(value));
+        let points = [point(1), point(5), point(9)];
+        assert_eq!(common(&points, &[interval(Some(2), None)]), [point(5), point(9)]);
+        assert_eq!(common(&[interval(None, Some(5))], &points), [point(1), point(5)]);
+        assert_eq!(common(&points, &points), points);
+        assert_eq!(common(&points, &[]), []);
+        let open = Interval { low: Some((Value::UInt64(5), false)), high: None };
+        assert_eq!(common(&points, &[open]), [point(9)]);
+        assert_eq!(
+            common(&[interval(None, Some(4)), interval(Some(6), None)], &[interval(Some(3), Some(7))]),
+            [interval(Some(3), Some(4)), interval(Some(6), Some(7))]
+        );
+    }
 
     #[test]
     fn like_patterns_have_prefixes() {

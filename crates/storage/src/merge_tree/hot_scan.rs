@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef};
+use arrow_select::interleave::interleave;
 use squall_types::{Block, Column, DataType, Error, Result, Schema};
 
 use super::part::Part;
@@ -12,6 +13,11 @@ use super::pruning::{Segment, selection};
 use crate::column_cache::ColumnCache;
 use crate::row_claims::RowClaims;
 use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, TableScan};
+
+/// Segments of at most so many rows, as lookups by key give, are put together into one block: a block costs more than copying them.
+const GATHERED_ROWS_MAX: usize = 16;
+/// Rows of a block that is put together.
+const GATHERED_BLOCK_ROWS_MAX: usize = 4096;
 
 /// A scan over arrays in memory.
 pub(super) struct HotScan {
@@ -104,6 +110,16 @@ impl TableScan for HotScan {
         let mut at = self.starts.partition_point(|start| *start <= skip).saturating_sub(1);
         skip -= self.starts.get(at).copied().unwrap_or(skip);
         while let Some(segment) = self.segments.get(at).filter(|_| left > 0) {
+            if skip == 0
+                && let Some((block, segments)) = self.gathered(at, left)?
+            {
+                left -= block.rows() as u64;
+                at += segments;
+                if consume(block)?.is_break() {
+                    break;
+                }
+                continue;
+            }
             let rows = left.min((segment.rows as u64).saturating_sub(skip)) as usize;
             if rows > 0
                 && consume(slice(&self.schema, &segment.arrays, segment.offset + skip as usize, rows)?)?.is_break()
@@ -116,6 +132,47 @@ impl TableScan for HotScan {
         }
         Ok(())
     }
+}
+
+impl HotScan {
+    /// The short segments from this one on in one block, at most `rows_max` rows, and their number; `None` where there are no two.
+    fn gathered(&self, from: usize, rows_max: u64) -> Result<Option<(Block, usize)>> {
+        let rows_max = (rows_max as usize).min(GATHERED_BLOCK_ROWS_MAX);
+        let mut rows = 0;
+        let short = self.segments.iter().skip(from).take_while(|segment| {
+            rows += segment.rows;
+            segment.rows <= GATHERED_ROWS_MAX && rows <= rows_max
+        });
+        let count = short.count();
+        let segments = self.segments.get(from..from + count).unwrap_or_default();
+        if count < 2 || !self.schema.types().all(can_be_gathered) {
+            return Ok(None);
+        }
+        let mut sources: Vec<&Arc<[ArrayRef]>> = Vec::new();
+        let mut places = Vec::new();
+        for segment in segments {
+            if !sources.last().is_some_and(|last| Arc::ptr_eq(last, &segment.arrays)) {
+                sources.push(&segment.arrays);
+            }
+            let source = sources.len() - 1;
+            places.extend((segment.offset..segment.offset + segment.rows).map(|row| (source, row)));
+        }
+        let columns = self.schema.types().enumerate().map(|(at, data_type)| {
+            let arrays: Vec<&dyn Array> =
+                sources.iter().filter_map(|arrays| arrays.get(at)).map(|array| &**array).collect();
+            Ok(Column::new(data_type.clone(), interleave(&arrays, &places)?))
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        Ok(Some((Block::new(self.schema.clone(), columns, places.len()), count)))
+    }
+}
+
+/// Whether rows of several arrays of a type may stand in one: not where each array has a dictionary of its own.
+fn can_be_gathered(data_type: &DataType) -> bool {
+    !matches!(
+        data_type,
+        DataType::LowCardinality(_) | DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) | DataType::Nothing
+    )
 }
 
 /// Rows of a row group's arrays as a block under the scan's names and types.

@@ -5,6 +5,7 @@ mod cold_scan;
 mod dictionary_chunk;
 mod hot_scan;
 mod insertion;
+mod key_search;
 mod merge;
 mod parquet_layout;
 mod part;

@@ -1,14 +1,18 @@
 //! Which rows of which parts a scan has to look at: parts and row groups by their smallest and largest values, granules by the
-//! primary index.
+//! primary index, and rows by the first column of the key itself where that is decoded. So a lookup by key reads the rows that it finds,
+//! whatever the granularity.
 
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use squall_planner::Expression;
 use squall_types::Result;
 
 use super::MergeTree;
+use super::key_search::{is_searchable, rows_within};
 use super::part::Part;
-use crate::key_condition::{Field, KeyCondition, ValueRange};
+use crate::key_condition::{Field, Interval, KeyCondition, ValueRange};
 use crate::table::ScanSelection;
 
 /// Rows of one row group that a scan reads, one after the other.
@@ -25,6 +29,7 @@ pub(super) struct Segment {
 pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&Expression>) -> Result<Vec<Segment>> {
     let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.primary_key));
     let condition = condition.filter(|condition| !condition.is_unknown());
+    let leading = condition.as_ref().and_then(|condition| LeadingKey::of(table, condition));
     let mut segments = Vec::new();
     for part in parts {
         match &condition {
@@ -37,7 +42,9 @@ pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&
                 };
                 segments.extend(part.description.row_groups.iter().enumerate().map(whole));
             }
-            Some(condition) => Pruning { table, part, condition, segments: &mut segments }.run(),
+            Some(condition) => {
+                Pruning { table, part, condition, segments: &mut segments }.run(leading.as_ref());
+            }
         }
     }
     segments.retain(|segment| segment.rows > 0);
@@ -58,6 +65,26 @@ pub(super) fn selection(segments: &[Segment]) -> ScanSelection {
     selection
 }
 
+/// What a condition says of the first column of the key, by which a part's rows are in order.
+struct LeadingKey<'a> {
+    /// Its position among the stored columns.
+    stored: usize,
+    /// The rows that can match have it in one of these.
+    intervals: Cow<'a, [Interval]>,
+    /// Whether the condition says nothing else.
+    is_all: bool,
+}
+
+impl<'a> LeadingKey<'a> {
+    fn of(table: &MergeTree, condition: &'a KeyCondition) -> Option<Self> {
+        let Expression::Column { position, data_type } = &table.primary_key.first()?.expression else { return None };
+        let stored = table.identity.stored_positions.get(*position).copied().flatten()?;
+        let field = Field::Column(*position);
+        let intervals = condition.intervals(field).filter(|_| is_searchable(data_type.remove_low_cardinality()))?;
+        Some(Self { stored, intervals, is_all: condition.is_only_of(field) })
+    }
+}
+
 struct Pruning<'a> {
     table: &'a MergeTree,
     part: &'a Arc<Part>,
@@ -66,62 +93,133 @@ struct Pruning<'a> {
 }
 
 impl Pruning<'_> {
-    fn run(&mut self) {
+    fn run(&mut self, leading: Option<&LeadingKey<'_>>) {
         let description = &self.part.description;
         let granules = description.primary_index.granules();
-        let stored = |field| match field {
-            Field::Column(column) => self.table.identity.stored_positions.get(column).copied().flatten(),
-            Field::Key(_) => None,
-        };
+        match leading.filter(|_| granules > 0) {
+            Some(leading) if leading.is_all => self.run_along(leading),
+            Some(leading) if self.can_match_at_all(granules) => self.run_along(leading),
+            Some(_) => {}
+            None if self.can_match_at_all(granules) => self.run_over(0..description.rows()),
+            None => {}
+        }
+    }
+
+    fn can_match_at_all(&self, granules: usize) -> bool {
+        let description = &self.part.description;
         let keyed = |field, from, to| {
             let key = self.key_position(field)?;
             Some(description.primary_index.range(key, from, to))
         };
-        let in_part = |field| both(stored(field).map(|column| description.range(column).0), keyed(field, 0, granules));
-        if !self.condition.can_match(&in_part) {
-            return;
-        }
-        let mut first_row = 0;
-        for (row_group, group) in description.row_groups.iter().enumerate() {
-            let from = first_row / description.granularity;
-            let to = (first_row + group.rows).div_ceil(description.granularity);
-            let in_chunks =
-                |field| stored(field).and_then(|column| group.chunks.get(column)).map(|chunk| chunk.range.clone());
-            if granules == 0 {
-                if self.condition.can_match(&in_chunks) {
-                    self.add(row_group, first_row, first_row..first_row + group.rows);
-                }
-            } else {
-                self.bisect(row_group, first_row, (from, to), &in_chunks);
-            }
-            first_row += group.rows;
+        self.condition.can_match(&|field| {
+            both(self.stored(field).map(|column| description.range(column).0), keyed(field, 0, granules))
+        })
+    }
+
+    /// The position of a field among the stored columns.
+    fn stored(&self, field: Field) -> Option<usize> {
+        match field {
+            Field::Column(column) => self.table.identity.stored_positions.get(column).copied().flatten(),
+            Field::Key(_) => None,
         }
     }
 
-    /// Looks at granules `from..to` as one, then at its halves where it can match.
+    /// Looks where the leading key can be, interval by interval.
+    fn run_along(&mut self, leading: &LeadingKey<'_>) {
+        let description = &self.part.description;
+        let granularity = description.granularity;
+        let Some(index) = description.primary_index.keys.first() else { return };
+        let (index, granules, rows) = (&**index.array(), description.primary_index.granules(), description.rows());
+        let mut done = 0;
+        for interval in &*leading.intervals {
+            let up_from = Interval { low: interval.low.clone(), high: None };
+            if rows_within(index, granules..granules + 1, &up_from).is_empty() {
+                // The last row of all comes before it.
+                break;
+            }
+            let marks = rows_within(index, 0..granules, interval);
+            // The granule before the first one that begins within may end within. And where the key is not decoded, two intervals may
+            // lie in one granule.
+            let mut found =
+                (marks.start.saturating_sub(1) * granularity).max(done)..(marks.end * granularity).min(rows);
+            if let Some(first) = self.within_granule(leading, found.start, &found, interval) {
+                found.start = first.start;
+            }
+            if let Some(last) = self.within_granule(leading, found.end.saturating_sub(1), &found, interval) {
+                found.end = last.end;
+            }
+            if found.is_empty() {
+                continue;
+            }
+            done = found.end;
+            if leading.is_all || found.len() <= granularity {
+                for (row_group, group_first, rows) in row_groups(self.part, found) {
+                    self.add(row_group, group_first, rows);
+                }
+            } else {
+                self.run_over(found);
+            }
+        }
+    }
+
+    /// The rows of an interval among those of `rows` that share a granule with `row`; `None` where the key is not decoded.
+    fn within_granule(
+        &self,
+        leading: &LeadingKey<'_>,
+        row: usize,
+        rows: &Range<usize>,
+        interval: &Interval,
+    ) -> Option<Range<usize>> {
+        let granularity = self.part.description.granularity;
+        let start = row / granularity * granularity;
+        let rows = start.max(rows.start)..(start + granularity).min(rows.end);
+        let (row_group, first, rows) = row_groups(self.part, rows).next()?;
+        let key = self.part.slot(row_group, leading.stored)?.get()?;
+        let found = rows_within(&*key, rows.start - first..rows.end - first, interval);
+        Some(found.start + first..found.end + first)
+    }
+
+    /// Looks at some rows, granule by granule.
+    fn run_over(&mut self, rows: Range<usize>) {
+        let description = &self.part.description;
+        let (granularity, has_index) = (description.granularity, description.primary_index.granules() > 0);
+        for (row_group, group_first, rows) in row_groups(self.part, rows) {
+            let chunks = description.row_groups.get(row_group).map(|group| &group.chunks);
+            let in_chunks = |field| Some(chunks?.get(self.stored(field)?)?.range.clone());
+            let mut found = Vec::new();
+            if has_index {
+                self.bisect(rows.start / granularity..rows.end.div_ceil(granularity), &in_chunks, &mut found);
+            } else if self.condition.can_match(&in_chunks) {
+                found.push(0..usize::MAX / granularity);
+            }
+            for granules in found {
+                let start = (granules.start * granularity).max(rows.start);
+                self.add(row_group, group_first, start..(granules.end * granularity).min(rows.end));
+            }
+        }
+    }
+
+    /// Looks at granules as one, then at their halves where they can match.
     fn bisect(
-        &mut self,
-        row_group: usize,
-        group_first: usize,
-        (from, to): (usize, usize),
+        &self,
+        granules: Range<usize>,
         in_chunks: &dyn Fn(Field) -> Option<ValueRange>,
+        found: &mut Vec<Range<usize>>,
     ) {
+        let Range { start, end } = granules;
         let index = &self.part.description.primary_index;
         let in_granules =
-            |field| both(in_chunks(field), self.key_position(field).map(|key| index.range(key, from, to)));
-        if from >= to || !self.condition.can_match(&in_granules) {
+            |field| both(in_chunks(field), self.key_position(field).map(|key| index.range(key, start, end)));
+        if start >= end || !self.condition.can_match(&in_granules) {
             return;
         }
-        if to - from == 1 {
-            let granularity = self.part.description.granularity;
-            let group_rows = self.part.description.row_groups.get(row_group).map_or(0, |group| group.rows);
-            let end = (to * granularity).min(group_first + group_rows);
-            self.add(row_group, group_first, from * granularity..end);
+        if end - start == 1 {
+            found.push(start..end);
             return;
         }
-        let middle = from + (to - from) / 2;
-        self.bisect(row_group, group_first, (from, middle), in_chunks);
-        self.bisect(row_group, group_first, (middle, to), in_chunks);
+        let middle = start + (end - start) / 2;
+        self.bisect(start..middle, in_chunks, found);
+        self.bisect(middle..end, in_chunks, found);
     }
 
     fn key_position(&self, field: Field) -> Option<usize> {
@@ -135,7 +233,7 @@ impl Pruning<'_> {
         }
     }
 
-    fn add(&mut self, row_group: usize, group_first: usize, rows: std::ops::Range<usize>) {
+    fn add(&mut self, row_group: usize, group_first: usize, rows: Range<usize>) {
         let offset = rows.start - group_first;
         match self.segments.last_mut() {
             Some(last)
@@ -148,6 +246,17 @@ impl Pruning<'_> {
             _ => self.segments.push(Segment { part: self.part.clone(), row_group, offset, rows: rows.len() }),
         }
     }
+}
+
+/// The row groups that hold some rows of a part: each with its first row and those of the rows that it holds.
+fn row_groups(part: &Part, rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
+    let mut first = 0;
+    part.description.row_groups.iter().enumerate().filter_map(move |(row_group, group)| {
+        let group_first = first;
+        first += group.rows;
+        let held = rows.start.max(group_first)..rows.end.min(first);
+        (!held.is_empty()).then_some((row_group, group_first, held))
+    })
 }
 
 fn both(left: Option<ValueRange>, right: Option<ValueRange>) -> Option<ValueRange> {
