@@ -25,7 +25,7 @@ use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSetting
 use crate::dictionaries::DictionaryFiles;
 use crate::network::generate_certificate;
 use crate::process::ProcessList;
-use crate::query::StatementCache;
+use crate::query::{PlanTemplates, StatementCache};
 use crate::session::NamedSessions;
 use crate::system::{self, ErrorCounts};
 use crate::system_log::{LogContext, SystemLogs};
@@ -63,6 +63,8 @@ pub struct Server {
     pub asynchronous_metrics: AsynchronousMetrics,
     /// Statements and plans of texts that come again.
     pub statements: StatementCache,
+    /// Plans for texts that differ in literals.
+    pub plan_templates: PlanTemplates,
     /// Sessions of HTTP's `session_id`.
     pub sessions: Arc<NamedSessions>,
     /// The files of dictionaries.
@@ -155,6 +157,7 @@ impl Server {
             system_logs,
             asynchronous_metrics: AsynchronousMetrics::default(),
             statements: StatementCache::default(),
+            plan_templates: PlanTemplates::default(),
             sessions: Arc::default(),
             dictionary_files: DictionaryFiles::default(),
             errors: ErrorCounts::default(),
@@ -243,6 +246,7 @@ impl Server {
         self.users.store(Arc::new(users));
         self.config.store(Arc::new(config));
         self.statements.clear();
+        self.plan_templates.clear();
         tracing::info!(target: "Config", "The configuration was loaded again");
         Ok(())
     }

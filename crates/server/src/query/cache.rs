@@ -1,5 +1,5 @@
 //! Parsed statements and plans of texts that come again and again. A storm repeats its texts: the second time nothing is parsed,
-//! and, where the answer cannot depend on data that changes, nothing is planned either.
+//! and, where the plan depends on nothing but names, nothing is planned either.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use squall_planner::{Plan, QueryUses};
 use squall_sql::ast::Statement;
-use squall_types::Settings;
 
+use super::kept_plan::KeptPlan;
+use super::plan_template::TextShape;
 use crate::process::QueryKind;
-use crate::users::User;
 
 /// Longer texts are not kept.
 const TEXT_BYTES_MAX: usize = 4096;
@@ -39,23 +38,10 @@ pub struct Parsed {
     pub may_sleep: bool,
     /// Whether the text looks at the process list.
     pub looks_at_processes: bool,
+    /// Its literals and the rest, where other texts may differ in literals alone.
+    pub shape: Option<TextShape>,
     /// The last plan, with what it depends on.
-    pub plan: ArcSwapOption<CachedPlan>,
-}
-
-/// A plan that reads no data that can change.
-#[derive(Debug)]
-pub struct CachedPlan {
-    /// The plan.
-    pub plan: Arc<Plan>,
-    /// What the query uses by name.
-    pub uses: Arc<QueryUses>,
-    /// The settings that it was made under.
-    pub settings: Arc<Settings>,
-    /// The database in which its names were found.
-    pub database: Arc<str>,
-    /// For plans that find rows by key: who may, and the generation of names in which it is so.
-    pub lookups: Option<(Arc<User>, u64)>,
+    pub plan: ArcSwapOption<KeptPlan>,
 }
 
 type Shard = Mutex<HashMap<Arc<str>, Arc<Parsed>, foldhash::fast::RandomState>>;

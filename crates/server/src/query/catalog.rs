@@ -1,14 +1,16 @@
 //! The catalog as one session sees it: storage's tables, the session's own `system.settings`, and nothing that the user may not see.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use squall_planner::{Catalog, LoadedByQuery, QueryUses, TableMetadata, Used};
+use squall_planner::{Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, TableMetadata, Used};
 use squall_sql::ast;
 use squall_storage::{Dictionary, NamedLookups, SessionCatalog, TableHandle};
 use squall_types::{Result, Value};
 
+use super::kept_plan::is_made_up;
 use crate::session::Session;
 use crate::system;
 
@@ -16,8 +18,8 @@ use crate::system;
 pub struct QueryCatalog<'a> {
     session: &'a Session,
     tables: SessionCatalog,
-    met_changing_table: AtomicBool,
-    met_lookup: AtomicBool,
+    met_moment: Arc<AtomicBool>,
+    met_name: AtomicBool,
     lookups: NamedLookups,
     uses: Mutex<QueryUses>,
 }
@@ -29,17 +31,16 @@ impl<'a> QueryCatalog<'a> {
         Self {
             session,
             tables,
-            met_changing_table: AtomicBool::new(false),
-            met_lookup: AtomicBool::new(false),
+            met_moment: Arc::default(),
+            met_name: AtomicBool::new(false),
             lookups: NamedLookups::new(session.server.databases.clone(), session.database.clone()),
             uses: Mutex::default(),
         }
     }
 
-    /// Whether a function was planned that finds rows by key: the plan holds as long as the name of what it looks in means the
-    /// same, for this user.
-    pub fn met_lookup(&self) -> bool {
-        self.met_lookup.load(Ordering::Relaxed)
+    /// Whether something was found by its name: the plan holds as long as the name means the same, for this user.
+    pub fn met_name(&self) -> bool {
+        self.met_name.load(Ordering::Relaxed)
     }
 
     /// What the planned query uses; the next one begins with nothing.
@@ -47,10 +48,14 @@ impl<'a> QueryCatalog<'a> {
         std::mem::take(&mut self.uses.lock())
     }
 
-    /// Whether a table was looked up whose rows or definition may change: what was planned then holds for now only, even where
-    /// the plan does not show the table any more (a `count()` that became a constant).
-    pub fn met_changing_table(&self) -> bool {
-        self.met_changing_table.load(Ordering::Relaxed)
+    /// Whether the plan is one of this moment: something was looked up that may soon be otherwise and has no name to be found by again, or
+    /// planning asked for a table's rows, even where the plan does not show the table any more (a `count()` that became a constant).
+    pub fn met_moment(&self) -> bool {
+        self.met_moment.load(Ordering::Relaxed)
+    }
+
+    fn note_moment(&self) {
+        self.met_moment.store(true, Ordering::Relaxed);
     }
 }
 
@@ -74,15 +79,20 @@ impl Catalog for QueryCatalog<'_> {
         let name = database.unwrap_or(&self.session.database);
         self.session.user.check_database(name)?;
         if name == "system" && table == "settings" {
-            self.met_changing_table.store(true, Ordering::Relaxed);
+            self.note_moment();
             self.note(Used::Table(name, table));
             return Ok(Arc::new(TableHandle(system::settings_of(self.session))));
         }
         let table = self.tables.table(database, table)?;
         self.note(Used::Table(table.database(), table.name()));
-        if !matches!(table.engine(), "SystemOne" | "SystemNumbers" | "SystemZeros") {
-            self.met_changing_table.store(true, Ordering::Relaxed);
+        if is_made_up(&*table) {
+            return Ok(table);
         }
+        if is_found_again(&*table) {
+            self.met_name.store(true, Ordering::Relaxed);
+            return Ok(Arc::new(WatchedTable { table, was_asked: self.met_moment.clone() }));
+        }
+        self.note_moment();
         Ok(table)
     }
 
@@ -90,19 +100,19 @@ impl Catalog for QueryCatalog<'_> {
         let view = self.tables.view(database, table);
         if view.is_some() {
             self.note(Used::View(database.unwrap_or(&self.session.database), table));
-            self.met_changing_table.store(true, Ordering::Relaxed);
+            self.note_moment();
         }
         view
     }
 
     fn tables(&self, database: &str) -> Result<Vec<String>> {
         self.session.user.check_database(database)?;
-        self.met_changing_table.store(true, Ordering::Relaxed);
+        self.note_moment();
         self.tables.tables(database)
     }
 
     fn begin_lookup(&self, function: &str, name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
-        self.met_lookup.store(true, Ordering::Relaxed);
+        self.met_name.store(true, Ordering::Relaxed);
         let Some(name) = name else { return Ok(None) };
         if function.starts_with("joinGet") {
             self.session.user.check_database(self.lookups.split(name).0)?;
@@ -131,5 +141,51 @@ impl Catalog for QueryCatalog<'_> {
 
     fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
         self.tables.table_function(name, arguments)
+    }
+}
+
+/// Whether a plan of a table is one of the same table at any later moment, as long as its name stays: an ALIAS may stand for anything.
+fn is_found_again(table: &dyn TableMetadata) -> bool {
+    let has_alias =
+        |column: &ColumnDescription| column.default.as_ref().is_some_and(|default| default.kind == DefaultKind::Alias);
+    matches!(table.engine(), "MergeTree" | "Memory") && !table.columns().iter().any(has_alias)
+}
+
+/// A table that notes whether planning asks for what its rows are at the moment.
+#[derive(Debug)]
+struct WatchedTable {
+    table: Arc<dyn TableMetadata>,
+    was_asked: Arc<AtomicBool>,
+}
+
+impl TableMetadata for WatchedTable {
+    fn database(&self) -> &str {
+        self.table.database()
+    }
+    fn name(&self) -> &str {
+        self.table.name()
+    }
+    fn engine(&self) -> &str {
+        self.table.engine()
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        self.table.columns()
+    }
+    fn sorting_key(&self) -> &[usize] {
+        self.table.sorting_key()
+    }
+    fn rows(&self) -> Option<u64> {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.table.rows()
+    }
+    fn column_range(&self, column: usize) -> Option<(Value, Value)> {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.table.column_range(column)
+    }
+    fn loaded_by_query(&self) -> Option<Arc<dyn LoadedByQuery>> {
+        self.table.loaded_by_query()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self.table.as_any()
     }
 }

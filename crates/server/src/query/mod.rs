@@ -9,7 +9,10 @@ mod dictionary;
 mod explain;
 mod extremes;
 mod insert;
+mod kept_plan;
 mod kill;
+mod literal;
+mod plan_template;
 mod planning;
 mod show;
 mod statement;
@@ -30,6 +33,8 @@ pub use cache::{Parsed, StatementCache};
 pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
 use extremes::Extremes;
 pub use insert::InsertSink;
+pub use plan_template::PlanTemplates;
+use plan_template::TextShape;
 
 use crate::logger::{OneLine, ReadableSize};
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
@@ -556,9 +561,16 @@ fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let statement = squall_sql::parse(text, &limits).map_err(syntax_error)?;
     let data = inline_data(&statement);
     let shown = shown_text(data.and_then(|start| text.get(..start)).unwrap_or(text));
+    let normalized = squall_sql::normalize(&*shown);
+    let kind = statement::kind(&statement);
+    let shape = match kind {
+        QueryKind::Select if shown.len() == text.len() => TextShape::of(text, &normalized.literals),
+        _ => None,
+    };
     let parsed = Arc::new(Parsed {
-        kind: statement::kind(&statement),
-        normalized_query_hash: squall_sql::normalize(&*shown).hash,
+        kind,
+        shape,
+        normalized_query_hash: normalized.hash,
         format: statement_format(&statement).map(Into::into),
         is_timeless: cache::is_timeless(&shown),
         may_sleep: cache::may_sleep(&shown),

@@ -10,13 +10,14 @@ use squall_formats::FormatOptions;
 use squall_functions::FunctionContext;
 use squall_planner::{OutsideSource, Plan, PlannerContext, SubqueryRunner, plan_query};
 use squall_runtime::ProfileEvent;
-use squall_sql::ast;
+use squall_sql::{ParserLimits, ast};
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use squall_storage::NamedLookups;
 
-use super::cache::{CachedPlan, Parsed};
+use super::cache::Parsed;
 use super::catalog::QueryCatalog;
+use super::kept_plan::KeptPlan;
 use crate::dictionaries::sources;
 use crate::session::Session;
 
@@ -127,31 +128,42 @@ pub(super) async fn plan_cached(
 ) -> Result<Arc<Plan>> {
     let may_be_kept = parsed.is_timeless && session.parameters.is_empty();
     if may_be_kept
-        && let Some(cached) = &*parsed.plan.load()
-        && cached.database == session.database
-        && cached.lookups.as_ref().is_none_or(|(user, generation)| {
-            Arc::ptr_eq(user, &session.user) && *generation == session.server.databases.generation()
-        })
-        && (Arc::ptr_eq(&cached.settings, &context.settings) || cached.settings == context.settings)
+        && let Some(kept) = &*parsed.plan.load()
+        && kept.holds(session, &context.settings)
     {
         context.counters.add(ProfileEvent::PlanCacheHits, 1);
-        context.set_uses(cached.uses.clone());
-        return Ok(cached.plan.clone());
+        context.set_uses(kept.uses.clone());
+        return kept.bind(session, |_| {});
+    }
+    let shape = parsed.shape.as_ref().filter(|_| may_be_kept);
+    let templates = &session.server.plan_templates;
+    if let Some((uses, plan)) = shape.and_then(|shape| templates.plan(shape, session, &context.settings)) {
+        context.counters.add(ProfileEvent::PlanCacheHits, 1);
+        context.set_uses(uses);
+        return plan;
     }
     context.counters.add(ProfileEvent::PlanCacheMisses, 1);
-    if may_be_kept && let Some(plan) = plan_and_keep(session, parsed, query, context)? {
-        return Ok(plan);
+    if !may_be_kept {
+        return Ok(Arc::new(plan(session, query, context).await?));
     }
-    Ok(Arc::new(plan(session, query, context).await?))
+    let Some((planned, kept)) = plan_and_keep(session, query, context)? else {
+        return Ok(Arc::new(plan(session, query, context).await?));
+    };
+    if let Some(kept) = kept {
+        if let Some(shape) = shape.filter(|_| kept.finds_names()) {
+            templates.learn(shape, session, &kept, |text| plan_text(session, text, context));
+        }
+        parsed.plan.store(Some(Arc::new(kept)));
+    }
+    Ok(planned)
 }
 
-/// Plans a query and keeps the plan where it holds for ever; `None` where subqueries must be run for it.
+/// Plans a query, and gives what of the plan may be kept; `None` where subqueries must be run for it.
 fn plan_and_keep(
     session: &Session,
-    parsed: &Parsed,
     query: &ast::Query,
     context: &QueryContext,
-) -> Result<Option<Arc<Plan>>> {
+) -> Result<Option<(Arc<Plan>, Option<KeptPlan>)>> {
     let (refuser, catalog) = (Refuser::default(), QueryCatalog::new(session));
     let generation = session.server.databases.generation();
     let planned = planner(session, context, &catalog, &refuser, |planner| plan_query(query, planner));
@@ -163,16 +175,19 @@ fn plan_and_keep(
     uses.note_columns(&plan);
     let uses = Arc::new(uses);
     context.set_uses(uses.clone());
-    if !catalog.met_changing_table() {
-        parsed.plan.store(Some(Arc::new(CachedPlan {
-            plan: plan.clone(),
-            uses,
-            settings: context.settings.clone(),
-            database: session.database.clone(),
-            lookups: catalog.met_lookup().then(|| (session.user.clone(), generation)),
-        })));
+    if catalog.met_moment() {
+        return Ok(Some((plan, None)));
     }
-    Ok(Some(plan))
+    let names = catalog.met_name().then_some(generation);
+    let kept = KeptPlan::new(session, context.settings.clone(), plan.clone(), uses, names)?;
+    Ok(Some((plan, Some(kept))))
+}
+
+/// The kept plan of another text, in the place of this query.
+fn plan_text(session: &Session, text: &[u8], context: &QueryContext) -> Option<KeptPlan> {
+    let statement = squall_sql::parse(text, &ParserLimits::default()).ok()?;
+    let ast::Statement::Query(query) = statement else { return None };
+    plan_and_keep(session, &query, context).ok()??.1
 }
 
 /// What functions may know of a query that begins now.

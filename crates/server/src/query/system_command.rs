@@ -32,6 +32,7 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
         }
         SystemCommand::ClearQueryCache | SystemCommand::ClearCompiledExpressionCache => {
             server.statements.clear();
+            server.plan_templates.clear();
             Ok(Answer::Done)
         }
         SystemCommand::ClearUncompressedCache => {
