@@ -126,7 +126,7 @@ impl Catalog for QueryCatalog<'_> {
     }
 
     fn dictionary(&self, name: &str) -> Result<Arc<dyn TableMetadata>> {
-        self.met_changing_table.store(true, Ordering::Relaxed);
+        self.note_moment();
         self.find_dictionary(name)?;
         self.tables.dictionary(name)
     }
