@@ -5,6 +5,7 @@ import random
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet
 import pytest
@@ -220,3 +221,24 @@ def test_data_are_readable_by_others(start_server):
     assert sum(table.num_rows for table in found) == ROWS
     catalogs = [path for path in server.data.rglob("*") if path.is_file() and path.read_bytes()[:15] == b"SQLite format 3"]
     assert catalogs, f"no catalog among {os.listdir(server.data)}"
+
+
+def test_optimize_makes_one_part_a_partition(start_server):
+    server = start_server()
+    server.query("CREATE TABLE t (k UInt64, p UInt8, s String) ENGINE = MergeTree PARTITION BY p ORDER BY k")
+    for number in range(6):
+        server.query(f"INSERT INTO t SELECT number * 6 + {number}, number % 2, toString(number) FROM numbers(1000)")
+    parts = "SELECT partition_id, count(), sum(rows) FROM system.parts WHERE table = 't' AND active GROUP BY 1 ORDER BY 1"
+    content = "SELECT count(), sum(k), sum(cityHash64(k, p, s)) FROM t"
+    assert server.query(parts) == "0\t6\t3000\n1\t6\t3000\n"
+    before = server.query(content)
+    # Two at once: what one has merged the other need not.
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(server.query, ["OPTIMIZE TABLE t", "OPTIMIZE TABLE t FINAL"]))
+    assert server.query(parts) == "0\t1\t3000\n1\t1\t3000\n"
+    assert server.query(content) == before
+    assert server.query("SELECT s FROM t WHERE k IN (0, 1, 5999) ORDER BY k") == "0\n0\n999\n"
+    server.kill()
+    server.start()
+    assert server.query(parts) == "0\t1\t3000\n1\t1\t3000\n"
+    assert server.query(content) == before

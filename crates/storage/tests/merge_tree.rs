@@ -514,7 +514,12 @@ fn parts_are_merged_and_dropped() {
     };
     let before = databases.table("default", "t").unwrap();
     let merged: [Arc<str>; 3] = ["all_2_2_0".into(), "all_3_3_0".into(), "all_4_4_0".into()];
-    run_merge(&databases.merge_parts("default", "t", &merged).unwrap()).unwrap();
+    let merge = databases.merge_parts("default", "t", &merged).unwrap();
+    // Two merges of one part would make one file.
+    let second = databases.merge_parts("default", "t", &["all_1_1_0".into(), "all_2_2_0".into()]);
+    assert_eq!(second.err().map(|error| error.code), Some(ErrorCode::PART_IS_TEMPORARILY_LOCKED));
+    run_merge(&merge).unwrap();
+    drop(merge);
     assert_eq!(names(&databases), ["all_1_1_0", "all_5_5_0", "all_2_4_1"]);
     let part = databases.table("default", "t").unwrap().parts().pop().unwrap();
     assert_eq!((part.rows, part.times), (300, Some((901, 1000))));

@@ -1,4 +1,4 @@
-//! CREATE, DROP, DETACH, TRUNCATE, RENAME, EXCHANGE and OPTIMIZE of databases and tables. The catalog's commits wait for the disk, so they
+//! CREATE, DROP, DETACH, TRUNCATE, RENAME and EXCHANGE of databases and tables. The catalog's commits wait for the disk, so they
 //! run on a thread for that.
 
 use std::sync::Arc;
@@ -201,16 +201,5 @@ pub(super) async fn rename(session: &Session, statement: &ast::Rename) -> Result
         Ok(())
     })
     .await?;
-    Ok(Answer::Done)
-}
-
-/// Runs OPTIMIZE: parts are not merged yet, so a table is as good as it gets.
-pub(super) fn optimize(session: &Session, statement: &ast::Optimize) -> Result<Answer> {
-    refuse_cluster(&statement.cluster)?;
-    let (database, table) = table_name(session, &statement.table)?;
-    session.server.databases.table(&database, &table)?;
-    if statement.deduplicate.is_some() {
-        return Err(Error::not_implemented("OPTIMIZE … DEDUPLICATE"));
-    }
     Ok(Answer::Done)
 }

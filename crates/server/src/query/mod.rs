@@ -12,6 +12,7 @@ mod insert;
 mod kept_plan;
 mod kill;
 mod literal;
+mod optimize;
 mod plan_template;
 mod planning;
 mod show;

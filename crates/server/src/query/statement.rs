@@ -8,7 +8,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::Parsed;
 use super::system_command::run_blocking;
-use super::{Answer, create, describe, dictionary, explain, insert, kill, planning, show, system_command};
+use super::{Answer, create, describe, dictionary, explain, insert, kill, optimize, planning, show, system_command};
 use crate::process::QueryKind;
 use crate::session::Session;
 
@@ -72,7 +72,7 @@ pub(super) async fn run(session: &mut Session, parsed: &Parsed, context: &Arc<Qu
         Statement::Rename(statement) => create::rename(session, statement).await,
         Statement::Kill(statement) => kill::run(session, statement, context).await,
         Statement::System(statement) => system_command::run(session, statement, context).await,
-        Statement::Optimize(statement) => create::optimize(session, statement),
+        Statement::Optimize(statement) => optimize::run(session, statement, context).await,
         other => Err(Error::not_implemented(describe_kind(other))),
     }
 }

@@ -27,8 +27,10 @@ impl MergeTree {
     /// Begins to rewrite parts of one partition as one.
     ///
     /// # Errors
-    /// `NO_SUCH_DATA_PART`, `BAD_ARGUMENTS` for parts of several partitions, and where parts cannot be read.
+    /// `NO_SUCH_DATA_PART`, `PART_IS_TEMPORARILY_LOCKED` for parts that are being merged, `BAD_ARGUMENTS` for parts of several
+    /// partitions, and where parts cannot be read.
     pub(crate) fn merge_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartMerge> {
+        let lock = Arc::new(MergeLock::new(self, names)?);
         let parts = self.parts_named(names)?;
         let parsed: Option<Vec<PartName>> = parts.iter().map(|part| PartName::parse(&part.file.name)).collect();
         let name = parsed.as_deref().and_then(PartName::merged).ok_or_else(|| {
@@ -36,7 +38,7 @@ impl MergeTree {
         })?;
         let scan = self.scan_parts(&parts)?;
         let id = format!("{}::{name}", self.identity.uuid);
-        let insertion = Replacement { table: self.clone(), name, old: parts, new: Arc::default() };
+        let insertion = Replacement { table: self.clone(), name, old: parts, new: Arc::default(), lock };
         Ok(PartMerge { scan, insertion: Arc::new(insertion), id })
     }
 
@@ -90,12 +92,43 @@ struct Replacement {
     old: Vec<Arc<Part>>,
     /// Set once the part is made. Dropped without a commit, it removes its file.
     new: Arc<OnceLock<UnwrittenPart>>,
+    /// Dropped last.
+    lock: Arc<MergeLock>,
+}
+
+/// Parts that are being merged, by one merge only: two of the same parts would make the same file. Whoever holds it drops it after that
+/// file was committed or removed.
+struct MergeLock {
+    table: Arc<MergeTree>,
+    names: Vec<Arc<str>>,
+}
+
+impl MergeLock {
+    fn new(table: &Arc<MergeTree>, names: &[Arc<str>]) -> Result<Self> {
+        let mut merging = table.merging.lock();
+        if let Some(name) = names.iter().find(|name| merging.contains(*name)) {
+            let message = format!("Part {name} is being merged");
+            return Err(Error::new(ErrorCode::PART_IS_TEMPORARILY_LOCKED, message));
+        }
+        merging.extend(names.iter().cloned());
+        Ok(Self { table: table.clone(), names: names.to_vec() })
+    }
+}
+
+impl Drop for MergeLock {
+    fn drop(&mut self) {
+        let mut merging = self.table.merging.lock();
+        self.names.iter().for_each(|name| {
+            merging.remove(name);
+        });
+    }
 }
 
 impl Insertion for Replacement {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
-        Ok(Box::new(ReplacementWriter { table, name, new, blocks: Vec::new() }))
+        let lock = self.lock.clone();
+        Ok(Box::new(ReplacementWriter { table, name, new, blocks: Vec::new(), lock }))
     }
 
     fn commit(&self) -> Result<()> {
@@ -111,6 +144,8 @@ struct ReplacementWriter {
     name: PartName,
     new: Arc<OnceLock<UnwrittenPart>>,
     blocks: Vec<Block>,
+    /// Dropped last.
+    lock: Arc<MergeLock>,
 }
 
 impl InsertWriter for ReplacementWriter {
@@ -120,8 +155,9 @@ impl InsertWriter for ReplacementWriter {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, new, blocks } = *self;
+        let Self { table, name, new, blocks, lock } = *self;
         Ok(Some(Box::pin(async move {
+            let _lock = lock;
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
             let unwritten = write_part(&table, &name, block, true, &mut pieces).await?;

@@ -20,11 +20,13 @@ mod sorting;
 mod table_directory;
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition, TableMetadata};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
@@ -56,6 +58,8 @@ pub(crate) struct MergeTree {
     cache: Arc<ColumnCache>,
     parts: ArcSwap<PartSet>,
     next_block: AtomicU64,
+    /// Names of parts that are being merged.
+    merging: Mutex<HashSet<Arc<str>>>,
 }
 
 /// The parts of a table at one moment.
@@ -217,6 +221,7 @@ impl MergeTree {
             cache,
             parts: ArcSwap::from_pointee(parts),
             next_block: AtomicU64::new(last_block + 1),
+            merging: Mutex::default(),
         };
         for part in &table.parts.load().parts {
             table.catalog.observe(table_id, &insertion::column_statistics(&table, part));

@@ -1,0 +1,108 @@
+//! OPTIMIZE: the parts of each partition become one, as far as that is made in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use squall_engine::QueryContext;
+use squall_sql::ast;
+use squall_storage::PartInfo;
+use squall_types::{Error, ErrorCode, Result};
+
+use super::Answer;
+use super::statement::{refuse_cluster, table_name};
+use crate::session::Session;
+
+/// Bytes on disk of the parts that become one: a merge holds their rows in memory, decoded and sorted.
+const MERGED_BYTES_MAX: u64 = 1 << 30;
+
+/// Runs OPTIMIZE, with FINAL or without; a PARTITION is merged with all others.
+pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &Arc<QueryContext>) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    let (database, name) = table_name(session, &statement.table)?;
+    let (databases, engine) = (&session.server.databases, &session.server.engine);
+    let table = databases.table(&database, &name)?;
+    let refusal = [
+        (statement.deduplicate.is_some(), "OPTIMIZE … DEDUPLICATE"),
+        (statement.dry_run_parts.is_some(), "OPTIMIZE … DRY RUN"),
+        (statement.cleanup, "OPTIMIZE … CLEANUP"),
+    ];
+    if let Some((_, what)) = refusal.iter().find(|(is_asked, _)| *is_asked) {
+        return Err(Error::not_implemented(*what));
+    }
+    for parts in groups(table.parts()) {
+        let merged = match databases.merge_parts(&database, &name, &parts) {
+            Ok(merge) => engine.merge(merge, context.clone()).finished().await,
+            Err(error) => Err(error),
+        };
+        match merged {
+            // Somebody else merges them, or has merged or dropped them.
+            Err(error)
+                if matches!(error.code, ErrorCode::NO_SUCH_DATA_PART | ErrorCode::PART_IS_TEMPORARILY_LOCKED) => {}
+            merged => merged?,
+        }
+    }
+    Ok(Answer::Done)
+}
+
+/// The parts that become one each: those of a partition that follow each other, as many as may be.
+fn groups(parts: Vec<PartInfo>) -> Vec<Vec<Arc<str>>> {
+    let mut partitions: BTreeMap<Arc<str>, Vec<PartInfo>> = BTreeMap::new();
+    for part in parts {
+        partitions.entry(part.partition_id.clone()).or_default().push(part);
+    }
+    let mut groups = Vec::new();
+    for mut parts in partitions.into_values() {
+        parts.sort_by_key(|part| first_block(&part.name));
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        for part in parts {
+            if bytes + part.bytes_on_disk > MERGED_BYTES_MAX {
+                groups.push(std::mem::take(&mut group));
+                bytes = 0;
+            }
+            bytes += part.bytes_on_disk;
+            group.push(part.name);
+        }
+        groups.push(group);
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// The number in a part's name by which parts stand in the order of their INSERTs.
+fn first_block(name: &str) -> Option<u64> {
+    name.rsplit('_').nth(2)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_grouped_by_partition_and_size() {
+        let part = |name: &str, bytes_on_disk: u64| PartInfo {
+            name: name.into(),
+            partition_id: name.split('_').next().unwrap().into(),
+            rows: 1,
+            bytes_on_disk,
+            marks: 1,
+            path: Default::default(),
+            times: None,
+        };
+        let half = MERGED_BYTES_MAX / 2;
+        let parts = [
+            ("a_4_4_0", half),
+            ("b_2_2_0", 1),
+            ("a_3_3_0", half),
+            ("a_1_1_0", 1),
+            ("a_15_15_0", half),
+            ("c_6_6_0", half),
+            ("c_7_7_0", half),
+        ];
+        let found = groups(parts.into_iter().map(|(name, bytes)| part(name, bytes)).collect());
+        let expected: [&[&str]; 3] = [&["a_1_1_0", "a_3_3_0"], &["a_4_4_0", "a_15_15_0"], &["c_6_6_0", "c_7_7_0"]];
+        assert_eq!(
+            found.iter().map(|group| group.iter().map(|name| &**name).collect::<Vec<_>>()).collect::<Vec<_>>(),
+            expected
+        );
+    }
+}
