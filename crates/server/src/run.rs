@@ -12,7 +12,7 @@ use crate::config::{Config, ConfigSource};
 use crate::http::{self, Pages};
 use crate::logger::Logger;
 use crate::native;
-use crate::network::listen;
+use crate::network::{Port, listen};
 use crate::server::{Server, time_zone};
 use crate::version::{SQUALL_VERSION, VERSION};
 
@@ -84,28 +84,31 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
     let connections = Arc::new(Semaphore::new(
         usize::try_from(config.server.max_connections).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS),
     ));
-    let (mut urls, mut listeners) = (Vec::new(), Vec::new());
+    // All ports are listened on before any is served: who gets an answer on one finds the others.
     let settings = &config.server;
-    for (port, is_secure) in [(settings.http_port, false), (settings.https_port, true)] {
-        for port in listen(&config, port, is_secure)? {
-            urls.push(port.url("http"));
-            listeners.push(tokio::spawn(http::serve(server.clone(), port, connections.clone(), Pages::All)));
-        }
-    }
-    for (port, is_secure) in [(settings.tcp_port, false), (settings.tcp_port_secure, true)] {
-        for port in listen(&config, port, is_secure)? {
-            urls.push(port.url("tcp"));
-            listeners.push(tokio::spawn(native::serve(server.clone(), port, connections.clone())));
-        }
-    }
-    for port in listen(&config, config.prometheus.port.unwrap_or(0).into(), false)? {
-        listeners.push(tokio::spawn(http::serve(server.clone(), port, connections.clone(), Pages::Metrics)));
-    }
+    let on = |ports: [(u64, bool); 2]| -> Result<Vec<Port>> {
+        let listened = ports.map(|(port, is_secure)| listen(&config, port, is_secure));
+        Ok(listened.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    };
+    let http = on([(settings.http_port, false), (settings.https_port, true)])?;
+    let native = on([(settings.tcp_port, false), (settings.tcp_port_secure, true)])?;
+    let metrics = listen(&config, config.prometheus.port.unwrap_or(0).into(), false)?;
+    let urls: Vec<String> =
+        http.iter().map(|port| port.url("http")).chain(native.iter().map(|port| port.url("tcp"))).collect();
     if urls.is_empty() {
         return Err(Error::new(
             ErrorCode::NO_ELEMENTS_IN_CONFIG,
             "No servers started (add valid listen_host and 'tcp_port' or 'http_port' to configuration file)",
         ));
+    }
+    let mut listeners = Vec::new();
+    for (ports, pages) in [(http, Pages::All), (metrics, Pages::Metrics)] {
+        for port in ports {
+            listeners.push(tokio::spawn(http::serve(server.clone(), port, connections.clone(), pages)));
+        }
+    }
+    for port in native {
+        listeners.push(tokio::spawn(native::serve(server.clone(), port, connections.clone())));
     }
     let loading = server.clone();
     tokio::spawn(async move { crate::query::load_dictionaries_at_start(&loading).await });
