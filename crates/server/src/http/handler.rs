@@ -254,7 +254,7 @@ impl Connection {
             let format = format.clone();
             query.set_used_format(known_format(&format).unwrap_or_default());
             let inline = inline.and_then(|start| whole.get(start..)).unwrap_or_default();
-            let inserted = insert(&mut query, &format, inline, input_of_request.as_mut()).await;
+            let inserted = Box::pin(insert(&mut query, &format, inline, input_of_request.as_mut())).await;
             if let Err(error) = inserted {
                 query.fail(&error);
                 return Ok(self.headers.error(&error, Some(query_id), Some(query.context())));

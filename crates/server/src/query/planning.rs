@@ -144,10 +144,10 @@ pub(super) async fn plan_cached(
     }
     context.counters.add(ProfileEvent::PlanCacheMisses, 1);
     if !may_be_kept {
-        return Ok(Arc::new(plan(session, query, context).await?));
+        return Ok(Arc::new(Box::pin(plan(session, query, context)).await?));
     }
     let Some((planned, kept)) = plan_and_keep(session, query, context)? else {
-        return Ok(Arc::new(plan(session, query, context).await?));
+        return Ok(Arc::new(Box::pin(plan(session, query, context)).await?));
     };
     if let Some(kept) = kept {
         if let Some(shape) = shape.filter(|_| kept.finds_names()) {
