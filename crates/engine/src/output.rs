@@ -118,7 +118,7 @@ impl Output {
         }
         if let Some(block) = state.blocks.pop_front() {
             let was_full = is_full(&state, 1);
-            state.bytes -= block.memory_bytes().min(state.bytes);
+            state.bytes -= block.value_bytes().min(state.bytes);
             let writer = if was_full && !is_full(&state, 0) { state.writer.clone() } else { None };
             drop(state);
             if let Some(writer) = writer {
@@ -181,7 +181,8 @@ impl Output {
         let rows = progress.result_rows.fetch_add(result_rows, Ordering::Relaxed) + result_rows;
         let bytes = progress.result_bytes.fetch_add(result_bytes, Ordering::Relaxed) + result_bytes;
         self.check_limits(rows, bytes)?;
-        state.bytes += block.memory_bytes();
+        // Of the rows alone: a row that a lookup found is a slice of a column of a million.
+        state.bytes += block.value_bytes();
         state.blocks.push_back(block.with_schema(self.schema.clone()));
         Ok(())
     }
@@ -283,4 +284,28 @@ fn squash(blocks: Vec<Block>) -> Result<Vec<Block>> {
     }
     close(&mut group)?;
     Ok(squashed)
+}
+
+#[cfg(test)]
+mod tests {
+    use squall_types::{Column, DataType, Settings};
+
+    use super::*;
+
+    #[test]
+    fn a_row_of_a_large_column_does_not_fill_the_output() {
+        let rows = BYTES_MAX / 4;
+        let values: Vec<u64> = (0..rows as u64).collect();
+        let column = Column::new(DataType::UInt64, Arc::new(arrow_array::UInt64Array::from(values)));
+        let schema = Arc::new(Schema::new([("n", DataType::UInt64)]));
+        let large = Block::new(schema.clone(), vec![column], rows);
+        let context = QueryContext::new("id".into(), Settings::default().into());
+        let output = |block: &Block| {
+            let output = Output::new(schema.clone(), context.clone(), 0, None);
+            output.end_with(block);
+            is_full(&output.state.lock(), 0)
+        };
+        assert!(output(&large));
+        assert!(!output(&large.slice(7, 1)));
+    }
 }
