@@ -11,31 +11,20 @@ With --clickhouse PROGRAM the same is done with a ClickHouse server. Lines that 
 
 import argparse
 import pathlib
-import re
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 import urllib.parse
-import urllib.request
+
+from measured_server import MeasuredServer, add_arguments, free_port, turns
 
 PAGES = {"/ping": "/ping", "SELECT 1": "/?" + urllib.parse.urlencode({"query": "SELECT 1"})}
-READY_SECONDS = 60
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-class Server:
-    """A server of its own that logs at a level."""
+class Server(MeasuredServer):
+    """One that logs at a level."""
 
     def __init__(self, program, is_clickhouse, folder, level):
-        self.port = free_port()
+        port = free_port()
         folder.mkdir()
         self.log = folder / "server.log"
         config = folder / "config.xml"
@@ -46,7 +35,7 @@ class Server:
             "<default_database>default</default_database><mark_cache_size>1000000000</mark_cache_size>"
         )
         config.write_text(
-            f"<{root}><http_port>{self.port}</http_port><path>{folder}/data/</path>{of_clickhouse if is_clickhouse else ''}"
+            f"<{root}><http_port>{port}</http_port><path>{folder}/data/</path>{of_clickhouse if is_clickhouse else ''}"
             f"<logger><level>{level}</level><log>{self.log}</log><errorlog>{folder}/errors.log</errorlog>"
             f"<size>1000M</size><count>1</count></logger></{root}>"
         )
@@ -56,49 +45,19 @@ class Server:
                 "<networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota></default></users></yandex>"
             )
         arguments = [f"--config-file={config}"] if is_clickhouse else ["server", f"--config-file={config}"]
-        output = (folder / "output.txt").open("w")
-        self.process = subprocess.Popen([program, *arguments], stdout=output, stderr=subprocess.STDOUT)
-        deadline = time.monotonic() + READY_SECONDS
-        while True:
-            try:
-                self.get("/ping")
-                return
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > deadline:
-                    sys.exit(f"The server does not answer; see {folder}/output.txt")
-                time.sleep(0.05)
+        super().__init__([program, *arguments], port, folder)
 
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as response:
-            return response.read().decode().strip()
-
-    def cpu_ns(self):
-        # The number of another process's CPU clock, as clock_getcpuclockid(3) makes it.
-        return time.clock_gettime_ns(~self.process.pid << 3 | 2)
-
-    def storm(self, path, seconds, connections):
+    def measure(self, path, seconds, connections):
         """Requests a second, and CPU microseconds a request."""
-        before, begun = self.cpu_ns(), time.monotonic()
-        command = ["wrk", "-t2", f"-c{connections}", f"-d{seconds}s", f"http://127.0.0.1:{self.port}{path}"]
-        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        elapsed, cpu = time.monotonic() - begun, self.cpu_ns() - before
-        if "Non-2xx" in output:
-            sys.exit(output)
-        requests = int(re.search(r"(\d+) requests in", output).group(1))
-        return requests / elapsed, cpu / 1e3 / requests
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(timeout=60)
+        before = self.cpu_ns()
+        requests, elapsed = self.storm(path, seconds, connections)
+        return requests / elapsed, (self.cpu_ns() - before) / 1e3 / requests
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--squall", default="target/release/squall", help="the server's program")
+    add_arguments(parser)
     parser.add_argument("--clickhouse", help="measure this clickhouse-server instead")
-    parser.add_argument("--rounds", type=int, default=5, help="times that each server is measured")
-    parser.add_argument("--seconds", type=int, default=10, help="of each measurement")
-    parser.add_argument("--connections", type=int, default=64, help="of wrk, over two threads")
     args = parser.parse_args()
 
     program, is_clickhouse = args.clickhouse or args.squall, bool(args.clickhouse)
@@ -110,12 +69,10 @@ def main():
             for server in servers.values():
                 server.storm(path, 2, args.connections)
             print(f"{page:16} {'requests/s':>11} {'µs CPU':>8}")
-            for number in range(args.rounds):
-                # Who comes first changes, as the machine may get faster or slower.
-                for level in list(servers) if number % 2 == 0 else reversed(servers):
-                    result = servers[level].storm(path, args.seconds, args.connections)
-                    results[level].append(result)
-                    print(f"round {number + 1} {level:>8}  {result[0]:>10.0f} {result[1]:>8.3f}", flush=True)
+            for number, level in turns(servers, args.rounds):
+                result = servers[level].measure(path, args.seconds, args.connections)
+                results[level].append(result)
+                print(f"round {number} {level:>8}  {result[0]:>10.0f} {result[1]:>8.3f}", flush=True)
             (rate_off, cpu_off), (rate_on, cpu_on) = (
                 [statistics.median(column) for column in zip(*results[level])] for level in ["none", "trace"]
             )

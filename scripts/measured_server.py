@@ -1,0 +1,71 @@
+"""A server that wrk storms while the kernel's accounting says what CPU time that costs: what log_cost.py and trace_cost.py share."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+READY_SECONDS = 60
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def add_arguments(parser):
+    parser.add_argument("--squall", default="target/release/squall", help="the server's program")
+    parser.add_argument("--rounds", type=int, default=5, help="times that each server is measured")
+    parser.add_argument("--seconds", type=int, default=10, help="of each measurement")
+    parser.add_argument("--connections", type=int, default=64, help="of wrk, over two threads")
+
+
+def turns(names, rounds):
+    """The numbers of rounds with the names in turns: who comes first changes, as the machine may get faster or slower."""
+    for number in range(rounds):
+        for name in list(names) if number % 2 == 0 else list(reversed(list(names))):
+            yield number + 1, name
+
+
+class MeasuredServer:
+    """A server on a port of its own; what it prints goes into `folder`."""
+
+    def __init__(self, command, port, folder):
+        self.port = port
+        output = (folder / "output.txt").open("w")
+        self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            try:
+                self.get("/ping")
+                return
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    sys.exit(f"The server does not answer; see {folder}/output.txt")
+                time.sleep(0.05)
+
+    def get(self, path, body=None):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", data=body, timeout=600) as response:
+            return response.read().decode().strip()
+
+    def cpu_ns(self):
+        """CPU time so far, of all threads."""
+        # The number of another process's CPU clock, as clock_getcpuclockid(3) makes it.
+        return time.clock_gettime_ns(~self.process.pid << 3 | 2)
+
+    def storm(self, path, seconds, connections):
+        """How many requests were answered, and in how many seconds."""
+        begun = time.monotonic()
+        command = ["wrk", "-t2", f"-c{connections}", f"-d{seconds}s", f"http://127.0.0.1:{self.port}{path}"]
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        elapsed = time.monotonic() - begun
+        if "Non-2xx" in output:
+            sys.exit(output)
+        return int(re.search(r"(\d+) requests in", output).group(1)), elapsed
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(timeout=60)
