@@ -10,29 +10,25 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::{Buf, Bytes};
-use hyper::{Method, StatusCode};
+use hyper::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::body::{Body, Stream};
 use super::connection::HEAD_BYTES_MAX;
 use super::date;
+use super::framing::{FIELDS_MAX, Framing};
 use super::handler::{Answer, Connection};
 use super::handling::Handling;
 use super::head::{RequestFields, RequestHead};
 use super::input::RequestBody;
+use super::ping::{Ping, ping};
 use super::response::Response;
 use super::trace::Pings;
 use super::wire::Wire;
 
-/// The request line of a ping.
-const PING_LINE: &[u8] = b"GET /ping HTTP/1.1\r\n";
 /// What an idle connection keeps of the memory that its requests took.
 const KEPT_BYTES_MAX: usize = 16 << 10;
-/// More headers are hyper's.
-const FIELDS_MAX: usize = 64;
-/// A longer body is hyper's.
-const BODY_BYTES_MAX: usize = 64 << 10;
 /// Bytes of requests that a client may have sent ahead while one is answered.
 const AHEAD_BYTES_MAX: usize = 64 << 10;
 /// Room that a read has at least.
@@ -314,144 +310,4 @@ fn holds_end_of_head(bytes: &[u8]) -> bool {
         let rest = bytes.get(end + 1..).unwrap_or_default();
         rest.starts_with(b"\n") || rest.starts_with(b"\r\n")
     })
-}
-
-/// How a request stands in its connection, where that is simple.
-#[derive(Debug, PartialEq, Eq)]
-struct Framing {
-    method: Method,
-    body_bytes: usize,
-    /// The client wants the connection closed after it.
-    is_last: bool,
-}
-
-impl Framing {
-    /// `None` where it is not simple.
-    fn of(request: &httparse::Request<'_, '_>) -> Option<Self> {
-        let method = match (request.version?, request.method?) {
-            (1, "GET") => Method::GET,
-            (1, "POST") => Method::POST,
-            _ => return None,
-        };
-        let (mut body_bytes, mut is_last) = (None, false);
-        for line in &*request.headers {
-            let is_named = |name: &str| line.name.eq_ignore_ascii_case(name);
-            if is_named("content-length") {
-                let text = std::str::from_utf8(line.value).ok()?;
-                let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-                let bytes = text.parse().ok().filter(|bytes| is_number && *bytes <= BODY_BYTES_MAX)?;
-                if body_bytes.replace(bytes).is_some() {
-                    return None;
-                }
-            } else if is_named("connection") {
-                is_last = line.value.eq_ignore_ascii_case(b"close");
-                if !is_last && !line.value.eq_ignore_ascii_case(b"keep-alive") {
-                    return None;
-                }
-            } else if is_named("transfer-encoding") || is_named("expect") || is_named("upgrade") {
-                return None;
-            }
-        }
-        Some(Self { method, body_bytes: body_bytes.unwrap_or(0), is_last })
-    }
-}
-
-/// What bytes that may be a ping are.
-#[derive(Debug, PartialEq, Eq)]
-enum Ping {
-    /// A whole request of so many bytes.
-    Whole(usize),
-    /// One, with nothing behind it, after which the client wants the connection closed.
-    Last,
-    /// The start of one; the rest has not come.
-    Incomplete,
-    /// Something else.
-    Other,
-}
-
-/// Load balancers and storms ask nothing else of a connection, and no header has to be understood to say `Ok.`.
-fn ping(bytes: &[u8]) -> Ping {
-    let line = bytes.len().min(PING_LINE.len());
-    if bytes.get(..line) != PING_LINE.get(..line) {
-        return Ping::Other;
-    }
-    let Some(headers) = bytes.get(PING_LINE.len()..) else { return Ping::Incomplete };
-    // The end of the line before the headers counts, so that a request without headers is seen.
-    let from = PING_LINE.len() - 2;
-    let Some(end) = bytes.get(from..).and_then(|bytes| bytes.windows(4).position(|four| four == b"\r\n\r\n")) else {
-        return if headers.len() > HEAD_BYTES_MAX { Ping::Other } else { Ping::Incomplete };
-    };
-    let length = from + end + 4;
-    // A header that says anything of a body, or of the connection but that it ends, has to be understood.
-    let mut ping = Ping::Whole(length);
-    for line in headers.get(..length - PING_LINE.len()).unwrap_or_default().split(|byte| *byte == b'\n') {
-        if !matches!(line.first(), Some(b'c' | b'C' | b'e' | b'E' | b't' | b'T')) {
-            continue;
-        }
-        let is_named = |name: &[u8]| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        if line.eq_ignore_ascii_case(b"connection: close\r") && length == bytes.len() {
-            ping = Ping::Last;
-        } else if [&b"connection:"[..], b"content-length:", b"expect:", b"transfer-encoding:"].into_iter().any(is_named)
-        {
-            return Ping::Other;
-        }
-    }
-    ping
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pings_are_told_apart() {
-        let plain = b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n";
-        assert_eq!(ping(plain), Ping::Whole(plain.len()));
-        assert_eq!(ping(b"GET /ping HTTP/1.1\r\n\r\nGET /"), Ping::Whole(22));
-        for (bytes, expected) in [
-            (&b""[..], Ping::Incomplete),
-            (b"GET /pi", Ping::Incomplete),
-            (b"GET /ping HTTP/1.1\r\nHost: x\r\n", Ping::Incomplete),
-            (b"GET /?query=SELECT", Ping::Other),
-            (b"GET /ping HTTP/1.0\r\n\r\n", Ping::Other),
-            (b"POST /", Ping::Other),
-            (b"GET /ping HTTP/1.1\r\nConnection: close\r\n\r\n", Ping::Last),
-            (b"GET /ping HTTP/1.1\r\nHost: x\r\nconnection: Close\r\nAccept: */*\r\n\r\n", Ping::Last),
-            (b"GET /ping HTTP/1.1\r\nConnection: close\r\n\r\nGET /", Ping::Other),
-            (b"GET /ping HTTP/1.1\r\nConnection: close\r\nContent-Length: 5\r\n\r\n", Ping::Other),
-            (b"GET /ping HTTP/1.1\r\nConnection: keep-alive\r\n\r\n", Ping::Other),
-            (b"GET /ping HTTP/1.1\r\nHost: x\r\ncontent-length: 5\r\n\r\n", Ping::Other),
-        ] {
-            assert_eq!(ping(bytes), expected, "{:?}", String::from_utf8_lossy(bytes));
-        }
-    }
-
-    fn framing(text: &str) -> Option<Framing> {
-        let mut lines = [httparse::EMPTY_HEADER; FIELDS_MAX];
-        let mut request = httparse::Request::new(&mut lines);
-        assert!(request.parse(text.as_bytes()).unwrap().is_complete(), "{text}");
-        Framing::of(&request)
-    }
-
-    #[test]
-    fn requests_that_are_simple_are_told_from_others() {
-        let simple = |method, body_bytes, is_last| Some(Framing { method, body_bytes, is_last });
-        for (head, expected) in [
-            ("GET / HTTP/1.1\r\n", simple(Method::GET, 0, false)),
-            ("POST / HTTP/1.1\r\nContent-Length: 12\r\nConnection: Keep-Alive\r\n", simple(Method::POST, 12, false)),
-            ("GET / HTTP/1.1\r\nconnection: CLOSE\r\n", simple(Method::GET, 0, true)),
-            ("GET / HTTP/1.0\r\n", None),
-            ("PUT / HTTP/1.1\r\n", None),
-            ("HEAD / HTTP/1.1\r\n", None),
-            ("POST / HTTP/1.1\r\nContent-Length: 12\r\nContent-Length: 12\r\n", None),
-            ("POST / HTTP/1.1\r\nContent-Length: +12\r\n", None),
-            ("POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n", None),
-            ("POST / HTTP/1.1\r\nContent-Length: 1000000\r\n", None),
-            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", None),
-            ("POST / HTTP/1.1\r\nExpect: 100-continue\r\n", None),
-            ("GET / HTTP/1.1\r\nConnection: Upgrade\r\n", None),
-        ] {
-            assert_eq!(framing(&format!("{head}\r\n")), expected, "{head}");
-        }
-    }
 }

@@ -13,6 +13,7 @@ mod kept_plan;
 mod kill;
 mod literal;
 mod optimize;
+mod parsing;
 mod plan_template;
 mod planning;
 mod show;
@@ -24,27 +25,22 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use squall_engine::{QueryContext, QueryStream};
-use squall_runtime::thread_pool::STACK_BYTES;
 use squall_runtime::{ProfileEvent, profile_events};
-use squall_sql::ast::{self, Statement};
-use squall_sql::{ParserLimits, SyntaxError};
+use squall_sql::ast::Statement;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
 pub use cache::{Parsed, StatementCache};
 pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
 use extremes::Extremes;
 pub use insert::InsertSink;
+use parsing::{parse, plain_kind, shown_text, statement_settings};
 pub use plan_template::PlanTemplates;
-use plan_template::TextShape;
 
 use crate::logger::{OneLine, ReadableSize};
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
 use crate::server::Server;
 use crate::session::{HttpMethod, Interface, Session};
 use crate::system_log::{LoggedEvents, QueryLogEntry};
-
-/// Bytes of a query's text that the process list and the query log show.
-const SHOWN_TEXT_BYTES_MAX: usize = 100_000;
 
 /// What a client wants run.
 pub struct QueryRequest<'a> {
@@ -514,142 +510,6 @@ fn count_failure(counters: &profile_events::Counters, kind: QueryKind) {
 fn is_picked(settings: &Settings) -> bool {
     settings.log_queries
         && (settings.log_queries_probability >= 1.0 || rand::random::<f64>() < settings.log_queries_probability)
-}
-
-fn shown_text(text: &[u8]) -> Arc<str> {
-    let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);
-    String::from_utf8_lossy(text).trim().into()
-}
-
-/// The kind of a statement that its first word tells and that admission treats like any other; `None` where it has to be parsed: settings
-/// of its own may let it wait longer, and looks at the process list are always let in.
-fn plain_kind(text: &[u8]) -> QueryKind {
-    let start = text.trim_ascii_start();
-    let begins_with =
-        |word: &str| start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
-    let kind = match () {
-        () if begins_with("select ") => QueryKind::Select,
-        () if begins_with("insert ") => QueryKind::Insert,
-        () => return QueryKind::None,
-    };
-    let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
-    let mentions = |word: &str| memchr::memmem::find(&text, word.as_bytes()).is_some();
-    if mentions("settings") || mentions("process") { QueryKind::None } else { kind }
-}
-
-/// Parses a text, or finds it parsed. A server that is full refuses one that it does not know without parsing it, so that a storm of
-/// refused queries costs little.
-fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
-    let cache = &session.server.statements;
-    let as_text = std::str::from_utf8(text).ok();
-    if let Some(parsed) = as_text.and_then(|text| cache.get(text)) {
-        return Ok(parsed);
-    }
-    let settings = &session.settings;
-    let kind = plain_kind(text);
-    if kind != QueryKind::None {
-        let is_operator = session.user.settings.use_operator_reserve;
-        session.server.processes.foresee(kind, &session.user.name, settings, is_operator)?;
-    }
-    let limits = ParserLimits {
-        max_query_size: usize::try_from(settings.max_query_size).unwrap_or(usize::MAX),
-        max_parser_depth: u32::try_from(settings.max_parser_depth).unwrap_or(u32::MAX),
-        max_parser_backtracks: u32::try_from(settings.max_parser_backtracks).unwrap_or(u32::MAX),
-        max_ast_depth: u32::try_from(settings.max_ast_depth).unwrap_or(u32::MAX),
-        // Statements are parsed on I/O threads, which have stacks of this size.
-        stack_bytes_max: STACK_BYTES / 2,
-    };
-    let statement = squall_sql::parse(text, &limits).map_err(syntax_error)?;
-    let data = inline_data(&statement);
-    let shown = shown_text(data.and_then(|start| text.get(..start)).unwrap_or(text));
-    let normalized = squall_sql::normalize(&*shown);
-    let kind = statement::kind(&statement);
-    let shape = match kind {
-        QueryKind::Select if shown.len() == text.len() => TextShape::of(text, &normalized.literals),
-        _ => None,
-    };
-    let parsed = Arc::new(Parsed {
-        kind,
-        shape,
-        normalized_query_hash: normalized.hash,
-        format: statement_format(&statement).map(Into::into),
-        is_timeless: cache::is_timeless(&shown),
-        may_sleep: cache::may_sleep(&shown),
-        looks_at_processes: cache::looks_at_processes(&shown),
-        text: shown,
-        statement: Arc::new(statement),
-        plan: Default::default(),
-    });
-    // The data of an INSERT differ each time.
-    if let Some(text) = as_text
-        && data.is_none()
-    {
-        cache.put(text, &parsed);
-    }
-    Ok(parsed)
-}
-
-/// A parser's error as everybody's.
-fn syntax_error(error: SyntaxError) -> Error {
-    Error::new(ErrorCode(i32::from(error.code)), error.message)
-}
-
-/// Where the data of an INSERT begin.
-fn inline_data(statement: &Statement) -> Option<usize> {
-    match statement {
-        Statement::Insert(insert) => match &insert.source {
-            ast::InsertSource::Data { offset, .. } => offset.0,
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The output clauses of a statement.
-fn output_of(statement: &Statement) -> Option<&ast::Output> {
-    match statement {
-        Statement::Query(query) => Some(&query.output),
-        Statement::Show(show) => Some(&show.output),
-        Statement::Exists(exists) => Some(&exists.output),
-        Statement::Describe(describe) => Some(&describe.output),
-        Statement::Kill(kill) => Some(&kill.output),
-        Statement::Optimize(optimize) => Some(&optimize.output),
-        Statement::Check(check) => Some(&check.output),
-        Statement::Explain(explain) => match &explain.statement {
-            _ if explain.output.format.is_some() => Some(&explain.output),
-            Some(statement) => output_of(statement),
-            None => Some(&explain.output),
-        },
-        _ => None,
-    }
-}
-
-fn statement_format(statement: &Statement) -> Option<&str> {
-    Some(output_of(statement)?.format.as_ref()?.value.as_str())
-}
-
-/// The settings that a statement names for itself.
-fn statement_settings(statement: &Statement) -> Vec<&ast::Setting> {
-    let mut settings: Vec<&ast::Setting> = Vec::new();
-    match statement {
-        Statement::Query(query) => {
-            if let ast::QueryBody::Select(select) = &query.body {
-                settings.extend(&select.settings);
-            }
-            settings.extend(&query.output.settings);
-        }
-        Statement::Insert(insert) => settings.extend(&insert.settings),
-        Statement::Explain(explain) => {
-            if let Some(Statement::Query(query)) = explain.statement.as_deref() {
-                if let ast::QueryBody::Select(select) = &query.body {
-                    settings.extend(&select.settings);
-                }
-                settings.extend(&query.output.settings);
-            }
-        }
-        other => settings.extend(output_of(other).into_iter().flat_map(|output| &output.settings)),
-    }
-    settings
 }
 
 fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {

@@ -9,8 +9,9 @@ use squall_sql::ast::{
 use squall_sql::{ParserLimits, parse};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
 
+use super::parsing::syntax_error;
 use super::statement::{identifier, table_name};
-use super::{Answer, describe, planning, syntax_error};
+use super::{Answer, describe, planning};
 use crate::session::Session;
 use crate::system::{create_table_query, quote};
 

@@ -1,0 +1,156 @@
+//! From a text to a statement: parsed, or known already; and what a statement says besides what it does: its format, its settings, where
+//! its data begin.
+
+use std::sync::Arc;
+
+use squall_runtime::thread_pool::STACK_BYTES;
+use squall_sql::ast::{self, Statement};
+use squall_sql::{ParserLimits, SyntaxError};
+use squall_types::{Error, ErrorCode, Result};
+
+use super::cache::{self, Parsed};
+use super::plan_template::TextShape;
+use crate::process::QueryKind;
+use crate::session::Session;
+
+/// Bytes of a query's text that the process list and the query log show.
+const SHOWN_TEXT_BYTES_MAX: usize = 100_000;
+
+pub(super) fn shown_text(text: &[u8]) -> Arc<str> {
+    let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);
+    String::from_utf8_lossy(text).trim().into()
+}
+
+/// The kind of a statement that its first word tells and that admission treats like any other; `None` where it has to be parsed: settings
+/// of its own may let it wait longer, and looks at the process list are always let in.
+pub(super) fn plain_kind(text: &[u8]) -> QueryKind {
+    let start = text.trim_ascii_start();
+    let begins_with =
+        |word: &str| start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
+    let kind = match () {
+        () if begins_with("select ") => QueryKind::Select,
+        () if begins_with("insert ") => QueryKind::Insert,
+        () => return QueryKind::None,
+    };
+    let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
+    let mentions = |word: &str| memchr::memmem::find(&text, word.as_bytes()).is_some();
+    if mentions("settings") || mentions("process") { QueryKind::None } else { kind }
+}
+
+/// Parses a text, or finds it parsed. A server that is full refuses one that it does not know without parsing it, so that a storm of
+/// refused queries costs little.
+pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
+    let cache = &session.server.statements;
+    let as_text = std::str::from_utf8(text).ok();
+    if let Some(parsed) = as_text.and_then(|text| cache.get(text)) {
+        return Ok(parsed);
+    }
+    let settings = &session.settings;
+    let kind = plain_kind(text);
+    if kind != QueryKind::None {
+        let is_operator = session.user.settings.use_operator_reserve;
+        session.server.processes.foresee(kind, &session.user.name, settings, is_operator)?;
+    }
+    let limits = ParserLimits {
+        max_query_size: usize::try_from(settings.max_query_size).unwrap_or(usize::MAX),
+        max_parser_depth: u32::try_from(settings.max_parser_depth).unwrap_or(u32::MAX),
+        max_parser_backtracks: u32::try_from(settings.max_parser_backtracks).unwrap_or(u32::MAX),
+        max_ast_depth: u32::try_from(settings.max_ast_depth).unwrap_or(u32::MAX),
+        // Statements are parsed on I/O threads, which have stacks of this size.
+        stack_bytes_max: STACK_BYTES / 2,
+    };
+    let statement = squall_sql::parse(text, &limits).map_err(syntax_error)?;
+    let data = inline_data(&statement);
+    let shown = shown_text(data.and_then(|start| text.get(..start)).unwrap_or(text));
+    let normalized = squall_sql::normalize(&*shown);
+    let kind = super::statement::kind(&statement);
+    let shape = match kind {
+        // What is shown is the whole text, but for blanks around it.
+        QueryKind::Select if as_text.is_some_and(|text| text.trim().len() == shown.len()) => {
+            TextShape::of(shown.as_bytes(), &normalized.literals)
+        }
+        _ => None,
+    };
+    let parsed = Arc::new(Parsed {
+        kind,
+        shape,
+        normalized_query_hash: normalized.hash,
+        format: statement_format(&statement).map(Into::into),
+        is_timeless: cache::is_timeless(&shown),
+        may_sleep: cache::may_sleep(&shown),
+        looks_at_processes: cache::looks_at_processes(&shown),
+        text: shown,
+        statement: Arc::new(statement),
+        plan: Default::default(),
+    });
+    // The data of an INSERT differ each time.
+    if let Some(text) = as_text
+        && data.is_none()
+    {
+        cache.put(text, &parsed);
+    }
+    Ok(parsed)
+}
+
+/// A parser's error as everybody's.
+pub(super) fn syntax_error(error: SyntaxError) -> Error {
+    Error::new(ErrorCode(i32::from(error.code)), error.message)
+}
+
+/// Where the data of an INSERT begin.
+fn inline_data(statement: &Statement) -> Option<usize> {
+    match statement {
+        Statement::Insert(insert) => match &insert.source {
+            ast::InsertSource::Data { offset, .. } => offset.0,
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The output clauses of a statement.
+fn output_of(statement: &Statement) -> Option<&ast::Output> {
+    match statement {
+        Statement::Query(query) => Some(&query.output),
+        Statement::Show(show) => Some(&show.output),
+        Statement::Exists(exists) => Some(&exists.output),
+        Statement::Describe(describe) => Some(&describe.output),
+        Statement::Kill(kill) => Some(&kill.output),
+        Statement::Optimize(optimize) => Some(&optimize.output),
+        Statement::Check(check) => Some(&check.output),
+        Statement::Explain(explain) => match &explain.statement {
+            _ if explain.output.format.is_some() => Some(&explain.output),
+            Some(statement) => output_of(statement),
+            None => Some(&explain.output),
+        },
+        _ => None,
+    }
+}
+
+fn statement_format(statement: &Statement) -> Option<&str> {
+    Some(output_of(statement)?.format.as_ref()?.value.as_str())
+}
+
+/// The settings that a statement names for itself.
+pub(super) fn statement_settings(statement: &Statement) -> Vec<&ast::Setting> {
+    let mut settings: Vec<&ast::Setting> = Vec::new();
+    match statement {
+        Statement::Query(query) => {
+            if let ast::QueryBody::Select(select) = &query.body {
+                settings.extend(&select.settings);
+            }
+            settings.extend(&query.output.settings);
+        }
+        Statement::Insert(insert) => settings.extend(&insert.settings),
+        Statement::Explain(explain) => {
+            if let Some(Statement::Query(query)) = explain.statement.as_deref() {
+                if let ast::QueryBody::Select(select) = &query.body {
+                    settings.extend(&select.settings);
+                }
+                settings.extend(&query.output.settings);
+            }
+        }
+        other => settings.extend(output_of(other).into_iter().flat_map(|output| &output.settings)),
+    }
+    settings
+}
