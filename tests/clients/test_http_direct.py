@@ -103,3 +103,26 @@ def test_the_query_of_a_client_that_has_gone_ends(server, peer):
     wait_until(lambda: server.http(running).body == b"1\n", "the query runs")
     peer.close()
     wait_until(lambda: server.http(running).body == b"0\n", "the query has ended")
+
+
+@pytest.mark.parametrize(
+    "head, rest",
+    [
+        ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\n", ["SELE", "CT 1"]),
+        ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", ["8\r\nSELECT 1\r\n", "0\r\n\r\n"]),
+        ("GET /?query=SELECT+1 HTTP/1.1\r\n", ["Host: x\r\n", "\r\n"]),
+    ],
+)
+def test_a_client_that_keeps_the_rest_until_it_hears_of_the_beginning(server, head, rest):
+    """Nagle's algorithm is on, as it is without TCP_NODELAY: an acknowledgement that waited for the answer would come after 40 ms."""
+    seconds = []
+    for _ in range(10):
+        with server.http_peer() as peer:
+            peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+            began = time.monotonic()
+            for piece in [head, *rest]:
+                peer.send(piece.encode())
+            assert bodies(peer, 1) == [b"1\n"]
+            seconds.append(time.monotonic() - began)
+    # The best of all: a machine that is busy elsewhere may be late, but not every time.
+    assert min(seconds) < 0.03, seconds

@@ -57,7 +57,7 @@ enum Format {
     Xml,
 }
 
-/// ClickHouse's names, with whether each can be read and written.
+/// ClickHouse's names in the order of their bytes, with whether each can be read and written.
 const FORMATS: &[(&str, Format, bool, bool)] = {
     use Format::{Csv, Json, JsonEachRow, LineAsString, Pretty, RowBinary, TabSeparated};
     use Header::{Absent, Names, NamesAndTypes};
@@ -145,7 +145,9 @@ pub fn formats() -> impl Iterator<Item = (&'static str, bool, bool)> {
 }
 
 fn find(name: &str) -> Result<(Format, bool, bool)> {
-    let found = FORMATS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name));
+    // Most write the name as it is here, and every query has one.
+    let exact = FORMATS.binary_search_by(|(known, ..)| (*known).cmp(name)).ok().and_then(|at| FORMATS.get(at));
+    let found = exact.or_else(|| FORMATS.iter().find(|(known, ..)| known.eq_ignore_ascii_case(name)));
     found
         .map(|(_, format, is_input, is_output)| (*format, *is_input, *is_output))
         .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_FORMAT, format!("Unknown format {name}")))
@@ -239,5 +241,20 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
             rows(RawBlobReader, schema, options)
         }
         Format::Pretty(_) | Format::Vertical | Format::Null | Format::Markdown | Format::Xml => Err(unsuitable()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_in_any_case() {
+        assert!(FORMATS.is_sorted_by(|(before, ..), (after, ..)| before < after));
+        for (name, format, ..) in FORMATS {
+            assert_eq!(find(name).unwrap().0, *format);
+            assert_eq!(find(&name.to_lowercase()).unwrap().0, *format, "{name}");
+        }
+        assert_eq!(find("CSW").unwrap_err().code, ErrorCode::UNKNOWN_FORMAT);
     }
 }

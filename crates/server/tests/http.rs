@@ -39,14 +39,16 @@ impl TestServer {
         let config = Config::load(&source).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let server = Server::start(config, source).unwrap();
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let entered = runtime.enter();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         runtime.spawn(squall_server::http::serve(
             server.clone(),
-            listener.into(),
+            listener.try_into().unwrap(),
             Arc::new(Semaphore::new(100)),
             Pages::All,
         ));
+        drop(entered);
         Self { address, server, _runtime: runtime, _folder: folder }
     }
 

@@ -26,14 +26,16 @@ impl TestServer {
         source.overrides.extend(overrides.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let server = Server::start(Config::load(&source).unwrap(), source).unwrap();
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let entered = runtime.enter();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         runtime.spawn(squall_server::http::serve(
             server.clone(),
-            listener.into(),
+            listener.try_into().unwrap(),
             Arc::new(Semaphore::new(100)),
             Pages::All,
         ));
+        drop(entered);
         Self { address, server, runtime }
     }
 
@@ -205,10 +207,16 @@ fn prometheus_is_told_what_the_tables_say() {
     assert!(value("ClickHouseAsyncMetrics_MemoryResident") > 0.0);
     assert!(page.contains("# TYPE ClickHouseErrorMetric_ALL counter\n"));
     // A port of its own serves nothing else.
-    let listener = server.runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let _entered = server.runtime.enter();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap();
     let semaphore = Arc::new(Semaphore::new(10));
-    server.runtime.spawn(squall_server::http::serve(server.server.clone(), listener.into(), semaphore, Pages::Metrics));
+    server.runtime.spawn(squall_server::http::serve(
+        server.server.clone(),
+        listener.try_into().unwrap(),
+        semaphore,
+        Pages::Metrics,
+    ));
     assert!(get(port, "/metrics").starts_with("HTTP/1.0 200"));
     assert!(get(port, "/?query=SELECT+1").starts_with("HTTP/1.0 404"));
     server.stop();

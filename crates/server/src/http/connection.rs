@@ -59,6 +59,8 @@ async fn serve_requests(
         let Some(rest) = direct::serve(&mut wire, &connection, idle, receive_timeout).await? else { return Ok(()) };
         wire.put_back(rest);
     }
+    // Hyper does not tell of a request that comes in pieces.
+    wire.acknowledge();
     let _busy = server.keep_busy();
     let fields_max = connection.limits.fields_max.clamp(1, FIELDS_MAX);
     let exchanges = Arc::new(Exchanges { connection, requests_max, served: AtomicU64::new(0), client_is_done });

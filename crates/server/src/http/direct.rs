@@ -121,8 +121,7 @@ pub(super) async fn serve(
                 Next::LastPing => {
                     pings.request(rest, connection.address);
                     out.extend_from_slice(connection.headers.last_ping());
-                    send(wire, &mut out).await?;
-                    wire.close().await?;
+                    wire.close_with(&out).await?;
                     return Ok(None);
                 }
                 Next::Request { answer, body, is_last } => {
@@ -145,16 +144,17 @@ pub(super) async fn serve(
                     };
                     respond(wire, response, is_last, &mut out, &mut received).await?;
                     if is_last {
-                        send(wire, &mut out).await?;
                         if received.len() == done {
-                            wire.close().await?;
+                            wire.close_with(&out).await?;
                         } else {
+                            send(wire, &mut out).await?;
                             wire.shutdown().await?;
                         }
                         return Ok(None);
                     }
                 }
                 Next::Incomplete { body_bytes } => {
+                    wire.acknowledge();
                     body_bytes_missing = body_bytes;
                     let bytes = received.len() - done;
                     if body_bytes == 0 {

@@ -35,5 +35,8 @@ pub async fn serve(server: Arc<Server>, port: Port, connections: Arc<Semaphore>,
     let headers = Arc::new(response::Headers::new(&server));
     let serving = server.clone();
     let serve = move |stream, address| connection::serve(serving.clone(), headers.clone(), pages, stream, address);
+    if !port.is_secure {
+        port.acknowledge_with_answers();
+    }
     accept(server, port, connections, CurrentMetric::HTTPConnection, response::refusal, serve).await;
 }

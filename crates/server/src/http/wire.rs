@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Sleep;
 
 use crate::network::{Linger, Socket};
@@ -47,9 +47,17 @@ impl Wire {
         self.read = bytes;
     }
 
-    /// Closes a connection whose client has sent all that it will: nothing can reset it.
-    pub(super) async fn close(&mut self) -> io::Result<()> {
+    /// Sends the last bytes of a connection, and ends it: its client has sent all that it will, so nothing can reset it, and the wire
+    /// is to be dropped. Then the bytes and the end of the connection go in one packet.
+    pub(super) async fn close_with(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let sent = self.stream.try_write_with_end(bytes)?;
+        self.write_all(bytes.get(sent..).unwrap_or_default()).await?;
         self.stream.shutdown_where_secure().await
+    }
+
+    /// Tells the client now, rather than with the answer, that its bytes have come: its system may keep the rest of a request until it hears so.
+    pub(super) fn acknowledge(&self) {
+        self.stream.acknowledge();
     }
 
     /// Whether the socket can be closed as it is: the client sends nothing more, so nothing can reset the connection.

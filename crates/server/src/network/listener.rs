@@ -9,13 +9,13 @@ use socket2::{SockRef, TcpKeepalive};
 use squall_runtime::CurrentMetric;
 use squall_types::{Error, ErrorCode};
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::linger::Linger;
 use super::port::Port;
 use super::socket::Socket;
+use super::tcp_socket::TcpSocket;
 use crate::server::Server;
 
 /// How long to wait before accepting again when the process has no file descriptors left.
@@ -41,7 +41,7 @@ pub async fn accept<Serving>(
     loop {
         options.update(&server, &port);
         let accepted = tokio::select! {
-            accepted = port.listener.accept() => accepted,
+            accepted = port.accept() => accepted,
             () = server.stopping() => return,
         };
         let (stream, address) = match accepted {
@@ -90,7 +90,8 @@ pub async fn accept<Serving>(
 }
 
 /// Puts a connection under TLS; `None` where client and server do not agree in time.
-async fn shake_hands(server: &Server, stream: TcpStream, address: SocketAddr) -> Option<Socket> {
+async fn shake_hands(server: &Server, stream: TcpSocket, address: SocketAddr) -> Option<Socket> {
+    let stream = stream.into_registered().ok()?;
     let config = server.tls.load_full()?;
     let timeout = Duration::from_millis(server.config.load().server.handshake_timeout_milliseconds);
     match tokio::time::timeout(timeout, TlsAcceptor::from(config).accept(stream)).await {
@@ -145,7 +146,7 @@ fn too_many_connections(server: &Server) -> Error {
 }
 
 /// Tells a client why it is not served.
-async fn see_off(mut stream: TcpStream, refusal: &[u8]) {
+async fn see_off(mut stream: TcpSocket, refusal: &[u8]) {
     if stream.write_all(refusal).await.is_ok() {
         let mut linger = Linger::default();
         let _ = std::future::poll_fn(|task| linger.poll(&mut stream, task)).await;
@@ -154,7 +155,7 @@ async fn see_off(mut stream: TcpStream, refusal: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 

@@ -6,6 +6,7 @@ mod linger;
 mod listener;
 mod port;
 mod socket;
+mod tcp_socket;
 mod tls;
 
 pub use certificate::generate_certificate;

@@ -1,35 +1,64 @@
 //! Ports that are listened on.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 
+use rustix::net::{SocketFlags, acceptfrom_with};
+use socket2::SockRef;
 use squall_types::{Error, ErrorCode, Result};
-use tokio::net::TcpListener;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
+use super::tcp_socket::TcpSocket;
 use crate::config::Config;
 
 /// One address that is listened on.
 #[derive(Debug)]
 pub struct Port {
     /// The socket.
-    pub listener: TcpListener,
+    pub listener: AsyncFd<TcpListener>,
     /// Whether clients speak TLS here.
     pub is_secure: bool,
 }
 
-impl From<TcpListener> for Port {
+impl TryFrom<TcpListener> for Port {
+    type Error = std::io::Error;
+
     /// A port without TLS.
-    fn from(listener: TcpListener) -> Self {
-        Self { listener, is_secure: false }
+    fn try_from(listener: TcpListener) -> std::io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener: AsyncFd::register_with_interest(listener, Interest::READABLE)?, is_secure: false })
     }
 }
 
 impl Port {
+    /// The next connection, and its client's address. Its socket does not block, and the runtime does not hear of it yet.
+    ///
+    /// # Errors
+    /// Where the process has no file descriptor left, or the client is gone again.
+    pub async fn accept(&self) -> std::io::Result<(TcpSocket, SocketAddr)> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let accept = |listener: &TcpListener| Ok(acceptfrom_with(listener, flags)?);
+        let (socket, address) = self.listener.async_io(Interest::READABLE, accept).await?;
+        let address = address.and_then(|address| address.try_into().ok()).ok_or(std::io::ErrorKind::NotConnected)?;
+        Ok((std::net::TcpStream::from(OwnedFd::from(socket)).into(), address))
+    }
+
     /// Where it is, for people: `https://127.0.0.1:8443`.
     pub fn url(&self, scheme: &str) -> String {
         let secure = if self.is_secure { "s" } else { "" };
-        match self.listener.local_addr() {
+        match self.listener.get_ref().local_addr() {
             Ok(address) => format!("{scheme}{secure}://{address}"),
             Err(error) => format!("{scheme}{secure}://? ({error})"),
+        }
+    }
+
+    /// Lets the system acknowledge a client's first bytes with the answer to them, which is one packet less a connection. It is for
+    /// protocols whose answers are quick, and that call [`super::Socket::acknowledge`] where one is not: a client that sends its request
+    /// in small pieces may keep the second until it hears of the first (Nagle's algorithm).
+    pub fn acknowledge_with_answers(&self) {
+        if let Err(error) = SockRef::from(&self.listener).set_tcp_quickack(false) {
+            tracing::warn!(target: "Application", "Cannot set TCP_QUICKACK of a listening socket: {error}");
         }
     }
 }
@@ -45,7 +74,7 @@ pub fn listen(config: &Config, port: u64, is_secure: bool) -> Result<Vec<Port>> 
     let mut first_error = None;
     for host in &config.listen_hosts {
         match listen_on(config, host, port) {
-            Ok(listener) => ports.push(Port { listener, is_secure }),
+            Ok(port) => ports.push(Port { is_secure, ..port }),
             Err(error) => {
                 // A default host that this machine does not have is no reason to stop; a port that somebody else answers on is:
                 // clients would talk to a stranger.
@@ -65,7 +94,7 @@ pub fn listen(config: &Config, port: u64, is_secure: bool) -> Result<Vec<Port>> 
     }
 }
 
-fn listen_on(config: &Config, host: &str, port: u16) -> std::io::Result<TcpListener> {
+fn listen_on(config: &Config, host: &str, port: u16) -> std::io::Result<Port> {
     let address: SocketAddr = (host, port)
         .to_socket_addrs()?
         .next()
@@ -80,8 +109,7 @@ fn listen_on(config: &Config, host: &str, port: u16) -> std::io::Result<TcpListe
         // `::` takes IPv4 too, as ClickHouse's does; `::1` beside 127.0.0.1 does not.
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
-    socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(i32::try_from(config.server.listen_backlog).unwrap_or(i32::MAX))?;
-    TcpListener::from_std(socket.into())
+    TcpListener::from(socket).try_into()
 }

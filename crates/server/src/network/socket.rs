@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use super::tcp_socket::TcpSocket;
+
 /// Bytes that [`Socket::try_read`] takes at once.
 const TRY_READ_BYTES: usize = 4096;
 
@@ -15,7 +17,7 @@ const TRY_READ_BYTES: usize = 4096;
 #[derive(Debug)]
 pub enum Socket {
     /// Bytes as they are.
-    Plain(TcpStream),
+    Plain(TcpSocket),
     /// Under TLS, its handshake done.
     Secure(Box<TlsStream<TcpStream>>),
 }
@@ -45,6 +47,25 @@ impl Socket {
         match self {
             Self::Plain(_) => Ok(()),
             Self::Secure(stream) => stream.shutdown().await,
+        }
+    }
+
+    /// Writes the last bytes, without waiting, where they can leave with the end of the connection, once the socket is dropped. The number of
+    /// bytes written; what is left is to be written as ever.
+    ///
+    /// # Errors
+    /// Where the connection is broken.
+    pub fn try_write_with_end(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.try_write_with_more(bytes),
+            Self::Secure(_) => Ok(0),
+        }
+    }
+
+    /// Tells the client that what it sent has come, where that was left to the answer.
+    pub fn acknowledge(&self) {
+        if let Self::Plain(socket) = self {
+            socket.acknowledge();
         }
     }
 
