@@ -1,19 +1,20 @@
 //! The one binary, `squall`: its commands and their arguments. What each command does is its crate's business.
 
+mod mimalloc;
 mod simulate;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use mimalloc::MiMalloc;
+use mimalloc::Mimalloc;
 use squall_runtime::TrackingAllocator;
 use squall_server::config::ConfigSource;
 use squall_types::{Error, ErrorCode, Result};
 
 /// Memory is counted per query, by the allocator itself.
 #[global_allocator]
-static ALLOCATOR: TrackingAllocator<MiMalloc> = TrackingAllocator(MiMalloc);
+static ALLOCATOR: TrackingAllocator<Mimalloc> = TrackingAllocator(Mimalloc);
 
 /// Squall: an analytical SQL server that speaks ClickHouse, on which nobody tunes thread counts.
 #[derive(Parser, Debug)]

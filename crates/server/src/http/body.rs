@@ -174,7 +174,7 @@ pub enum Compression {
 
 /// Lays a query's result out in its format, and compresses it.
 pub struct ResultWriter {
-    query: Query,
+    query: Box<Query>,
     format: Box<dyn OutputFormat>,
     compression: Compression,
     exception_tag: String,
@@ -187,7 +187,7 @@ pub struct ResultWriter {
 
 impl ResultWriter {
     /// A writer; nothing is written yet.
-    pub fn new(query: Query, mut format: Box<dyn OutputFormat>, compression: Compression) -> Self {
+    pub fn new(query: Box<Query>, mut format: Box<dyn OutputFormat>, compression: Compression) -> Self {
         let mut plain = Vec::new();
         format.begin(&mut plain);
         Self { query, format, compression, exception_tag: String::new(), state: State::Running, plain, rest: None }
@@ -206,7 +206,7 @@ impl ResultWriter {
     }
 
     /// Gives the query back: its result is written.
-    pub fn into_query(self) -> Query {
+    pub fn into_query(self) -> Box<Query> {
         self.query
     }
 

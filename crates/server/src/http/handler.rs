@@ -228,7 +228,7 @@ impl Connection {
             http.query.as_bytes()
         } else {
             let input = Input::new(body, http.content_encoding, http.decompress, settings.http_receive_timeout)?;
-            let input = input_of_request.insert(input);
+            let input = input_of_request.insert(Box::new(input));
             text = http.query.clone().into_bytes();
             if !text.is_empty() {
                 text.push(b'\n');
@@ -254,7 +254,7 @@ impl Connection {
             let format = format.clone();
             query.set_used_format(known_format(&format).unwrap_or_default());
             let inline = inline.and_then(|start| whole.get(start..)).unwrap_or_default();
-            let inserted = Box::pin(insert(&mut query, &format, inline, input_of_request.as_mut())).await;
+            let inserted = Box::pin(insert(&mut query, &format, inline, input_of_request.as_deref_mut())).await;
             if let Err(error) = inserted {
                 query.fail(&error);
                 return Ok(self.headers.error(&error, Some(query_id), Some(query.context())));
@@ -271,7 +271,7 @@ impl Connection {
     }
 
     /// Makes the response of a query's result.
-    async fn respond(&self, mut query: Query, http: &HttpQuery, query_id: &Arc<str>) -> Result<Response> {
+    async fn respond(&self, mut query: Box<Query>, http: &HttpQuery, query_id: &Arc<str>) -> Result<Response> {
         let Some(schema) = query.schema().cloned() else {
             let context = query.context().clone();
             let time_zone = query.time_zone().clone();

@@ -194,7 +194,7 @@ impl Connection {
     }
 
     /// Starts the query; INSERT SELECT and its like run to their end in there, so the client is watched.
-    async fn start(&mut self, packet: &QueryPacket, query_id: &Arc<str>) -> Result<Query, Failure> {
+    async fn start(&mut self, packet: &QueryPacket, query_id: &Arc<str>) -> Result<Box<Query>, Failure> {
         let Self { wire, session, .. } = self;
         if let Some(client) = &packet.client {
             session.client = Arc::new(client.clone());

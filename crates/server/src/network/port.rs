@@ -1,7 +1,6 @@
 //! Ports that are listened on.
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-use std::os::fd::OwnedFd;
 
 use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::SockRef;
@@ -27,7 +26,9 @@ impl TryFrom<TcpListener> for Port {
     /// A port without TLS.
     fn try_from(listener: TcpListener) -> std::io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Ok(Self { listener: AsyncFd::register_with_interest(listener, Interest::READABLE)?, is_secure: false })
+        // SAFETY: a listener owns its file descriptor, gives no other, and keeps it open until it is dropped.
+        let listener = unsafe { AsyncFd::register_with_interest(listener, Interest::READABLE) }?;
+        Ok(Self { listener, is_secure: false })
     }
 }
 
@@ -41,7 +42,7 @@ impl Port {
         let accept = |listener: &TcpListener| Ok(acceptfrom_with(listener, flags)?);
         let (socket, address) = self.listener.async_io(Interest::READABLE, accept).await?;
         let address = address.and_then(|address| address.try_into().ok()).ok_or(std::io::ErrorKind::NotConnected)?;
-        Ok((std::net::TcpStream::from(OwnedFd::from(socket)).into(), address))
+        Ok((std::net::TcpStream::from(socket).into(), address))
     }
 
     /// Where it is, for people: `https://127.0.0.1:8443`.

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
@@ -64,7 +64,7 @@ impl AdmissionControl {
     /// # Errors
     /// `TOO_MANY_SIMULTANEOUS_QUERIES`.
     pub async fn admit(self: &Arc<Self>, mut request: AdmissionRequest) -> Result<Place> {
-        let (mut waiter, wait_max) = {
+        let (waiter, wait_max) = {
             let mut state = self.state.lock();
             state.complete(&mut request);
             match state.admission.arrive(request, self.now_ns()) {
@@ -77,6 +77,11 @@ impl AdmissionControl {
                 }
             }
         };
+        // In a box: most queries need not wait, and whoever starts a query carries the room for it.
+        Box::pin(self.wait(waiter, wait_max)).await
+    }
+
+    async fn wait(self: &Arc<Self>, mut waiter: Waiter, wait_max: Duration) -> Result<Place> {
         let _waiting = CurrentMetric::QueryPreempted.hold(1);
         let began = Instant::now();
         let answer = tokio::time::timeout(wait_max, &mut waiter.receiver).await;

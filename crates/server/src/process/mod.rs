@@ -235,7 +235,7 @@ impl ProcessList {
             }
             running.cancel();
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || tokio::time::timeout(left, running.wait_for_end()).await.is_err() {
+            if left.is_zero() || Box::pin(tokio::time::timeout(left, running.wait_for_end())).await.is_err() {
                 return refuse(" and can't be stopped");
             }
         }

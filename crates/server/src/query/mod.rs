@@ -52,7 +52,7 @@ pub struct QueryRequest<'a> {
     pub settings: &'a [(String, String)],
 }
 
-/// A query that runs. Dropping it before its end cancels it.
+/// A query that runs. Dropping it before its end cancels it. It is always in a box, as it goes through many hands.
 pub struct Query {
     server: Arc<Server>,
     handle: ProcessHandle,
@@ -95,7 +95,7 @@ impl Query {
     ///
     /// # Errors
     /// Everything that can go wrong before the first row; it is in the query log already.
-    pub async fn start(session: &mut Session, request: QueryRequest<'_>) -> Result<Self> {
+    pub async fn start(session: &mut Session, request: QueryRequest<'_>) -> Result<Box<Self>> {
         let server = session.server.clone();
         let started_at = SystemTime::now();
         let mut parsed = None;
@@ -148,7 +148,7 @@ impl Query {
         started_at: SystemTime,
         parsed_out: &mut Option<Arc<Parsed>>,
         logged_settings: &mut Arc<Settings>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Box<Self>, Failure> {
         // Settings of this query alone live in a copy of the session; only SET and USE reach the session itself.
         let mut scope = None;
         if !request.settings.is_empty() {
@@ -211,7 +211,7 @@ impl Query {
         let (user_label, user) = if is_default { ("", "") } else { (", user: ", &*running.user.name) };
         tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}{user_label}{user}) {} (stage: Complete)",
             client.address, OneLine(&parsed.text));
-        let mut query = Self {
+        let mut query = Box::new(Self {
             time_zone: running.time_zone(),
             extremes: running.settings.extremes.then(Extremes::default),
             server,
@@ -222,7 +222,7 @@ impl Query {
             has_ended: false,
             is_logged,
             used_format: "",
-        };
+        });
         let answer = match scope {
             Some(mut scope) => {
                 let answer = statement::run(&mut scope, &parsed, &context).await;
@@ -363,7 +363,7 @@ impl Query {
     }
 
     /// The query came to its end, and its result was taken: writes the log.
-    pub fn finish(mut self) {
+    pub fn finish(mut self: Box<Self>) {
         self.end();
     }
 
