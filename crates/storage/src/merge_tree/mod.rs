@@ -15,6 +15,7 @@ mod part_writer;
 mod partition;
 mod pieces;
 mod pruning;
+mod radix;
 mod settings;
 mod sorting;
 mod table_directory;

@@ -1,5 +1,5 @@
-//! The order of rows by a sorting key. Leading key columns are packed into 128 bits that compare like the values, so that most
-//! comparisons are one of integers; only ties look at what did not fit.
+//! The order of rows by a sorting key. Leading key columns are packed into 128 bits that compare like the values. Rows are sorted by the 64
+//! of them that begin with the first in which rows differ; only ties look at the others, and at what did not fit.
 
 use std::cmp::Ordering;
 
@@ -12,6 +12,7 @@ use arrow_schema::DataType as ArrowType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::pieces::Pieces;
+use super::radix::{self, Entry};
 
 /// Rows that are sorted at once, in about a millisecond.
 const RUN_ROWS: usize = 1 << 13;
@@ -57,41 +58,59 @@ pub(crate) async fn sorted_positions(keys: &[Column], rows: usize, pieces: &mut 
     let keys = keys.iter().map(KeyColumn::new).collect::<Result<Vec<_>>>()?;
     let (prefixes, rest) = pack(&keys, rows);
     pieces.pause().await;
-    let compare = |left: &(u128, u32), right: &(u128, u32)| {
-        left.0.cmp(&right.0).then_with(|| {
+    let prefix = |row: u32| prefixes.get(row as usize);
+    let compare = |left: u32, right: u32| {
+        prefix(left).cmp(&prefix(right)).then_with(|| {
             rest.iter()
-                .map(|key| key.compare(left.1 as usize, right.1 as usize))
+                .map(|key| key.compare(left as usize, right as usize))
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal)
         })
     };
-    let mut order: Vec<(u128, u32)> = prefixes.into_iter().zip(0..).collect();
-    if order.is_sorted_by(|left, right| compare(left, right).is_le()) {
+    let is_in_order = |row: &u32| compare(row - 1, *row).is_le();
+    if (1..rows as u32).take_while(is_in_order).count() + 1 == rows {
         return Ok(None);
     }
     pieces.pause().await;
-    let compare = |left: &_, right: &_| compare(left, right).then(left.1.cmp(&right.1));
-    for run in order.chunks_mut(RUN_ROWS) {
-        run.sort_unstable_by(compare);
-        pieces.pause().await;
+    let first = prefixes.first().copied().unwrap_or(0);
+    let differing = prefixes.iter().fold(0, |differing, prefix| differing | (prefix ^ first));
+    let common_bits = differing.leading_zeros();
+    let number = |prefix: &u128| (prefix.checked_shl(common_bits).unwrap_or(0) >> 64) as u64;
+    let is_whole = rest.is_empty() && differing.checked_shl(common_bits).unwrap_or(0) as u64 == 0;
+    let mut order = radix::sorted(prefixes.iter().map(number).zip(0..).collect(), pieces).await;
+    if !is_whole {
+        let compare = |left: u32, right: u32| compare(left, right).then(left.cmp(&right));
+        let mut rows = 0;
+        for ties in order.chunk_by_mut(|left, right| left.0 == right.0) {
+            rows += ties.len();
+            match ties.len() {
+                1 => {}
+                ..=RUN_ROWS => ties.sort_unstable_by(|left, right| compare(left.1, right.1)),
+                _ => sort_many(ties, compare, pieces).await,
+            }
+            if rows >= RUN_ROWS {
+                rows = 0;
+                pieces.pause().await;
+            }
+        }
     }
-    let order = merge_runs(order, compare, pieces).await;
     Ok(Some(order.into_iter().map(|(_, row)| row).collect::<Vec<u32>>().into()))
 }
 
-/// Merges sorted runs of [`RUN_ROWS`] rows two by two, as often as it takes until there is one.
-async fn merge_runs(
-    mut order: Vec<(u128, u32)>,
-    compare: impl Fn(&(u128, u32), &(u128, u32)) -> Ordering,
-    pieces: &mut Pieces,
-) -> Vec<(u128, u32)> {
+/// Sorts entries by their rows: in runs, which are merged two by two, as often as it takes until there is one.
+async fn sort_many(entries: &mut [Entry], compare: impl Fn(u32, u32) -> Ordering, pieces: &mut Pieces) {
+    for run in entries.chunks_mut(RUN_ROWS) {
+        run.sort_unstable_by(|left, right| compare(left.1, right.1));
+        pieces.pause().await;
+    }
+    let mut order = entries.to_vec();
     let mut merged = Vec::with_capacity(order.len());
     let mut length = RUN_ROWS;
     while length < order.len() {
         for pair in order.chunks(2 * length) {
             let (mut left, mut right) = pair.split_at(length.min(pair.len()));
             while let (Some(of_left), Some(of_right)) = (left.first(), right.first()) {
-                let from = if compare(of_left, of_right).is_le() { &mut left } else { &mut right };
+                let from = if compare(of_left.1, of_right.1).is_le() { &mut left } else { &mut right };
                 merged.extend(from.split_off_first());
                 if merged.len().is_multiple_of(RUN_ROWS) {
                     pieces.pause().await;
@@ -105,7 +124,7 @@ async fn merge_runs(
         merged.clear();
         length *= 2;
     }
-    order
+    entries.copy_from_slice(&order);
 }
 
 /// The first bytes of each row's key, and the key columns that these do not cover entirely.
@@ -252,6 +271,23 @@ mod tests {
             let found = block_on(sorted_positions(&keys, rows.len(), &mut Pieces::begin())).unwrap();
             let found = found.map_or_else(|| (0..rows.len() as u32).collect(), |found| found.values().to_vec());
             prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn many_rows_that_begin_alike_are_sorted() {
+        let value = |row: u64| format!("https://example.com/{:05}", row * 7919 % 30_011);
+        for rows in [2, 1500, 30_000] {
+            let strings: Vec<String> = (0..rows).map(value).collect();
+            let keys = [
+                column("UInt8", strings.iter().map(|_| Value::UInt64(1))),
+                column("String", strings.iter().map(|string| Value::from(string.as_str()))),
+            ];
+            let mut expected: Vec<u32> = (0..rows as u32).collect();
+            expected.sort_by_key(|row| &strings[*row as usize]);
+            let found = block_on(sorted_positions(&keys, strings.len(), &mut Pieces::begin())).unwrap();
+            let found = found.map_or_else(|| (0..rows as u32).collect(), |found| found.values().to_vec());
+            assert_eq!(found, expected);
         }
     }
 }
