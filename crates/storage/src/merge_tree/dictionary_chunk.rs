@@ -1,5 +1,5 @@
 //! Column chunks that need not look at each value: one row that stands for all rows, and `LowCardinality` columns, whose keys are there
-//! already. Such a chunk is a dictionary page and runs of keys. All other chunks are encoded by the `parquet` crate.
+//! already. Such a chunk is a dictionary page and runs of keys. Chunks whose values are looked at are `value_chunk`'s.
 
 use std::io::Write;
 
@@ -10,23 +10,19 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType as ArrowType, TimeUnit};
-use bytes::Bytes;
-use parquet::basic::{Compression, Encoding};
-use parquet::column::page::{CompressedPage, Page, PageWriteSpec, PageWriter};
-use parquet::column::writer::ColumnCloseResult;
+use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::statistics::{Statistics, ValueStatistics};
-use parquet::file::writer::{SerializedPageWriter, SerializedRowGroupWriter, TrackedWrite};
+use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::column_chunk::ColumnChunk;
+use super::key_runs::{bits, put_keys, put_pattern, put_run};
 use super::part_writer::BOUND_BYTES_MAX;
 
 /// Larger dictionaries are the `parquet` crate's to judge.
 const DICTIONARY_BYTES_MAX: usize = 1 << 20;
-/// A run of so many equal keys is written as one.
-const RUN_MIN: usize = 16;
 
 /// More items of a list are not written by their pattern.
 const ITEMS_MAX: usize = 64;
@@ -151,7 +147,12 @@ pub(super) fn append_one_row<W: Write + Send>(
         put_pattern(&mut page, rows, items, |item| item as u32, width);
     }
     // A few bytes: nothing to compress.
-    Chunk { leaf, dictionary, page, rows, entries, statistics }.append(group, Compression::UNCOMPRESSED)
+    let mut chunk = ColumnChunk::new(leaf, Compression::UNCOMPRESSED);
+    if let Some((values, count)) = dictionary {
+        chunk.set_dictionary(&values, count)?;
+    }
+    chunk.add_page(&page, entries)?;
+    chunk.append(group, rows, statistics)
 }
 
 /// Writes a `LowCardinality(String)` by its keys; whether it could.
@@ -170,7 +171,7 @@ pub(super) fn append_dictionary<W: Write + Send>(
     if !is_simple || leaf.max_def_level() > 0 || values.value_data().len() > DICTIONARY_BYTES_MAX {
         return Ok(false);
     }
-    if !matches!(compression, Compression::UNCOMPRESSED | Compression::LZ4_RAW) {
+    if !ColumnChunk::is_for(compression) {
         return Ok(false);
     }
     let keys = array.keys().values();
@@ -190,189 +191,53 @@ pub(super) fn append_dictionary<W: Write + Send>(
     let width = bits((values.len() as u32).saturating_sub(1)).max(1);
     let mut page = vec![width as u8];
     put_keys(&mut page, keys, width);
-    let dictionary = Some((dictionary, values.len()));
-    let rows = array.len();
-    Chunk { leaf, dictionary, page, rows, entries: rows, statistics: Some(statistics) }.append(group, compression)?;
+    let mut chunk = ColumnChunk::new(leaf, compression);
+    chunk.set_dictionary(&dictionary, values.len())?;
+    chunk.add_page(&page, array.len())?;
+    chunk.append(group, array.len(), Some(statistics))?;
     Ok(true)
 }
 
-/// A chunk's pages before compression.
-struct Chunk<'a> {
-    leaf: &'a ColumnDescPtr,
-    /// The dictionary page and the number of its values.
-    dictionary: Option<(Vec<u8>, usize)>,
-    /// The data page.
-    page: Vec<u8>,
-    rows: usize,
-    /// Values, and lists without any.
-    entries: usize,
-    statistics: Option<Statistics>,
-}
-
-impl Chunk<'_> {
-    fn append<W: Write + Send>(
-        self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-        compression: Compression,
-    ) -> Result<(), ParquetError> {
-        let compressed = |bytes: Vec<u8>| match compression {
-            Compression::LZ4_RAW => lz4_flex::block::compress(&bytes),
-            _ => bytes,
-        };
-        let mut sink = TrackedWrite::new(Vec::new());
-        let mut pages = SerializedPageWriter::new(&mut sink);
-        let mut uncompressed = 0;
-        let mut put = |page, bytes: usize| -> Result<PageWriteSpec, ParquetError> {
-            let written = pages.write_page(CompressedPage::new(page, bytes))?;
-            uncompressed += written.uncompressed_size;
-            Ok(written)
-        };
-        let mut dictionary_at = None;
-        let mut encodings = vec![Encoding::RLE, Encoding::PLAIN];
-        let mut encoding = Encoding::PLAIN;
-        if let Some((bytes, values)) = self.dictionary {
-            let size = bytes.len();
-            let buf = Bytes::from(compressed(bytes));
-            let page =
-                Page::DictionaryPage { buf, num_values: values as u32, encoding: Encoding::PLAIN, is_sorted: false };
-            dictionary_at = Some(put(page, size)?.offset as i64);
-            encoding = Encoding::RLE_DICTIONARY;
-            encodings.push(encoding);
-        }
-        let size = self.page.len();
-        let page = Page::DataPage {
-            buf: Bytes::from(compressed(self.page)),
-            num_values: self.entries as u32,
-            encoding,
-            def_level_encoding: Encoding::RLE,
-            rep_level_encoding: Encoding::RLE,
-            statistics: None,
-        };
-        let data_at = put(page, size)?.offset as i64;
-        let bytes = Bytes::from(sink.into_inner()?);
-        let mut metadata = ColumnChunkMetaData::builder(self.leaf.clone())
-            .set_compression(compression)
-            .set_encodings(encodings)
-            .set_num_values(self.entries as i64)
-            .set_total_compressed_size(bytes.len() as i64)
-            .set_total_uncompressed_size(uncompressed as i64)
-            .set_dictionary_page_offset(dictionary_at)
-            .set_data_page_offset(data_at);
-        if let Some(statistics) = self.statistics {
-            metadata = metadata.set_statistics(statistics);
-        }
-        let close = ColumnCloseResult {
-            bytes_written: bytes.len() as u64,
-            rows_written: self.rows as u64,
-            metadata: metadata.build()?,
-            bloom_filter: None,
-            column_index: None,
-            offset_index: None,
-        };
-        group.append_column(&bytes, close)
-    }
-}
-
-/// Bits that a number takes.
-fn bits(number: u32) -> u32 {
-    u32::BITS - number.leading_zeros()
-}
-
-fn put_varint(out: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// A run of Parquet's RLE/bit-packing hybrid.
-fn put_run(out: &mut Vec<u8>, count: usize, key: u32, width: u32) {
-    put_varint(out, count << 1);
-    out.extend_from_slice(key.to_le_bytes().get(..width.div_ceil(8) as usize).unwrap_or_default());
-}
-
-/// `count` keys of so many bits each; the last group of eight is filled up with zeros.
-fn put_packed(out: &mut Vec<u8>, count: usize, keys: impl Iterator<Item = u32>, width: u32) {
-    if count == 0 {
-        return;
-    }
-    let groups = count.div_ceil(8);
-    put_varint(out, groups << 1 | 1);
-    let (mut buffer, mut filled) = (0_u64, 0);
-    for key in keys.chain(std::iter::repeat(0)).take(groups * 8) {
-        buffer |= u64::from(key) << filled;
-        filled += width;
-        while filled >= 8 {
-            out.push(buffer as u8);
-            buffer >>= 8;
-            filled -= 8;
-        }
-    }
-}
-
-/// `rows` times the same `items` keys.
-fn put_pattern(out: &mut Vec<u8>, rows: usize, items: usize, key: impl Fn(usize) -> u32, width: u32) {
-    match items {
-        1 => put_run(out, rows, key(0), width),
-        _ => put_packed(out, rows * items, (0..rows).flat_map(|_| 0..items).map(key), width),
-    }
-}
-
-/// Keys as runs where they repeat, packed where they do not.
-fn put_keys(out: &mut Vec<u8>, keys: &[u32], width: u32) {
-    let mut rest = keys;
-    // Keys before `rest` that are not written yet.
-    let mut pending: &[u32] = &[];
-    while let Some(key) = rest.first() {
-        let run = rest.iter().take_while(|other| *other == key).count();
-        // Packed keys come in whole groups of eight: what they lack is taken from the run.
-        let lacking = pending.len().next_multiple_of(8) - pending.len();
-        let from = keys.len() - rest.len() - pending.len();
-        let taken = if run >= lacking + RUN_MIN { lacking } else { run };
-        let (_, after) = rest.split_at_checked(run).unwrap_or_default();
-        pending = keys.get(from..from + pending.len() + taken).unwrap_or_default();
-        if taken < run {
-            put_packed(out, pending.len(), pending.iter().copied(), width);
-            put_run(out, run - taken, *key, width);
-            pending = &[];
-        }
-        rest = after;
-    }
-    put_packed(out, pending.len(), pending.iter().copied(), width);
-}
-
-fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
     out.extend_from_slice(bytes);
 }
 
 /// The values of an array in Parquet's plain encoding.
-fn put_plain(values: &ArrayRef, out: &mut Vec<u8>) -> Result<(), ParquetError> {
-    macro_rules! put {
-        ($type:ty, $number:ty) => {
-            values
-                .as_primitive::<$type>()
-                .values()
-                .iter()
-                .for_each(|value| out.extend(<$number>::from(*value).to_le_bytes()))
+///
+/// # Errors
+/// Where the array is of no type that a leaf has.
+pub(super) fn put_plain(values: &ArrayRef, out: &mut Vec<u8>) -> Result<(), ParquetError> {
+    // Numbers whose plain encoding is how they lie in memory, and those that are widened.
+    macro_rules! same {
+        ($type:ty) => {
+            out.extend_from_slice(values.as_primitive::<$type>().values().inner().as_slice())
         };
     }
+    macro_rules! widened {
+        ($type:ty) => {{
+            let (values, start) = (values.as_primitive::<$type>().values(), out.len());
+            out.resize(start + 4 * values.len(), 0);
+            for (to, value) in out.split_at_mut(start).1.as_chunks_mut::<4>().0.iter_mut().zip(values) {
+                *to = i32::from(*value).to_le_bytes();
+            }
+        }};
+    }
     match values.data_type() {
-        ArrowType::Int8 => put!(Int8Type, i32),
-        ArrowType::Int16 => put!(Int16Type, i32),
-        ArrowType::Int32 => put!(Int32Type, i32),
-        ArrowType::Date32 => put!(Date32Type, i32),
-        ArrowType::UInt8 => put!(UInt8Type, i32),
-        ArrowType::UInt16 => put!(UInt16Type, i32),
-        ArrowType::UInt32 => put!(UInt32Type, u32),
-        ArrowType::UInt64 => put!(UInt64Type, u64),
-        ArrowType::Int64 => put!(Int64Type, i64),
-        ArrowType::Float32 => put!(Float32Type, f32),
-        ArrowType::Float64 => put!(Float64Type, f64),
-        ArrowType::Timestamp(TimeUnit::Millisecond, _) => put!(TimestampMillisecondType, i64),
-        ArrowType::Timestamp(TimeUnit::Microsecond, _) => put!(TimestampMicrosecondType, i64),
-        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => put!(TimestampNanosecondType, i64),
+        ArrowType::Int8 => widened!(Int8Type),
+        ArrowType::Int16 => widened!(Int16Type),
+        ArrowType::Int32 => same!(Int32Type),
+        ArrowType::Date32 => same!(Date32Type),
+        ArrowType::UInt8 => widened!(UInt8Type),
+        ArrowType::UInt16 => widened!(UInt16Type),
+        ArrowType::UInt32 => same!(UInt32Type),
+        ArrowType::UInt64 => same!(UInt64Type),
+        ArrowType::Int64 => same!(Int64Type),
+        ArrowType::Float32 => same!(Float32Type),
+        ArrowType::Float64 => same!(Float64Type),
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => same!(TimestampMillisecondType),
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => same!(TimestampMicrosecondType),
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => same!(TimestampNanosecondType),
         ArrowType::Binary => {
             values.as_binary::<i32>().iter().for_each(|value| put_bytes(value.unwrap_or_default(), out))
         }
@@ -411,66 +276,4 @@ fn bounds(value: &ArrayRef, plain: &[u8]) -> Statistics {
 fn byte_bounds(low: &[u8], high: &[u8]) -> Statistics {
     let known = |bytes: &[u8]| (bytes.len() <= BOUND_BYTES_MAX).then(|| ByteArray::from(bytes.to_vec()));
     Statistics::ByteArray(ValueStatistics::new(known(low), known(high), None, Some(0), false))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Reads the hybrid back.
-    fn unpack(mut bytes: &[u8], width: u32, count: usize) -> Vec<u32> {
-        let mut keys = Vec::new();
-        while keys.len() < count {
-            let (mut header, mut shift) = (0_usize, 0);
-            loop {
-                let byte = bytes[0];
-                bytes = &bytes[1..];
-                header |= usize::from(byte & 0x7F) << shift;
-                shift += 7;
-                if byte < 0x80 {
-                    break;
-                }
-            }
-            if header & 1 == 0 {
-                let size = width.div_ceil(8) as usize;
-                let mut key = [0; 4];
-                key[..size].copy_from_slice(&bytes[..size]);
-                bytes = &bytes[size..];
-                keys.extend(std::iter::repeat_n(u32::from_le_bytes(key), header >> 1));
-            } else {
-                let size = (header >> 1) * width as usize;
-                for at in 0..(header >> 1) * 8 {
-                    let bit = |bit: usize| u32::from(bytes[bit / 8] >> (bit % 8) & 1);
-                    keys.push((0..width as usize).map(|low| bit(at * width as usize + low) << low).sum());
-                }
-                bytes = &bytes[size..];
-            }
-        }
-        assert!(bytes.is_empty() && keys.iter().skip(count).all(|key| *key == 0));
-        keys.truncate(count);
-        keys
-    }
-
-    #[test]
-    fn keys_become_runs_and_groups_of_eight() {
-        let run = |key, count| std::iter::repeat_n(key, count);
-        let cases: [Vec<u32>; 6] = [
-            vec![0],
-            run(1, 1000).collect(),
-            (0..5).collect(),
-            (0..100).map(|at| at % 7).collect(),
-            (0..5).chain(run(6, 300)).chain([1, 2]).chain(run(3, 17)).chain(0..7).collect(),
-            run(2, 16).chain(run(3, 15)).chain(run(4, 23)).chain(run(0, 24)).collect(),
-        ];
-        for keys in cases {
-            for width in [3, 7, 9, 20] {
-                let mut bytes = Vec::new();
-                put_keys(&mut bytes, &keys, width);
-                assert_eq!(unpack(&bytes, width, keys.len()), keys, "{width} bits");
-            }
-        }
-        let mut bytes = Vec::new();
-        put_keys(&mut bytes, &vec![1; 1 << 20], 1);
-        assert_eq!(bytes.len(), 5);
-    }
 }

@@ -2,9 +2,11 @@
 //! where somebody asks for it; who and when is the caller's business.
 
 mod cold_scan;
+mod column_chunk;
 mod dictionary_chunk;
 mod hot_scan;
 mod insertion;
+mod key_runs;
 mod key_search;
 mod merge;
 mod parquet_layout;
@@ -18,7 +20,9 @@ mod pruning;
 mod radix;
 mod settings;
 mod sorting;
+mod string_chunk;
 mod table_directory;
+mod value_chunk;
 
 use std::any::Any;
 use std::collections::HashSet;

@@ -25,6 +25,7 @@ use super::part_description::{ChunkDescription, FileRange, PartDescription, Prim
 use super::part_name::PartName;
 use super::pieces::Pieces;
 use super::sorting::{plain_array, sorted_positions};
+use super::value_chunk::{Leaf, append_values};
 use crate::evaluate::evaluate;
 use crate::key_condition::ValueRange;
 
@@ -228,16 +229,25 @@ async fn append_column<W: Write + Send>(
         pieces.pause().await;
         return Ok(());
     }
-    let in_file = layout.to_file(column, &values.to_array()?)?;
-    if let [leaf] = leaves
-        && append_dictionary(group, leaf, &in_file, table.settings.compression).map_err(parquet_bug)?
-    {
-        encoders.next();
-        pieces.pause().await;
-        return Ok(());
-    }
     let field = layout.arrow_schema.field(column);
     let mut leaf_encoders: Vec<ArrowColumnWriter> = encoders.by_ref().take(leaves.len()).collect();
+    let array = values.to_array()?;
+    if let [leaf] = leaves {
+        let compression = table.settings.compression;
+        if append_dictionary(group, leaf, &array, compression).map_err(parquet_bug)? {
+            pieces.pause().await;
+            return Ok(());
+        }
+        let to_file = |array: &ArrayRef| layout.to_file(column, array);
+        let leaf = Leaf { description: leaf, field, to_file, compression };
+        if let Some(encoder) = leaf_encoders.pop() {
+            match append_values(group, &leaf, encoder, &array, pieces).await? {
+                Some(encoder) => leaf_encoders.push(encoder),
+                None => return Ok(()),
+            }
+        }
+    }
+    let in_file = layout.to_file(column, &array)?;
     for at in (0..in_file.len()).step_by(BATCH_ROWS) {
         let batch = in_file.slice(at, BATCH_ROWS.min(in_file.len() - at));
         for (at, leaf) in compute_leaves(field, &batch).map_err(parquet_bug)?.iter().enumerate() {
@@ -440,6 +450,6 @@ pub(crate) fn write_error(path: &Path, error: &std::io::Error) -> Error {
     Error::new(code, format!("Cannot write file {}: {error}", path.display()))
 }
 
-fn parquet_bug(error: parquet::errors::ParquetError) -> Error {
+pub(super) fn parquet_bug(error: parquet::errors::ParquetError) -> Error {
     Error::logical(format!("Parquet: {error}"))
 }
