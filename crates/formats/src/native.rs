@@ -13,13 +13,14 @@ use arrow_array::types::{
     UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, ListArray, NullArray, PrimitiveArray,
-    StructArray, UInt32Array,
+    Array, ArrayRef, DictionaryArray, FixedSizeBinaryArray, ListArray, NullArray, PrimitiveArray, StructArray,
+    UInt32Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Result, Schema};
 
 use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::native_strings::StringLengths;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::uuid::swap_halves;
@@ -244,6 +245,8 @@ struct Unfinished {
     rows: usize,
     fields: Vec<(Arc<str>, DataType)>,
     finished: Vec<Column>,
+    /// Of the column that is being read, where it is of strings.
+    strings: StringLengths,
 }
 
 impl BlockReader {
@@ -270,7 +273,7 @@ impl BlockReader {
         };
         while block.finished.len() < block.columns {
             let start = input.position();
-            match self.read_column(block.rows, input) {
+            match self.read_column(block.rows, &mut block.strings, input) {
                 Ok((name, column)) => {
                     block.fields.push((name, column.data_type().clone()));
                     block.finished.push(column);
@@ -295,10 +298,16 @@ impl BlockReader {
         }
         // A block without columns has no rows to speak of: nothing follows that would bound them.
         let rows = if columns == 0 { 0 } else { rows as usize };
-        Ok(Unfinished { columns: columns as usize, rows, fields: Vec::new(), finished: Vec::new() })
+        let (fields, finished, strings) = (Vec::new(), Vec::new(), StringLengths::default());
+        Ok(Unfinished { columns: columns as usize, rows, fields, finished, strings })
     }
 
-    fn read_column(&self, rows: usize, input: &mut Cursor<'_>) -> Result<(Arc<str>, Column), Stop> {
+    fn read_column(
+        &self,
+        rows: usize,
+        strings: &mut StringLengths,
+        input: &mut Cursor<'_>,
+    ) -> Result<(Arc<str>, Column), Stop> {
         let name: Arc<str> = input.text(NAME_BYTES_MAX)?.into();
         let data_type = DataType::parse(&input.text(NAME_BYTES_MAX)?)?;
         if self.revision >= REVISION_WITH_CUSTOM_SERIALIZATION && input.byte()? != 0 {
@@ -308,7 +317,11 @@ impl BlockReader {
             return Ok((name, Column::empty(data_type)));
         }
         read_prefix(&data_type, input)?;
-        let array = read_values(&data_type, rows, None, input).map_err(|stop| match stop {
+        let array = match data_type {
+            DataType::String => strings.read(rows, None, input),
+            _ => read_values(&data_type, rows, None, input),
+        };
+        let array = array.map_err(|stop| match stop {
             Stop::Bad(error) => Stop::Bad(error.context(format_args!("Column {name} of type {data_type}"))),
             incomplete @ Stop::Incomplete => incomplete,
         })?;
@@ -421,7 +434,7 @@ fn read_values(
         }
         DataType::Float32 => read_primitive::<Float32Type>(rows, nulls, input)?,
         DataType::Float64 => read_primitive::<Float64Type>(rows, nulls, input)?,
-        DataType::String => read_strings(rows, nulls, input)?,
+        DataType::String => StringLengths::default().read(rows, nulls, input)?,
         DataType::FixedString(width) => fixed(*width, take_rows(rows, *width, input)?, nulls)?,
         DataType::IPv6 => fixed(16, take_rows(rows, 16, input)?, nulls)?,
         DataType::UUID => {
@@ -470,23 +483,6 @@ fn read_items(data_type: &DataType, items: usize, input: &mut Cursor<'_>) -> Res
         return Ok(arrow_array::new_empty_array(&data_type.arrow_type()));
     }
     read_values(data_type, items, None, input)
-}
-
-fn read_strings(rows: usize, nulls: Option<NullBuffer>, input: &mut Cursor<'_>) -> Result<ArrayRef, Stop> {
-    let available = input.rest().len();
-    if available < rows {
-        return Err(Stop::Incomplete);
-    }
-    let mut offsets = Vec::with_capacity(rows + 1);
-    offsets.push(0);
-    let mut bytes = Vec::with_capacity((available - rows).min(16 * rows));
-    for _ in 0..rows {
-        bytes.extend_from_slice(input.string(ROWS_MAX)?);
-        let end = i32::try_from(bytes.len())
-            .map_err(|_| Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block"))?;
-        offsets.push(end);
-    }
-    Ok(Arc::new(BinaryArray::try_new(OffsetBuffer::new(offsets.into()), bytes.into(), nulls).map_err(Error::from)?))
 }
 
 /// Reads where each array ends; returns that with the number of all items.
