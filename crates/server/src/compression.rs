@@ -143,7 +143,7 @@ pub fn decompress_frame(frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
             out.resize(start + plain, 0);
             let target = out.get_mut(start..).unwrap_or_default();
             let written = if header.first() == Some(&METHOD_LZ4) {
-                lz4_flex::block::decompress_into(data, target).map_err(|error| fail(error.to_string()))?
+                lzzzz::lz4::decompress(data, target).map_err(|error| fail(error.to_string()))?
             } else {
                 zstd::bulk::decompress_to_buffer(data, target).map_err(|error| fail(error.to_string()))?
             };
