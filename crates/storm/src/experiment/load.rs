@@ -16,18 +16,27 @@ const TABLE: &str = "datasets.hits_v1";
 /// Inserts that run at once. With more, each part of the table would hold fewer rows.
 const CONNECTIONS: usize = 2;
 
-/// Creates the database and the table and inserts all rows; returns how long the inserts took.
+/// What inserting all rows took.
+#[derive(Debug, Clone, Copy)]
+pub struct Loaded {
+    /// From the first insert to the last acknowledgement; the generator of the rows works on the same CPUs.
+    pub elapsed: Duration,
+    /// CPU time of the server alone.
+    pub cpu: Duration,
+}
+
+/// Creates the database and the table and inserts all rows; returns what the inserts took.
 ///
 /// # Errors
 /// What the server says; fewer rows in the table than were inserted.
-pub async fn load(server: &Server, hits: Hits, progress: &ProgressBar) -> Result<Duration> {
+pub async fn load(server: &Server, hits: Hits, progress: &ProgressBar) -> Result<Loaded> {
     let mut connection = server.connect().await?;
     connection.ask("CREATE DATABASE IF NOT EXISTS datasets").await?;
     connection.ask(&create_table_sql(TABLE)).await?;
     // Merges would go on while queries are measured. A server without this statement has no merges to stop.
     drop(connection.ask("SYSTEM STOP MERGES").await);
 
-    let begun = Instant::now();
+    let (begun, cpu_before) = (Instant::now(), server.cpu_time());
     let rows = hits.rows();
     let work = Arc::new((hits, AtomicU64::new(0)));
     let mut inserts = JoinSet::new();
@@ -37,7 +46,7 @@ pub async fn load(server: &Server, hits: Hits, progress: &ProgressBar) -> Result
     while let Some(insert) = inserts.join_next().await {
         insert.map_err(|error| Error::logical(error.to_string()))??;
     }
-    let took = begun.elapsed();
+    let took = Loaded { elapsed: begun.elapsed(), cpu: server.cpu_time().saturating_sub(cpu_before) };
 
     let found = connection.ask(&format!("SELECT count() FROM {TABLE}")).await?;
     if found != Some(Value::UInt64(rows)) {

@@ -259,7 +259,10 @@ impl<'a> Suite<'a> {
                 Ok(peer) => {
                     if !scenario.files.setup.is_empty() {
                         let seconds = peer.setup.as_secs_f64();
-                        self.say(format!("{}: {} has its data, made in {seconds:.1} s", stage.name, peer.name));
+                        let cpu = peer.setup_cpu.map_or_else(String::new, |cpu| {
+                            format!(" with {:.1} s of its CPU time", cpu.as_secs_f64())
+                        });
+                        self.say(format!("{}: {} has its data, made in {seconds:.1} s{cpu}", stage.name, peer.name));
                     }
                     peers.push(peer);
                 }

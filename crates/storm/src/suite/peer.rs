@@ -71,6 +71,8 @@ pub struct Peer {
     pub values: Values,
     /// How long it took to make the stage's data.
     pub setup: Duration,
+    /// CPU time of the server meanwhile, where the suite started it.
+    pub setup_cpu: Option<Duration>,
     endpoints: Vec<(Wire, Endpoint)>,
     /// Before its HTTP interface, where the scenario wants it; or why not.
     nginx: Option<Result<(Nginx, Endpoint)>>,
@@ -95,6 +97,7 @@ impl Peer {
             server: None,
             values: stage.values.clone(),
             setup: Duration::ZERO,
+            setup_cpu: None,
             endpoints: Vec::new(),
             nginx: None,
             folder: None,
@@ -147,7 +150,8 @@ impl Peer {
             };
             peer.nginx = Some(started.map(before));
         }
-        let begun = Instant::now();
+        let cpu = |peer: &Peer| peer.server.as_ref().map(Server::cpu_time);
+        let (begun, cpu_before) = (Instant::now(), cpu(&peer));
         for Statement { text, is_optional } in statements(&scenario.files.setup) {
             let text = fill(&text, &peer.values);
             match peer.ask(&text).await {
@@ -157,6 +161,7 @@ impl Peer {
             }
         }
         peer.setup = begun.elapsed();
+        peer.setup_cpu = cpu(&peer).zip(cpu_before).map(|(after, before)| after.saturating_sub(before));
         for (name, question) in &scenario.ask {
             let answer = peer.ask(&fill(question, &peer.values)).await?;
             peer.values.insert(name.clone(), answer);
