@@ -89,3 +89,11 @@ def test_servers_as_one(server):
     outcome = run(server, OWN, "--host=127.0.0.1", f"--port={server.native_port}", "--roundrobin", "-i", "20", "-d", "0", queries="SELECT 1\n")
     text = outcome.stderr.decode()
     assert outcome.returncode == 0 and "queries 20, " in text and "Difference" not in text, text
+
+
+def test_quota_keys_arrive(server):
+    query = "SELECT throwIf(max(quota_key = 'share') = 0) FROM system.processes\n"
+    outcome = run(server, OWN, "-i", "3", "-d", "0", "--quota_key", "share", "--proto_caps", "chunked_optional", "--verbose", queries=query)
+    assert outcome.returncode == 0, outcome.stderr.decode()
+    outcome = run(server, OWN, "-i", "3", "-d", "0", "--proto_caps", "chunked", queries=query)
+    assert outcome.returncode != 0 and "chunked_optional" in outcome.stderr.decode()

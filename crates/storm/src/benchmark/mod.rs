@@ -89,6 +89,13 @@ pub struct Args {
     /// Password; without it CLICKHOUSE_PASSWORD of the environment
     #[arg(long)]
     password: Option<String>,
+    /// Quota key, where the user's quota is kept by keys that clients say; without it CLICKHOUSE_QUOTA_KEY of the environment
+    #[arg(long = "quota_key", visible_alias = "quota-key", value_name = "KEY")]
+    quota_key: Option<String>,
+    /// Whether packets are framed in chunks: this program's are not, so notchunked, notchunked_optional and chunked_optional are taken, also with
+    /// send_ or recv_ before them, and separated by commas
+    #[arg(long = "proto_caps", value_name = "CAPABILITIES", value_parser = parse_proto_caps)]
+    proto_caps: Option<String>,
     /// Database that unqualified names mean
     #[arg(long, default_value = "default")]
     database: String,
@@ -110,6 +117,9 @@ pub struct Args {
     /// Taken for scripts' sake: times are always the client's
     #[arg(long)]
     client_side_time: bool,
+    /// Taken for scripts' sake: --help always tells of every setting
+    #[arg(long)]
+    verbose: bool,
     /// Taken for scripts' sake: exceptions are printed as the server sent them
     #[arg(long)]
     stacktrace: bool,
@@ -166,6 +176,18 @@ fn parse_stage(text: &str) -> Result<Stage, String> {
     }
 }
 
+fn parse_proto_caps(text: &str) -> Result<String, String> {
+    for capability in text.split(',') {
+        let of_direction = capability.strip_prefix("send_").or_else(|| capability.strip_prefix("recv_"));
+        match of_direction.unwrap_or(capability) {
+            "notchunked" | "notchunked_optional" | "chunked_optional" => {}
+            "chunked" => return Err("the chunked protocol is not implemented, chunked_optional is taken".to_owned()),
+            _ => return Err(format!("proto_caps option is incorrect ({text})")),
+        }
+    }
+    Ok(text.to_owned())
+}
+
 fn parse_flag(text: &str) -> Result<bool, String> {
     match text {
         "0" | "false" => Ok(false),
@@ -198,6 +220,7 @@ impl Args {
             let given = |given: &Option<String>, variable: &str| given.clone().or_else(|| std::env::var(variable).ok());
             endpoint.user = given(&self.user, "CLICKHOUSE_USER").unwrap_or_else(|| "default".to_owned());
             endpoint.password = given(&self.password, "CLICKHOUSE_PASSWORD").unwrap_or_default();
+            endpoint.quota_key = given(&self.quota_key, "CLICKHOUSE_QUOTA_KEY").unwrap_or_default();
             endpoint.database.clone_from(&self.database);
             endpoint.settings = self.settings.0.iter().chain(&self.other_settings).cloned().collect();
             endpoint.keep_alive = self.reconnect != 1;
@@ -424,12 +447,17 @@ mod tests {
         let ports: Vec<u16> = load.streams[0].endpoints.iter().map(|endpoint| endpoint.address.port()).collect();
         assert_eq!((ports, load.limit.duration, load.limit.requests), (vec![1, 2], None, None));
         assert_eq!((load.failures_max, load.streams[0].order), (Some(1), Order::InTurn));
-        let newer = "benchmark -h 127.0.0.1 -q x --query_id_prefix p --max-consecutive-errors 3 --reconnect 5 -C 9 --queries-format script -u me --roundrobin";
+        let newer = "benchmark -h 127.0.0.1 -q x --query_id_prefix p --max-consecutive-errors 3 --reconnect 5 -C 9 --queries-format script -u me --roundrobin \
+            --quota_key k --verbose --proto_caps send_chunked_optional,recv_notchunked";
         let args = Program::try_parse_from(newer.split(' ')).unwrap().args;
         let load = args.load(&["SELECT 1".to_owned()], 9).unwrap();
         let endpoint = &load.streams[0].endpoints[0];
         assert_eq!((load.failures_max, endpoint.requests_max, endpoint.keep_alive), (Some(3), Some(5), true));
         assert_eq!((&endpoint.query_id, endpoint.user.as_str()), (&QueryId::Prefixed("p".to_owned()), "me"));
+        assert_eq!(endpoint.native_options().quota_key, "k");
+        for refused in ["chunked", "recv_chunked", "send_", "notchunked,x"] {
+            assert!(Program::try_parse_from(["benchmark", "--proto_caps", refused]).is_err(), "{refused}");
+        }
         assert!(Program::try_parse_from(["benchmark", "-c", "0"]).is_err());
         assert!(Program::try_parse_from(["benchmark", "--no_such_setting=1"]).is_err());
     }

@@ -75,6 +75,8 @@ pub struct Endpoint {
     pub password: String,
     /// What unqualified names mean.
     pub database: String,
+    /// The quota key of native connections.
+    pub quota_key: String,
     /// What to GET over HTTP where there is no query.
     pub path: String,
     /// Under TLS, if at all.
@@ -138,6 +140,7 @@ impl Endpoint {
             user: if user.is_empty() { "default" } else { user }.to_owned(),
             password: password.to_owned(),
             database: if database.is_empty() { "default" } else { database }.to_owned(),
+            quota_key: String::new(),
             path: if path.is_empty() { "/" } else { path }.to_owned(),
             tls: if is_secure { Some(Tls::new(host, authorities, accept_any)?) } else { None },
             keep_alive: true,
@@ -166,6 +169,7 @@ impl Endpoint {
             user: "default".to_owned(),
             password: String::new(),
             database: "default".to_owned(),
+            quota_key: String::new(),
             path: "/".to_owned(),
             tls: None,
             keep_alive: true,
@@ -195,6 +199,7 @@ impl Endpoint {
             password: self.password.clone(),
             compression: self.compression,
             tls: self.tls.clone(),
+            quota_key: self.quota_key.clone(),
             ..Options::local(self.address.port())
         }
     }

@@ -81,6 +81,8 @@ pub struct Options {
     pub compression: bool,
     /// Under TLS, if at all.
     pub tls: Option<Tls>,
+    /// Whose share of a quota by client keys is used; empty says none.
+    pub quota_key: String,
 }
 
 impl Options {
@@ -96,6 +98,7 @@ impl Options {
             connect_timeout: Duration::from_secs(10),
             compression: true,
             tls: None,
+            quota_key: String::new(),
         }
     }
 }
@@ -164,6 +167,7 @@ pub struct Connection {
     plain_start: usize,
     revision: u64,
     compression: bool,
+    quota_key: String,
     /// The packet with an empty block that follows a query.
     end_of_data: Vec<u8>,
     server_name: String,
@@ -218,6 +222,7 @@ impl Connection {
             plain_start: 0,
             revision: options.revision_max.min(REVISION),
             compression: options.compression,
+            quota_key: options.quota_key.clone(),
             end_of_data: Vec::new(),
             server_name: String::new(),
             server_version: String::new(),
@@ -259,8 +264,9 @@ impl Connection {
         connection.server_name = name;
         connection.server_version = version;
         if revision >= since::ADDENDUM {
-            // No quota key.
-            connection.send(&[0]).await?;
+            let mut addendum = Vec::new();
+            put_string(&mut addendum, &connection.quota_key);
+            connection.send(&addendum).await?;
         }
         Ok(connection)
     }
@@ -386,7 +392,7 @@ impl Connection {
         let mut out = Vec::with_capacity(query.text.len() + 256);
         put_varint(&mut out, to_server::QUERY);
         put_string(&mut out, query.id);
-        client_info(revision, &mut out);
+        client_info(revision, &self.quota_key, &mut out);
         for (name, value) in query.settings {
             put_string(&mut out, name);
             if revision >= since::SETTINGS_AS_STRINGS {
@@ -557,7 +563,7 @@ fn no_rows() -> Block {
 }
 
 /// Appends who asks.
-fn client_info(revision: u64, out: &mut Vec<u8>) {
+fn client_info(revision: u64, quota_key: &str, out: &mut Vec<u8>) {
     const INITIAL_QUERY: u8 = 1;
     const INTERFACE_TCP: u8 = 1;
     out.push(INITIAL_QUERY);
@@ -575,7 +581,7 @@ fn client_info(revision: u64, out: &mut Vec<u8>) {
     put_varint(out, version(env!("CARGO_PKG_VERSION_MAJOR")));
     put_varint(out, version(env!("CARGO_PKG_VERSION_MINOR")));
     put_varint(out, revision);
-    put_string(out, "");
+    put_string(out, quota_key);
     if revision >= since::DISTRIBUTED_DEPTH {
         put_varint(out, 0);
     }
