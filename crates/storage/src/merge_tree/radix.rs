@@ -19,11 +19,7 @@ pub(super) async fn sorted(mut entries: Vec<Entry>, pieces: &mut Pieces) -> Vec<
     }
     let mut counts = vec![[0_u32; BUCKETS]; size_of::<u64>()];
     for batch in entries.chunks(BATCH_ROWS) {
-        for (key, _) in batch {
-            for (counts, byte) in counts.iter_mut().zip(key.to_le_bytes()) {
-                counts[usize::from(byte)] += 1;
-            }
-        }
+        count(batch, &mut counts);
         pieces.pause().await;
     }
     let mut moved = vec![Entry::default(); entries.len()];
@@ -39,18 +35,36 @@ pub(super) async fn sorted(mut entries: Vec<Entry>, pieces: &mut Pieces) -> Vec<
             place += count;
         }
         for batch in entries.chunks(BATCH_ROWS) {
-            for entry in batch {
-                let place = &mut places[usize::from((entry.0 >> (8 * at)) as u8)];
-                if let Some(to) = moved.get_mut(*place as usize) {
-                    *to = *entry;
-                }
-                *place += 1;
-            }
+            scatter(batch, at, &mut places, &mut moved);
             pieces.pause().await;
         }
         std::mem::swap(&mut entries, &mut moved);
     }
     entries
+}
+
+// The loops are functions of their own: inside a future their variables would lie in memory.
+
+/// Counts the entries that have each byte at each place.
+#[inline(never)]
+fn count(batch: &[Entry], counts: &mut [[u32; BUCKETS]]) {
+    for (key, _) in batch {
+        for (counts, byte) in counts.iter_mut().zip(key.to_le_bytes()) {
+            counts[usize::from(byte)] += 1;
+        }
+    }
+}
+
+/// Moves entries to the places of their buckets by the byte `at`.
+#[inline(never)]
+fn scatter(batch: &[Entry], at: usize, places: &mut [u32; BUCKETS], moved: &mut [Entry]) {
+    for entry in batch {
+        let place = &mut places[usize::from((entry.0 >> (8 * at)) as u8)];
+        if let Some(to) = moved.get_mut(*place as usize) {
+            *to = *entry;
+        }
+        *place += 1;
+    }
 }
 
 #[cfg(test)]
