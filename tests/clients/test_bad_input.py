@@ -1,7 +1,10 @@
 """Peers that do not keep to the protocols, and queries that are too much: each gets a clear error or a closed connection, and the
 server goes on. The `server` fixture checks after every test that it still answers."""
 
+import os
 import random
+import select
+import signal
 import socket
 import struct
 import time
@@ -377,11 +380,86 @@ def test_limits_of_heads(server, start_server):
     assert status(headers=b"X: " + b"y" * 130_000 + b"\r\n") == 200
     assert status(headers=b"X: " + b"y" * 140_000 + b"\r\n") == 400
     assert status(headers=b"X" * 5_000 + b": y\r\n") == 400
-    profile = "<default><http_max_uri_size>100</http_max_uri_size><http_max_fields>5</http_max_fields></default>"
+    profile = (
+        "<default><http_max_uri_size>100</http_max_uri_size><http_max_fields>5</http_max_fields>"
+        "<http_max_request_header_size>512</http_max_request_header_size></default>"
+    )
     small = start_server(users_xml=USERS_XML.replace("<default/>", profile))
     assert status(on=small) == 200
     assert status(comment + "x" * 100, on=small) == 400
     assert status(headers=fields(6), on=small) == 400
+    wide = lambda count: b"".join(b"X-%d: %s\r\n" % (number, b"y" * 200) for number in range(count))
+    assert status(headers=wide(2), on=small) == 200
+    assert status(headers=wide(3), on=small) == 400
+    # What the request itself says does not count.
+    assert status("/?query=SELECT+1&http_max_request_header_size=9999", headers=wide(3), on=small) == 400
+    # A head that does not end is not waited for beyond what it may have.
+    with small.http_peer() as peer:
+        peer.send(b"GET / HTTP/1.1\r\nX: " + b"y" * 600_000)
+        assert b"HTTP/1.1 4" in peer.receive()
+
+
+@pytest.mark.parametrize("earlier", ["none", "direct", "hyper"])
+def test_heads_that_trickle_in_are_ended(start_server, earlier):
+    """http_headers_read_timeout: a byte now and then keeps no connection, and a connection that waits costs no thread."""
+    profile = "<default><http_headers_read_timeout>1</http_headers_read_timeout></default>"
+    server = start_server(users_xml=USERS_XML.replace("<default/>", profile), settings={"keep_alive_timeout": 60})
+    threads = server.threads()
+    peers = [server.http_peer() for _ in range(50)]
+    method = "HEAD" if earlier == "hyper" else "GET"
+    if earlier != "none":
+        for peer in peers:
+            peer.send(f"{method} /?query=SELECT+1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            peer.response() if earlier == "direct" else peer._until(b"\r\n\r\n")
+    # Being idle is another matter: keep_alive_timeout counts.
+    time.sleep(1.5)
+    begun = time.monotonic()
+    for peer in peers:
+        peer.send(b"GET /?query=SELECT+1 HTTP/1.1\r\nX-Slow: ")
+    alive = peers
+    while alive:
+        assert time.monotonic() < begun + 20, "they are still there"
+        assert server.threads() <= threads + 5
+        time.sleep(0.1)
+        for peer in alive:
+            try:
+                peer.send(b"a")
+            except OSError:
+                pass
+        ended = select.select([peer.socket for peer in alive], [], [], 0)[0]
+        alive = [peer for peer in alive if peer.socket not in ended]
+    assert time.monotonic() > begun + 0.9
+    answer = peers[0].receive()
+    if earlier == "hyper":
+        assert answer == b""
+    else:
+        assert answer.startswith(b"HTTP/1.1 400 ") and b"Timeout exceeded while reading HTTP headers" in answer
+    for peer in peers:
+        peer.close()
+    # A body may take its time.
+    with server.http_peer() as peer:
+        peer.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nSELE")
+        time.sleep(1.5)
+        peer.send(b"CT 1\r\n0\r\n\r\n")
+        assert peer.response()[1] == b"1\n"
+
+
+def test_listen_backlog_is_the_systems(start_server):
+    """While the server accepts nobody, as many clients wait as it says, and one more."""
+    server = start_server(settings={"listen_backlog": 5})
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        clients = [socket.socket() for _ in range(20)]
+        for client in clients:
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", server.http_port))
+        time.sleep(0.3)
+        waiting = sum(bool(select.select([], [client], [], 0)[1]) for client in clients)
+        for client in clients:
+            client.close()
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert waiting == 6
 
 
 def test_too_many_connections(start_server):
@@ -431,7 +509,10 @@ def test_a_connection_ends_after_its_requests(start_server):
 
 
 def test_stalled_clients_are_let_go(start_server):
-    profile = "<default><http_receive_timeout>1</http_receive_timeout><http_send_timeout>1</http_send_timeout></default>"
+    profile = (
+        "<default><http_receive_timeout>1</http_receive_timeout><http_send_timeout>1</http_send_timeout>"
+        "<http_headers_read_timeout>1</http_headers_read_timeout></default>"
+    )
     users_xml = USERS_XML.replace("<default/>", profile)
     server = start_server(settings={"keep_alive_timeout": 1, "handshake_timeout_milliseconds": 500}, users_xml=users_xml)
     threads = server.threads()

@@ -312,6 +312,11 @@ settings! {
     http_max_fields: u64 as UInt64 = "1000", "The most headers of an HTTP request; that of the default profile counts.";
     http_max_field_name_size: u64 as UInt64 = "4096", "The most bytes of a header's name; that of the default profile counts.";
     http_max_field_value_size: u64 as UInt64 = "131072", "The most bytes of a header's value; that of the default profile counts.";
+    http_max_request_header_size: u64 as UInt64 = "10485760", "The most bytes of a request's headers, names and values together; 0 is unlimited. No more than 2 MiB are taken with the URL; that of the default profile counts.";
+    http_headers_read_timeout: Duration as Seconds = "30", "The time in which an HTTP client must send all of a request's headers, in seconds; 0 is unlimited, that of the default profile counts.";
+    add_http_cors_header: bool as Bool = "0", "Whether a response to a page of another origin says that any page may read it, unless http_options_response says more.";
+    http_max_multipart_form_data_size: u64 as UInt64 = "1073741824", "The most bytes of a part of multipart/form-data, which becomes a table in memory before the query begins; 0 is unlimited, that of the user's profile counts.";
+    http_max_request_param_data_size: u64 as UInt64 = "10485760", "The most bytes of a request's body that a predefined query takes as a parameter.";
     http_receive_timeout: Duration as Seconds = "30", "The time in which an HTTP client must send what it owes, in seconds.";
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";

@@ -13,18 +13,18 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 use super::body::Body;
-use super::direct;
+use super::direct::{self, Timeouts};
 use super::handler::{Answer, Connection, Pages};
 use super::handling::Handling;
 use super::head::{RequestFields, RequestHead};
 use super::input::RequestBody;
 use super::response::Headers;
-use super::wire::{ClientIsDone, Wire};
+use super::wire::{Exchange, Wire};
 use crate::network::Socket;
 use crate::server::Server;
 
-/// The most bytes of a request's line and headers, the URL among them: a query may stand there. Of a URL hyper takes no more than 64 KiB.
-pub(super) const HEAD_BYTES_MAX: usize = 2 << 20;
+/// Hyper's buffer for what it reads: a head must fit in, and a body goes through it piece by piece.
+const BUFFER_BYTES_MIN: usize = 512 << 10;
 /// Room for more headers is made for no setting.
 const FIELDS_MAX: usize = 10_000;
 
@@ -47,26 +47,29 @@ async fn serve_requests(
         let settings = &server.config.load().server;
         (Duration::from_secs(settings.keep_alive_timeout.max(1)), settings.max_keep_alive_requests)
     };
-    let (send_timeout, receive_timeout) = {
+    let (send_timeout, timeouts) = {
         let users = server.users.load();
         let settings = users.default_settings();
-        (settings.http_send_timeout, settings.http_receive_timeout)
+        let head = Some(settings.http_headers_read_timeout).filter(|timeout| !timeout.is_zero());
+        (settings.http_send_timeout, Timeouts { idle, head, body: settings.http_receive_timeout })
     };
-    let client_is_done = ClientIsDone::default();
+    let exchange = Exchange::default();
     let connection = Arc::new(Connection::new(server.clone(), headers, pages, &stream, address));
-    let mut wire = Wire::new(stream, send_timeout, client_is_done.clone());
+    let mut wire = Wire::new(stream, send_timeout, exchange.clone());
     if requests_max == 0 {
-        let Some(rest) = direct::serve(&mut wire, &connection, idle, receive_timeout).await? else { return Ok(()) };
+        let Some(rest) = direct::serve(&mut wire, &connection, timeouts).await? else { return Ok(()) };
         wire.put_back(rest);
     }
     // Hyper does not tell of a request that comes in pieces.
     wire.acknowledge();
+    wire.limit_heads(timeouts.head);
     let _busy = server.keep_busy();
     let fields_max = connection.limits.fields_max.clamp(1, FIELDS_MAX);
-    let exchanges = Arc::new(Exchanges { connection, requests_max, served: AtomicU64::new(0), client_is_done });
+    let exchanges = Arc::new(Exchanges { connection, requests_max, served: AtomicU64::new(0), exchange });
+    let buffer_bytes = exchanges.connection.limits.head_bytes_max.max(BUFFER_BYTES_MIN);
     let mut builder = http1::Builder::new();
     // Not `pipeline_flush`: with it hyper's write buffer has no bound, and a client that stops reading fills the memory.
-    builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(HEAD_BYTES_MAX);
+    builder.timer(TokioTimer::new()).header_read_timeout(idle).max_buf_size(buffer_bytes);
     builder.max_headers(fields_max);
     let serving = builder.serve_connection(
         TokioIo::new(wire),
@@ -89,7 +92,7 @@ struct Exchanges {
     /// `max_keep_alive_requests`; 0 is unlimited.
     requests_max: u64,
     served: AtomicU64,
-    client_is_done: ClientIsDone,
+    exchange: Exchange,
 }
 
 impl Exchanges {
@@ -97,7 +100,7 @@ impl Exchanges {
         let (parts, body) = request.into_parts();
         let says_close =
             parts.headers.get(CONNECTION).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"close"));
-        self.client_is_done.set(says_close && body.is_end_stream());
+        self.exchange.begin(says_close && body.is_end_stream());
         let head = RequestHead {
             method: &parts.method,
             path: parts.uri.path(),
@@ -115,6 +118,7 @@ impl Exchanges {
         if self.requests_max > 0 && self.served.fetch_add(1, Ordering::Relaxed) + 1 >= self.requests_max {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
+        self.exchange.end();
         response
     }
 }

@@ -15,12 +15,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use super::body::{Body, Stream};
-use super::connection::HEAD_BYTES_MAX;
 use super::date;
 use super::framing::{FIELDS_MAX, Framing};
 use super::handler::{Answer, Connection};
 use super::handling::Handling;
-use super::head::{RequestFields, RequestHead};
+use super::head::{HEAD_BYTES_MAX, RequestFields, RequestHead};
 use super::input::RequestBody;
 use super::ping::{Ping, ping};
 use super::response::Response;
@@ -35,8 +34,21 @@ const AHEAD_BYTES_MAX: usize = 64 << 10;
 const READ_BYTES_MIN: usize = 512;
 /// Longer bodies of responses are sent from where they are.
 const COPIED_BYTES_MAX: usize = 16 << 10;
+/// What a client gets that takes too long for a head.
+const HEAD_TIMEOUT: &str = "Timeout exceeded while reading HTTP headers (http_headers_read_timeout)";
 /// Responses to requests that came together are sent together, up to so many bytes.
 const TOGETHER_BYTES_MAX: usize = 64 << 10;
+
+/// How long a client may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    /// From one request to the next.
+    pub(super) idle: Duration,
+    /// From the first byte of a request's head to the last; `None` is unlimited.
+    pub(super) head: Option<Duration>,
+    /// For a request's body.
+    pub(super) body: Duration,
+}
 
 /// What the bytes of a connection begin with.
 enum Next {
@@ -53,23 +65,24 @@ enum Next {
 }
 
 /// Answers requests until one comes that is hyper's: then what was read of it is returned. `None` where the client is gone, idle
-/// for too long, or done: then the connection is to be closed.
+/// or slow for too long, or done: then the connection is to be closed.
 ///
 /// # Errors
 /// Where the socket fails.
 pub(super) async fn serve(
     wire: &mut Wire,
     connection: &Arc<Connection>,
-    idle: Duration,
-    receive_timeout: Duration,
+    timeouts: Timeouts,
 ) -> io::Result<Option<Vec<u8>>> {
     let mut received: Vec<u8> = Vec::with_capacity(1024);
     let mut out = Vec::new();
     let mut pings = Pings::default();
     // One timer for the connection, moved only when it fires: moving it for every request would cost more than the answer.
-    let timer = tokio::time::sleep(idle);
+    let timer = tokio::time::sleep(timeouts.idle);
     tokio::pin!(timer);
     let mut last = Instant::now();
+    // When the head must be whole that has begun to come, where that is limited.
+    let mut head_end: Option<Instant> = None;
     let mut body_bytes_missing = 0;
     // What is known of a request that has not come whole, so that one that trickles in is not parsed with every byte: how many bytes hold no
     // end of its head, or how many there are once its body is whole.
@@ -84,10 +97,18 @@ pub(super) async fn serve(
             biased;
             length = wire.read_buf(&mut received) => length?,
             () = &mut timer => {
-                let patience = if body_bytes_missing == 0 { idle } else { receive_timeout };
-                if last.elapsed() < patience {
-                    timer.as_mut().reset(last + patience);
+                let patience = if body_bytes_missing == 0 { timeouts.idle } else { timeouts.body };
+                let end = head_end.unwrap_or(last + patience);
+                if end > Instant::now() {
+                    timer.as_mut().reset(end);
                     continue;
+                }
+                if head_end.is_some() {
+                    let response = connection.headers.bad_request(HEAD_TIMEOUT);
+                    respond(wire, response, true, &mut out, &mut received).await?;
+                    send(wire, &mut out).await?;
+                    wire.shutdown().await?;
+                    return Ok(None);
                 }
                 // A client that keeps its request's body to itself is told so.
                 return Ok((body_bytes_missing > 0).then_some(received));
@@ -100,7 +121,7 @@ pub(super) async fn serve(
             body_bytes_missing = whole_bytes - received.len();
             continue;
         }
-        if headless_bytes > 0 && received.len() <= HEAD_BYTES_MAX {
+        if headless_bytes > 0 && received.len() <= connection.limits.head_bytes_max {
             let unseen = received.get(headless_bytes.saturating_sub(2)..).unwrap_or_default();
             if !holds_end_of_head(unseen) {
                 headless_bytes = received.len();
@@ -159,8 +180,16 @@ pub(super) async fn serve(
                     let bytes = received.len() - done;
                     if body_bytes == 0 {
                         headless_bytes = bytes;
+                        // It may have begun behind requests that were answered.
+                        if done > 0 || head_end.is_none() {
+                            head_end = timeouts.head.and_then(|timeout| Instant::now().checked_add(timeout));
+                            if let Some(end) = head_end {
+                                timer.as_mut().reset(end);
+                            }
+                        }
                     } else {
                         whole_bytes = bytes + body_bytes;
+                        head_end = None;
                     }
                     break;
                 }
@@ -172,6 +201,7 @@ pub(super) async fn serve(
             }
             if done == received.len() {
                 body_bytes_missing = 0;
+                head_end = None;
                 break;
             }
             if out.len() > TOGETHER_BYTES_MAX {
@@ -283,7 +313,9 @@ fn next(bytes: &[u8], connection: &Connection) -> Next {
     let mut request = httparse::Request::new(&mut []);
     let length = match request.parse_with_uninit_headers(bytes, &mut lines) {
         Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
-        Ok(httparse::Status::Partial) if bytes.len() <= HEAD_BYTES_MAX => return Next::Incomplete { body_bytes: 0 },
+        Ok(httparse::Status::Partial) if bytes.len() <= connection.limits.head_bytes_max => {
+            return Next::Incomplete { body_bytes: 0 };
+        }
         // What is wrong with a request hyper says.
         _ => return Next::Other,
     };

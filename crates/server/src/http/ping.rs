@@ -1,6 +1,6 @@
 //! `/ping` in the bytes of a connection, found without parsing them.
 
-use super::connection::HEAD_BYTES_MAX;
+use super::head::HEAD_BYTES_MAX;
 
 /// The request line of a ping.
 const PING_LINE: &[u8] = b"GET /ping HTTP/1.1\r\n";

@@ -12,14 +12,31 @@ use tokio::time::Sleep;
 
 use crate::network::{Linger, Socket};
 
-/// Whether the client said that its last request is the last, and has sent all of it.
-#[derive(Clone, Default)]
-pub(super) struct ClientIsDone(Arc<AtomicBool>);
+/// Why a connection ends whose client sends a head too slowly.
+const SLOW_HEAD: &str = "the client takes too long for a request's head (http_headers_read_timeout)";
 
-impl ClientIsDone {
-    /// What is so of the request that came last.
-    pub(super) fn set(&self, is_done: bool) {
-        self.0.store(is_done, Ordering::Relaxed);
+/// Where a connection is between its requests, as far as only who reads them can know it.
+#[derive(Clone, Default)]
+pub(super) struct Exchange(Arc<ExchangeState>);
+
+#[derive(Default)]
+struct ExchangeState {
+    /// The head of a request has come, and its response has not begun.
+    is_under_way: AtomicBool,
+    /// The client said that its last request is the last, and has sent all of it.
+    client_is_done: AtomicBool,
+}
+
+impl Exchange {
+    /// The head of a request has come, and perhaps the client is done with it.
+    pub(super) fn begin(&self, client_is_done: bool) {
+        self.0.is_under_way.store(true, Ordering::Relaxed);
+        self.0.client_is_done.store(client_is_done, Ordering::Relaxed);
+    }
+
+    /// The response to it begins.
+    pub(super) fn end(&self) {
+        self.0.is_under_way.store(false, Ordering::Relaxed);
     }
 }
 
@@ -28,7 +45,11 @@ pub(super) struct Wire {
     /// Read already.
     read: Vec<u8>,
     stream: Socket,
-    client_is_done: ClientIsDone,
+    exchange: Exchange,
+    /// How long a head may take from its first byte, where that is limited here.
+    head_timeout: Option<Duration>,
+    /// Runs while a head comes.
+    head: Option<Pin<Box<Sleep>>>,
     /// How long the client may take nothing of what it is sent.
     send_timeout: Duration,
     /// Runs while the client takes nothing.
@@ -38,8 +59,22 @@ pub(super) struct Wire {
 
 impl Wire {
     /// A socket of which nothing was read.
-    pub(super) fn new(stream: Socket, send_timeout: Duration, client_is_done: ClientIsDone) -> Self {
-        Self { read: Vec::new(), stream, client_is_done, send_timeout, stuck: None, linger: Linger::default() }
+    pub(super) fn new(stream: Socket, send_timeout: Duration, exchange: Exchange) -> Self {
+        Self {
+            read: Vec::new(),
+            stream,
+            exchange,
+            head_timeout: None,
+            head: None,
+            send_timeout,
+            stuck: None,
+            linger: Linger::default(),
+        }
+    }
+
+    /// Ends the connection from now on where a head takes longer: for a reader that has no such limit.
+    pub(super) fn limit_heads(&mut self, timeout: Option<Duration>) {
+        self.head_timeout = timeout;
     }
 
     /// Gives back bytes that were read and are for the next reader.
@@ -62,12 +97,37 @@ impl Wire {
 
     /// Whether the socket can be closed as it is: the client sends nothing more, so nothing can reset the connection.
     fn may_be_dropped(&mut self) -> bool {
-        self.client_is_done.0.load(Ordering::Relaxed)
+        self.exchange.0.client_is_done.load(Ordering::Relaxed)
             && matches!(self.stream, Socket::Plain(_))
             && matches!(self.stream.try_read(&mut self.read), Ok(None))
     }
 
+    /// Lets the time of a head run from its first byte on, while nothing else is read or written; an error when it is over.
+    fn watch_head(
+        &mut self,
+        task: &mut Context<'_>,
+        read: Poll<io::Result<()>>,
+        has_bytes: bool,
+    ) -> Poll<io::Result<()>> {
+        let Some(timeout) = self.head_timeout else { return read };
+        if self.exchange.0.is_under_way.load(Ordering::Relaxed) {
+            self.head = None;
+            return read;
+        }
+        if has_bytes && self.head.is_none() {
+            self.head = Some(Box::pin(tokio::time::sleep(timeout)));
+        }
+        match &mut self.head {
+            Some(head) => match head.as_mut().poll(task) {
+                Poll::Ready(()) => Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, SLOW_HEAD))),
+                Poll::Pending => read,
+            },
+            None => read,
+        }
+    }
+
     fn watch<T>(&mut self, task: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.head = None;
         if written.is_ready() {
             self.stuck = None;
             return written;
@@ -84,7 +144,9 @@ impl Wire {
 impl AsyncRead for Wire {
     fn poll_read(mut self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.read.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(task, buffer);
+            let filled = buffer.filled().len();
+            let read = Pin::new(&mut self.stream).poll_read(task, buffer);
+            return self.watch_head(task, read, buffer.filled().len() > filled);
         }
         let taken = self.read.len().min(buffer.remaining());
         buffer.put_slice(self.read.get(..taken).unwrap_or_default());
