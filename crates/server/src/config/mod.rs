@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::http::PrometheusConfig;
+use crate::http::{OptionsResponse, PrometheusConfig};
 use crate::logger::LoggerConfig;
 use crate::network::TlsConfig;
 pub use element::Element;
@@ -72,6 +72,8 @@ pub struct Config {
     pub folder: PathBuf,
     /// `prometheus`.
     pub prometheus: PrometheusConfig,
+    /// `http_options_response`.
+    pub options_response: OptionsResponse,
     /// `path`, absolute.
     pub path: PathBuf,
     /// `tmp_path`, absolute.
@@ -136,6 +138,7 @@ impl Config {
             None => SystemLogsConfig::all(),
         };
         let mut prometheus = PrometheusConfig::default();
+        let mut options_response = OptionsResponse::default();
         let mut tls = TlsConfig::default();
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
@@ -154,6 +157,7 @@ impl Config {
                 }
                 "dictionaries_config" => dictionaries_config.push(element.trimmed().to_owned()),
                 "prometheus" => read_prometheus(element, &mut prometheus)?,
+                "http_options_response" => options_response.read(element, &mut warnings)?,
                 _ if system_logs.read(element, &mut warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
                 name if known_elements::is_known(name) => {}
@@ -211,6 +215,7 @@ impl Config {
             dictionaries_config,
             folder: absolute(if config_folder.as_os_str().is_empty() { Path::new(".") } else { config_folder })?,
             prometheus,
+            options_response,
             path,
             tmp_path,
             users,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Method;
-use hyper::header::{HeaderName, REFERER, USER_AGENT};
+use hyper::header::{HeaderName, ORIGIN, REFERER, USER_AGENT};
 use parking_lot::Mutex;
 use squall_formats::{FormatOptions, output_format};
 use squall_types::{Error, ErrorCode, Result, Settings};
@@ -15,7 +15,7 @@ use super::content_encoding::Encoder;
 use super::head::{HeadLimits, RequestHead};
 use super::input::{Input, RequestBody};
 use super::metrics;
-use super::request::{Credentials, QueryRequest as HttpQuery, SessionRequest};
+use super::request::{Credentials, QueryRequest as HttpQuery, SessionRequest, is_true};
 use super::response::{Headers, QueryHeaders, Response};
 use super::trace;
 use crate::compression::Codec;
@@ -122,7 +122,13 @@ impl Connection {
                         let client = self.client_info(head, &http.quota_key);
                         return Answer::Query(Box::new(http), client);
                     }
-                    Err(error) => self.headers.error(&error, None, None),
+                    Err(error) => {
+                        let mut response = self.headers.error(&error, None, None);
+                        if head.fields.get(&ORIGIN).is_some() {
+                            self.headers.add_cross_origin(&mut response, false);
+                        }
+                        response
+                    }
                 }
             }
             (&Method::GET | &Method::HEAD, path) if self.is_metrics(path) => {
@@ -144,10 +150,14 @@ impl Connection {
             None => new_query_id(),
         };
         *self.query_id.lock() = Some(query_id.clone());
-        match self.run_in_session(&mut http, client, body, &query_id).await {
+        let mut response = match self.run_in_session(&mut http, client, body, &query_id).await {
             Ok(response) => response,
             Err(error) => self.headers.error(&error, Some(&query_id), None),
+        };
+        if http.has_origin {
+            self.headers.add_cross_origin(&mut response, http.adds_cors_header);
         }
+        response
     }
 
     /// Whether the query of a request whose client has gone goes on. One that has not been let in does not.
@@ -203,6 +213,10 @@ impl Connection {
         if http.only_reads {
             running.forbid_writing();
         }
+        if http.has_origin {
+            let in_url = http.last_setting("add_http_cors_header");
+            http.adds_cors_header = in_url.map_or(running.settings.add_http_cors_header, is_true);
+        }
         let result = self.run_in(running, body, http, query_id).await;
         // What SET and USE did in the copy is the session's too.
         if let Some(scope) = scope
@@ -234,8 +248,8 @@ impl Connection {
                 text.push(b'\n');
             }
             // As much as the longest statement can have; the rest is read as its data.
-            let in_url = http.settings.iter().rev().find(|(name, _)| name == "max_query_size");
-            let max_query_size = in_url.and_then(|(_, value)| value.parse().ok()).unwrap_or(settings.max_query_size);
+            let in_url = http.last_setting("max_query_size");
+            let max_query_size = in_url.and_then(|value| value.parse().ok()).unwrap_or(settings.max_query_size);
             let bytes_max =
                 text.len().saturating_add(usize::try_from(max_query_size).unwrap_or(usize::MAX)).saturating_add(1);
             while text.len() < bytes_max

@@ -3,6 +3,7 @@
 mod body;
 mod connection;
 mod content_encoding;
+mod cors;
 mod date;
 mod direct;
 mod framing;
@@ -26,6 +27,7 @@ use tokio::sync::Semaphore;
 use crate::network::{Port, accept};
 use crate::server::Server;
 
+pub use cors::OptionsResponse;
 pub use handler::Pages;
 pub use metrics::PrometheusConfig;
 pub use status::status_of;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use hyper::Method;
-use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
+use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, ORIGIN};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::content_encoding::ContentEncoding;
@@ -47,6 +47,10 @@ pub struct QueryRequest {
     pub content_encoding: Option<ContentEncoding>,
     /// The encoding that the response is wanted in, of those that we have.
     pub accepted_encoding: Option<ContentEncoding>,
+    /// `Origin`: a browser asks for a page of another place.
+    pub has_origin: bool,
+    /// `add_http_cors_header` of who asks; known where there is an `Origin`.
+    pub adds_cors_header: bool,
     /// `param_x`, by `x`.
     pub parameters: HashMap<String, String>,
     /// Everything else: settings.
@@ -158,6 +162,7 @@ impl QueryRequest {
         }
         request.accepted_encoding =
             fields.get(&ACCEPT_ENCODING).and_then(|value| ContentEncoding::accepted(&String::from_utf8_lossy(value)));
+        request.has_origin = fields.get(&ORIGIN).is_some_and(|origin| !origin.is_empty());
         request.credentials = credentials(in_url, url_has_password, fields)?;
         if fields.get(&CONTENT_TYPE).is_some_and(|value| value.starts_with(b"multipart/form-data")) {
             return Err(Error::not_implemented("External data in multipart/form-data"));
@@ -166,6 +171,11 @@ impl QueryRequest {
             request.content_encoding = ContentEncoding::parse(&String::from_utf8_lossy(encoding))?;
         }
         Ok(request)
+    }
+
+    /// The value that the URL gives a setting.
+    pub fn last_setting(&self, name: &str) -> Option<&str> {
+        self.settings.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -226,7 +236,8 @@ fn credentials(in_url: Credentials, url_has_password: bool, fields: RequestField
     })
 }
 
-fn is_true(value: &str) -> bool {
+/// Whether the text of a parameter says yes.
+pub fn is_true(value: &str) -> bool {
     !matches!(value.trim(), "" | "0" | "false")
 }
 

@@ -8,6 +8,7 @@ use squall_engine::QueryContext;
 use squall_types::Error;
 
 use super::body::Body;
+use super::cors::OptionsResponse;
 use super::metrics;
 use super::status::status_of;
 use crate::server::Server;
@@ -15,12 +16,6 @@ use crate::version::VERSION_SUFFIX;
 
 const TEXT_PLAIN: &str = "text/plain; charset=UTF-8";
 const TEXT_HTML: &str = "text/html; charset=UTF-8";
-
-/// What browsers are told before they send a query from another origin.
-const CROSS_ORIGIN: &str = "Access-Control-Allow-Origin: *\r\n\
-    Access-Control-Allow-Headers: origin, x-requested-with, x-clickhouse-format, x-clickhouse-user, x-clickhouse-key, \
-    x-clickhouse-database, Authorization, Content-Type\r\n\
-    Access-Control-Allow-Methods: POST, GET, OPTIONS\r\nAccess-Control-Max-Age: 86400\r\n";
 
 /// A response: its headers as they go out, each a line, so that the many short ones cost a copy and no map.
 pub struct Response {
@@ -79,6 +74,7 @@ pub struct Headers {
     always: Vec<u8>,
     time_zone: Vec<u8>,
     default_response: String,
+    options: OptionsResponse,
     ping: Vec<u8>,
     last_ping: Vec<u8>,
 }
@@ -86,7 +82,8 @@ pub struct Headers {
 impl Headers {
     /// The headers of a server.
     pub fn new(server: &Server) -> Self {
-        let settings = &server.config.load().server;
+        let config = server.config.load();
+        let settings = &config.server;
         let keep_alive = format!("timeout={}", settings.keep_alive_timeout);
         let display_name = settings.display_name.replace(|letter: char| letter.is_control(), " ");
         let ping = |connection: &str| {
@@ -104,6 +101,7 @@ impl Headers {
             always: always.fields,
             time_zone: server.time_zone.as_bytes().to_vec(),
             default_response: settings.http_server_default_response.clone(),
+            options: config.options_response.clone(),
             ping,
             last_ping,
         }
@@ -149,11 +147,16 @@ impl Headers {
         self.page(StatusCode::BAD_REQUEST, TEXT_PLAIN, format!("{why}\n"))
     }
 
-    /// What `OPTIONS` gets: browsers ask it before they send a query from another origin.
+    /// What `OPTIONS` gets: browsers ask it before they send a query from another origin. The connection ends with it, as ClickHouse's does.
     pub fn options(&self) -> Response {
-        let mut response = self.page(StatusCode::NO_CONTENT, TEXT_PLAIN, String::new());
-        response.fields.extend_from_slice(CROSS_ORIGIN.as_bytes());
-        response
+        let mut fields = self.options.of_options().as_bytes().to_vec();
+        fields.extend_from_slice(b"Connection: close\r\n");
+        Response { status: StatusCode::NO_CONTENT, fields, body: Body::full("") }
+    }
+
+    /// Adds what a query from a page of another origin gets.
+    pub fn add_cross_origin(&self, response: &mut Response, adds_cors_header: bool) {
+        response.fields.extend_from_slice(self.options.of_query(adds_cors_header).as_bytes());
     }
 
     /// An error that happened before the response began.
