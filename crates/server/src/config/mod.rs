@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::http::{OptionsResponse, PrometheusConfig};
+use crate::http::{OptionsResponse, PrometheusConfig, Rules, SharedRules};
 use crate::logger::LoggerConfig;
 use crate::network::TlsConfig;
 pub use element::Element;
@@ -74,6 +74,8 @@ pub struct Config {
     pub prometheus: PrometheusConfig,
     /// `http_options_response`.
     pub options_response: OptionsResponse,
+    /// `http_handlers`.
+    pub http_handlers: Option<SharedRules>,
     /// `path`, absolute.
     pub path: PathBuf,
     /// `tmp_path`, absolute.
@@ -139,6 +141,7 @@ impl Config {
         };
         let mut prometheus = PrometheusConfig::default();
         let mut options_response = OptionsResponse::default();
+        let mut http_handlers = None;
         let mut tls = TlsConfig::default();
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
@@ -157,6 +160,7 @@ impl Config {
                 }
                 "dictionaries_config" => dictionaries_config.push(element.trimmed().to_owned()),
                 "prometheus" => read_prometheus(element, &mut prometheus)?,
+                "http_handlers" => http_handlers = Some(Rules::read(element, &root, &mut warnings)?.into()),
                 "http_options_response" => options_response.read(element, &mut warnings)?,
                 _ if system_logs.read(element, &mut warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
@@ -216,6 +220,7 @@ impl Config {
             folder: absolute(if config_folder.as_os_str().is_empty() { Path::new(".") } else { config_folder })?,
             prometheus,
             options_response,
+            http_handlers,
             path,
             tmp_path,
             users,

@@ -9,7 +9,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 use super::body::Body;
@@ -55,14 +55,14 @@ async fn serve_requests(
     };
     let exchange = Exchange::default();
     let connection = Arc::new(Connection::new(server.clone(), headers, pages, &stream, address));
-    let mut wire = Wire::new(stream, send_timeout, exchange.clone());
+    let mut wire = Wire::new(stream, send_timeout, exchange.clone(), connection.clone());
     if requests_max == 0 {
         let Some(rest) = direct::serve(&mut wire, &connection, timeouts).await? else { return Ok(()) };
         wire.put_back(rest);
     }
     // Hyper does not tell of a request that comes in pieces.
     wire.acknowledge();
-    wire.limit_heads(timeouts.head);
+    wire.hand_to_hyper(timeouts.head);
     let _busy = server.keep_busy();
     let fields_max = connection.limits.fields_max.clamp(1, FIELDS_MAX);
     let exchanges = Arc::new(Exchanges { connection, requests_max, served: AtomicU64::new(0), exchange });
@@ -107,8 +107,11 @@ impl Exchanges {
             url_query: parts.uri.query(),
             fields: RequestFields::Map(&parts.headers),
         };
+        // Without chunks a response could not follow its own head, and to HEAD there is nothing but a head.
+        self.connection.progress.open(parts.version == Version::HTTP_11 && parts.method != Method::HEAD);
         let response = match self.connection.answer(&head) {
             Answer::Page(response) => response,
+            Answer::RulePage(page) => self.connection.read_page(&page).await,
             Answer::Query(http, client) => {
                 let making = self.connection.clone().run(http, client, RequestBody::Incoming(body));
                 Handling::new(self.connection.clone(), making).await

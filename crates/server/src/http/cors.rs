@@ -31,7 +31,8 @@ impl OptionsResponse {
             let name = header.child("name").map_or("", Element::trimmed);
             let value = header.child("value").map_or("", Element::trimmed);
             if name.is_empty() {
-                warnings.push(format!("{}: a header without a name in <http_options_response> is ignored", header.origin));
+                warnings
+                    .push(format!("{}: a header without a name in <http_options_response> is ignored", header.origin));
                 continue;
             }
             if HeaderName::try_from(name).is_err() || HeaderValue::try_from(value).is_err() {

@@ -22,6 +22,7 @@ use super::handling::Handling;
 use super::head::{HEAD_BYTES_MAX, RequestFields, RequestHead};
 use super::input::RequestBody;
 use super::ping::{Ping, ping};
+use super::progress::STATUS_LINE;
 use super::response::Response;
 use super::trace::Pings;
 use super::wire::Wire;
@@ -74,6 +75,7 @@ pub(super) async fn serve(
     connection: &Arc<Connection>,
     timeouts: Timeouts,
 ) -> io::Result<Option<Vec<u8>>> {
+    connection.progress.open(true);
     let mut received: Vec<u8> = Vec::with_capacity(1024);
     let mut out = Vec::new();
     let mut pings = Pings::default();
@@ -105,7 +107,7 @@ pub(super) async fn serve(
                 }
                 if head_end.is_some() {
                     let response = connection.headers.bad_request(HEAD_TIMEOUT);
-                    respond(wire, response, true, &mut out, &mut received).await?;
+                    respond(wire, response, false, true, &mut out, &mut received).await?;
                     send(wire, &mut out).await?;
                     wire.shutdown().await?;
                     return Ok(None);
@@ -149,21 +151,37 @@ pub(super) async fn serve(
                     let sent =
                         Bytes::copy_from_slice(received.get(done + body.start..done + body.end).unwrap_or_default());
                     done += body.end;
+                    let mut is_begun = false;
                     let response = match answer {
                         Answer::Page(response) => response,
+                        Answer::RulePage(page) => Box::pin(connection.read_page(&page)).await,
                         Answer::Query(http, client) => {
                             send(wire, &mut out).await?;
                             busy = Some(connection.keep_busy());
                             let making = connection.clone().run(http, client, RequestBody::Whole(sent));
-                            let making = Handling::new(connection.clone(), making);
-                            tokio::select! {
-                                biased;
-                                response = making => response,
-                                () = client_is_gone(wire, &mut received) => return Ok(None),
+                            let mut making = Handling::new(connection.clone(), making);
+                            loop {
+                                tokio::select! {
+                                    biased;
+                                    response = &mut making => break response,
+                                    () = client_is_gone(wire, &mut received) => return Ok(None),
+                                    () = connection.progress.changed() => {}
+                                }
+                                let lines = connection.progress.take();
+                                if !lines.is_empty() {
+                                    if !is_begun {
+                                        out.extend_from_slice(STATUS_LINE);
+                                        is_begun = true;
+                                    }
+                                    out.extend_from_slice(&lines);
+                                    send(wire, &mut out).await?;
+                                }
                             }
                         }
                     };
-                    respond(wire, response, is_last, &mut out, &mut received).await?;
+                    // What was said since is in the summary.
+                    connection.progress.take();
+                    respond(wire, response, is_begun, is_last, &mut out, &mut received).await?;
                     if is_last {
                         if received.len() == done {
                             wire.close_with(&out).await?;
@@ -231,15 +249,18 @@ async fn send(wire: &mut Wire, out: &mut Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-/// Lays a response out, and sends it where it is long.
+/// Lays a response out, and sends it where it is long. Where it is begun its status was sent.
 async fn respond(
     wire: &mut Wire,
     response: Response,
+    is_begun: bool,
     is_last: bool,
     out: &mut Vec<u8>,
     received: &mut Vec<u8>,
 ) -> io::Result<()> {
-    if response.status == StatusCode::OK {
+    if is_begun {
+        out.extend_from_slice(b"Date: ");
+    } else if response.status == StatusCode::OK {
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\nDate: ");
     } else {
         let reason = response.status.canonical_reason().unwrap_or_default();
@@ -303,7 +324,8 @@ async fn client_is_gone(wire: &mut Wire, received: &mut Vec<u8>) {
 
 /// What bytes begin with; a request that is whole is answered, or read as a query.
 fn next(bytes: &[u8], connection: &Connection) -> Next {
-    match ping(bytes) {
+    let ping = if connection.answers_pings() { ping(bytes) } else { Ping::Other };
+    match ping {
         Ping::Whole(length) => return Next::Ping(length),
         Ping::Last => return Next::LastPing,
         Ping::Incomplete => return Next::Incomplete { body_bytes: 0 },

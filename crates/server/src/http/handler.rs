@@ -4,33 +4,27 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderName, ORIGIN, REFERER, USER_AGENT};
 use parking_lot::Mutex;
-use squall_formats::{FormatOptions, output_format};
-use squall_types::{Error, ErrorCode, Result, Settings};
+use squall_types::{Error, ErrorCode, Result};
 
-use super::body::{Body, Compression, ResultWriter, Stream};
-use super::content_encoding::Encoder;
+use super::form::{self, Form};
 use super::head::{HeadLimits, RequestHead};
 use super::input::{Input, RequestBody};
 use super::metrics;
+use super::progress::ProgressLines;
 use super::request::{Credentials, QueryRequest as HttpQuery, SessionRequest, is_true};
-use super::response::{Headers, QueryHeaders, Response};
+use super::respond::{insert, known_format};
+use super::response::{Headers, Response};
+use super::rules::{Found, Handler, Page, QueryHandler, SharedRules};
 use super::trace;
-use crate::compression::Codec;
 use crate::network::Socket;
 use crate::query::{Query, QueryRequest};
 use crate::server::Server;
 use crate::session::{ClientInfo, HttpMethod, Interface, Session, SessionLease};
 use crate::users::{CertificateNames, Proof, User};
-
-/// A result of up to this many bytes is made before the response begins, so that its errors have a status of their own.
-const BUFFER_BYTES: usize = 1 << 20;
-/// What `wait_end_of_query` may hold back.
-const WAIT_END_BYTES_MAX: usize = 1 << 30;
-/// The format of results that name none.
-const DEFAULT_FORMAT: &str = "TabSeparated";
 
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -47,13 +41,15 @@ pub enum Pages {
 pub enum Answer {
     /// A response at once.
     Page(Response),
+    /// A page of a rule, which is to be [read](Connection::read_page).
+    RulePage(Arc<Page>),
     /// A query that is to be [run](Connection::run).
     Query(Box<HttpQuery>, Arc<ClientInfo>),
 }
 
 /// One connection of a client.
 pub struct Connection {
-    server: Arc<Server>,
+    pub(super) server: Arc<Server>,
     /// What all responses have.
     pub headers: Arc<Headers>,
     pages: Pages,
@@ -69,11 +65,16 @@ pub struct Connection {
     client: Mutex<Option<Arc<ClientInfo>>>,
     /// The id of its last query.
     query_id: Mutex<Option<Arc<str>>>,
+    /// `http_handlers`: who answers what.
+    rules: Option<SharedRules>,
+    /// What is said of the progress of its query before the response.
+    pub(super) progress: ProgressLines,
 }
 
 impl Connection {
     /// A connection from an address.
     pub fn new(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: &Socket, address: SocketAddr) -> Self {
+        let rules = if pages == Pages::All { server.config.load().http_handlers.clone() } else { None };
         Self {
             limits: HeadLimits::of(server.users.load().default_settings()),
             server,
@@ -84,6 +85,8 @@ impl Connection {
             certificate: stream.client_certificate().map(CertificateNames::of_certificate),
             client: Mutex::default(),
             query_id: Mutex::default(),
+            rules,
+            progress: ProgressLines::default(),
         }
     }
 
@@ -108,6 +111,13 @@ impl Connection {
         if let Err(why) = self.limits.check(head) {
             return Answer::Page(self.headers.bad_request(why));
         }
+        if let Some(rules) = &self.rules {
+            match rules.find(head) {
+                Found::Defaults => {}
+                Found::Handler(handler) => return self.answer_by_rule(head, handler),
+                Found::Nothing => return Answer::Page(self.headers.not_found(head.path)),
+            }
+        }
         Answer::Page(match (head.method, head.path) {
             (&Method::OPTIONS, _) => self.headers.options(),
             (&Method::GET | &Method::HEAD, "/ping" | "/replicas_status") => self.headers.ok(),
@@ -116,26 +126,55 @@ impl Connection {
                 self.headers.default_page()
             }
             (&Method::GET | &Method::HEAD | &Method::POST | &Method::PUT, "/" | "/query") => {
-                trace::uri(head);
-                match HttpQuery::read(head) {
-                    Ok(http) => {
-                        let client = self.client_info(head, &http.quota_key);
-                        return Answer::Query(Box::new(http), client);
-                    }
-                    Err(error) => {
-                        let mut response = self.headers.error(&error, None, None);
-                        if head.fields.get(&ORIGIN).is_some() {
-                            self.headers.add_cross_origin(&mut response, false);
-                        }
-                        response
-                    }
-                }
+                return self.read_query(head, None);
             }
             (&Method::GET | &Method::HEAD, path) if self.is_metrics(path) => {
                 self.headers.metrics(metrics::page(&self.server))
             }
             (_, path) => self.headers.not_found(path),
         })
+    }
+
+    /// Answers a request that meets a rule.
+    fn answer_by_rule(&self, head: &RequestHead<'_>, handler: &Handler) -> Answer {
+        match handler {
+            Handler::Query(_) if *head.method == Method::OPTIONS => Answer::Page(self.headers.options()),
+            Handler::Query(handler) => self.read_query(head, Some(handler)),
+            Handler::Page(page) => Answer::RulePage(page.clone()),
+            Handler::Ok => Answer::Page(self.headers.ok()),
+            Handler::Metrics => Answer::Page(self.headers.metrics(metrics::page(&self.server))),
+        }
+    }
+
+    /// Reads what query a request asks for, by a rule or without.
+    fn read_query(&self, head: &RequestHead<'_>, handler: Option<&Arc<QueryHandler>>) -> Answer {
+        trace::uri(head);
+        match HttpQuery::read(head) {
+            Ok(mut http) => {
+                if let Some(handler) = handler {
+                    handler.apply(head, &mut http);
+                }
+                let client = self.client_info(head, &http.quota_key);
+                Answer::Query(Box::new(http), client)
+            }
+            Err(error) => {
+                let mut response = self.headers.error(&error, None, None);
+                if head.fields.get(&ORIGIN).is_some() {
+                    self.headers.add_cross_origin(&mut response, false);
+                }
+                Answer::Page(response)
+            }
+        }
+    }
+
+    /// The response of a rule's page.
+    pub async fn read_page(&self, page: &Page) -> Response {
+        page.response(&self.headers, &self.server.config.load_full().server.user_files_path).await
+    }
+
+    /// Whether `/ping` is answered without a look at rules.
+    pub fn answers_pings(&self) -> bool {
+        self.rules.is_none()
     }
 
     /// Runs a query and makes the response of its result.
@@ -156,6 +195,9 @@ impl Connection {
         };
         if http.has_origin {
             self.headers.add_cross_origin(&mut response, http.adds_cors_header);
+        }
+        if let Some(handler) = &http.handler {
+            handler.decorate(&mut response);
         }
         response
     }
@@ -207,8 +249,8 @@ impl Connection {
         if let Some(database) = &http.database {
             running.use_database(database)?;
         }
-        for (name, value) in http.parameters.drain() {
-            running.set_parameter(&name, &value)?;
+        for (name, value) in &http.parameters {
+            running.set_parameter(name, value)?;
         }
         if http.only_reads {
             running.forbid_writing();
@@ -217,7 +259,12 @@ impl Connection {
             let in_url = http.last_setting("add_http_cors_header");
             http.adds_cors_header = in_url.map_or(running.settings.add_http_cors_header, is_true);
         }
-        let result = self.run_in(running, body, http, query_id).await;
+        let in_url = http.last_setting("send_progress_in_http_headers");
+        let result = if in_url.map_or(running.settings.send_progress_in_http_headers, is_true) {
+            Box::pin(self.run_and_tell(running, body, http, query_id)).await
+        } else {
+            self.run_in(running, body, http, query_id).await
+        };
         // What SET and USE did in the copy is the session's too.
         if let Some(scope) = scope
             && let Some(lease) = &mut lease
@@ -228,18 +275,51 @@ impl Connection {
         result
     }
 
-    async fn run_in(
+    /// The same with `X-ClickHouse-Progress`.
+    async fn run_and_tell(
         &self,
         session: &mut Session,
         body: RequestBody,
         http: &HttpQuery,
         query_id: &Arc<str>,
     ) -> Result<Response> {
+        let in_url = http.last_setting("http_headers_progress_interval_ms").and_then(|value| value.parse().ok());
+        let interval = in_url.unwrap_or(session.settings.http_headers_progress_interval_ms);
+        let find = || self.server.processes.find(query_id).map(|process| process.context.clone());
+        let running = self.run_in(session, body, http, query_id);
+        self.progress.tell(Duration::from_millis(interval.max(1)), find, running).await
+    }
+
+    async fn run_in(
+        &self,
+        session: &mut Session,
+        mut body: RequestBody,
+        http: &HttpQuery,
+        query_id: &Arc<str>,
+    ) -> Result<Response> {
         let settings = session.settings.clone();
         let mut input_of_request = None;
         let mut text;
-        let whole: &[u8] = if body.is_over() {
+        if let Some(name) = http.handler.as_ref().and_then(|handler| handler.body_parameter())
+            && http.form_boundary.is_none()
+        {
+            let value = Box::pin(read_parameter(body, http, session)).await?;
+            session.set_parameter(name, &value)?;
+            body = RequestBody::Whole(Bytes::new());
+        }
+        let is_taken = http.form_boundary.is_some() || http.handler.as_ref().is_none_or(|handler| handler.takes_body());
+        let whole: &[u8] = if !is_taken || body.is_over() {
             http.query.as_bytes()
+        } else if let Some(boundary) = &http.form_boundary {
+            text = http.query.clone().into_bytes();
+            let input = Input::new(body, http.content_encoding, http.decompress, settings.http_receive_timeout)?;
+            let form = Box::pin(read_form(input, boundary, session, http)).await?;
+            text.extend_from_slice(form.query.as_bytes());
+            for (name, value) in &form.parameters {
+                session.set_parameter(name, value)?;
+            }
+            session.external_tables = form.tables;
+            &text
         } else {
             let input = Input::new(body, http.content_encoding, http.decompress, settings.http_receive_timeout)?;
             let input = input_of_request.insert(Box::new(input));
@@ -282,83 +362,6 @@ impl Connection {
             return Err(error);
         }
         self.respond(query, http, query_id).await
-    }
-
-    /// Makes the response of a query's result.
-    async fn respond(&self, mut query: Box<Query>, http: &HttpQuery, query_id: &Arc<str>) -> Result<Response> {
-        let Some(schema) = query.schema().cloned() else {
-            let context = query.context().clone();
-            let time_zone = query.time_zone().clone();
-            query.finish();
-            let described = QueryHeaders {
-                query_id,
-                format: None,
-                content_type: None,
-                content_encoding: None,
-                exception_tag: None,
-                time_zone: time_zone.as_bytes(),
-                context: &context,
-            };
-            return Ok(self.headers.query(&described, Body::full("")));
-        };
-        let settings = query.settings().clone();
-        let in_text = query.format().cloned();
-        let format_name = in_text.as_deref().or(http.default_format.as_deref()).unwrap_or(DEFAULT_FORMAT);
-        let known_format = known_format(format_name);
-        query.set_used_format(known_format.unwrap_or_default());
-        let format_name = known_format.unwrap_or(format_name);
-        let prepared = FormatOptions::new(settings.clone(), &self.server.zone).and_then(|mut options| {
-            options.client_protocol_version = http.client_protocol_version;
-            Ok((output_format(format_name, &schema, &options)?, compression(&settings, http)?))
-        });
-        let (format, (compression, content_encoding)) = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                query.fail(&error);
-                return Err(error);
-            }
-        };
-        let content_type = format.content_type();
-        let context = query.context().clone();
-        let time_zone = query.time_zone().clone();
-        let mut writer = ResultWriter::new(query, format, compression);
-        let wait_end_of_query = http.wait_end_of_query.unwrap_or(settings.wait_end_of_query);
-        let buffer_size = http.buffer_size.unwrap_or(settings.buffer_size);
-        let bytes = if wait_end_of_query {
-            WAIT_END_BYTES_MAX
-        } else {
-            BUFFER_BYTES.max(usize::try_from(buffer_size).unwrap_or(usize::MAX).min(WAIT_END_BYTES_MAX))
-        };
-        let filled = writer.fill(bytes).await.and_then(|is_all| {
-            if !is_all && wait_end_of_query {
-                let message = format!("The result is larger than {WAIT_END_BYTES_MAX} bytes, which is the most that wait_end_of_query holds back");
-                return Err(Error::new(ErrorCode::LIMIT_EXCEEDED, message));
-            }
-            Ok((is_all, writer.take()?))
-        });
-        let (is_all, first) = match filled {
-            Ok(filled) => filled,
-            Err(error) => {
-                let mut query = writer.into_query();
-                query.fail(&error);
-                return Ok(self.headers.error(&error, Some(query_id), Some(&context)));
-            }
-        };
-        let tag = if is_all { None } else { Some(writer.announce_exceptions()) };
-        let described = QueryHeaders {
-            query_id,
-            format: Some(format_name),
-            content_type: Some(content_type),
-            content_encoding,
-            exception_tag: tag.as_deref(),
-            time_zone: time_zone.as_bytes(),
-            context: &context,
-        };
-        if is_all {
-            writer.into_query().finish();
-            return Ok(self.headers.query(&described, Body::Full(first)));
-        }
-        Ok(self.headers.query(&described, Body::Stream(Stream::new(first, Box::new(writer)))))
     }
 
     fn lease(&self, user: &Arc<User>, client: &Arc<ClientInfo>, named: &SessionRequest) -> Result<SessionLease> {
@@ -425,9 +428,41 @@ pub fn new_query_id() -> Arc<str> {
     (&*id.hyphenated().encode_lower(&mut text)).into()
 }
 
+/// Reads a request's body as the value of a query parameter.
+async fn read_parameter(body: RequestBody, http: &HttpQuery, session: &Session) -> Result<String> {
+    let settings = &session.settings;
+    let mut input = Input::new(body, http.content_encoding, http.decompress, settings.http_receive_timeout)?;
+    let bytes_max = settings.http_max_request_param_data_size;
+    let mut value = Vec::new();
+    while let Some(piece) = input.next().await? {
+        value.extend_from_slice(&piece);
+        if value.len() as u64 > bytes_max {
+            let message =
+                format!("The request's body is longer than {bytes_max} bytes (http_max_request_param_data_size)");
+            return Err(Error::new(ErrorCode::TOO_MANY_BYTES, message));
+        }
+    }
+    String::from_utf8(value).map_err(|_| Error::new(ErrorCode::INCORRECT_DATA, "The request's body is not UTF-8"))
+}
+
+/// Reads the form that a request's body is, under the request's settings.
+async fn read_form(input: Input, boundary: &str, session: &Session, http: &HttpQuery) -> Result<Form> {
+    let mut scope = session.clone();
+    for (name, value) in &http.settings {
+        scope.set(name, value)?;
+    }
+    let query_name = http.handler.as_ref().map_or(Some("query"), |handler| handler.query_name());
+    form::read(input, boundary, &http.described_tables, query_name, &scope).await
+}
+
 /// Whether a request changes its session in ways that are meant for the request alone.
 fn is_of_this_request(http: &HttpQuery) -> bool {
-    http.database.is_some() || !http.parameters.is_empty() || http.only_reads
+    http.database.is_some() || http.only_reads || has_own_parameters(http)
+}
+
+/// Whether query parameters come with a request.
+fn has_own_parameters(http: &HttpQuery) -> bool {
+    !http.parameters.is_empty() || http.form_boundary.is_some() || http.handler.is_some()
 }
 
 /// Takes over into the kept session what statements changed in its copy, and not what the request's parameters did.
@@ -442,55 +477,7 @@ fn keep_changes(kept: &mut Session, scope: Session, http: &HttpQuery) {
             Arc::make_mut(&mut kept.settings).readonly = readonly;
         }
     }
-    if http.parameters.is_empty() {
+    if !has_own_parameters(http) {
         kept.parameters = scope.parameters;
     }
-}
-
-/// Feeds an INSERT with the data in the statement's text and what is left of the body.
-async fn insert(query: &mut Query, format: &str, inline: &[u8], input: Option<&mut Input>) -> Result<()> {
-    let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink")) };
-    let mut reader = sink.reader(format)?;
-    let mut blocks = Vec::new();
-    reader.feed(inline, &mut blocks)?;
-    for block in blocks.drain(..) {
-        sink.send_input(block).await?;
-    }
-    if let Some(input) = input {
-        while let Some(piece) = input.next().await? {
-            reader.feed(&piece, &mut blocks)?;
-            for block in blocks.drain(..) {
-                sink.send_input(block).await?;
-            }
-        }
-    }
-    reader.finish(&mut blocks)?;
-    for block in blocks.drain(..) {
-        sink.send_input(block).await?;
-    }
-    query.finish_insert().await
-}
-
-/// How a response is compressed, and what `Content-Encoding` says of it.
-fn compression(settings: &Settings, http: &HttpQuery) -> Result<(Compression, Option<&'static str>)> {
-    if http.compress {
-        let codec = Codec::of_settings(&settings.network_compression_method, settings.network_zstd_compression_level)?;
-        return Ok((Compression::Frames(codec), None));
-    }
-    let accepted = http.accepted_encoding.filter(|_| settings.enable_http_compression);
-    match accepted {
-        Some(encoding) => {
-            let encoder = Encoder::new(encoding, settings.http_zlib_compression_level)?;
-            Ok((Compression::Content(Some(encoder)), Some(encoding.name())))
-        }
-        None => Ok((Compression::None, None)),
-    }
-}
-
-/// The name of a format as ClickHouse spells it, where there is such a format.
-fn known_format(name: &str) -> Option<&'static str> {
-    if name == DEFAULT_FORMAT {
-        return Some(DEFAULT_FORMAT);
-    }
-    squall_formats::formats().map(|(known, ..)| known).find(|known| known.eq_ignore_ascii_case(name))
 }

@@ -6,6 +6,7 @@ mod content_encoding;
 mod cors;
 mod date;
 mod direct;
+mod form;
 mod framing;
 mod handler;
 mod handling;
@@ -13,8 +14,11 @@ mod head;
 mod input;
 mod metrics;
 mod ping;
+mod progress;
 mod request;
+mod respond;
 mod response;
+mod rules;
 mod status;
 mod trace;
 mod wire;
@@ -30,6 +34,7 @@ use crate::server::Server;
 pub use cors::OptionsResponse;
 pub use handler::Pages;
 pub use metrics::PrometheusConfig;
+pub use rules::{Rules, SharedRules};
 pub use status::status_of;
 
 /// Serves this interface, or some of its pages, on a port until the server stops.

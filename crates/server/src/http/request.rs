@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use hyper::Method;
@@ -9,7 +10,9 @@ use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TY
 use squall_types::{Error, ErrorCode, Result};
 
 use super::content_encoding::ContentEncoding;
+use super::form::describes_table;
 use super::head::{RequestFields, RequestHead};
+use super::rules::QueryHandler;
 
 /// Parameters of one URL.
 const PARAMETERS_MAX: usize = 10_000;
@@ -47,6 +50,12 @@ pub struct QueryRequest {
     pub content_encoding: Option<ContentEncoding>,
     /// The encoding that the response is wanted in, of those that we have.
     pub accepted_encoding: Option<ContentEncoding>,
+    /// The rule that the request meets, where it is one for queries.
+    pub handler: Option<Arc<QueryHandler>>,
+    /// What separates the parts of a body of multipart/form-data.
+    pub form_boundary: Option<String>,
+    /// `t_format`, `t_structure` and `t_types` of a table `t` in the form.
+    pub described_tables: Vec<(String, String)>,
     /// `Origin`: a browser asks for a page of another place.
     pub has_origin: bool,
     /// `add_http_cors_header` of who asks; known where there is an `Origin`.
@@ -89,6 +98,15 @@ impl QueryRequest {
     /// a body of a kind that is not here.
     pub fn read(head: &RequestHead<'_>) -> Result<Self> {
         let mut request = Self { only_reads: matches!(*head.method, Method::GET | Method::HEAD), ..Self::default() };
+        let fields = head.fields;
+        if let Some(content_type) = fields.get(&CONTENT_TYPE)
+            && content_type.starts_with(b"multipart/form-data")
+        {
+            let boundary = multer::parse_boundary(String::from_utf8_lossy(content_type)).map_err(|error| {
+                Error::new(ErrorCode::BAD_ARGUMENTS, format!("Content-Type of multipart/form-data: {error}"))
+            })?;
+            request.form_boundary = Some(boundary);
+        }
         let mut in_url = Credentials::default();
         let mut url_has_password = false;
         let mut session_timeout = None;
@@ -142,6 +160,9 @@ impl QueryRequest {
                 name if name.starts_with("param_") => {
                     request.parameters.insert(name["param_".len()..].to_owned(), value.into_owned());
                 }
+                name if request.form_boundary.is_some() && describes_table(name) => {
+                    request.described_tables.push((name.to_owned(), value.into_owned()));
+                }
                 _ => request.settings.push((name.into_owned(), value.into_owned())),
             }
         }
@@ -150,7 +171,6 @@ impl QueryRequest {
             session.check = session_check;
             session.close = close_session;
         }
-        let fields = head.fields;
         if request.database.is_none() {
             request.database = fields.text(&X_DATABASE);
         }
@@ -164,9 +184,6 @@ impl QueryRequest {
             fields.get(&ACCEPT_ENCODING).and_then(|value| ContentEncoding::accepted(&String::from_utf8_lossy(value)));
         request.has_origin = fields.get(&ORIGIN).is_some_and(|origin| !origin.is_empty());
         request.credentials = credentials(in_url, url_has_password, fields)?;
-        if fields.get(&CONTENT_TYPE).is_some_and(|value| value.starts_with(b"multipart/form-data")) {
-            return Err(Error::not_implemented("External data in multipart/form-data"));
-        }
         if let Some(encoding) = fields.get(&CONTENT_ENCODING) {
             request.content_encoding = ContentEncoding::parse(&String::from_utf8_lossy(encoding))?;
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use squall_engine::QueryContext;
@@ -46,6 +47,16 @@ impl Response {
             self.fields.extend(value.iter().copied().filter(|byte| stands(*byte)));
         }
         self.fields.extend_from_slice(b"\r\n");
+    }
+
+    /// Adds a header, in the place of those of its name.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        let is_other = |line: &&[u8]| {
+            let is_it = line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()));
+            !(is_it && line.get(name.len()) == Some(&b':'))
+        };
+        self.fields = self.fields.split_inclusive(|byte| *byte == b'\n').filter(is_other).flatten().copied().collect();
+        self.add(name, value.as_bytes());
     }
 
     /// The response as hyper sends it.
@@ -184,7 +195,8 @@ impl Headers {
         response
     }
 
-    fn page(&self, status: StatusCode, content_type: &str, text: String) -> Response {
+    /// A page.
+    pub(super) fn page(&self, status: StatusCode, content_type: &str, text: impl Into<Bytes>) -> Response {
         let mut response = Response::new(status, content_type, Body::full(text));
         response.fields.extend_from_slice(&self.always);
         response
@@ -227,12 +239,21 @@ pub struct QueryHeaders<'a> {
     pub context: &'a Arc<QueryContext>,
 }
 
+/// Adds `X-ClickHouse-Progress`.
+pub(super) fn add_progress(fields: &mut Vec<u8>, context: &QueryContext) {
+    add_counters(fields, "X-ClickHouse-Progress: {\"", context);
+}
+
 /// Adds `X-ClickHouse-Summary`.
 fn add_summary(fields: &mut Vec<u8>, context: &QueryContext) {
+    add_counters(fields, "X-ClickHouse-Summary: {\"", context);
+}
+
+/// Adds a header that says how far a query is.
+fn add_counters(fields: &mut Vec<u8>, mut opening: &str, context: &QueryContext) {
     use std::sync::atomic::Ordering::Relaxed;
     let progress = &context.progress;
     let mut digits = itoa::Buffer::new();
-    let mut opening = "X-ClickHouse-Summary: {\"";
     for (name, number) in [
         ("read_rows", progress.read_rows.load(Relaxed)),
         ("read_bytes", progress.read_bytes.load(Relaxed)),

@@ -4,12 +4,14 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Sleep;
 
+use super::handler::Connection;
+use super::progress::STATUS_LINE;
 use crate::network::{Linger, Socket};
 
 /// Why a connection ends whose client sends a head too slowly.
@@ -46,6 +48,13 @@ pub(super) struct Wire {
     read: Vec<u8>,
     stream: Socket,
     exchange: Exchange,
+    connection: Arc<Connection>,
+    /// Headers that go out before a response of hyper's, and its status line with them.
+    early: Vec<u8>,
+    /// Whether that status line was taken, so that hyper's own is left out.
+    has_status: bool,
+    /// Whether hyper reads and writes.
+    is_hypers: bool,
     /// How long a head may take from its first byte, where that is limited here.
     head_timeout: Option<Duration>,
     /// Runs while a head comes.
@@ -59,11 +68,15 @@ pub(super) struct Wire {
 
 impl Wire {
     /// A socket of which nothing was read.
-    pub(super) fn new(stream: Socket, send_timeout: Duration, exchange: Exchange) -> Self {
+    pub(super) fn new(stream: Socket, send_timeout: Duration, exchange: Exchange, connection: Arc<Connection>) -> Self {
         Self {
             read: Vec::new(),
             stream,
             exchange,
+            connection,
+            early: Vec::new(),
+            has_status: false,
+            is_hypers: false,
             head_timeout: None,
             head: None,
             send_timeout,
@@ -72,9 +85,10 @@ impl Wire {
         }
     }
 
-    /// Ends the connection from now on where a head takes longer: for a reader that has no such limit.
-    pub(super) fn limit_heads(&mut self, timeout: Option<Duration>) {
-        self.head_timeout = timeout;
+    /// From now on hyper reads and writes. The connection ends where a head takes longer than this, which hyper itself does not look at.
+    pub(super) fn hand_to_hyper(&mut self, head_timeout: Option<Duration>) {
+        self.is_hypers = true;
+        self.head_timeout = head_timeout;
     }
 
     /// Gives back bytes that were read and are for the next reader.
@@ -100,6 +114,35 @@ impl Wire {
         self.exchange.0.client_is_done.load(Ordering::Relaxed)
             && matches!(self.stream, Socket::Plain(_))
             && matches!(self.stream.try_read(&mut self.read), Ok(None))
+    }
+
+    /// Sends the headers that are there before a response of hyper's: hyper flushes whenever the query has said something.
+    fn poll_early(&mut self, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut lines = self.connection.progress.take();
+        if !lines.is_empty() {
+            if !self.has_status {
+                self.early.extend_from_slice(STATUS_LINE);
+                self.has_status = true;
+            }
+            self.early.append(&mut lines);
+        }
+        while !self.early.is_empty() {
+            let written = Pin::new(&mut self.stream).poll_write(task, &self.early);
+            let written = ready!(self.watch(task, written))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.early.drain(..written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// How many of the first bytes of hyper's response are not sent, since its status was sent.
+    fn skipped(&mut self, bytes: &[u8]) -> usize {
+        if !std::mem::take(&mut self.has_status) {
+            return 0;
+        }
+        memchr::memchr(b'\n', bytes).map_or(0, |end| end + 1)
     }
 
     /// Lets the time of a head run from its first byte on, while nothing else is read or written; an error when it is over.
@@ -157,11 +200,21 @@ impl AsyncRead for Wire {
 
 impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.is_hypers {
+            ready!(self.poll_early(task))?;
+            let skipped = self.skipped(bytes);
+            if skipped > 0 {
+                return Poll::Ready(Ok(skipped));
+            }
+        }
         let written = Pin::new(&mut self.stream).poll_write(task, bytes);
         self.watch(task, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_hypers {
+            ready!(self.poll_early(task))?;
+        }
         Pin::new(&mut self.stream).poll_flush(task)
     }
 
@@ -178,6 +231,14 @@ impl AsyncWrite for Wire {
         task: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.is_hypers {
+            ready!(self.poll_early(task))?;
+            let first = bytes.iter().find(|bytes| !bytes.is_empty()).map_or(&[][..], |bytes| &**bytes);
+            let skipped = self.skipped(first);
+            if skipped > 0 {
+                return Poll::Ready(Ok(skipped));
+            }
+        }
         let written = Pin::new(&mut self.stream).poll_write_vectored(task, bytes);
         self.watch(task, written)
     }

@@ -19,6 +19,7 @@ use super::revision;
 use crate::compression::Codec;
 use crate::logger::{self, Level, LogSubscription};
 use crate::query::{Query, QueryRequest};
+use crate::session::{ExternalTables, ExternalTablesInput, UNNAMED};
 
 /// Bytes of packets that are sent together.
 const SEND_BYTES: usize = 1 << 20;
@@ -84,7 +85,7 @@ impl Connection {
     }
 
     async fn try_run_query(&mut self, packet: QueryPacket) -> Result<(), Failure> {
-        self.read_external_tables(packet.is_compressed).await?;
+        let external_tables = self.read_external_tables(packet.is_compressed).await?;
         let stage = packet.stage.map_err(|stage| {
             Error::not_implemented(format_args!(
                 "Processing of a query up to stage {stage}, which servers ask of each other,"
@@ -102,7 +103,10 @@ impl Connection {
             interval: Duration::ZERO,
             log: self.subscribe_log(&packet, &query_id),
         };
-        let mut query = match self.start(&packet, &query_id).await {
+        self.session.external_tables = external_tables;
+        let started = self.start(&packet, &query_id).await;
+        self.session.external_tables = None;
+        let mut query = match started {
             Ok(query) => query,
             Err(failure) => {
                 self.write_log(&mut sidelines, None)?;
@@ -166,10 +170,10 @@ impl Connection {
         }
     }
 
-    /// Reads the tables that come with a query, up to the empty block behind them. They are refused, once all were read.
-    async fn read_external_tables(&mut self, is_compressed: bool) -> Result<(), Failure> {
+    /// Reads the tables that come with a query, up to the empty block behind them: also where one is refused, so that the connection goes on.
+    async fn read_external_tables(&mut self, is_compressed: bool) -> Result<Option<Arc<ExternalTables>>, Failure> {
         let timeout = self.session.settings.receive_timeout;
-        let mut refused = None;
+        let mut tables = Ok(ExternalTablesInput::new(&self.session.settings));
         loop {
             match self.wire.read_packet_number(timeout).await? {
                 from_client::DATA => {
@@ -177,20 +181,14 @@ impl Connection {
                     if name.is_empty() && block.is_empty() {
                         break;
                     }
-                    refused.get_or_insert(name);
+                    let name = if name.is_empty() { UNNAMED } else { &name };
+                    tables = tables.and_then(|mut tables| tables.add(name, block).map(|()| tables));
                 }
                 from_client::CANCEL => {}
                 other => return Err(unexpected(other).into()),
             }
         }
-        match refused {
-            None => Ok(()),
-            Some(name) => {
-                let error =
-                    Error::not_implemented(format_args!("The external table {name}: sending data with a query"));
-                Err(error.into())
-            }
-        }
+        Ok(tables?.finish())
     }
 
     /// Starts the query; INSERT SELECT and its like run to their end in there, so the client is watched.

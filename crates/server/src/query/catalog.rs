@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use squall_planner::{Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, TableMetadata, Used};
 use squall_sql::ast;
-use squall_storage::{Dictionary, NamedLookups, SessionCatalog, TableHandle};
+use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TableHandle};
 use squall_types::{Result, Value};
 
 use super::kept_plan::is_made_up;
@@ -60,6 +60,11 @@ impl<'a> QueryCatalog<'a> {
 }
 
 impl QueryCatalog<'_> {
+    /// A table that came with the query: it hides one of its name in the current database.
+    fn external_table(&self, database: Option<&str>, table: &str) -> Option<&Arc<ExternalTable>> {
+        self.session.external_tables.as_ref().filter(|_| database.is_none())?.find(table)
+    }
+
     /// A dictionary that the user may see: one of a configuration file, which is in no database, or of a database.
     fn find_dictionary(&self, name: &str) -> Result<Option<Arc<Dictionary>>> {
         let found = self.session.server.databases.dictionary_by_name(name, &self.session.database);
@@ -76,6 +81,11 @@ impl Catalog for QueryCatalog<'_> {
     }
 
     fn table(&self, database: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>> {
+        if let Some(external) = self.external_table(database, table) {
+            self.note_moment();
+            self.note(Used::Table(external.database(), table));
+            return Ok(Arc::new(TableHandle(external.clone())));
+        }
         let name = database.unwrap_or(&self.session.database);
         self.session.user.check_database(name)?;
         if name == "system" && table == "settings" {
@@ -97,6 +107,9 @@ impl Catalog for QueryCatalog<'_> {
     }
 
     fn view(&self, database: Option<&str>, table: &str) -> Option<Arc<ast::Query>> {
+        if self.external_table(database, table).is_some() {
+            return None;
+        }
         let view = self.tables.view(database, table);
         if view.is_some() {
             self.note(Used::View(database.unwrap_or(&self.session.database), table));

@@ -126,7 +126,7 @@ pub(super) async fn plan_cached(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<Arc<Plan>> {
-    let may_be_kept = parsed.is_timeless && session.parameters.is_empty();
+    let may_be_kept = parsed.is_timeless && session.parameters.is_empty() && session.external_tables.is_none();
     if may_be_kept
         && let Some(kept) = &*parsed.plan.load()
         && kept.holds(session, &context.settings)

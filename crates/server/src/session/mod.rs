@@ -2,6 +2,7 @@
 //! request, or one HTTP `session_id`.
 
 mod client_info;
+mod external_tables;
 mod named;
 
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 pub use client_info::{ClientInfo, HttpMethod, Interface};
+pub use external_tables::{ExternalTables, ExternalTablesInput, UNNAMED};
 pub use named::{NamedSessions, SessionLease};
 
 use crate::server::Server;
@@ -33,6 +35,8 @@ pub struct Session {
     pub parameters: Arc<HashMap<String, String>>,
     /// From where and with what.
     pub client: Arc<ClientInfo>,
+    /// The tables that came with the query that runs.
+    pub external_tables: Option<Arc<ExternalTables>>,
     constraints: Arc<Constraints>,
 }
 
@@ -51,6 +55,7 @@ impl Session {
             server,
             user,
             client,
+            external_tables: None,
         }
     }
 
