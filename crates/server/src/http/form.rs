@@ -177,7 +177,7 @@ fn schema(table: &str, descriptions: &Descriptions<'_>) -> Result<Schema> {
     };
     let wrong = || Error::new(ErrorCode::BAD_ARGUMENTS, format!("Error while parsing table structure: '{text}'"));
     let Ok(DataType::Tuple(elements)) = DataType::parse(&format!("Tuple({text})")) else { return Err(wrong()) };
-    if elements.iter().any(|element| element.name.is_some() != has_names) {
+    if elements.is_empty() || elements.iter().any(|element| element.name.is_some() != has_names) {
         return Err(wrong());
     }
     Ok(Schema::new(elements.iter().enumerate().map(|(at, element)| {
