@@ -474,12 +474,19 @@ fn errors_leave_the_connection_in_order() {
         let mut client = server.connect(54_460);
         client.is_compressed = is_compressed;
         assert_eq!(client.run("SELEC 1").unwrap_err().0, 62);
-        // A table that comes with a query is refused, after it was read.
-        let mut packets = client.query_packet("SELECT * FROM ext", "", &[], &[]);
-        packets.extend(client.data_packet("ext", &numbers(10)));
-        packets.extend(client.data_packet("", &nothing()));
-        client.send(&packets);
-        assert_eq!(client.follow(false).unwrap_err().0, 48);
+        // A table that comes with a query is the query's alone; where its blocks differ it is refused, after they were read.
+        let letters = Column::from_primitive::<arrow_array::types::UInt8Type>(DataType::UInt8, vec![1u8]);
+        let letters = Block::new(Arc::new(Schema::new([("letter", DataType::UInt8)])), vec![letters], 1);
+        for (last, expected) in [(numbers(5), Ok(Value::UInt64(55))), (letters, Err(122))] {
+            let mut packets = client.query_packet("SELECT sum(n) FROM ext", "", &[], &[]);
+            for (name, block) in [("ext", &numbers(10)), ("ext", &last), ("", &nothing())] {
+                packets.extend(client.data_packet(name, block));
+            }
+            client.send(&packets);
+            let answer = client.follow(false).map(|answer| answer.value()).map_err(|(code, _)| code);
+            assert_eq!(answer, expected);
+        }
+        assert_eq!(client.run("SELECT sum(n) FROM ext").unwrap_err().0, 60);
         // A block of the wrong type is refused; those behind it are passed over.
         client.run("CREATE TABLE IF NOT EXISTS t (n Array(UInt8)) ENGINE = Memory").unwrap();
         client.send_query("INSERT INTO t VALUES", "", &[]);
