@@ -99,6 +99,44 @@ def test_a_count_is_never_kept(server, kept, rows):
     assert kept(grouped)[1] == "9\t1\n"
 
 
+def test_what_is_of_one_run_is_not_kept(server, kept):
+    """Functions that ask when, by whom and as what a query runs, or that count its rows."""
+    for query in ("SELECT queryID()", "SELECT now64(9)", "SELECT randConstant()", "SELECT concat('q', upper(queryID()))"):
+        first, second = kept(query), kept(query)
+        assert not second[0] and first[1] != second[1], query
+    for query in ("SELECT currentUser()", "SELECT today()", "SELECT uptime() >= 0", "SELECT 1 WHERE now() > toDateTime('2020-01-01')"):
+        assert not kept(query)[0] and not kept(query)[0], query
+    for query in ("SELECT rowNumberInAllBlocks() FROM numbers(3)", "SELECT blockNumber() FROM numbers(3)"):
+        first, second = kept(query), kept(query)
+        assert not second[0] and first[1] == second[1], query
+
+
+def test_random_numbers_of_a_kept_plan_are_new(kept):
+    for query in ("SELECT rand64()", "SELECT generateUUIDv4()", "SELECT max(x) FROM (SELECT rand64() AS x FROM numbers(10))"):
+        first, second = kept(query), kept(query)
+        assert second[0] and first[1] != second[1], query
+
+
+def test_names_that_sound_like_functions_of_the_moment(server, kept, table):
+    server.query(f"CREATE TABLE {table} (user_id UInt64, session_date Date, query String) ENGINE = MergeTree ORDER BY user_id")
+    server.query(f"INSERT INTO {table} SELECT number * 1000, toDate('2026-11-01') + number, 'now()' FROM numbers(20)")
+    answers = [kept(f"SELECT session_date, query FROM {table} WHERE user_id = {number * 1000}") for number in range(5, 10)]
+    assert [answer for _, answer in answers] == [f"2026-11-{number + 1:02}\tnow()\n" for number in range(5, 10)]
+    assert [is_kept for is_kept, _ in answers] == [False, False, True, True, True]
+
+
+def test_join_tables(server, kept, table):
+    server.query(f"CREATE TABLE {table} (id UInt64, s String) ENGINE = Join(ANY, LEFT, id)")
+    server.query(f"INSERT INTO {table} SELECT number, toString(number) FROM numbers(10)")
+    query = f"SELECT number AS id, s FROM numbers(9, 3) ANY LEFT JOIN {table} USING (id) ORDER BY id"
+    assert kept(query) == (False, "9\t9\n10\t\n11\t\n")
+    server.query(f"INSERT INTO {table} VALUES (10, 'ten')")
+    assert kept(query) == (True, "9\t9\n10\tten\n11\t\n")
+    server.query(f"DROP TABLE {table}")
+    server.query(f"CREATE TABLE {table} (s UInt8, id UInt64) ENGINE = Join(ANY, LEFT, id)")
+    assert kept(query) == (False, "9\t0\n10\t0\n11\t0\n")
+
+
 def test_a_kept_plan_is_its_users(server, rows):
     """What one user may read, another may not have a plan of."""
     text = f"SELECT s FROM {rows} WHERE id = 9000"

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use squall_engine::{Engine, QueryContext};
-use squall_functions::{Argument, FunctionContext, resolve_aggregate, resolve_scalar};
+use squall_functions::{Argument, FunctionContext, Moment, resolve_aggregate, resolve_scalar};
 use squall_planner::{
     Aggregate, AggregateCall, ColumnDescription, Expression, Plan, Scan, SortKey, TableDefinition, TableMetadata,
 };
@@ -41,8 +41,7 @@ fn context(changes: &[(&str, &str)]) -> Arc<QueryContext> {
 fn functions() -> FunctionContext {
     FunctionContext {
         current_database: "default".into(),
-        current_user: "default".into(),
-        query_id: "test".into(),
+        moment: Moment::new(0, 0, "default".into(), "test".into()),
         host_name: "localhost".into(),
         server_version: "0".into(),
         ..FunctionContext::outside_queries("UTC")

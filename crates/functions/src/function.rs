@@ -6,6 +6,7 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Result, Value};
 
 use crate::lookup::Lookups;
+use crate::moment::Moment;
 
 /// What is known of an argument when a query is planned.
 #[derive(Clone, Debug)]
@@ -28,20 +29,14 @@ impl Argument {
 pub struct FunctionContext {
     /// The session's time zone: for types that name none.
     pub time_zone: Arc<str>,
-    /// When the query began, in nanoseconds since the epoch: `now()` is one value through a query.
-    pub query_start_ns: i64,
+    /// What is of this run alone.
+    pub moment: Moment,
     /// `currentDatabase()`.
     pub current_database: Arc<str>,
-    /// `currentUser()`.
-    pub current_user: Arc<str>,
-    /// `queryID()`.
-    pub query_id: Arc<str>,
     /// `hostName()`.
     pub host_name: Arc<str>,
     /// `version()`.
     pub server_version: Arc<str>,
-    /// Seconds since the server began, `uptime()`.
-    pub uptime_seconds: u32,
     /// Whether `CAST` keeps `Nullable` of its argument (`cast_keep_nullable`).
     pub cast_keep_nullable: bool,
     /// Whether functions that look into the server itself may be called (`allow_introspection_functions`).
@@ -56,13 +51,10 @@ impl FunctionContext {
         let nobody: Arc<str> = "".into();
         Self {
             time_zone: time_zone.into(),
-            query_start_ns: 0,
+            moment: Moment::default(),
             current_database: nobody.clone(),
-            current_user: nobody.clone(),
-            query_id: nobody.clone(),
             host_name: nobody.clone(),
             server_version: nobody,
-            uptime_seconds: 0,
             cast_keep_nullable: false,
             allow_introspection_functions: false,
             lookups: None,

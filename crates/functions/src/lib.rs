@@ -7,6 +7,7 @@ mod defaults;
 pub mod function;
 pub mod higher_order;
 pub mod lookup;
+mod moment;
 mod names;
 pub mod registry;
 mod scalar;
@@ -16,6 +17,7 @@ pub use accumulator::{Accumulator, AggregateFunction, GroupIds};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 pub use lookup::{Attribute, Found, KeyedRows, Lookups, MISSING};
+pub use moment::Moment;
 pub use registry::{
     FunctionDescription, aggregate_exists, aggregate_name_parts, all_functions, canonical_name,
     check_aggregate_allowed, edit_distance, higher_order, resolve_aggregate, resolve_scalar, scalar_exists,

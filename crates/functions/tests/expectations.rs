@@ -5,18 +5,16 @@
 
 use std::fmt::Write;
 
-use squall_functions::{Argument, BoundFunction, FunctionContext, canonical_name, resolve_scalar};
+use squall_functions::{Argument, BoundFunction, FunctionContext, Moment, canonical_name, resolve_scalar};
 use squall_types::text::{TextOptions, TextStyle, ValueReader, ValueWriter};
 use squall_types::{Column, DataType, Result, Value};
 
 fn context() -> FunctionContext {
     FunctionContext {
-        query_start_ns: 1_600_000_000_000_000_000,
+        moment: Moment::new(1_600_000_000_000_000_000, 1, "default".into(), "".into()),
         current_database: "default".into(),
-        current_user: "default".into(),
         host_name: "localhost".into(),
         server_version: "26.9".into(),
-        uptime_seconds: 1,
         ..FunctionContext::outside_queries("UTC")
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use squall_functions::{Argument, FunctionContext, resolve_scalar};
+use squall_functions::{Argument, FunctionContext, Moment, resolve_scalar};
 use squall_types::text::{TextOptions, TextStyle, ValueReader, ValueWriter};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
@@ -14,13 +14,10 @@ const ROWS: usize = 3;
 
 fn context() -> FunctionContext {
     FunctionContext {
-        query_start_ns: 1_600_000_000_123_456_789,
+        moment: Moment::new(1_600_000_000_123_456_789, 5, "default".into(), "some-query".into()),
         current_database: Arc::from("default"),
-        current_user: Arc::from("default"),
-        query_id: Arc::from("some-query"),
         host_name: Arc::from("localhost"),
         server_version: Arc::from("26.9.2.1"),
-        uptime_seconds: 5,
         ..FunctionContext::outside_queries("UTC")
     }
 }

@@ -20,18 +20,22 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
         Ok(())
     });
     let Plan::Join(join) = plan else { return };
-    let is_larger = match (rows(&join.left), rows(&join.right)) {
+    // The rows of a table of the engine Join are held already.
+    let is_held = matches!(&*join.right, Plan::Scan(scan) if scan.table.engine() == "Join");
+    if is_held || join.strictness != JoinStrictness::All {
+        return;
+    }
+    // Asked last: a plan for which tables were asked for their rows is not kept.
+    let is_larger = || match (rows(&join.left), rows(&join.right)) {
         (Some(left), Some(right)) => right >= ROWS_MIN && right / RATIO > left,
         _ => false,
     };
-    let wanted = match mode {
+    let is_wanted = match mode {
         "true" | "1" => true,
         "false" | "0" => false,
-        _ => is_larger,
+        _ => is_larger(),
     };
-    // The rows of a table of the engine Join are held already.
-    let is_held = matches!(&*join.right, Plan::Scan(scan) if scan.table.engine() == "Join");
-    if wanted && !is_held && join.strictness == JoinStrictness::All {
+    if is_wanted {
         swap(plan);
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::BooleanArray;
-use squall_functions::{FunctionContext, GroupIds};
+use squall_functions::{FunctionContext, GroupIds, Moment};
 use squall_planner::{
     Catalog, ColumnDefault, ColumnDescription, DefaultKind, Expression, Plan, PlannerContext, SubqueryRunner,
     TableMetadata,
@@ -153,12 +153,10 @@ impl Catalog for Tables {
 
 pub fn function_context() -> FunctionContext {
     FunctionContext {
-        query_start_ns: 1_700_000_000_000_000_000,
+        moment: Moment::new(1_700_000_000_000_000_000, 1, "default".into(), "".into()),
         current_database: "default".into(),
-        current_user: "default".into(),
         host_name: "localhost".into(),
         server_version: "26.9.2.1".into(),
-        uptime_seconds: 1,
         ..FunctionContext::outside_queries("UTC")
     }
 }

@@ -32,8 +32,6 @@ pub struct Parsed {
     pub normalized_query_hash: u64,
     /// `FORMAT` of the statement.
     pub format: Option<Arc<str>>,
-    /// Whether the text holds nothing whose value depends on when, where or by whom it is run.
-    pub is_timeless: bool,
     /// Whether the text may name a function that sleeps.
     pub may_sleep: bool,
     /// Whether the text looks at the process list.
@@ -97,43 +95,6 @@ impl StatementCache {
     }
 }
 
-/// Words of functions whose value depends on the moment, the session or chance: a plan may hold what they were when it was made.
-const TIMELY: &[&str] = &[
-    "now",
-    "today",
-    "yesterday",
-    "time",
-    "date",
-    "rand",
-    "uuid",
-    "user",
-    "current",
-    "query",
-    "host",
-    "fqdn",
-    "connection",
-    "uptime",
-    "server",
-    "version",
-    "setting",
-    "macro",
-    "session",
-    "fuzz",
-    "generate",
-    "file",
-    "sleep",
-    "snowflake",
-    "ulid",
-    "isinitial",
-    "tcpport",
-];
-
-/// Whether a text names nothing whose value depends on when, where or by whom it is run. In doubt it does.
-pub fn is_timeless(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    !TIMELY.iter().any(|word| lower.contains(word))
-}
-
 /// Whether a text may name `sleep` or `sleepEachRow`.
 pub fn may_sleep(text: &str) -> bool {
     text.as_bytes().windows(5).any(|word| word.eq_ignore_ascii_case(b"sleep"))
@@ -142,25 +103,4 @@ pub fn may_sleep(text: &str) -> bool {
 /// A query that looks at the process list is let in whatever the limits: how else would one see what fills them?
 pub fn looks_at_processes(text: &str) -> bool {
     text.contains("system.processes") || text.to_ascii_lowercase().contains("processlist")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn doubtful_texts_are_not_timeless() {
-        assert!(is_timeless("SELECT 1"));
-        assert!(is_timeless("select max(x) from (select number x from system.numbers limit 10)"));
-        for text in [
-            "SELECT now()",
-            "SELECT Today()",
-            "select rand()",
-            "SELECT currentDatabase()",
-            "SELECT user()",
-            "select version()",
-        ] {
-            assert!(!is_timeless(text), "{text}");
-        }
-    }
 }

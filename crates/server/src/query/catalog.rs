@@ -161,7 +161,7 @@ impl Catalog for QueryCatalog<'_> {
 fn is_found_again(table: &dyn TableMetadata) -> bool {
     let has_alias =
         |column: &ColumnDescription| column.default.as_ref().is_some_and(|default| default.kind == DefaultKind::Alias);
-    matches!(table.engine(), "MergeTree" | "Memory") && !table.columns().iter().any(has_alias)
+    matches!(table.engine(), "MergeTree" | "Memory" | "Join") && !table.columns().iter().any(has_alias)
 }
 
 /// A table that notes whether planning asks for what its rows are at the moment.

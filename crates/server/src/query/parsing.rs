@@ -76,7 +76,6 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         shape,
         normalized_query_hash: normalized.hash,
         format: statement_format(&statement).map(Into::into),
-        is_timeless: cache::is_timeless(&shown),
         may_sleep: cache::may_sleep(&shown),
         looks_at_processes: cache::looks_at_processes(&shown),
         text: shown,

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use squall_engine::QueryContext;
 use squall_formats::FormatOptions;
-use squall_functions::FunctionContext;
+use squall_functions::{FunctionContext, Moment};
 use squall_planner::{OutsideSource, Plan, PlannerContext, SubqueryRunner, plan_query};
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
@@ -126,7 +126,7 @@ pub(super) async fn plan_cached(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<Arc<Plan>> {
-    let may_be_kept = parsed.is_timeless && session.parameters.is_empty() && session.external_tables.is_none();
+    let may_be_kept = session.parameters.is_empty() && session.external_tables.is_none();
     if may_be_kept
         && let Some(kept) = &*parsed.plan.load()
         && kept.holds(session, &context.settings)
@@ -166,7 +166,12 @@ fn plan_and_keep(
 ) -> Result<Option<(Arc<Plan>, Option<KeptPlan>)>> {
     let (refuser, catalog) = (Refuser::default(), QueryCatalog::new(session));
     let generation = session.server.databases.generation();
-    let planned = planner(session, context, &catalog, &refuser, |planner| plan_query(query, planner));
+    let mut is_of_moment = false;
+    let planned = planner(session, context, &catalog, &refuser, |planner| {
+        let planned = plan_query(query, planner);
+        is_of_moment = planner.functions.moment.was_asked();
+        planned
+    });
     if refuser.was_asked.get() {
         return Ok(None);
     }
@@ -175,7 +180,7 @@ fn plan_and_keep(
     uses.note_columns(&plan);
     let uses = Arc::new(uses);
     context.set_uses(uses.clone());
-    if catalog.met_moment() {
+    if is_of_moment || catalog.met_moment() {
         return Ok(Some((plan, None)));
     }
     let names = catalog.met_name().then_some(generation);
@@ -194,15 +199,14 @@ fn plan_text(session: &Session, text: &[u8], context: &QueryContext) -> Option<K
 pub(super) fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
     let server = &session.server;
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let query_start_ns = i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX);
+    let uptime_seconds = server.started.elapsed().as_secs() as u32;
     FunctionContext {
         time_zone: session.time_zone(),
-        query_start_ns: i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX),
+        moment: Moment::new(query_start_ns, uptime_seconds, session.user.name.clone(), query_id.clone()),
         current_database: session.database.clone(),
-        current_user: session.user.name.clone(),
-        query_id: query_id.clone(),
         host_name: server.host_name.clone(),
         server_version: server.version.clone(),
-        uptime_seconds: server.started.elapsed().as_secs() as u32,
         cast_keep_nullable: session.settings.cast_keep_nullable,
         allow_introspection_functions: session.settings.allow_introspection_functions,
         lookups: Some(Arc::new(NamedLookups::new(server.databases.clone(), session.database.clone()))),

@@ -27,7 +27,7 @@ fn checked_zone(call: &Call<'_>, at: usize) -> Result<Option<Arc<str>>> {
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=1)?;
     let zone = checked_zone(call, 0)?;
-    let seconds = date_time(call.context.query_start_ns.div_euclid(NANOSECONDS));
+    let seconds = date_time(call.context.moment.query_start_ns().div_euclid(NANOSECONDS));
     constant(call, DataType::DateTime(zone), Value::UInt64(seconds.into()))
 }
 
@@ -41,7 +41,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         None => return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Scale of function now64 must be constant")),
     } as u8;
     let zone = checked_zone(call, 1)?;
-    let ticks = call.context.query_start_ns.div_euclid(10_i64.pow(9 - u32::from(digits)));
+    let ticks = call.context.moment.query_start_ns().div_euclid(10_i64.pow(9 - u32::from(digits)));
     constant(call, DataType::DateTime64(digits, zone), Value::Int64(ticks))
 }
 
@@ -51,7 +51,7 @@ pub(super) fn resolve_day(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         Some(name) => TimeZone::named(&name)?,
         None => call.session_zone()?,
     };
-    let seconds = call.context.query_start_ns.div_euclid(NANOSECONDS);
+    let seconds = call.context.moment.query_start_ns().div_euclid(NANOSECONDS);
     let day = zone.cursor().to_local(seconds).div_euclid(DAY_SECONDS) as i32;
     let day = if call.name == "yesterday" { day - 1 } else { day };
     constant(call, DataType::Date, Value::UInt64(date(day).into()))

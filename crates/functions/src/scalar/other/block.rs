@@ -12,6 +12,7 @@ use crate::scalar::simple::{Call, floats, integers, primitive_column};
 
 pub(super) fn resolve_number(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
+    call.context.moment.note();
     let blocks = AtomicU64::new(0);
     call.bind_random(DataType::UInt64, move |_, rows| {
         Column::constant(DataType::UInt64, &Value::UInt64(blocks.fetch_add(1, Ordering::Relaxed)), rows)
@@ -32,6 +33,7 @@ pub(super) fn resolve_row(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 pub(super) fn resolve_row_in_all(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
+    call.context.moment.note();
     let seen = AtomicU64::new(0);
     call.bind_random(DataType::UInt64, move |_, rows| {
         let start = seen.fetch_add(rows as u64, Ordering::Relaxed);

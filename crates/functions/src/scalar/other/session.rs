@@ -13,8 +13,8 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let text = match call.name {
         "version" => &context.server_version,
         "currentDatabase" => &context.current_database,
-        "currentUser" => &context.current_user,
-        "queryID" | "initialQueryID" => &context.query_id,
+        "currentUser" => context.moment.user(),
+        "queryID" | "initialQueryID" => context.moment.query_id(),
         _ => &context.host_name,
     };
     let value = Value::string(&**text);
@@ -23,7 +23,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 pub(super) fn resolve_uptime(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
-    let value = Value::UInt64(call.context.uptime_seconds.into());
+    let value = Value::UInt64(call.context.moment.uptime_seconds().into());
     call.bind(DataType::UInt32, move |_, rows| Column::constant(DataType::UInt32, &value, rows))
 }
 

@@ -28,6 +28,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 /// One number through a whole query.
 pub(super) fn resolve_constant(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=1)?;
+    call.context.moment.note();
     let value = Value::UInt64(Generator::of_thread().next() >> 32);
     call.bind(DataType::UInt32, move |_, rows| Column::constant(DataType::UInt32, &value, rows))
 }
