@@ -48,6 +48,11 @@ pub fn run(options: &Options) -> Result<()> {
     result
 }
 
+/// Requests that are there go before a look for further ones, up to as many as one look brings. With Tokio's own interval of 61, what a look brings beyond the
+/// 256 places of a worker's queue goes to the queue of all, and there it waits while ever new requests go first: at 2,048 clients one in ten waited five times
+/// as long as the others.
+const EVENT_INTERVAL: u32 = 1024;
+
 fn run_configured(config: Config, options: &Options, began: Instant) -> Result<()> {
     let cannot = |what: &str, error: std::io::Error| {
         Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot {what}: {error}"))
@@ -57,6 +62,7 @@ fn run_configured(config: Config, options: &Options, began: Instant) -> Result<(
         .thread_stack_size(squall_runtime::thread_pool::STACK_BYTES)
         .worker_threads(squall_runtime::cpu::logical_cpus())
         .thread_name("IO")
+        .event_interval(EVENT_INTERVAL)
         .enable_all()
         .build()
         .map_err(|error| cannot("start the I/O threads", error))?;
