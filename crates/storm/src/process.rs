@@ -4,12 +4,16 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use squall_types::{Error, ErrorCode, Result};
 
 /// How long a program may take to end when it is asked to, before it is killed.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
+/// Ports that a server may have: below those from which Linux takes the ports of clients. Of the latter one may go to a client, perhaps to one that
+/// just tries whether the server is up and so reaches itself, before the server listens.
+const SERVER_PORTS: std::ops::Range<u16> = 10_240..32_768;
 
 /// Looks for a program on the search path and where Debian keeps servers.
 pub fn find_program(name: &str) -> Option<PathBuf> {
@@ -23,8 +27,20 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// Where the system has none.
 pub fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    listener.map(|address| address.port()).map_err(|error| Error::new(ErrorCode::NETWORK_ERROR, error.to_string()))
+    static TRIED: AtomicU16 = AtomicU16::new(0);
+    // Programs that run at once begin elsewhere.
+    let start = std::process::id().wrapping_mul(97);
+    let mut refusal = None;
+    for _ in 0..SERVER_PORTS.len() {
+        let number = start.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed).into()) % SERVER_PORTS.len() as u32;
+        let port = SERVER_PORTS.start + number as u16;
+        match TcpListener::bind(("127.0.0.1", port)) {
+            Ok(_) => return Ok(port),
+            Err(error) => refusal = Some(error),
+        }
+    }
+    let reason = refusal.map_or_else(String::new, |error| format!(": {error}"));
+    Err(Error::new(ErrorCode::NETWORK_ERROR, format!("No port of {SERVER_PORTS:?} is free{reason}")))
 }
 
 /// The most files that a process may have open: its hard limit.

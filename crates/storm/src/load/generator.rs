@@ -21,8 +21,9 @@ use crate::datagen::Random;
 use crate::failure::{Failure, FailureKind};
 use crate::native::Summary;
 
-/// Connections that one thread opens at once before the load begins: more would overflow the queues in which servers take them.
-const OPENING_MAX: usize = 64;
+/// Connections that all threads together open at once before the load begins. More would overflow the queue in which a server takes them, 64 long in
+/// ClickHouse: what does not fit is sent again by TCP only after a second, then after two, four and so on.
+const OPENING_MAX: usize = 48;
 /// After a connection that failed its client waits this long, twice as long after each further one, up to the second.
 const BACK_OFF: Duration = Duration::from_millis(1);
 const BACK_OFF_MAX: Duration = Duration::from_millis(250);
@@ -350,9 +351,14 @@ async fn drive(shared: &Arc<Shared>, thread: usize, ready: &Ready, end: &End) ->
     Ok(())
 }
 
+/// One thread's share of the connections that are opened at once.
+fn opening_permits(shared: &Shared) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new((OPENING_MAX / shared.recorders.len()).max(1)))
+}
+
 /// Opens the connections of a stream's clients on this thread, a few at once, for as long as one request may take.
 async fn open(shared: &Arc<Shared>, stream: usize, clients: usize) -> Result<Vec<Vec<Client>>> {
-    let permits = Arc::new(Semaphore::new(OPENING_MAX));
+    let permits = opening_permits(shared);
     let mut opening = JoinSet::new();
     let deadline = Instant::now() + shared.load.timeout;
     for _ in 0..clients {
@@ -383,7 +389,7 @@ async fn open(shared: &Arc<Shared>, stream: usize, clients: usize) -> Result<Vec
 
 /// Opens connections that stay idle, for as long as one request may take: each was used once, so that the server knows whose it is.
 async fn open_idle(shared: &Arc<Shared>, count: usize) -> Vec<Client> {
-    let permits = Arc::new(Semaphore::new(OPENING_MAX));
+    let permits = opening_permits(shared);
     let mut opening = JoinSet::new();
     let deadline = Instant::now() + shared.load.timeout;
     for number in 0..count {

@@ -7,7 +7,8 @@ use squall_types::Result;
 
 use super::verdict::{Step, describe, server, step};
 use crate::statistics::Sample;
-use crate::suite::results::{Row, read};
+use crate::suite::results::read;
+use crate::suite::row::Row;
 
 /// Compare two results of the suite: what became faster or slower beyond noise.
 ///

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::chart::{Chart, Line, Value, escape};
-use crate::suite::results::{Row, read};
+use crate::suite::results::read;
+use crate::suite::row::Row;
 use verdict::{Step, series, server, servers, step};
 
 /// Latencies of more clients than this have a chart of their own, as the seed has it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::suite::results::{Row, STEP};
+use crate::suite::row::{Row, STEP};
 
 /// A step's name and what tells it from others.
 pub type Step = [String; STEP.len()];

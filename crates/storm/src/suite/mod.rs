@@ -1,12 +1,13 @@
 //! `squall storm suite`: scenarios from files, measured step by step on servers that it starts, or that are up. This file tells its story;
-//! `scenario` reads the files, `plan` says what is measured, `peer` starts servers and makes their data, `nginx` what stands before them, `results` keeps what
-//! was found, `summary` shows it.
+//! `scenario` reads the files, `plan` says what is measured, `peer` starts servers and makes their data, `nginx` what stands before them, `row` is what
+//! one of them gave, `results` keeps the rows, `summary` shows them.
 
 mod csv;
 mod nginx;
 mod peer;
 mod plan;
 pub mod results;
+pub mod row;
 mod scenario;
 mod summary;
 mod values;
@@ -19,14 +20,12 @@ use std::time::{Duration, Instant, SystemTime};
 use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::load::{
-    Endpoint, Expectation, Gaps, Limit, Load, Measurement, Order, Outcome, Pace, Statement, Stream, Wire,
-};
-use crate::statistics::fairness;
+use crate::load::{Endpoint, Expectation, Gaps, Limit, Load, Order, Pace, Statement, Stream, Wire};
 use peer::{Peer, Target};
 use plan::{Stage, Step, Wish};
-use results::{Results, Row};
-use scenario::{Proxy, Query, Scenario, Variant};
+use results::Results;
+use row::{BESIDE, MEASURED, Row};
+use scenario::{Query, Scenario, Variant};
 use values::{Values, fill};
 
 /// Where the scenarios are that come with Squall, beside the program's sources.
@@ -248,7 +247,7 @@ impl<'a> Suite<'a> {
     /// Measures what is not measured yet of a stage, on its servers in turns.
     async fn stage(&mut self, scenario: &Scenario, stage: &Stage, done: f64, all: f64) -> Result<()> {
         let is_due = |results: &Results, target: &Target| {
-            stage.steps.iter().any(|step| results.find(&key(target.name(), scenario, stage, step)).is_none())
+            stage.steps.iter().any(|step| results.find(&Row::of_step(target.name(), scenario, stage, step)).is_none())
         };
         let due: Vec<Target> = self.targets.iter().filter(|target| is_due(&self.results, target)).cloned().collect();
         let mut peers = Vec::new();
@@ -279,21 +278,21 @@ impl<'a> Suite<'a> {
         for (number, step) in stage.steps.iter().enumerate() {
             for peer in &peers {
                 let asked = (peer.name.clone(), step.query, Variant { keep_alive: true, ..step.variant });
-                let mut row = key(&peer.name, scenario, stage, step);
+                let mut row = Row::of_step(&peer.name, scenario, stage, step);
                 if refused.contains(&asked) || self.results.find(&row).is_some() {
                     continue;
                 }
                 let left = all - done - step_seconds * (number * self.targets.len()) as f64;
-                self.progress.set_message(format!("{} left; {}", minutes(left), label(&row)));
+                self.progress.set_message(format!("{} left; {}", minutes(left), row.label()));
                 self.progress.set_position((done + begun.elapsed().as_secs_f64()) as u64);
                 match self.measure(peer, scenario, step, &mut row).await {
                     Ok(()) => {
-                        self.say(format!("{}, {} left", line(&row), minutes(left)));
+                        self.say(format!("{}, {} left", row.line(), minutes(left)));
                         self.results.add(row)?;
                     }
                     Err(error) => {
                         refused.push(asked);
-                        self.skip(format!("{}: {}", label(&row), first_line(&error)));
+                        self.skip(format!("{}: {}", row.label(), first_line(&error)));
                     }
                 }
             }
@@ -329,7 +328,7 @@ impl<'a> Suite<'a> {
         }
         let mut load = self.load(&endpoint, statement, query, step, peer);
         if let Some(times) = step.overload {
-            let closed = key_of_closed(row);
+            let closed = row.of_closed_loop();
             let carried = self.results.find(&closed).and_then(|row| row.number("QPS")).unwrap_or(0.0);
             row.set("offered_per_second", format!("{:.1}", carried * times));
             load.warm_up = OPEN_WARM_UP;
@@ -351,7 +350,7 @@ impl<'a> Suite<'a> {
             row.set("server_threads", server.memory_now().threads);
         }
         row.set("server_version", &peer.version);
-        put_outcome(&outcome, row);
+        row.put_outcome(&outcome);
         Ok(())
     }
 
@@ -393,11 +392,6 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// The class of the query that is measured.
-const MEASURED: &str = "measured";
-/// What classes of clients beside it begin with.
-const BESIDE: &str = "beside ";
-
 fn statement(query: &Query, values: &Values) -> Result<Statement> {
     let mut statement = match (&query.sql, &query.path) {
         (Some(sql), _) => {
@@ -417,125 +411,6 @@ fn statement(query: &Query, values: &Values) -> Result<Statement> {
         None => Expectation::First(Arc::default()),
     };
     Ok(statement)
-}
-
-/// What tells a step's row from others, before it is measured.
-fn key(server: &str, scenario: &Scenario, stage: &Stage, step: &Step) -> Row {
-    let query = &scenario.query[step.query];
-    let mut row = Row::default();
-    row.set("server", server);
-    row.set("client_version", concat!("squall storm ", env!("CARGO_PKG_VERSION")));
-    row.set("test_name", &stage.name);
-    let [one, two, three] = plan::subtypes(query, &stage.values);
-    row.set("test_subtype1", one);
-    row.set("test_subtype2", two);
-    row.set("test_subtype3", three);
-    row.set("protocol", step.variant.protocol.name());
-    row.set("proxy", step.variant.proxy.map_or("", Proxy::name));
-    row.set("http_keepalive", u8::from(step.variant.keep_alive));
-    row.set("concurrency", step.concurrency);
-    row.set("load", step.overload.map_or_else(String::new, |load| load.to_string()));
-    row.set("idle_connections", step.idle);
-    row.set("class", MEASURED);
-    row.set("round", step.round);
-    row
-}
-
-/// The row of the closed loop that belongs to one of an open loop.
-fn key_of_closed(row: &Row) -> Row {
-    let mut closed = row.clone();
-    closed.set("load", "");
-    closed
-}
-
-fn put_outcome(outcome: &Outcome, row: &mut Row) {
-    let empty = Measurement::default();
-    let measured = outcome.class(MEASURED).unwrap_or(&empty);
-    row.set("QPS", format!("{:.3}", measured.rate()));
-    row.set("num_queries", measured.answers());
-    row.set("MiBPS_result", format!("{:.6}", measured.per_second(measured.summary.result_bytes) / 1_048_576.0));
-    for (column, percent) in [
-        ("latency_0percentile", 0.0),
-        ("latency_20percentile", 20.0),
-        ("latency_50percentile", 50.0),
-        ("latency_80percentile", 80.0),
-        ("latency_90percentile", 90.0),
-        ("latency_95percentile", 95.0),
-        ("latency_99percentile", 99.0),
-        ("latency_999percentile", 99.9),
-        ("latency_9999percentile", 99.99),
-    ] {
-        row.set(column, format!("{:.9}", measured.percentile_seconds(percent)));
-    }
-    row.set("latency_max", format!("{:.9}", measured.max_seconds()));
-    row.set("duration", measured.elapsed.as_micros());
-    row.set("errors", measured.failures());
-    let kinds: Vec<String> = measured.failed.iter().map(|(kind, failed)| format!("{kind}: {}", failed.count)).collect();
-    row.set("errors_by_kind", kinds.join("; "));
-    row.set("read_rows_per_second", format!("{:.1}", measured.per_second(measured.summary.read_rows)));
-    row.set("idle_connections_open", outcome.idle_open);
-    let beside: Vec<&Measurement> =
-        outcome.classes.iter().filter(|(class, _)| class.starts_with(BESIDE)).map(|(_, measured)| measured).collect();
-    if !beside.is_empty() {
-        // In a closed loop a client's share is what its requests take, turned round: finer than a count of few.
-        let share = |measured: &&Measurement| match measured.mean_seconds() {
-            (mean, _) if mean > 0.0 => 1.0 / mean,
-            _ => 0.0,
-        };
-        let shares: Vec<f64> = beside.iter().map(share).collect();
-        row.set("beside_per_second", format!("{:.3}", shares.iter().sum::<f64>()));
-        row.set("beside_fairness", format!("{:.4}", fairness(&shares)));
-    }
-    row.set("generator_work_share", format!("{:.3}", outcome.effort.of_work));
-    row.set("generator_warning", outcome.effort.warning().unwrap_or_default());
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    row.set("measured_at", now.as_secs());
-}
-
-/// A step in words.
-fn label(row: &Row) -> String {
-    let mut label = format!("{} {}", row.get("test_name"), row.get("protocol"));
-    if !row.get("proxy").is_empty() {
-        label.push_str(&format!(" behind {}", row.get("proxy")));
-    }
-    if row.get("http_keepalive") == "0" {
-        label.push_str(", a new connection each");
-    }
-    for column in ["test_subtype1", "test_subtype2", "test_subtype3"] {
-        if !row.get(column).is_empty() {
-            label.push_str(&format!(", {}", row.get(column)));
-        }
-    }
-    label.push_str(&format!(", {} clients", row.get("concurrency")));
-    if !row.get("load").is_empty() {
-        label.push_str(&format!(", {} times the load", row.get("load")));
-    }
-    if row.get("idle_connections") != "0" {
-        label.push_str(&format!(", {} idle", row.get("idle_connections")));
-    }
-    format!("{label}, {}", row.get("server"))
-}
-
-/// A step and what it gave.
-fn line(row: &Row) -> String {
-    let ms = |column: &str| row.number(column).unwrap_or(0.0) * 1e3;
-    let mut line = format!(
-        "{}: {:.0}/s, p50 {:.3} ms, p99 {:.3} ms",
-        label(row),
-        row.number("QPS").unwrap_or(0.0),
-        ms("latency_50percentile"),
-        ms("latency_99percentile")
-    );
-    if let (Some(rate), Some(fairness)) = (row.number("beside_per_second"), row.number("beside_fairness")) {
-        line.push_str(&format!("; beside it {rate:.2}/s, fairness {fairness:.3}"));
-    }
-    if row.get("errors") != "0" {
-        line.push_str(&format!(", {} errors ({})", row.get("errors"), row.get("errors_by_kind")));
-    }
-    if !row.get("generator_warning").is_empty() {
-        line.push_str(", the generator is the limit");
-    }
-    line
 }
 
 fn minutes(seconds: f64) -> String {

@@ -1,7 +1,6 @@
 //! The one file of results: the published suite's 22 columns, then ours. Each row is written when it was measured, so that an interrupted
 //! suite goes on where it stopped.
 
-use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::csv;
+use super::row::Row;
 
 /// The columns of the published suite. Latencies are in seconds and `duration` in microseconds there, so they are here.
 pub const PUBLISHED: [&str; 22] = [
@@ -59,57 +59,6 @@ pub const OURS: [&str; 20] = [
     "generator_warning",
     "measured_at",
 ];
-
-/// What makes rows of several servers and rounds the same step.
-pub const STEP: [&str; 10] = [
-    "test_name",
-    "test_subtype1",
-    "test_subtype2",
-    "test_subtype3",
-    "protocol",
-    "proxy",
-    "http_keepalive",
-    "load",
-    "idle_connections",
-    "concurrency",
-];
-
-/// What tells a row from others of its step.
-const WITHIN_STEP: [&str; 4] = ["server", "class", "round", "client_version"];
-
-/// A step's name and what tells it from others; the number of clients stands last.
-pub type Step<'a> = [&'a str; STEP.len()];
-
-/// A row, by the names of its columns.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Row(HashMap<String, String>);
-
-impl Row {
-    /// Sets a column.
-    pub fn set(&mut self, column: &'static str, value: impl ToString) {
-        self.0.insert(column.to_owned(), value.to_string());
-    }
-
-    /// A column's text; empty where it has none.
-    pub fn get(&self, column: &str) -> &str {
-        self.0.get(column).map_or("", String::as_str)
-    }
-
-    /// A column's number.
-    pub fn number(&self, column: &str) -> Option<f64> {
-        self.get(column).parse().ok()
-    }
-
-    /// The step.
-    pub fn step(&self) -> Step<'_> {
-        STEP.map(|column| self.get(column))
-    }
-
-    /// Whether this row measures the same as another one.
-    pub fn is_same(&self, other: &Row) -> bool {
-        self.step() == other.step() && WITHIN_STEP.iter().all(|column| self.get(column) == other.get(column))
-    }
-}
 
 /// The rows of a file.
 #[derive(Debug)]
@@ -173,7 +122,7 @@ pub fn read(path: &Path) -> Result<Vec<Row>> {
         let message = format!("{} has no results: its columns are others", path.display());
         return Err(Error::new(ErrorCode::INCORRECT_DATA, message));
     }
-    Ok(records.map(|record| Row(header.iter().cloned().zip(record).collect())).collect())
+    Ok(records.map(|record| header.iter().cloned().zip(record).collect()).collect())
 }
 
 fn put_row(row: &Row, out: &mut String) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::results::{Row, Step};
+use super::row::{Row, Step};
 
 /// The table as text.
 pub fn table(rows: &[Row], skipped: &BTreeSet<String>) -> String {
