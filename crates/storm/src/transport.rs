@@ -107,7 +107,7 @@ pub enum Transport {
     /// Bytes as they are.
     Plain(TcpStream),
     /// Bytes under TLS.
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<OneByOne>>),
 }
 
 impl Transport {
@@ -122,7 +122,7 @@ impl Transport {
             None => Ok(Self::Plain(stream)),
             Some(tls) => {
                 let connector = TlsConnector::from(tls.config.clone());
-                Ok(Self::Tls(Box::new(connector.connect(tls.server.clone(), stream).await?)))
+                Ok(Self::Tls(Box::new(connector.connect(tls.server.clone(), OneByOne(stream)).await?)))
             }
         }
     }
@@ -163,10 +163,38 @@ impl Transport {
     pub fn is_stale(&self) -> bool {
         let stream = match self {
             Self::Plain(stream) => stream,
-            Self::Tls(stream) => stream.get_ref().0,
+            Self::Tls(stream) => &stream.get_ref().0.0,
         };
         let mut byte = [0];
         !matches!(stream.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+/// A connection that sends its slices one by one: what TLS sends is mostly one, and `writev` costs the system more than `send`.
+#[derive(Debug)]
+pub struct OneByOne(TcpStream);
+
+impl AsyncRead for OneByOne {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for OneByOne {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }
 

@@ -91,7 +91,6 @@ pub async fn accept<Serving>(
 
 /// Puts a connection under TLS; `None` where client and server do not agree in time.
 async fn shake_hands(server: &Server, stream: TcpSocket, address: SocketAddr) -> Option<Socket> {
-    let stream = stream.into_registered().ok()?;
     let config = server.tls.load_full()?;
     let timeout = Duration::from_millis(server.config.load().server.handshake_timeout_milliseconds);
     match tokio::time::timeout(timeout, TlsAcceptor::from(config).accept(stream)).await {

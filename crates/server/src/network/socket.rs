@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use super::tcp_socket::TcpSocket;
@@ -19,7 +18,7 @@ pub enum Socket {
     /// Bytes as they are.
     Plain(TcpSocket),
     /// Under TLS, its handshake done.
-    Secure(Box<TlsStream<TcpStream>>),
+    Secure(Box<TlsStream<TcpSocket>>),
 }
 
 impl Socket {

@@ -34,18 +34,6 @@ impl From<std::net::TcpStream> for TcpSocket {
 }
 
 impl TcpSocket {
-    /// The socket as one that is waited for.
-    ///
-    /// # Errors
-    /// Where the runtime cannot take it.
-    pub fn into_registered(mut self) -> io::Result<TcpStream> {
-        self.registered()?;
-        match self.0 {
-            State::Registered(stream) => Ok(stream),
-            _ => Err(io::ErrorKind::NotConnected.into()),
-        }
-    }
-
     fn registered(&mut self) -> io::Result<Pin<&mut TcpStream>> {
         if !matches!(self.0, State::Registered(_))
             && let State::Unregistered(stream) = std::mem::replace(&mut self.0, State::Lost)
@@ -145,6 +133,10 @@ impl AsyncWrite for TcpSocket {
         task: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        // What TLS sends is mostly one slice, and `writev` costs the system more than `send`.
+        if let [bytes] = slices {
+            return self.poll_write(task, bytes);
+        }
         match self.try_unregistered(task, |stream| stream.write_vectored(slices)) {
             Some(written) => written,
             None => self.registered()?.poll_write_vectored(task, slices),
