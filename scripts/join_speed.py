@@ -5,7 +5,6 @@
 """
 
 import pathlib
-import socket
 import statistics
 import subprocess
 import sys
@@ -14,6 +13,8 @@ import time
 import urllib.request
 
 import chdb.session
+
+from ports import free_port
 
 TABLES = [
     "CREATE TABLE big (k UInt64, v UInt64) ENGINE = Memory",
@@ -42,12 +43,7 @@ QUERIES = {
 def main():
     binary = pathlib.Path(sys.argv[1]).resolve()
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        tcp_port = free.getsockname()[1]
+    port, tcp_port = free_port(), free_port()
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as oracle_folder:
         command = [binary, "server", "--", f"--http_port={port}", f"--tcp_port={tcp_port}", f"--path={folder}"]
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

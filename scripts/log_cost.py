@@ -14,7 +14,8 @@ import statistics
 import tempfile
 import urllib.parse
 
-from measured_server import MeasuredServer, add_arguments, free_port, turns
+from measured_server import MeasuredServer, add_arguments, turns
+from ports import free_port
 
 QUERY = "/?" + urllib.parse.urlencode({"query": "SELECT 1"})
 LOGS = ["query_log", "query_thread_log", "metric_log", "asynchronous_metric_log", "trace_log", "text_log"]

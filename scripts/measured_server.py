@@ -1,19 +1,12 @@
 """A server that wrk storms while the kernel's accounting says what CPU time that costs: what log_cost.py and trace_cost.py share."""
 
 import re
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
 
 READY_SECONDS = 60
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def add_arguments(parser):

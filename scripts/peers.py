@@ -6,7 +6,6 @@ Squall answers over its native protocol, from another process; the peers are cal
 import argparse
 import logging
 import pathlib
-import socket
 import statistics
 import subprocess
 import tempfile
@@ -17,16 +16,12 @@ import chdb.session
 import clickhouse_driver
 import duckdb
 
+from ports import free_port
+
 QUERY = (
     "select count(ClientIP) as total, ResolutionWidth from {table} "
     "group by ResolutionWidth order by total desc, ResolutionWidth limit 100"
 )
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 class Squall:

@@ -15,7 +15,8 @@ import statistics
 import tempfile
 import urllib.parse
 
-from measured_server import MeasuredServer, add_arguments, free_port, turns
+from measured_server import MeasuredServer, add_arguments, turns
+from ports import free_port
 
 PAGES = {"/ping": "/ping", "SELECT 1": "/?" + urllib.parse.urlencode({"query": "SELECT 1"})}
 

@@ -13,6 +13,7 @@ import time
 import urllib.parse
 
 from clickhouse_cityhash.cityhash import CityHash128
+from ports import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -68,12 +69,6 @@ class Response:
     @property
     def text(self):
         return self.body.decode()
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def hash128(data):

@@ -8,7 +8,8 @@ import threading
 import time
 
 import lz4.frame
-from server import BINARY, free_port, installed, wait_until
+from ports import free_port
+from server import BINARY, installed, wait_until
 
 
 def setting(server, name):

@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from server import BINARY, Server, free_port
+from ports import free_port
+from server import BINARY, Server
 from test_tls import Secure
 
 

@@ -9,7 +9,8 @@ import clickhouse_connect
 import clickhouse_driver
 import pytest
 import trustme
-from server import ServerError, free_port
+from ports import free_port
+from server import ServerError
 
 
 class Secure:

@@ -9,12 +9,13 @@
 )]
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Runner};
+use squall_storm::free_port;
 
 /// A server in a folder of its own, ended with the value.
 struct Server {
@@ -23,14 +24,10 @@ struct Server {
     _folder: tempfile::TempDir,
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port()
-}
-
 impl Server {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (http_port, tcp_port) = (free_port(), free_port());
+        let (http_port, tcp_port) = (free_port().unwrap(), free_port().unwrap());
         let process = Command::new(env!("CARGO_BIN_EXE_squall"))
             .arg("server")
             .arg("--")

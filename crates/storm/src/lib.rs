@@ -21,3 +21,5 @@ mod statistics;
 pub mod storm;
 mod suite;
 mod transport;
+
+pub use process::free_port;
