@@ -165,14 +165,14 @@ fn write_status(server: &Server, options: &Options) -> Result<()> {
     let pid = std::process::id();
     let path = server.config.load().path.join("status");
     let status = format!("PID: {pid}\nSquall {SQUALL_VERSION}, ClickHouse {VERSION}\n");
-    let cannot = |path: &std::path::Path, error: std::io::Error| {
-        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("Cannot write {}: {error}", path.display()))
-    };
-    std::fs::write(&path, status).map_err(|error| cannot(&path, error))?;
-    if let Some(pid_file) = &options.pid_file {
-        std::fs::write(pid_file, format!("{pid}\n")).map_err(|error| cannot(pid_file, error))?;
+    // A full disk is no reason not to start: what is to be removed from it, the server can remove.
+    if let Err(error) = std::fs::write(&path, status) {
+        tracing::warn!(target: "Application", "Cannot write {}: {error}", path.display());
     }
-    Ok(())
+    let Some(pid_file) = &options.pid_file else { return Ok(()) };
+    std::fs::write(pid_file, format!("{pid}\n")).map_err(|error| {
+        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("Cannot write {}: {error}", pid_file.display()))
+    })
 }
 
 /// Raises the limit of open files: to the configured number, or as far as the system lets.

@@ -4,6 +4,7 @@
 mod change;
 mod lake_value;
 mod part_records;
+mod reserve;
 mod schema;
 mod stored;
 mod table_records;
@@ -21,6 +22,7 @@ use crate::identity::TableIdentity;
 use crate::merge_tree::lake_columns;
 use change::{Change, now, quoted};
 use part_records::{ColumnTotals, TableTotals, insert_part, load_totals, remove_part, write_totals};
+use reserve::Reserve;
 use stored::{load, stored_schema};
 use table_records::{drop_table, end_parts, insert_table};
 
@@ -36,6 +38,8 @@ pub(crate) struct Catalog {
 
 struct State {
     connection: Connection,
+    /// Given up for changes that make room on a full disk.
+    reserve: Reserve,
     /// What inserts need to know of a table, so that they need not read it back.
     tables: HashMap<i64, TableTotals>,
 }
@@ -53,27 +57,16 @@ impl Catalog {
     /// # Errors
     /// Where the file cannot be opened, is not a catalog, or is of a version that this server does not know.
     pub(crate) fn open(path: &Path, data_path: &Path) -> Result<Arc<Self>> {
-        let mut connection = Connection::open(path).map_err(|error| catalog_error(&error))?;
-        (|| {
-            connection.busy_timeout(std::time::Duration::from_secs(10))?;
-            connection.pragma_update(None, "journal_mode", "WAL")?;
-            // An acknowledged commit is on disk, whatever happens to the machine.
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            connection.pragma_update(None, "cache_size", -16_384)
-        })()
-        .map_err(|error| catalog_error(&error))?;
-        let is_new = connection
-            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'ducklake_metadata'", [], |row| {
-                row.get::<_, i64>(0)
-            })
-            .map_err(|error| catalog_error(&error))?
-            == 0;
-        if is_new {
-            create(&mut connection, data_path).map_err(|error| catalog_error(&error))?;
-        }
+        let mut reserve = Reserve::new(path.with_extension("reserve"));
+        let connection = match connect(path, data_path) {
+            Err(error) if is_disk_full(&error) && reserve.release() => connect(path, data_path),
+            connected => connected,
+        };
+        let connection = connection.map_err(|error| catalog_error(&error))?;
         check_version(&connection, "version", schema::DUCKLAKE_VERSION)?;
         check_version(&connection, "squall_version", schema::SQUALL_VERSION)?;
-        let state = State { connection, tables: HashMap::new() };
+        reserve.keep();
+        let state = State { connection, reserve, tables: HashMap::new() };
         Ok(Arc::new(Self { state: Mutex::new(state), queue: Mutex::new(Vec::new()) }))
     }
 
@@ -158,7 +151,7 @@ impl Catalog {
 
     /// `DROP DATABASE` with its tables.
     pub(crate) fn drop_database(&self, database: i64, tables: &[i64], publish: impl FnOnce()) -> Result<()> {
-        self.change(
+        self.change_for_room(
             |change| {
                 for table in tables {
                     drop_table(change, *table)?;
@@ -203,7 +196,7 @@ impl Catalog {
 
     /// `DROP TABLE`.
     pub(crate) fn drop_table(&self, table: i64, publish: impl FnOnce()) -> Result<()> {
-        self.change(
+        self.change_for_room(
             |change| drop_table(change, table),
             |state, ()| {
                 state.remove(&table);
@@ -214,7 +207,7 @@ impl Catalog {
 
     /// `TRUNCATE TABLE`.
     pub(crate) fn truncate_table(&self, table: i64, publish: impl FnOnce()) -> Result<()> {
-        self.change(
+        self.change_for_room(
             |change| {
                 change.made.push(format!("deleted_from_table:{table}"));
                 end_parts(change, table)?;
@@ -298,15 +291,16 @@ impl Catalog {
     ) -> Result<()> {
         let mut state = self.state.lock();
         let state = &mut *state;
-        let Some(mut table) = state.tables.get(&table_id).cloned() else {
+        let Some(table) = state.tables.get(&table_id).cloned() else {
             return Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped"));
         };
-        let replaced = (|| {
-            let mut change = Change::begin(&mut state.connection)?;
+        let replaced = state.with_reserve(|connection| {
+            let mut table = table.clone();
+            let mut change = Change::begin(connection)?;
             for name in old {
                 if !remove_part(&mut change, table_id, &mut table, name)? {
                     // The transaction is dropped, which undoes it.
-                    return Ok(Some(name.clone()));
+                    return Ok(Err(name.clone()));
                 }
             }
             let made = if new.is_some() { "compacted_table" } else { "deleted_from_table" };
@@ -317,36 +311,80 @@ impl Catalog {
             write_totals(&change.transaction, table_id, &table)?;
             change.expire_snapshots()?;
             change.commit()?;
-            Ok(None)
-        })();
+            Ok(Ok(table))
+        });
         match replaced.map_err(|error| commit_error(&error))? {
-            None => {
+            Ok(table) => {
                 state.tables.insert(table_id, table);
                 publish();
                 Ok(())
             }
-            Some(name) => Err(Error::new(ErrorCode::NO_SUCH_DATA_PART, format!("No part {name} in committed state"))),
+            Err(name) => Err(Error::new(ErrorCode::NO_SUCH_DATA_PART, format!("No part {name} in committed state"))),
         }
     }
 
     /// Runs `work` as one transaction and snapshot, then `publish` while nobody else can commit.
     fn change<T>(
         &self,
-        work: impl FnOnce(&mut Change) -> rusqlite::Result<T>,
+        work: impl Fn(&mut Change) -> rusqlite::Result<T>,
         publish: impl FnOnce(&mut HashMap<i64, TableTotals>, &T),
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let state = &mut *state;
-        let result = (|| {
-            let mut change = Change::begin(&mut state.connection)?;
-            let result = work(&mut change)?;
-            change.commit()?;
-            Ok(result)
-        })();
+        let result = commit_change(&mut state.connection, work).map_err(|error| catalog_error(&error))?;
+        publish(&mut state.tables, &result);
+        Ok(result)
+    }
+
+    /// As [`Self::change`], for what makes room on the disk.
+    fn change_for_room<T>(
+        &self,
+        work: impl Fn(&mut Change) -> rusqlite::Result<T>,
+        publish: impl FnOnce(&mut HashMap<i64, TableTotals>, &T),
+    ) -> Result<T> {
+        let mut state = self.state.lock();
+        let result = state.with_reserve(|connection| commit_change(connection, &work));
         let result = result.map_err(|error| catalog_error(&error))?;
         publish(&mut state.tables, &result);
         Ok(result)
     }
+}
+
+impl State {
+    /// Runs a transaction that makes room: where the disk is too full for it, once more with the room of the reserve.
+    fn with_reserve<T>(&mut self, transaction: impl Fn(&mut Connection) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        match transaction(&mut self.connection) {
+            Err(error) if is_disk_full(&error) && self.reserve.release() => transaction(&mut self.connection),
+            result => result,
+        }
+    }
+}
+
+/// One transaction and snapshot.
+fn commit_change<T>(
+    connection: &mut Connection,
+    work: impl Fn(&mut Change) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let mut change = Change::begin(connection)?;
+    let result = work(&mut change)?;
+    change.commit()?;
+    Ok(result)
+}
+
+/// Opens the file, and makes a catalog of one that is new.
+fn connect(path: &Path, data_path: &Path) -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // An acknowledged commit is on disk, whatever happens to the machine.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "cache_size", -16_384)?;
+    let catalogs: i64 =
+        connection
+            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'ducklake_metadata'", [], |row| row.get(0))?;
+    if catalogs == 0 {
+        create(&mut connection, data_path)?;
+    }
+    Ok(connection)
 }
 
 fn create(connection: &mut Connection, data_path: &Path) -> rusqlite::Result<()> {
@@ -426,6 +464,8 @@ fn commit_group(state: &mut State, waiting: Vec<PartsToCommit>) {
     })();
     match result {
         Ok(()) => {
+            // There is room again, where there was none.
+            state.reserve.keep();
             state.tables.extend(totals);
             for (publish, outcome) in to_publish {
                 publish();
@@ -439,6 +479,10 @@ fn commit_group(state: &mut State, waiting: Vec<PartsToCommit>) {
             }
         }
     }
+}
+
+fn is_disk_full(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
 }
 
 fn catalog_error(error: &rusqlite::Error) -> Error {
