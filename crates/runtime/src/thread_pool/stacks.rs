@@ -162,8 +162,11 @@ extern "C" fn run(start: *mut c_void) -> *mut c_void {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::PathBuf;
     use std::sync::mpsc;
+
+    use super::*;
+    use crate::thread_usage::thread_id;
 
     #[test]
     fn threads_run_one_after_another_on_the_same_stacks() {
@@ -173,12 +176,17 @@ mod tests {
             let sender = sender.clone();
             spawn(Box::new(move || {
                 let on_stack = number;
-                sender.send((number, &raw const on_stack as usize / STACK_BYTES)).unwrap();
+                sender.send((number, &raw const on_stack as usize / STACK_BYTES, thread_id())).unwrap();
             }))
             .unwrap();
-            let (got, place) = receiver.recv().unwrap();
+            let (got, place, id) = receiver.recv().unwrap();
             assert_eq!(got, number);
             places.insert(place);
+            // It is to be gone before the next one starts, however busy the machine is.
+            let task = PathBuf::from(format!("/proc/self/task/{id}"));
+            while task.exists() {
+                std::thread::yield_now();
+            }
         }
         // Other tests of this process take some, too.
         assert!(places.len() < 500, "{} stacks for a thousand threads", places.len());
