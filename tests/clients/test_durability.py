@@ -152,6 +152,10 @@ def test_full_disk(start_server, small_disk, end):
     server = start_server(settings={"path": f"{small_disk}/data/", "tmp_path": f"{small_disk}/tmp/"})
     server.query("CREATE TABLE d (batch UInt32, s String) ENGINE = MergeTree ORDER BY batch")
     server.query("CREATE TABLE e (x UInt32) ENGINE = MergeTree ORDER BY x")
+    # What a table that is gone leaves in the catalog is for the next start to forget.
+    server.query("CREATE TABLE gone (x UInt32) ENGINE = MergeTree ORDER BY x")
+    server.query("INSERT INTO gone VALUES (1)")
+    server.query("DROP TABLE gone")
     whole = 0
     noise = random.Random(1)
     failure = None
@@ -178,6 +182,8 @@ def test_full_disk(start_server, small_disk, end):
     assert server.value("SELECT sum(x) FROM e") == "1"
     # What was needed to make room is kept for the next time.
     fill(small_disk)
+    server.query("TRUNCATE TABLE e")
+    assert server.value("SELECT count() FROM e") == "0"
     server.query("DROP TABLE e")
 
 

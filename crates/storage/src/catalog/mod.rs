@@ -106,8 +106,8 @@ impl Catalog {
         if scheduled == 0 {
             return Ok(());
         }
-        let transaction = state.connection.transaction().map_err(|error| catalog_error(&error))?;
-        let forget = || {
+        let forgotten = state.with_reserve(|connection| {
+            let transaction = connection.transaction()?;
             for table in
                 ["ducklake_data_file", "ducklake_file_column_stats", "ducklake_file_partition_value", "squall_part"]
             {
@@ -118,9 +118,10 @@ impl Catalog {
                     [],
                 )?;
             }
-            transaction.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])
-        };
-        forget().and_then(|_| transaction.commit()).map_err(|error| catalog_error(&error))
+            transaction.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])?;
+            transaction.commit()
+        });
+        forgotten.map_err(|error| catalog_error(&error))
     }
 
     /// `CREATE DATABASE`; `publish` gets its number.
