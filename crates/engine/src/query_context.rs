@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use squall_planner::QueryUses;
 use squall_runtime::current_metrics::MetricGuard;
-use squall_runtime::memory::{AttachGuard, MemoryLevel, MemoryLimitExceeded, attach};
+use squall_runtime::memory::{AttachGuard, MemoryLevel, attach};
 use squall_runtime::profile_events::GLOBAL;
 use squall_runtime::profiler::Periods;
 use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
 use squall_scheduler::{CpuShare, TaskOptions, Weight};
+use squall_types::memory::memory_limit_exceeded;
 use squall_types::text::readable::readable_bytes;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
@@ -357,17 +358,6 @@ impl QueryContext {
     pub fn note_threads(&self, threads: usize) {
         self.threads_peak.fetch_max(threads, Ordering::Relaxed);
     }
-}
-
-fn memory_limit_exceeded(exceeded: &MemoryLimitExceeded, detail: &str) -> Error {
-    let whose = match exceeded.level {
-        MemoryLevel::Query => "Query memory limit",
-        MemoryLevel::User => "User memory limit",
-        MemoryLevel::Server => "(total) memory limit",
-    };
-    let (bytes, limit) = (readable_bytes(exceeded.bytes), readable_bytes(exceeded.limit_bytes));
-    let message = format!("{whose} exceeded: would use {bytes}, maximum: {limit}{detail}");
-    Error::new(ErrorCode::MEMORY_LIMIT_EXCEEDED, message)
 }
 
 fn timeout_exceeded(elapsed: Duration, maximum: Duration) -> Error {

@@ -1,20 +1,27 @@
 //! The global allocator counts: every allocation on a thread is charged to the tracker that the thread works for at that moment, in
-//! steps of [`UNTRACKED_MAX_BYTES`] so that most allocations touch no shared memory. A limit is checked between morsels
-//! ([`MemoryTracker::check`]), never inside the allocator: an allocation cannot fail half-way.
+//! steps of [`UNTRACKED_MAX_BYTES`] so that most allocations touch no shared memory. Limits are checked between morsels
+//! ([`MemoryTracker::check`]) and before anything that is sized by data or arguments ([`reserve`]), never inside the allocator: an
+//! allocation cannot fail half-way.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::tracker::{MemoryTracker, SERVER};
+use super::tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER};
 use crate::current_metrics::CurrentMetric;
 
 /// A thread's allocations up to this many bytes may be missing from its tracker.
 pub const UNTRACKED_MAX_BYTES: i64 = 256 * 1024;
 
+/// A reservation up to this many bytes may pass a limit that several queries share: the next check between morsels makes the query
+/// wait until one of them has been stopped, rather than fail in the middle of a step.
+const SHARED_OVERRUN_MAX_BYTES: i64 = 4 << 20;
+
 thread_local! {
     static CURRENT: Cell<*const MemoryTracker> = const { Cell::new(std::ptr::null()) };
     static UNTRACKED: Cell<i64> = const { Cell::new(0) };
+    /// Bytes that are charged already, for allocations to come.
+    static RESERVED: Cell<i64> = const { Cell::new(0) };
     static OF_THREAD: Cell<ThreadBytes> = const { Cell::new(ThreadBytes { bytes: 0, peak_bytes: 0 }) };
 }
 
@@ -56,11 +63,40 @@ impl Drop for AttachGuard {
     }
 }
 
-/// Brings the tracker of this thread up to date.
+/// Brings the tracker of this thread up to date; what was reserved and not used is given back.
 pub fn flush() {
     charge(UNTRACKED.replace(0));
+    transfer(-RESERVED.replace(0));
 }
 
+/// Takes `bytes` of what the thread's query, its user and the server may still have, for the allocations that follow. It holds until the
+/// thread's next reservation or the end of its morsel. Cheap below [`UNTRACKED_MAX_BYTES`]: nothing is reserved.
+///
+/// # Errors
+/// Where a limit does not allow it; nothing is reserved then.
+pub fn reserve(bytes: usize) -> Result<(), MemoryLimitExceeded> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 2);
+    if bytes < UNTRACKED_MAX_BYTES {
+        return Ok(());
+    }
+    flush();
+    transfer(bytes);
+    let tracker = CURRENT.get();
+    // SAFETY: the pointer is set by `attach`, whose guard holds an `Arc` of the tracker and restores the pointer before it lets go.
+    let checked = if tracker.is_null() { SERVER.check() } else { unsafe { (*tracker).check() } };
+    match checked {
+        Err(exceeded) if exceeded.level == MemoryLevel::Query || bytes > SHARED_OVERRUN_MAX_BYTES => {
+            transfer(-bytes);
+            Err(exceeded)
+        }
+        _ => {
+            RESERVED.set(bytes);
+            Ok(())
+        }
+    }
+}
+
+/// Charges what was allocated, as far as it was not reserved.
 fn charge(bytes: i64) {
     if bytes == 0 {
         return;
@@ -69,6 +105,19 @@ fn charge(bytes: i64) {
         let now = of_thread.get().bytes + bytes;
         of_thread.set(ThreadBytes { bytes: now, peak_bytes: of_thread.get().peak_bytes.max(now) });
     });
+    let from_reserved = RESERVED.try_with(|reserved| {
+        let used = bytes.clamp(0, reserved.get());
+        reserved.set(reserved.get() - used);
+        used
+    });
+    transfer(bytes - from_reserved.unwrap_or(0));
+}
+
+/// Adds bytes to the thread's tracker and to the server's, or takes them away.
+fn transfer(bytes: i64) {
+    if bytes == 0 {
+        return;
+    }
     CurrentMetric::MemoryTracking.add(bytes);
     SERVER.add(bytes);
     let tracker = CURRENT.get();
@@ -129,6 +178,36 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for TrackingAllocator<A> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reservation_is_used_by_the_allocations_that_follow() {
+        let user = Arc::new(MemoryTracker::user());
+        user.set_limit(16 << 20);
+        let tracker = Arc::new(MemoryTracker::query(10 << 20, Some(user.clone())));
+        let guard = attach(tracker.clone());
+        assert_eq!(reserve(11 << 20).unwrap_err().level, MemoryLevel::Query);
+        assert_eq!(tracker.bytes(), 0);
+        reserve(6 << 20).unwrap();
+        assert_eq!(tracker.bytes(), 6 << 20);
+        // What is allocated is charged once, and more than was reserved on top of it.
+        count(5 << 20);
+        assert_eq!(tracker.bytes(), 6 << 20);
+        count(2 << 20);
+        assert_eq!(tracker.bytes(), 7 << 20);
+        // A second reservation is beside what is held, and gives the first one's rest back.
+        reserve(3 << 20).unwrap();
+        assert_eq!(tracker.bytes(), 10 << 20);
+        assert!(reserve(4 << 20).is_err());
+        assert_eq!(tracker.bytes(), 7 << 20);
+        // A limit that is shared may be passed by a little.
+        user.add(8 << 20);
+        reserve(3 << 20).unwrap();
+        tracker.set_limit(0);
+        assert_eq!(reserve(5 << 20).unwrap_err().level, MemoryLevel::User);
+        count(-(7 << 20));
+        drop(guard);
+        assert_eq!((tracker.bytes(), user.bytes()), (0, 8 << 20));
+    }
 
     #[test]
     fn allocations_are_charged_to_the_attached_tracker() {

@@ -55,14 +55,17 @@ pub struct MemoryLimitExceeded {
 impl MemoryTracker {
     /// A user's tracker without a limit.
     pub fn user() -> Self {
-        Self { level: MemoryLevel::User, ..Self::default() }
+        Self::new(MemoryLevel::User, 0, None)
     }
 
     /// A query's tracker with a limit in bytes, 0 for none, which counts for `user` too.
     pub fn query(limit_bytes: u64, user: Option<Arc<Self>>) -> Self {
-        let tracker = Self { parent: user, ..Self::default() };
-        tracker.set_limit(limit_bytes);
-        tracker
+        Self::new(MemoryLevel::Query, limit_bytes, user)
+    }
+
+    fn new(level: MemoryLevel, limit_bytes: u64, parent: Option<Arc<Self>>) -> Self {
+        let limit_bytes = AtomicI64::new(i64::try_from(limit_bytes).unwrap_or(i64::MAX));
+        Self { level, bytes: AtomicI64::default(), peak_bytes: AtomicI64::default(), limit_bytes, parent }
     }
 
     /// Sets the limit in bytes; 0 is none.
@@ -119,6 +122,15 @@ impl MemoryTracker {
     }
 }
 
+/// What is freed on another account than it was charged to leaves a rest here. It was never memory of those above once this one is gone.
+impl Drop for MemoryTracker {
+    fn drop(&mut self) {
+        if let Some(parent) = &self.parent {
+            parent.add(-self.bytes.load(Ordering::Relaxed));
+        }
+    }
+}
+
 /// The memory that this process may use: the machine's, or less where its cgroup says so; 0 where nobody says.
 pub fn machine_memory_bytes() -> u64 {
     let physical = fs::read_to_string("/proc/meminfo").ok().and_then(|text| parse_mem_total(&text));
@@ -159,6 +171,21 @@ mod tests {
         second.add(-60);
         assert!(first.check().is_ok());
         assert_eq!((user.bytes(), user.peak_bytes()), (60, 120));
+    }
+
+    #[test]
+    fn what_a_query_leaves_is_not_its_users() {
+        let user = Arc::new(MemoryTracker::user());
+        let (leaves, frees) = (MemoryTracker::query(0, Some(user.clone())), MemoryTracker::query(0, Some(user.clone())));
+        leaves.add(70);
+        drop(leaves);
+        assert_eq!(user.bytes(), 0);
+        frees.add(10);
+        // Memory that was charged to the first.
+        frees.add(-70);
+        drop(frees);
+        user.add(5);
+        assert_eq!(user.bytes(), 5);
     }
 
     #[test]
