@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use squall_planner::{Expression, Plan};
 use squall_runtime::{ProfileEvent, ThreadPool, block_on};
 use squall_scheduler::MORSEL_TARGET;
@@ -19,6 +18,7 @@ use crate::insert::Input;
 use crate::output::Output;
 use crate::pipeline::Pipeline;
 use crate::query_context::QueryContext;
+use crate::sync::Mutex;
 
 /// Rows for which another thread is worth starting.
 const ROWS_PER_THREAD: u64 = 32_768;

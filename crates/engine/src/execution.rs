@@ -2,12 +2,11 @@
 //! has one; when a pipeline's last morsel is done, those that waited for it start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use squall_runtime::histogram::SCHEDULER_STEP;
 use squall_runtime::thread_pool::{CountFor, Owner, ScheduleError};
 use squall_runtime::thread_usage::ThreadUsage;
 use squall_runtime::{Counters, ProfileEvent};
@@ -16,6 +15,8 @@ use squall_types::{Error, ErrorCode, Result};
 
 use crate::pipeline::{Pipeline, Visit};
 use crate::query_context::{Check, QueryContext};
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{self, Mutex, Thread};
 use crate::thread_work::take_thread_progress;
 
 /// The pipelines of one query and how far they are.
@@ -36,7 +37,7 @@ pub(crate) struct Execution {
     on_end: Mutex<Option<OnEnd>>,
     handle: OnceLock<TaskHandle>,
     /// The thread that runs the query alone, in place of the scheduler's workers.
-    thread: OnceLock<std::thread::Thread>,
+    thread: OnceLock<Thread>,
     waker: OnceLock<Waker>,
 }
 
@@ -77,7 +78,7 @@ impl Execution {
 
     /// This thread alone runs the query, and is woken in place of workers.
     pub(crate) fn stay_here(&self) {
-        let _ = self.thread.set(std::thread::current());
+        let _ = self.thread.set(sync::current());
     }
 
     /// Wakes the query from anywhere, for as long as it lives.
@@ -184,10 +185,16 @@ impl Task for Execution {
         // once for all of them.
         let mut is_last = false;
         let steps = || {
+            let mut step_began = began;
             loop {
                 let visit = self.step(target.as_nanos() as u64, &mut is_last)?;
+                let step_ended = Instant::now();
+                if visit == Visit::Ran {
+                    SCHEDULER_STEP.observe(step_ended - step_began);
+                }
+                step_began = step_ended;
                 self.context.counters.add(ProfileEvent::SchedulerMorsels, u64::from(visit == Visit::Ran));
-                if visit == Visit::Nothing || self.is_done() || began.elapsed() > target / SHORT_SHARE {
+                if visit == Visit::Nothing || self.is_done() || step_ended - began > target / SHORT_SHARE {
                     return Ok(visit);
                 }
             }

@@ -4,10 +4,8 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use parking_lot::Mutex;
 use squall_runtime::ThreadPool;
 use squall_runtime::thread_pool::JobOptions;
 use squall_storage::{Claim, InsertWriter, Insertion, Morsel, PartWork, TableScan};
@@ -15,6 +13,8 @@ use squall_types::{Block, Error, ErrorCode, Result};
 
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::query_context::QueryContext;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering};
 
 /// Blocks that may wait to be written; the sender waits when there are more.
 const BLOCKS_MAX: usize = 8;

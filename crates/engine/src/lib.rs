@@ -8,6 +8,8 @@ pub mod evaluate;
 mod execution;
 mod insert;
 mod join;
+#[cfg(all(test, feature = "model"))]
+mod model;
 mod operator;
 mod output;
 mod pipeline;
@@ -15,6 +17,7 @@ pub mod query_context;
 mod sink;
 mod sort;
 mod source;
+mod sync;
 mod thread_work;
 mod window;
 

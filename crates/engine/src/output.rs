@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use crate::pipeline::{LocalSink, Sequence, Sink};
 use crate::query_context::QueryContext;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 
 /// Blocks that may wait for the client.
 const BLOCKS_MAX: usize = 16;
@@ -153,7 +153,7 @@ impl Output {
         Ok(())
     }
 
-    fn wake_reader(&self, mut state: parking_lot::MutexGuard<'_, State>) {
+    fn wake_reader(&self, mut state: MutexGuard<'_, State>) {
         let reader = if state.blocks.is_empty() { None } else { state.reader.take() };
         drop(state);
         if let Some(reader) = reader {

@@ -3,16 +3,16 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Waker;
 
-use parking_lot::Mutex;
 use squall_scheduler::MorselSizer;
 use squall_storage::{Claim, Morsel, TableScan};
 use squall_types::{Block, Error, Result};
 
 use crate::operator::Operator;
 use crate::query_context::QueryContext;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Where the rows of pipelines end. Several pipelines may share a sink (the inputs of a UNION).
 pub trait Sink: Send + Sync {
@@ -131,7 +131,7 @@ pub struct Pipeline {
     sizer: MorselSizer,
     /// The next morsel's number. The lock is held while a morsel is claimed, so that numbers have the order of rows.
     next_sequence: Mutex<u64>,
-    rows_claimed: std::sync::atomic::AtomicU64,
+    rows_claimed: AtomicU64,
     /// Workers inside, times two, plus one once nothing is left to claim. One number, so that the worker that leaves last knows in
     /// the same moment whether the pipeline is over: between two looks another could come, claim, and still be running.
     presence: AtomicUsize,
@@ -182,6 +182,11 @@ impl Pipeline {
         // Those who are here share what is left: a worker that is alone, as in a rush, need not cut its last morsels small.
         let workers = presence / WORKER + 1;
         let result = self.claim_and_run(context, target_ns, workers, waker);
+        if result.is_err() {
+            // Who failed stays, as a thread that panicked does: nobody may find the pipeline over, and its rows complete, before the
+            // error has ended the query.
+            return (result, false);
+        }
         let before = self.presence.fetch_sub(WORKER, Ordering::SeqCst);
         let must_end = before == WORKER | EXHAUSTED && !self.is_ended.swap(true, Ordering::SeqCst);
         (result, must_end)
@@ -274,8 +279,9 @@ impl Pipeline {
             }
             None => {
                 local.consume(sequence, block)?;
-                let is_over = context.is_cancelled() || self.is_done();
-                Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+                // An error, not a break: the rest of the morsel is not read, and nobody may take what was for all of it.
+                context.check_cancelled()?;
+                Ok(if self.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             }
         }
     }

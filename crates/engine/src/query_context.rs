@@ -204,6 +204,15 @@ impl QueryContext {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
+    /// # Errors
+    /// `QUERY_WAS_CANCELLED` once somebody has asked the query to end.
+    pub(crate) fn check_cancelled(&self) -> Result<()> {
+        match self.is_cancelled() {
+            true => Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled")),
+            false => Ok(()),
+        }
+    }
+
     /// Whether no more rows are to be read, though nothing failed.
     pub fn is_reading_stopped(&self) -> bool {
         self.is_reading_stopped.load(Ordering::Relaxed)
@@ -214,9 +223,7 @@ impl QueryContext {
     /// # Errors
     /// `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`, `TOO_MANY_ROWS`, `TOO_MANY_BYTES`.
     pub fn check(&self) -> Result<Check> {
-        if self.is_cancelled() {
-            return Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled"));
-        }
+        self.check_cancelled()?;
         let settings = &self.settings;
         if !settings.max_execution_time.is_zero() {
             let elapsed = self.started.elapsed();

@@ -2,12 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
-use parking_lot::Mutex;
 use squall_storage::{Claim, Morsel, TableScan};
 use squall_types::{Block, Result};
+
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Blocks in memory, handed out one a morsel.
 pub(crate) struct Blocks {

@@ -5,6 +5,7 @@ mod block_on;
 pub mod cpu;
 pub mod cpu_times;
 pub mod current_metrics;
+pub mod histogram;
 pub mod memory;
 pub mod profile_events;
 pub mod profiler;

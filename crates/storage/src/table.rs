@@ -157,8 +157,9 @@ pub trait TableScan: Send + Sync {
         ScanSelection::default()
     }
 
-    /// Claims the next morsel of about `rows` rows. Lock-free where the table allows. `Pending` where the next rows are being
-    /// fetched from disk: nothing is claimed, and `waker` is woken once it is worth asking again.
+    /// Claims the next morsel of about `rows` rows, in the order of rows. A morsel without rows is work that must be done before rows
+    /// can be handed out. Lock-free where the table allows. `Pending` where the next rows are being fetched from disk: nothing is
+    /// claimed, and `waker` is woken once it is worth asking again.
     fn claim(&self, rows: u64, waker: &Waker) -> Claim;
 
     /// Reads a claimed morsel and gives its rows to `consume`, in blocks whose columns share the table's memory where they can.

@@ -11,7 +11,7 @@ use std::task::{Wake, Waker};
 
 use common::{block, count, definition, insert, read_all, request};
 use parking_lot::Mutex;
-use squall_storage::{Claim, Databases, StorageOptions, TableScan};
+use squall_storage::{Claim, Databases, Morsel, StorageOptions, TableScan};
 use squall_types::Value;
 
 const ROWS: u64 = 100;
@@ -82,11 +82,23 @@ impl Wake for Flag {
     }
 }
 
-/// Claims until nothing is left; waits only for its own waker, so a lost wake hangs.
-fn drain(scan: &dyn TableScan, sum: &AtomicU64) {
+/// Claims until nothing is left; waits only for its own waker, so a lost wake hangs. `next` is the row that comes next: rows are handed
+/// out in their order.
+fn drain(scan: &dyn TableScan, next: &Mutex<u64>, sum: &AtomicU64) {
     loop {
         let flag = Arc::new(Flag::default());
-        match scan.claim(777, &Waker::from(flag.clone())) {
+        let claim = {
+            let mut next = next.lock();
+            let claim = scan.claim(777, &Waker::from(flag.clone()));
+            if let Claim::Morsel(Morsel { first, rows }) = claim
+                && rows > 0
+            {
+                assert_eq!(first, *next);
+                *next += rows;
+            }
+            claim
+        };
+        match claim {
             Claim::Morsel(morsel) => scan
                 .read(morsel, &mut |block| {
                     let column = block.column(0);
@@ -109,7 +121,7 @@ fn drain(scan: &dyn TableScan, sum: &AtomicU64) {
 }
 
 #[test]
-fn cold_scans_by_many_threads_read_every_row_once_and_lose_no_wake() {
+fn cold_scans_by_many_threads_read_every_row_once_in_order_and_lose_no_wake() {
     let directory = tempfile::tempdir().unwrap();
     let databases = Databases::open(directory.path(), &StorageOptions::default()).unwrap();
     databases
@@ -129,10 +141,10 @@ fn cold_scans_by_many_threads_read_every_row_once_and_lose_no_wake() {
             table.scan(&request(&*table, &["a"], None)).unwrap(),
         ];
         for scan in scans {
-            let sum = AtomicU64::new(0);
+            let (next, sum) = (Mutex::new(0), AtomicU64::new(0));
             std::thread::scope(|scope| {
                 (0..4).for_each(|_| {
-                    scope.spawn(|| drain(&*scan, &sum));
+                    scope.spawn(|| drain(&*scan, &next, &sum));
                 });
             });
             assert_eq!(sum.load(Ordering::Relaxed), 36_000 * 35_999 / 2);

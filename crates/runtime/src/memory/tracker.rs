@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn what_a_query_leaves_is_not_its_users() {
         let user = Arc::new(MemoryTracker::user());
-        let (leaves, frees) = (MemoryTracker::query(0, Some(user.clone())), MemoryTracker::query(0, Some(user.clone())));
+        let (leaves, frees) =
+            (MemoryTracker::query(0, Some(user.clone())), MemoryTracker::query(0, Some(user.clone())));
         leaves.add(70);
         drop(leaves);
         assert_eq!(user.bytes(), 0);

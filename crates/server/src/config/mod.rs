@@ -285,6 +285,7 @@ fn read_prometheus(element: &Element, prometheus: &mut PrometheusConfig) -> Resu
             "endpoint" => prometheus.endpoint = child.trimmed().to_owned(),
             "metrics" => prometheus.metrics = child.boolean()?,
             "events" => prometheus.events = child.boolean()?,
+            "histograms" => prometheus.histograms = child.boolean()?,
             "asynchronous_metrics" => prometheus.asynchronous_metrics = child.boolean()?,
             "errors" => prometheus.errors = child.boolean()?,
             // Other things that ClickHouse tells Prometheus.

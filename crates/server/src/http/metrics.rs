@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use squall_runtime::histogram::{self, Histogram};
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 
 use crate::server::Server;
@@ -20,6 +21,8 @@ pub struct PrometheusConfig {
     pub metrics: bool,
     /// Whether events are told.
     pub events: bool,
+    /// Whether histograms are told.
+    pub histograms: bool,
     /// Whether asynchronous metrics are told.
     pub asynchronous_metrics: bool,
     /// Whether errors are told.
@@ -29,7 +32,15 @@ pub struct PrometheusConfig {
 impl Default for PrometheusConfig {
     fn default() -> Self {
         let endpoint = "/metrics".to_owned();
-        Self { port: None, endpoint, metrics: true, events: true, asynchronous_metrics: true, errors: true }
+        Self {
+            port: None,
+            endpoint,
+            metrics: true,
+            events: true,
+            histograms: true,
+            asynchronous_metrics: true,
+            errors: true,
+        }
     }
 }
 
@@ -47,6 +58,9 @@ pub(super) fn page(server: &Server) -> String {
         for metric in CurrentMetric::ALL {
             add(&mut page, "Metrics", metric.name(), metric.description(), "gauge", metric.get());
         }
+    }
+    if config.histograms {
+        histogram::ALL.iter().for_each(|histogram| add_histogram(&mut page, histogram));
     }
     if config.asynchronous_metrics {
         for measure in server.asynchronous_metrics.get().iter() {
@@ -72,6 +86,19 @@ fn add(page: &mut String, family: &str, name: &str, description: &str, kind: &st
     let description = description.replace('\\', "\\\\").replace('\n', "\\n");
     // Writing to a String does not fail.
     let _ = write!(page, "# HELP {name} {description}\n# TYPE {name} {kind}\n{name} {value}\n");
+}
+
+/// Writes the buckets, the sum and the count of a histogram.
+fn add_histogram(page: &mut String, histogram: &Histogram) {
+    let (name, description) = (format!("ClickHouseHistogramMetrics_{}", histogram.name), histogram.description);
+    let _ = write!(page, "# HELP {name} {description}\n# TYPE {name} histogram\n");
+    let mut all = 0;
+    for (bound, count) in histogram.cumulative() {
+        let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
+        let _ = writeln!(page, "{name}_bucket{{le=\"{bound}\"}} {count}");
+        all = count;
+    }
+    let _ = write!(page, "{name}_sum {}\n{name}_count {all}\n", histogram.sum_us());
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! `system.metrics`, `system.events` and `system.asynchronous_metrics`: what is going on, what has happened, what the machine is like.
+//! `system.metrics`, `system.events`, `system.histogram_metrics` and `system.asynchronous_metrics`: what is going on, what has happened,
+//! how long things took, what the machine is like.
 
 use std::sync::{Arc, Weak};
 
+use squall_runtime::histogram::{self, Histogram};
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 use squall_storage::Table;
 use squall_types::Value;
@@ -27,6 +29,34 @@ pub(super) fn events() -> Arc<dyn Table> {
         .column("value", "UInt64", |(_, value)| Value::UInt64(*value))
         .column("description", "String", |(event, _)| text(event.description()))
         .alias("name", "String", "event");
+    Arc::new(table)
+}
+
+/// A row for each bucket, with its bound as the label `le`, and two more for the number and the sum of what was observed.
+pub(super) fn histogram_metrics() -> Arc<dyn Table> {
+    struct Row {
+        histogram: &'static Histogram,
+        suffix: &'static str,
+        bound: Option<String>,
+        value: u64,
+    }
+    let rows = |histogram: &'static Histogram| {
+        let cumulative = histogram.cumulative();
+        let row = move |suffix, bound, value| Row { histogram, suffix, bound, value };
+        let label = |bound: Option<u64>| bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
+        let count = cumulative.last().map_or(0, |(_, count)| *count);
+        let buckets = cumulative.into_iter().map(move |(bound, count)| row("_bucket", Some(label(bound)), count));
+        buckets.chain([row("_count", None, count), row("_sum", None, histogram.sum_us())])
+    };
+    let table =
+        SystemTable::new("histogram_metrics", move || Ok(histogram::ALL.iter().copied().flat_map(rows).collect()))
+            .column("metric", "String", |row: &Row| text(format!("{}{}", row.histogram.name, row.suffix)))
+            .column("value", "UInt64", |row| Value::UInt64(row.value))
+            .column("description", "String", |row| text(row.histogram.description))
+            .column("labels", "Map(String, String)", |row| {
+                Value::Map(row.bound.iter().map(|bound| (text("le"), text(bound))).collect())
+            })
+            .alias("name", "String", "metric");
     Arc::new(table)
 }
 

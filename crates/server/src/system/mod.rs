@@ -42,6 +42,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         processes::processes(&server),
         measures::metrics(),
         measures::events(),
+        measures::histogram_metrics(),
         measures::asynchronous_metrics(&server),
         scheduler::scheduler(&server),
         server_settings::server_settings(&server),

@@ -5,82 +5,81 @@ use std::task::Waker;
 
 use arrow_array::ArrayRef;
 use bytes::Bytes;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use squall_types::{Error, Result};
 
-/// The state of a chunk between disk and cache.
-#[derive(Debug)]
+/// A chunk between disk and cache.
+#[derive(Debug, Default)]
 pub(crate) struct ChunkLoad {
     state: Mutex<State>,
-    changed: Condvar,
+    /// Who wants to know when the state changes.
+    wakers: Mutex<Vec<Waker>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum State {
-    /// The bytes are being read; who wants to know.
-    Fetching(Vec<Waker>),
+    /// The bytes are being read.
+    #[default]
+    Fetching,
     Fetched(Bytes),
+    /// A worker is at it.
     Decoding,
     Ready(ArrayRef),
     Failed(Error),
 }
 
-impl Default for ChunkLoad {
-    fn default() -> Self {
-        Self { state: Mutex::new(State::Fetching(Vec::new())), changed: Condvar::new() }
-    }
-}
-
 impl ChunkLoad {
-    /// Hands over the bytes, or why there are none, and wakes who waits.
+    /// Hands over the bytes, or why there are none.
     pub(crate) fn fetched(&self, bytes: Result<Bytes>) {
-        let mut state = self.state.lock();
-        let next = bytes.map_or_else(State::Failed, State::Fetched);
-        if let State::Fetching(wakers) = std::mem::replace(&mut *state, next) {
-            drop(state);
-            self.changed.notify_all();
-            wakers.into_iter().for_each(Waker::wake);
-        }
+        self.change(bytes.map_or_else(State::Failed, State::Fetched));
     }
 
-    /// Whether the bytes (or an error) are there.
+    fn change(&self, next: State) {
+        *self.state.lock() = next;
+        let wakers = self.wakers.lock().clone();
+        wakers.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// Whether [`decode`](Self::decode) has something to do or to tell: the bytes are there, or an error is.
     pub(crate) fn is_fetched(&self) -> bool {
-        !matches!(&*self.state.lock(), State::Fetching(_))
+        matches!(&*self.state.lock(), State::Fetched(_) | State::Failed(_))
     }
 
     pub(crate) fn has_failed(&self) -> bool {
         matches!(&*self.state.lock(), State::Failed(_))
     }
 
-    /// Wakes `waker` when the bytes have come; at once where they have.
-    pub(crate) fn when_fetched(&self, waker: &Waker) {
-        let mut state = self.state.lock();
-        if let State::Fetching(wakers) = &mut *state {
-            wakers.push(waker.clone());
-            return;
+    /// The chunk, once it is decoded.
+    pub(crate) fn decoded(&self) -> Option<ArrayRef> {
+        match &*self.state.lock() {
+            State::Ready(array) => Some(array.clone()),
+            _ => None,
         }
-        drop(state);
-        waker.wake_by_ref();
     }
 
-    /// The decoded chunk. The first caller decodes; others wait for it, which is waiting for a running thread, not for a disk.
-    pub(crate) fn array(&self, decode: impl FnOnce(Bytes) -> Result<ArrayRef>) -> Result<ArrayRef> {
+    /// Wakes `waker` whenever the state changes: when the bytes have come, when they are decoded, when either has failed. A change before
+    /// this call is for the caller to find.
+    pub(crate) fn when_changed(&self, waker: &Waker) {
+        self.wakers.lock().push(waker.clone());
+    }
+
+    /// Decodes the bytes where they are there. Where another worker is at it, or was, there is nothing to do.
+    ///
+    /// # Errors
+    /// Those of the disk and of `decode`, for every caller.
+    pub(crate) fn decode(&self, decode: impl FnOnce(Bytes) -> Result<ArrayRef>) -> Result<()> {
         let mut state = self.state.lock();
-        loop {
-            match &mut *state {
-                State::Ready(array) => return Ok(array.clone()),
-                State::Failed(error) => return Err(error.clone()),
-                State::Fetching(_) | State::Decoding => self.changed.wait(&mut state),
-                State::Fetched(_) => {
-                    let State::Fetched(bytes) = std::mem::replace(&mut *state, State::Decoding) else { continue };
-                    drop(state);
-                    let mut outcome = Outcome { load: self, result: Some(Err(Error::logical("decoding was cut off"))) };
-                    let result = decode(bytes);
-                    outcome.result = Some(result.clone());
-                    return result;
-                }
-            }
-        }
+        let bytes = match &*state {
+            State::Fetched(bytes) => bytes.clone(),
+            State::Failed(error) => return Err(error.clone()),
+            State::Fetching | State::Decoding | State::Ready(_) => return Ok(()),
+        };
+        *state = State::Decoding;
+        drop(state);
+        let mut outcome = Outcome { load: self, result: Some(Err(Error::logical("decoding was cut off"))) };
+        let result = decode(bytes);
+        outcome.result = Some(result.clone());
+        result.map(drop)
     }
 }
 
@@ -92,13 +91,9 @@ struct Outcome<'a> {
 
 impl Drop for Outcome<'_> {
     fn drop(&mut self) {
-        let next = match self.result.take() {
-            Some(Ok(array)) => State::Ready(array),
-            Some(Err(error)) => State::Failed(error),
-            None => return,
-        };
-        *self.load.state.lock() = next;
-        self.load.changed.notify_all();
+        if let Some(result) = self.result.take() {
+            self.load.change(result.map_or_else(State::Failed, State::Ready));
+        }
     }
 }
 
@@ -123,29 +118,31 @@ mod tests {
     fn a_chunk_is_decoded_once() {
         let load = ChunkLoad::default();
         let (woken, decoded) = (Arc::new(Count::default()), AtomicUsize::new(0));
-        load.when_fetched(&Waker::from(woken.clone()));
+        load.when_changed(&Waker::from(woken.clone()));
         assert!(!load.is_fetched());
+        load.fetched(Ok(Bytes::from_static(&[1, 2, 3])));
+        assert_eq!(woken.0.load(Ordering::SeqCst), 1);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let array = load.array(|bytes| {
+                    load.decode(|bytes| {
                         decoded.fetch_add(1, Ordering::SeqCst);
                         Ok(Arc::new(UInt8Array::from(bytes.to_vec())) as ArrayRef)
-                    });
-                    assert_eq!(array.unwrap().len(), 3);
+                    })
+                    .unwrap();
                 });
             }
-            load.fetched(Ok(Bytes::from_static(&[1, 2, 3])));
         });
-        assert_eq!((woken.0.load(Ordering::SeqCst), decoded.load(Ordering::SeqCst)), (1, 1));
+        assert_eq!((woken.0.load(Ordering::SeqCst), decoded.load(Ordering::SeqCst)), (2, 1));
+        assert_eq!(load.decoded().unwrap().len(), 3);
     }
 
     #[test]
     fn a_panic_while_decoding_is_an_error_for_the_others() {
         let load = ChunkLoad::default();
         load.fetched(Ok(Bytes::new()));
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load.array(|_| panic!("on purpose"))));
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| load.decode(|_| panic!("on purpose"))));
         assert!(panicked.is_err());
-        assert!(load.array(|_| unreachable!()).is_err() && load.has_failed());
+        assert!(load.decode(|_| unreachable!()).is_err() && load.has_failed());
     }
 }

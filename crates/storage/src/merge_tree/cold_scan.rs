@@ -1,5 +1,6 @@
-//! A scan some of whose chunks are on disk. Row groups ahead are fetched by threads that may wait; a claim hands out only rows
-//! whose bytes are in memory, and the worker that reads a row group first decodes it. Different workers decode different groups.
+//! A scan some of whose chunks are on disk. Row groups ahead are fetched by threads that may wait. A claim hands out rows in their
+//! order, once their row group is decoded; until then it hands out chunks to decode, as morsels without rows. Different workers
+//! decode different chunks.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
@@ -57,24 +58,69 @@ struct Group {
 /// Where the chunks of a group are.
 enum Chunks {
     OnDisk,
-    /// On their way, or fetched.
+    /// On their way, or decoded; one per column of the scan.
     Loading(Vec<Chunk>),
-    /// A worker decodes them.
-    Decoding,
     Ready(Arc<[ArrayRef]>),
-    /// All rows were read, or none will be.
+    /// All rows were read.
     Done,
 }
 
-#[derive(Clone)]
 enum Chunk {
     Ready(ArrayRef),
-    Loading(Arc<ChunkLoad>),
+    Loading {
+        load: Arc<ChunkLoad>,
+        /// A worker of this scan was sent to decode it.
+        is_claimed: bool,
+    },
 }
 
-/// Who waits for a chunk of this scan. Woken all at once, when any chunk arrives or a group is decoded.
+impl Group {
+    /// Takes note of chunks that have been decoded. Whether all are.
+    fn is_decoded(&mut self) -> bool {
+        let Chunks::Loading(chunks) = &mut self.chunks else { return matches!(self.chunks, Chunks::Ready(_)) };
+        let mut arrays = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            if let Chunk::Loading { load, .. } = chunk
+                && let Some(array) = load.decoded()
+            {
+                *chunk = Chunk::Ready(array);
+            }
+            if let Chunk::Ready(array) = chunk {
+                arrays.push(array.clone());
+            }
+        }
+        let is_decoded = matches!(&self.chunks, Chunks::Loading(chunks) if chunks.len() == arrays.len());
+        if is_decoded {
+            self.chunks = Chunks::Ready(arrays.into());
+        }
+        is_decoded
+    }
+
+    /// The place among the scan's columns of a chunk that can be decoded now, or has failed.
+    fn claim_chunk(&mut self) -> Option<usize> {
+        let Chunks::Loading(chunks) = &mut self.chunks else { return None };
+        chunks.iter_mut().position(|chunk| match chunk {
+            Chunk::Loading { load, is_claimed } if !*is_claimed && load.is_fetched() => {
+                *is_claimed = true;
+                true
+            }
+            _ => false,
+        })
+    }
+}
+
+/// Who waits for a chunk of this scan. Woken all at once, when any chunk arrives or is decoded.
 #[derive(Default)]
 struct Waiters(Mutex<Vec<Waker>>);
+
+impl Waiters {
+    fn add(&self, waker: &Waker) {
+        let mut waiting = self.0.lock();
+        if !waiting.iter().any(|other| other.will_wake(waker)) {
+            waiting.push(waker.clone());
+        }
+    }
+}
 
 impl Wake for Waiters {
     fn wake(self: Arc<Self>) {
@@ -153,8 +199,8 @@ impl ColdScan {
                         if is_new {
                             to_start.push((*column, load.clone()));
                         }
-                        load.when_fetched(&waker);
-                        Chunk::Loading(load)
+                        load.when_changed(&waker);
+                        Chunk::Loading { load, is_claimed: false }
                     }
                 });
             }
@@ -165,43 +211,17 @@ impl ColdScan {
         }
     }
 
-    /// The arrays of a group, decoded now if this is the first to ask.
-    fn arrays(&self, at: usize) -> Result<Arc<[ArrayRef]>> {
-        let (part, row_group, chunks) = {
-            let mut state = self.state.lock();
-            let group = state.groups.get_mut(at).ok_or_else(|| Error::logical("a morsel of no row group"))?;
-            match std::mem::replace(&mut group.chunks, Chunks::Decoding) {
-                Chunks::Ready(arrays) => {
-                    group.chunks = Chunks::Ready(arrays.clone());
-                    return Ok(arrays);
-                }
-                Chunks::Loading(chunks) => (group.part.clone(), group.row_group, chunks),
-                other => {
-                    group.chunks = other;
-                    return Err(Error::logical("a row group that is not there yet"));
-                }
-            }
+    /// Decodes a chunk, unless a worker of another scan is at it, who wakes this one's in the end.
+    fn decode(&self, at: usize, place: usize) -> Result<()> {
+        let (part, row_group, load) = {
+            let state = self.state.lock();
+            let group = state.groups.get(at).ok_or_else(|| Error::logical("a chunk of no row group"))?;
+            let Chunks::Loading(chunks) = &group.chunks else { return Ok(()) };
+            let Some(Chunk::Loading { load, .. }) = chunks.get(place) else { return Ok(()) };
+            (group.part.clone(), group.row_group, load.clone())
         };
-        let decode = |(column, chunk): (&usize, Chunk)| match chunk {
-            Chunk::Ready(array) => Ok(array),
-            Chunk::Loading(load) => load.array(|bytes| part.decode(row_group, *column, bytes)),
-        };
-        let arrays: Result<Arc<[ArrayRef]>> =
-            self.columns.iter().zip(chunks).map(decode).collect::<Result<Vec<_>>>().map(Into::into);
-        let mut state = self.state.lock();
-        if let Some(group) = state.groups.get_mut(at) {
-            group.chunks = match &arrays {
-                Ok(arrays) => Chunks::Ready(arrays.clone()),
-                // The error ends the query; nobody needs the rest of the group.
-                Err(_) => Chunks::Done,
-            };
-            if arrays.is_err() {
-                group.claimed = group.rows;
-            }
-        }
-        drop(state);
-        self.waiters.clone().wake();
-        arrays
+        let column = *self.columns.get(place).ok_or_else(|| Error::logical("a chunk of no column"))?;
+        load.decode(|bytes| part.decode(row_group, column, bytes))
     }
 
     fn try_claim(&self, rows: u64) -> Claim {
@@ -214,27 +234,19 @@ impl ColdScan {
             return Claim::Finished;
         }
         self.fetch_ahead(state);
-        let open = state.groups.iter_mut().skip(state.first_open).filter(|group| group.claimed < group.rows);
-        for group in open {
-            let is_ready = match &group.chunks {
-                Chunks::Ready(_) => true,
-                // One worker decodes the group; the others find other groups, or wait for it.
-                Chunks::Loading(chunks) => {
-                    let is_fetched = |chunk: &Chunk| match chunk {
-                        Chunk::Ready(_) => true,
-                        Chunk::Loading(load) => load.is_fetched(),
-                    };
-                    group.claimed == 0 && chunks.iter().all(is_fetched)
-                }
-                Chunks::OnDisk => break,
-                Chunks::Decoding | Chunks::Done => false,
-            };
-            if is_ready {
-                let rows = rows.max(1).min(group.rows - group.claimed).min(state.rows_left);
-                let first = group.first + group.claimed;
-                group.claimed += rows;
-                state.rows_left -= rows;
-                return Claim::Morsel(Morsel { first, rows });
+        if let Some(group) = state.groups.get_mut(state.first_open)
+            && group.is_decoded()
+        {
+            let rows = rows.max(1).min(group.rows - group.claimed).min(state.rows_left);
+            let first = group.first + group.claimed;
+            group.claimed += rows;
+            state.rows_left -= rows;
+            return Claim::Morsel(Morsel { first, rows });
+        }
+        let fetched = state.groups.iter_mut().enumerate().skip(state.first_open);
+        for (at, group) in fetched.take_while(|(_, group)| !matches!(group.chunks, Chunks::OnDisk)) {
+            if let Some(place) = group.claim_chunk() {
+                return Claim::Morsel(Morsel { first: (at * self.columns.len() + place) as u64, rows: 0 });
             }
         }
         Claim::Pending
@@ -264,7 +276,7 @@ impl TableScan for ColdScan {
         match self.try_claim(rows) {
             Claim::Pending => {
                 // A chunk that arrived before the waker was known wakes nobody, so look once more.
-                self.waiters.0.lock().push(waker.clone());
+                self.waiters.add(waker);
                 self.try_claim(rows)
             }
             claim => claim,
@@ -274,14 +286,20 @@ impl TableScan for ColdScan {
     fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
         // Keeps the scan while it calls out.
         let _this = self.this.upgrade();
-        let (at, mut skip) = {
+        if morsel.rows == 0 {
+            let (chunk, columns) = (morsel.first as usize, self.columns.len().max(1));
+            return self.decode(chunk / columns, chunk % columns);
+        }
+        let (at, mut skip, arrays, segments) = {
             let state = self.state.lock();
             let at = state.groups.partition_point(|group| group.first <= morsel.first).saturating_sub(1);
-            let first = state.groups.get(at).map_or(0, |group| group.first);
-            (at, morsel.first - first)
+            match state.groups.get(at) {
+                Some(Group { first, segments, chunks: Chunks::Ready(arrays), .. }) => {
+                    (at, morsel.first - first, arrays.clone(), segments.clone())
+                }
+                _ => return Err(Error::logical("a row group that is not decoded yet")),
+            }
         };
-        let arrays = self.arrays(at)?;
-        let segments = self.state.lock().groups.get(at).map(|group| group.segments.clone()).unwrap_or_default();
         let mut left = morsel.rows;
         for segment in &segments {
             let rows = (segment.rows as u64).saturating_sub(skip).min(left);

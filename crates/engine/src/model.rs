@@ -1,0 +1,151 @@
+//! The engine's protocols under a model checker (`cargo test -p squall-engine --features model model`): the end of a query whose workers
+//! fail, and a result on its way to a client that waits. shuttle runs them under many thousands of interleavings, chosen at random and
+//! by PCT (Burckhardt et al. 2010); a wake-up that is lost shows as a deadlock.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure is the test's failure")]
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use arrow_array::types::UInt64Type;
+use squall_scheduler::{Step, Task};
+use squall_storage::{Claim, Morsel, TableScan};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Settings};
+
+use crate::execution::Execution;
+use crate::output::{Output, OutputSink};
+use crate::pipeline::{Pipeline, Sink, Stage};
+use crate::query_context::QueryContext;
+use crate::sink::Nothing;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+/// Long enough that a worker looks for another task only where it finds no morsel.
+const TARGET: Duration = Duration::from_secs(1);
+
+/// Runs a model under random schedules and under PCT's.
+fn check(model: impl Fn() + Send + Sync + Clone + 'static) {
+    shuttle::check_random(model.clone(), 20_000);
+    shuttle::check_pct(model, 20_000, 3);
+}
+
+fn context() -> Arc<QueryContext> {
+    let mut settings = Settings::default();
+    for timer in ["query_profiler_real_time_period_ns", "query_profiler_cpu_time_period_ns"] {
+        settings.set(timer, "0").unwrap();
+    }
+    let context = QueryContext::new("model".into(), settings.into());
+    // The model's threads are fibres of one thread: whose memory that thread counts is not taken back in order, so it must stay.
+    std::mem::forget(context.clone());
+    context
+}
+
+fn schema() -> Arc<Schema> {
+    Arc::new(Schema::new([("n", DataType::UInt64)]))
+}
+
+/// A row a morsel, its number; one of them fails.
+struct Numbers {
+    next: AtomicU64,
+    rows: u64,
+    fails_at: Option<u64>,
+}
+
+impl Numbers {
+    fn new(rows: u64, fails_at: Option<u64>) -> Arc<Self> {
+        Arc::new(Self { next: AtomicU64::new(0), rows, fails_at })
+    }
+}
+
+impl TableScan for Numbers {
+    fn rows_total(&self) -> Option<u64> {
+        Some(self.rows)
+    }
+
+    fn claim(&self, _: u64, _: &Waker) -> Claim {
+        let first = self.next.fetch_add(1, Ordering::SeqCst);
+        if first < self.rows { Claim::Morsel(Morsel { first, rows: 1 }) } else { Claim::Finished }
+    }
+
+    fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        if Some(morsel.first) == self.fails_at {
+            return Err(Error::new(ErrorCode::CORRUPTED_DATA, "on purpose"));
+        }
+        let column = Column::from_primitive::<UInt64Type>(DataType::UInt64, vec![morsel.first]);
+        consume(Block::new(schema(), vec![column], 1)).map(drop)
+    }
+}
+
+/// Works for a query until it is over.
+fn work(execution: &Execution) {
+    while execution.run(TARGET) != Step::Finished {
+        shuttle::thread::yield_now();
+    }
+}
+
+/// Two workers run a source into a sink, then a pipeline that waits for it; gives how the query ended.
+fn ended(fails_at: Option<u64>) -> Vec<Result<()>> {
+    let ends = Arc::new(Mutex::new(Vec::new()));
+    let told = ends.clone();
+    let sink = || -> Arc<dyn Sink> { Arc::new(Nothing) };
+    let first = Pipeline::new(Numbers::new(3, fails_at), String::new(), Stage::new(sink(), 1));
+    let mut second = Pipeline::new(Numbers::new(1, None), String::new(), Stage::new(sink(), 1));
+    second.depends_on.push(0);
+    let execution = Execution::new(context(), vec![first, second], Box::new(move |result| told.lock().push(result)));
+    let other = execution.clone();
+    let worker = shuttle::thread::spawn(move || work(&other));
+    work(&execution);
+    worker.join().unwrap();
+    let ends = ends.lock();
+    ends.clone()
+}
+
+#[test]
+fn a_query_whose_morsel_fails_never_ends_well() {
+    check(|| assert!(matches!(&ended(Some(2))[..], [Err(error)] if error.code == ErrorCode::CORRUPTED_DATA)));
+}
+
+#[test]
+fn a_query_whose_morsels_all_ran_ends_once_and_well() {
+    check(|| assert_eq!(ended(None), [Ok(())]));
+}
+
+struct Unpark(shuttle::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[test]
+fn a_client_that_waits_gets_every_row_in_order() {
+    check(|| {
+        let context = context();
+        let output = Output::new(schema(), context.clone(), 0, None);
+        let stage = Stage::new(Arc::new(OutputSink(output.clone())), 1);
+        let pipeline = Pipeline::new(Numbers::new(4, None), String::new(), stage);
+        let ended = output.clone();
+        let execution = Execution::new(context, vec![pipeline], Box::new(move |result| ended.end(result)));
+        output.set_writer(execution.waker());
+        for _ in 0..2 {
+            let execution = execution.clone();
+            shuttle::thread::spawn(move || work(&execution));
+        }
+        let waker = Waker::from(Arc::new(Unpark(shuttle::thread::current())));
+        let mut numbers = Vec::new();
+        loop {
+            match output.poll_next(&mut Context::from_waker(&waker)) {
+                Poll::Ready(Some(block)) => {
+                    let block = block.unwrap();
+                    numbers.extend((0..block.rows()).map(|row| block.column(0).value(row).as_u64().unwrap()));
+                }
+                Poll::Ready(None) => break,
+                Poll::Pending => shuttle::thread::park(),
+            }
+        }
+        assert_eq!(numbers, [0, 1, 2, 3]);
+    });
+}
