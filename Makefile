@@ -49,8 +49,9 @@ fmt: ## Format all code.
 bench: ## The micro-benchmarks of all crates that have some.
 	cargo bench --workspace
 
-models: ## Model-check the scheduler's lock-free parts with loom: every interleaving, two minutes. The pool's models are in make test.
+models: ## Model-check what threads do at once: the scheduler's lock-free parts with loom, the engine's protocols with shuttle.
 	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib model
+	cargo test --package squall-engine --features model --lib model
 
 fuzz: ## Fuzz the parser for a minute (needs a nightly toolchain and cargo-fuzz).
 	cargo +nightly fuzz run sql_round_trip -- -max_total_time=60

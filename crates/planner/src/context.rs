@@ -43,6 +43,15 @@ pub trait SubqueryRunner {
         Ok(())
     }
 
+    /// The pipelines that a plan would run as, a line each, for `EXPLAIN PIPELINE` in place of a table.
+    ///
+    /// # Errors
+    /// Where a table cannot be read.
+    fn explain_pipeline(&self, _plan: &Plan) -> Result<Vec<String>> {
+        self.check_may_run()?;
+        Err(Error::not_implemented("EXPLAIN PIPELINE here"))
+    }
+
     /// Rows from outside of this server's tables: see [`SourceReader::outside`](crate::load::SourceReader::outside).
     ///
     /// # Errors

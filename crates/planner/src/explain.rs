@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use squall_types::Schema;
+use squall_sql::ast::ExplainKind;
+use squall_types::{Error, Schema};
 
 use crate::analyzer::append_constant;
 use crate::expression::Expression;
@@ -14,6 +15,12 @@ use crate::plan::{Aggregate, JoinKey, Plan, Scan, SortKey, WindowFrame};
 pub struct ExplainOptions {
     /// `header = 1`: the names and types of each step's columns.
     pub header: bool,
+}
+
+/// Why a form of EXPLAIN is refused.
+pub fn not_explained(kind: ExplainKind) -> Error {
+    let words = kind.keywords().map_or_else(String::new, |words| format!(" {words}"));
+    Error::not_implemented(&format!("EXPLAIN{words}"))
 }
 
 /// The text of `EXPLAIN PLAN`: the plan's columns, an empty line, and the steps, the last one first. One line per row of the

@@ -27,7 +27,7 @@ pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
     OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary,
 };
-pub use explain::{ExplainOptions, explain_plan};
+pub use explain::{ExplainOptions, explain_plan, not_explained};
 pub use expression::{Expression, Lambda};
 pub use insert::{InsertPlan, insert_columns, plan_insert};
 pub use load::{ContextReader, SourceReader, load};

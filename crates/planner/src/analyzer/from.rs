@@ -174,6 +174,7 @@ impl Scope<'_> {
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
             "merge" => return self.merge(&function.arguments),
             "cluster" | "clusterallreplicas" => return self.cluster(&function.name, &function.arguments),
+            "viewexplain" => return self.view_explain(&function.arguments),
             "remote" | "remotesecure" => return self.remote(&function.name, &function.arguments),
             "view" => {
                 if let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &function.arguments[..] {

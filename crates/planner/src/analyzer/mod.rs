@@ -22,6 +22,7 @@ mod subquery;
 mod table_function;
 pub(crate) mod text;
 mod union;
+mod view_explain;
 mod window;
 
 use std::cell::Cell;

@@ -11,7 +11,7 @@ pub(crate) fn query(query: ast::Query) -> String {
 /// A SELECT in one line.
 pub(crate) fn select(select: ast::Select) -> String {
     let span = select.span;
-    query(ast::Query { body: ast::QueryBody::Select(Box::new(select)), output: ast::Output::default(), span })
+    query(ast::Query::of(ast::QueryBody::Select(Box::new(select)), span))
 }
 
 /// An expression in one line, with its alias.

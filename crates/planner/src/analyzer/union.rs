@@ -48,7 +48,7 @@ impl Analyzer<'_> {
                 "DISTINCT" => true,
                 _ => {
                     let body = QueryBody::SetOperation(Box::new(operation.clone()));
-                    let query = ast::Query { body, output: ast::Output::default(), span: operation.span };
+                    let query = ast::Query::of(body, operation.span);
                     return Err(Error::new(
                         ErrorCode::EXPECTED_ALL_OR_DISTINCT,
                         format!(

@@ -1,5 +1,5 @@
-//! What a LIMIT says of the steps below: a sort under it need only keep its first rows, a scan need not read on. The LIMIT itself
-//! stays where it is.
+//! What a LIMIT says of the steps below: a sort under it need only keep its first rows, a scan need not read on, and below LIMIT 0
+//! nothing need be computed. The LIMIT itself stays where it is.
 
 use crate::plan::{JoinKind, JoinStrictness, Plan, Scan};
 
@@ -20,6 +20,10 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
                 (Some(own), Some(from_above)) => Some(own.min(from_above)),
                 (own, from_above) => own.or(from_above),
             };
+            if own.is_some() && *limit == Some(0) && !gives_totals(input) {
+                let schema = input.schema().clone();
+                **input = Plan::Values { schema, blocks: Vec::new() };
+            }
             // With ties, more rows than the LIMIT says may pass.
             push(input, if ties.is_some() { None } else { below });
         }
@@ -48,4 +52,9 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
             push(&mut join.right, if is_paste { wanted } else { None });
         }
     }
+}
+
+/// Whether a row of totals may come out beside the rows.
+fn gives_totals(plan: &Plan) -> bool {
+    matches!(plan, Plan::Aggregate(aggregate) if aggregate.with_totals) || plan.inputs().any(gives_totals)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{ExplainOptions, explain_plan};
+use squall_planner::{ExplainOptions, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
 use squall_types::{Column, Error, ErrorCode, Result};
 
@@ -27,10 +27,7 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
             let plan = planning::plan(session, query_of(statement)?, context).await?;
             session.server.engine.explain_pipeline(&plan, context.clone())?
         }
-        ExplainKind::QueryTree => return Err(Error::not_implemented("EXPLAIN QUERY TREE")),
-        ExplainKind::Estimate => return Err(Error::not_implemented("EXPLAIN ESTIMATE")),
-        ExplainKind::TableOverride => return Err(Error::not_implemented("EXPLAIN TABLE OVERRIDE")),
-        ExplainKind::CurrentTransaction => return Err(Error::not_implemented("EXPLAIN CURRENT TRANSACTION")),
+        kind => return Err(not_explained(kind)),
     };
     describe::answer([("explain", Column::from_strings(lines))])
 }

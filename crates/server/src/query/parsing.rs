@@ -130,26 +130,22 @@ fn statement_format(statement: &Statement) -> Option<&str> {
     Some(output_of(statement)?.format.as_ref()?.value.as_str())
 }
 
-/// The settings that a statement names for itself.
+/// The settings that a statement names for itself; of several values of one the last counts. What a subquery names holds for the whole
+/// statement, unless that says otherwise.
 pub(super) fn statement_settings(statement: &Statement) -> Vec<&ast::Setting> {
-    let mut settings: Vec<&ast::Setting> = Vec::new();
-    match statement {
-        Statement::Query(query) => {
-            if let ast::QueryBody::Select(select) = &query.body {
-                settings.extend(&select.settings);
-            }
-            settings.extend(&query.output.settings);
-        }
-        Statement::Insert(insert) => settings.extend(&insert.settings),
-        Statement::Explain(explain) => {
-            if let Some(Statement::Query(query)) = explain.statement.as_deref() {
-                if let ast::QueryBody::Select(select) = &query.body {
-                    settings.extend(&select.settings);
-                }
-                settings.extend(&query.output.settings);
-            }
-        }
-        other => settings.extend(output_of(other).into_iter().flat_map(|output| &output.settings)),
+    fn of_query(query: &ast::Query) -> impl Iterator<Item = &ast::Setting> {
+        query.settings_within.iter().chain(&query.output.settings)
     }
-    settings
+    match statement {
+        Statement::Query(query) => of_query(query).collect(),
+        Statement::Insert(insert) => match &insert.source {
+            ast::InsertSource::Query(query) => of_query(query).chain(&insert.settings).collect(),
+            _ => insert.settings.iter().collect(),
+        },
+        Statement::Explain(explain) => match explain.statement.as_deref() {
+            Some(Statement::Query(query)) => of_query(query).collect(),
+            _ => Vec::new(),
+        },
+        other => output_of(other).into_iter().flat_map(|output| &output.settings).collect(),
+    }
 }

@@ -251,6 +251,10 @@ impl SubqueryRunner for Runner {
         engine.start(&plan, self.context.clone())?.collect_blocking()
     }
 
+    fn explain_pipeline(&self, plan: &Plan) -> Result<Vec<String>> {
+        self.session.server.engine.explain_pipeline(plan, self.context.clone())
+    }
+
     fn read_outside(&self, source: &OutsideSource, schema: &Arc<Schema>, keys: Option<&Block>) -> Result<Vec<Block>> {
         let server = &self.session.server;
         let options = FormatOptions::new(self.context.settings.clone(), &server.zone)?;

@@ -10,8 +10,17 @@ pub struct Query {
     pub body: QueryBody,
     /// `INTO OUTFILE`, `FORMAT` and the `SETTINGS` after them.
     pub output: Output,
+    /// `SETTINGS` of its SELECTs and of the queries in them, inner ones before those around them.
+    pub settings_within: Vec<Setting>,
     /// Where it stands.
     pub span: Span,
+}
+
+impl Query {
+    /// A query without output clauses.
+    pub fn of(body: QueryBody, span: Span) -> Self {
+        Self { body, output: Output::default(), settings_within: Vec::new(), span }
+    }
 }
 
 /// A SELECT, or several combined.

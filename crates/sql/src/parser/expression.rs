@@ -1082,7 +1082,7 @@ fn literals(items: Vec<Expression>) -> Vec<Literal> {
 
 /// `(SELECT aggregate(*) FROM subquery)`.
 fn aggregate_over(aggregate: &str, subquery: Expression) -> Expression {
-    use crate::ast::{From, Output, Query, QueryBody, Select, TableExpression, TableSource};
+    use crate::ast::{From, Query, QueryBody, Select, TableExpression, TableSource};
     let span = subquery.span;
     let ExpressionKind::Subquery(query) = subquery.kind else { return subquery };
     let star = Matcher { columns: MatchedColumns::All, qualifier: Vec::new(), transformers: Vec::new() };
@@ -1101,7 +1101,7 @@ fn aggregate_over(aggregate: &str, subquery: Expression) -> Expression {
         span,
         ..Select::default()
     };
-    let query = Query { body: QueryBody::Select(Box::new(select)), output: Output::default(), span };
+    let query = Query::of(QueryBody::Select(Box::new(select)), span);
     Expression::new(ExpressionKind::Subquery(Box::new(query)), span)
 }
 

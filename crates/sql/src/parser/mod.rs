@@ -239,6 +239,8 @@ pub(crate) struct Parser<'a> {
     /// Height of the expressions parsed since it was last reset.
     height: u32,
     backtracks: u32,
+    /// Settings of the SELECTs parsed so far.
+    settings_met: Vec<Setting>,
     /// Nodes that exist more often than they were written.
     copied_nodes: usize,
     limits: ParserLimits,
@@ -270,6 +272,7 @@ impl<'a> Parser<'a> {
             stack_base: stack_address(),
             height: 0,
             backtracks: 0,
+            settings_met: Vec::new(),
             copied_nodes: 0,
             limits,
             furthest: 0,
@@ -461,6 +464,7 @@ impl<'a> Parser<'a> {
     /// Runs `rule`; when it does not match, goes back to where it began.
     pub(crate) fn attempt<R>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<R>) -> Parsed<Option<R>> {
         let (position, depth, height) = (self.position, self.depth, self.height);
+        let settings_met = self.settings_met.len();
         match rule(self) {
             Ok(value) => Ok(Some(value)),
             Err(Failure::Unexpected) => {
@@ -471,6 +475,7 @@ impl<'a> Parser<'a> {
                 self.position = position;
                 self.depth = depth;
                 self.height = height;
+                self.settings_met.truncate(settings_met);
                 self.backtracks += 1;
                 if self.limits.max_parser_backtracks != 0 && self.backtracks > self.limits.max_parser_backtracks {
                     let limit = self.limits.max_parser_backtracks;

@@ -24,11 +24,12 @@ impl Parser<'_> {
     pub(super) fn query_without_output(&mut self) -> Parsed<Query> {
         self.enter(8)?;
         let start = self.start();
-        let before = self.grow();
+        let (before, settings_before) = (self.grow(), self.settings_met.len());
         let body = self.set_operations()?;
         self.leave(8);
         self.grown(before, 3)?;
-        Ok(Query { body, output: Output::default(), span: self.span_from(start) })
+        let settings_within = self.settings_met[settings_before..].to_vec();
+        Ok(Query { settings_within, ..Query::of(body, self.span_from(start)) })
     }
 
     /// Whether a query begins here.
@@ -303,6 +304,7 @@ impl Parser<'_> {
             select.limit_by = Some(LimitBy { count, offset: None, by, all: false });
         }
         select.settings = self.settings_clause()?;
+        self.settings_met.extend_from_slice(&select.settings);
         select.span = self.span_from(start);
         Ok(select)
     }
@@ -850,7 +852,7 @@ fn select_all(from: From, span: Span) -> Query {
     let star = Matcher { columns: MatchedColumns::All, qualifier: Vec::new(), transformers: Vec::new() };
     let star = Expression::new(ExpressionKind::Matcher(Box::new(star)), span);
     let select = Select { projection: vec![star], from: Some(from), span, ..Select::default() };
-    Query { body: QueryBody::Select(Box::new(select)), output: Output::default(), span }
+    Query::of(QueryBody::Select(Box::new(select)), span)
 }
 
 /// Words that go on after a table and so cannot be its alias without `AS`.

@@ -8,6 +8,18 @@ use crate::ast::{
 };
 
 impl ExplainKind {
+    /// Every kind.
+    pub const ALL: &'static [Self] = &[
+        Self::Ast,
+        Self::Syntax,
+        Self::QueryTree,
+        Self::Plan,
+        Self::Pipeline,
+        Self::Estimate,
+        Self::TableOverride,
+        Self::CurrentTransaction,
+    ];
+
     /// The words after `EXPLAIN`; none for a plan, which is what EXPLAIN alone means.
     pub fn keywords(self) -> Option<&'static str> {
         match self {

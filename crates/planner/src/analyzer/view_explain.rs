@@ -1,0 +1,65 @@
+//! `viewExplain('EXPLAIN …', 'settings', (query))`: an EXPLAIN that stands in place of a table. The parser writes it for
+//! `SELECT … FROM (EXPLAIN …)`.
+
+use std::sync::Arc;
+
+use squall_sql::ast::{self, ExplainKind, ExpressionKind, Statement};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
+
+use super::scope::Scope;
+use super::source::Source;
+use crate::explain::{ExplainOptions, explain_plan, not_explained};
+use crate::plan::Plan;
+use crate::plan_query;
+
+impl Scope<'_> {
+    /// The lines of an EXPLAIN, a row each; the query itself is planned and not run.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS`, `NOT_IMPLEMENTED`, and what is wrong with the query.
+    pub(super) fn view_explain(&mut self, arguments: &[ast::Expression]) -> Result<Source> {
+        let [kind, settings, ast::Expression { kind: ExpressionKind::Subquery(query), .. }] = arguments else {
+            let message = "Table function 'viewExplain' takes the words of EXPLAIN, its settings and a query";
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        };
+        let (kind, settings) = (self.constant_argument(kind)?.0, self.constant_argument(settings)?.0);
+        let kind = explain_kind(kind.as_str().unwrap_or_default())?;
+        let context = self.analyzer.context;
+        let lines: Vec<String> = match kind {
+            ExplainKind::Ast => lines(&squall_sql::dump(&Statement::Query(query.clone()))),
+            ExplainKind::Syntax => vec![squall_sql::format(&Statement::Query(query.clone()))],
+            ExplainKind::Plan => {
+                let is_header_on = |setting: &str| setting.split_whitespace().collect::<String>() == "header=1";
+                let header = settings.as_str().unwrap_or_default().split(',').any(is_header_on);
+                let plan = self.analyzer.nested(|| plan_query(query, context))?;
+                lines(&explain_plan(&plan, ExplainOptions { header }))
+            }
+            ExplainKind::Pipeline => {
+                let plan = self.analyzer.nested(|| plan_query(query, context))?;
+                context.subqueries.explain_pipeline(&plan)?
+            }
+            other => return Err(not_explained(other)),
+        };
+        let schema = Arc::new(Schema::new([("explain", DataType::String)]));
+        let rows = lines.len();
+        let block = Block::new(schema.clone(), vec![Column::from_strings(lines)], rows);
+        Ok(Source::plan(Plan::Values { schema, blocks: vec![block] }))
+    }
+}
+
+/// The kind of which these are the words.
+fn explain_kind(words: &str) -> Result<ExplainKind> {
+    let words = words.strip_prefix("EXPLAIN").unwrap_or(words).trim();
+    let is_it = |kind: &&ExplainKind| {
+        kind.keywords().unwrap_or("PLAN") == words || words.is_empty() && kind.keywords().is_none()
+    };
+    ExplainKind::ALL
+        .iter()
+        .find(is_it)
+        .copied()
+        .ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Unknown kind of EXPLAIN: '{words}'")))
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
+}

@@ -1,0 +1,10 @@
+SELECT max(number) FROM system.numbers LIMIT 0;
+SELECT number FROM system.numbers ORDER BY number DESC LIMIT 0;
+SELECT number % 2 AS k, count() FROM numbers(4) GROUP BY k WITH TOTALS ORDER BY k LIMIT 1;
+SELECT count() FROM (SELECT max(number) FROM system.numbers LIMIT 0);
+SELECT count() > 1 FROM (EXPLAIN PIPELINE SELECT max(number) FROM system.numbers);
+SELECT count() > 1 FROM (EXPLAIN SELECT max(number) FROM system.numbers);
+SELECT count() > 1 FROM (EXPLAIN AST SELECT max(number) FROM system.numbers);
+SELECT count() >= 1000000 FROM (SELECT number FROM system.numbers SETTINGS max_rows_to_read = 1000000, read_overflow_mode = 'break');
+SELECT count() FROM (SELECT number FROM numbers(1000) LIMIT 1000 SETTINGS max_rows_to_read = 5, read_overflow_mode = 'throw');
+SELECT getSetting('max_block_size') SETTINGS max_block_size = 17;
