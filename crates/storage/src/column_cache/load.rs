@@ -8,20 +8,31 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use squall_types::{Error, Result};
 
+/// A chunk that is being decoded, in pieces of about a millisecond.
+pub(crate) trait DecodeChunk: Send {
+    /// Runs a piece; the array when it was the last.
+    ///
+    /// # Errors
+    /// `CORRUPTED_DATA`, `MEMORY_LIMIT_EXCEEDED`.
+    fn decode(&mut self) -> Result<Option<ArrayRef>>;
+}
+
 /// A chunk between disk and cache.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ChunkLoad {
     state: Mutex<State>,
     /// Who wants to know when the state changes.
     wakers: Mutex<Vec<Waker>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 enum State {
     /// The bytes are being read.
     #[default]
     Fetching,
     Fetched(Bytes),
+    /// Decoded in part.
+    Begun(Box<dyn DecodeChunk>),
     /// A worker is at it.
     Decoding,
     Ready(ArrayRef),
@@ -40,9 +51,9 @@ impl ChunkLoad {
         wakers.iter().for_each(Waker::wake_by_ref);
     }
 
-    /// Whether [`decode`](Self::decode) has something to do or to tell: the bytes are there, or an error is.
+    /// Whether [`decode`](Self::decode) has something to do or to tell: bytes are there, or an error is.
     pub(crate) fn is_fetched(&self) -> bool {
-        matches!(&*self.state.lock(), State::Fetched(_) | State::Failed(_))
+        matches!(&*self.state.lock(), State::Fetched(_) | State::Begun(_) | State::Failed(_))
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -57,42 +68,58 @@ impl ChunkLoad {
         }
     }
 
-    /// Wakes `waker` whenever the state changes: when the bytes have come, when they are decoded, when either has failed. A change before
-    /// this call is for the caller to find.
+    /// Wakes `waker` whenever the state changes: when the bytes have come, after each piece of decoding, when something has failed. A
+    /// change before this call is for the caller to find.
     pub(crate) fn when_changed(&self, waker: &Waker) {
         self.wakers.lock().push(waker.clone());
     }
 
-    /// Decodes the bytes where they are there. Where another worker is at it, or was, there is nothing to do.
+    /// Decodes a piece of the bytes where they are there; `begin` is called for the first. Where another worker is at it, or nothing is
+    /// left, there is nothing to do.
     ///
     /// # Errors
-    /// Those of the disk and of `decode`, for every caller.
-    pub(crate) fn decode(&self, decode: impl FnOnce(Bytes) -> Result<ArrayRef>) -> Result<()> {
+    /// Those of the disk and of decoding, for every caller.
+    pub(crate) fn decode(&self, begin: impl FnOnce(Bytes) -> Result<Box<dyn DecodeChunk>>) -> Result<()> {
         let mut state = self.state.lock();
-        let bytes = match &*state {
-            State::Fetched(bytes) => bytes.clone(),
-            State::Failed(error) => return Err(error.clone()),
-            State::Fetching | State::Decoding | State::Ready(_) => return Ok(()),
-        };
-        *state = State::Decoding;
+        if let State::Failed(error) = &*state {
+            return Err(error.clone());
+        }
+        if !matches!(&*state, State::Fetched(_) | State::Begun(_)) {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut *state, State::Decoding);
         drop(state);
-        let mut outcome = Outcome { load: self, result: Some(Err(Error::logical("decoding was cut off"))) };
-        let result = decode(bytes);
-        outcome.result = Some(result.clone());
-        result.map(drop)
+        let mut outcome = Outcome { load: self, next: Some(State::Failed(Error::logical("decoding was cut off"))) };
+        let decoder = match before {
+            State::Fetched(bytes) => begin(bytes),
+            State::Begun(decoder) => Ok(decoder),
+            _ => return Ok(()),
+        };
+        let decoded =
+            decoder.and_then(|mut decoder| Ok(decoder.decode()?.map_or_else(|| State::Begun(decoder), State::Ready)));
+        match decoded {
+            Ok(next) => {
+                outcome.next = Some(next);
+                Ok(())
+            }
+            Err(error) => {
+                outcome.next = Some(State::Failed(error.clone()));
+                Err(error)
+            }
+        }
     }
 }
 
 /// Publishes how decoding went, also where it panicked.
 struct Outcome<'a> {
     load: &'a ChunkLoad,
-    result: Option<Result<ArrayRef>>,
+    next: Option<State>,
 }
 
 impl Drop for Outcome<'_> {
     fn drop(&mut self) {
-        if let Some(result) = self.result.take() {
-            self.load.change(result.map_or_else(State::Failed, State::Ready));
+        if let Some(next) = self.next.take() {
+            self.load.change(next);
         }
     }
 }
@@ -114,10 +141,20 @@ mod tests {
         }
     }
 
+    /// Decodes bytes as numbers, one a piece.
+    struct Slowly(Vec<u8>, usize);
+
+    impl DecodeChunk for Slowly {
+        fn decode(&mut self) -> Result<Option<ArrayRef>> {
+            self.1 += 1;
+            Ok((self.1 >= self.0.len()).then(|| Arc::new(UInt8Array::from(self.0.clone())) as ArrayRef))
+        }
+    }
+
     #[test]
-    fn a_chunk_is_decoded_once() {
+    fn a_chunk_is_begun_once_and_decoded_in_pieces() {
         let load = ChunkLoad::default();
-        let (woken, decoded) = (Arc::new(Count::default()), AtomicUsize::new(0));
+        let (woken, begun) = (Arc::new(Count::default()), AtomicUsize::new(0));
         load.when_changed(&Waker::from(woken.clone()));
         assert!(!load.is_fetched());
         load.fetched(Ok(Bytes::from_static(&[1, 2, 3])));
@@ -125,15 +162,17 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    load.decode(|bytes| {
-                        decoded.fetch_add(1, Ordering::SeqCst);
-                        Ok(Arc::new(UInt8Array::from(bytes.to_vec())) as ArrayRef)
-                    })
-                    .unwrap();
+                    while load.decoded().is_none() {
+                        let begin = |bytes: Bytes| -> Result<Box<dyn DecodeChunk>> {
+                            begun.fetch_add(1, Ordering::SeqCst);
+                            Ok(Box::new(Slowly(bytes.to_vec(), 0)))
+                        };
+                        load.decode(begin).unwrap();
+                    }
                 });
             }
         });
-        assert_eq!((woken.0.load(Ordering::SeqCst), decoded.load(Ordering::SeqCst)), (2, 1));
+        assert_eq!((woken.0.load(Ordering::SeqCst), begun.load(Ordering::SeqCst)), (4, 1));
         assert_eq!(load.decoded().unwrap().len(), 3);
     }
 

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use squall_runtime::profile_events::GLOBAL;
 use squall_runtime::{CurrentMetric, LocalThreadPool, ProfileEvent, ThreadPool, ThreadPoolLimits};
 
-pub(crate) use load::ChunkLoad;
+pub(crate) use load::{ChunkLoad, DecodeChunk};
 use s3_fifo::{Key, S3Fifo, Take};
 
 /// Threads that wait for the disk at once: enough to keep its queue full.

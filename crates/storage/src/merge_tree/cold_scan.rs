@@ -211,7 +211,7 @@ impl ColdScan {
         }
     }
 
-    /// Decodes a chunk, unless a worker of another scan is at it, who wakes this one's in the end.
+    /// Decodes a piece of a chunk, unless a worker of another scan is at it, who wakes this one's afterwards.
     fn decode(&self, at: usize, place: usize) -> Result<()> {
         let (part, row_group, load) = {
             let state = self.state.lock();
@@ -221,7 +221,19 @@ impl ColdScan {
             (group.part.clone(), group.row_group, load.clone())
         };
         let column = *self.columns.get(place).ok_or_else(|| Error::logical("a chunk of no column"))?;
-        load.decode(|bytes| part.decode(row_group, column, bytes))
+        load.decode(|bytes| part.decoder(row_group, column, bytes))?;
+        if load.is_fetched() {
+            // There is more to decode of it, for whoever comes first.
+            let mut state = self.state.lock();
+            if let Some(Group { chunks: Chunks::Loading(chunks), .. }) = state.groups.get_mut(at)
+                && let Some(Chunk::Loading { is_claimed, .. }) = chunks.get_mut(place)
+            {
+                *is_claimed = false;
+            }
+            drop(state);
+            self.waiters.clone().wake();
+        }
+        Ok(())
     }
 
     fn try_claim(&self, rows: u64) -> Claim {

@@ -1,6 +1,7 @@
 //! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Parts are merged
 //! where somebody asks for it; who and when is the caller's business.
 
+mod chunk_decoder;
 mod cold_scan;
 mod column_chunk;
 mod dictionary_chunk;

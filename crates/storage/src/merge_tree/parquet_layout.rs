@@ -84,6 +84,11 @@ impl ParquetLayout {
         to_file(data_type, array, self.arrow_schema.field(column).data_type())
     }
 
+    /// Whether a dictionary is made of a column when it is read, as its values are not strings.
+    pub(crate) fn is_encoded_in_memory(&self, column: usize) -> bool {
+        matches!(self.types.get(column), Some(DataType::LowCardinality(inner)) if !is_string(inner))
+    }
+
     /// The array of a column from what was read.
     pub(crate) fn to_memory(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
         let data_type = self.types.get(column).ok_or_else(|| Error::logical("a column too many"))?;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -18,10 +19,11 @@ use squall_runtime::CurrentMetric;
 use squall_types::{Error, ErrorCode, Result};
 use twox_hash::XxHash3_64;
 
+use super::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
 use super::parquet_layout::ParquetLayout;
 use super::part_description::{FileRange, PartDescription};
 use super::table_directory::TableDirectory;
-use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache};
+use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
 
 /// A part's file, named and measured.
 #[derive(Clone, Debug)]
@@ -220,12 +222,16 @@ impl Part {
         Ok(Bytes::from(bytes))
     }
 
-    /// Decodes a chunk's bytes and puts it into the cache.
+    /// Begins to decode a chunk's bytes; the array goes into the cache.
     ///
     /// # Errors
     /// `CORRUPTED_DATA`.
-    pub(crate) fn decode(&self, row_group: usize, column: usize, bytes: Bytes) -> Result<ArrayRef> {
-        let bad = |error: &dyn std::fmt::Display| corrupted(&self.file.path, error);
+    pub(crate) fn decoder(
+        self: &Arc<Self>,
+        row_group: usize,
+        column: usize,
+        bytes: Bytes,
+    ) -> Result<Box<dyn DecodeChunk>> {
         let group = self.description.row_groups.get(row_group);
         let (group, chunk) = group
             .and_then(|group| Some((group, group.chunks.get(column)?)))
@@ -235,31 +241,25 @@ impl Part {
         let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
         let mask = ProjectionMask::leaves(&self.layout.read_schema, *first..*end);
         let source = ChunkBytes { offset: chunk.at.offset, file_bytes: self.file.bytes, bytes };
+        // Batches of other dictionaries than strings' would each get one of their own.
+        let batch_rows = if self.layout.is_encoded_in_memory(column) { group.rows } else { BATCH_ROWS.min(group.rows) };
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
             .with_row_groups(vec![row_group])
             .with_projection(mask)
-            .with_batch_size(group.rows)
+            .with_batch_size(batch_rows)
             .build()
-            .map_err(|error| bad(&error))?;
-        let mut arrays = Vec::new();
-        for batch in reader {
-            let batch = batch.map_err(|error| bad(&error))?;
-            let array = batch.columns().first().ok_or_else(|| bad(&"no column"))?;
-            arrays.push(self.layout.to_memory(column, array)?);
-        }
-        let array = match arrays.as_slice() {
-            [one] => one.clone(),
-            [] => new_empty_array(self.layout.arrow_schema.field(column).data_type()),
-            many => {
-                let many: Vec<&dyn Array> = many.iter().map(|array| &**array).collect();
-                arrow_select::concat::concat(&many)?
-            }
-        };
-        if array.len() != group.rows {
-            return Err(bad(&format!("a chunk has {} rows, expected {}", array.len(), group.rows)));
-        }
-        self.remember(row_group, column, &array);
-        Ok(array)
+            .map_err(|error| corrupted(&self.file.path, error))?;
+        Ok(Box::new(ChunkDecoder::new(self.clone(), row_group, column, group.rows, reader)))
+    }
+
+    /// The array of a column from what was read of the file.
+    pub(super) fn to_memory(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
+        self.layout.to_memory(column, array)
+    }
+
+    /// The type of a column's array in the file.
+    pub(super) fn arrow_type(&self, column: usize) -> &ArrowType {
+        self.layout.arrow_schema.field(column).data_type()
     }
 }
 
@@ -288,7 +288,7 @@ pub(crate) fn remove_file(path: &Path) {
     }
 }
 
-fn corrupted(path: &Path, why: impl std::fmt::Display) -> Error {
+pub(super) fn corrupted(path: &Path, why: impl std::fmt::Display) -> Error {
     Error::new(ErrorCode::CORRUPTED_DATA, format!("Cannot read part file {}: {why}", path.display()))
 }
 
