@@ -12,17 +12,19 @@ use squall_types::{DataType, Error, Result, Schema};
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
 use crate::aggregate::sink::{AggregateSink, Grouping};
-use crate::insert::{Commit, Input, InputScan, InsertSink, PartPieces, PartsInWork};
+use crate::insert::{Commit, Input, InputScan, InsertSink};
 use crate::join::{Filling, JoinPaste, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side};
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
 use crate::query_context::QueryContext;
 use crate::sink::Nothing;
-use crate::sort::merge::{RangeMerging, RunSorting, SortMerge};
+use crate::sort::range::{RangeMerging, Sorted};
 use crate::sort::sink::{Order, SortSink};
-use crate::source::{Blocks, UnitSource};
+use crate::source::Blocks;
+use crate::units::{UnitSource, Units};
 use crate::window::{WindowComputing, WindowSink};
+use crate::works::{WorkPieces, Works};
 
 /// A source and the operators after it: a pipeline that has no end yet.
 struct Chain {
@@ -148,10 +150,9 @@ impl Builder {
 
     /// Writes what chains give; the numbers of their pipelines.
     fn insert(&mut self, chains: Vec<Chain>, insertion: Arc<dyn Insertion>, pool: ThreadPool) -> Vec<usize> {
-        let (context, parts) = (self.context.clone(), PartsInWork::new(self.context.clone()));
+        let (context, parts) = (self.context.clone(), Works::new(self.context.clone()));
         // First, as workers look for morsels in the order of pipelines: rows that are there are written before more come.
-        let pieces = Chain::new(PartPieces(parts.clone()), "MakeParts", Vec::new());
-        let made = self.end(vec![pieces], Arc::new(Nothing));
+        let made = self.works(&parts, "MakeParts");
         let inputs = self.end(chains, Arc::new(InsertSink { insertion: insertion.clone(), context, parts }));
         let all = made.iter().chain(&inputs).copied().collect();
         let commit = Chain::new(Commit::new(insertion, pool, self.context.clone()), "Commit", all);
@@ -288,7 +289,7 @@ impl Builder {
                 self.totals = None;
                 let table = Arc::new(JoinTable::new(matching.clone()));
                 let collected = self.end(right, Arc::new(JoinSink::new(table.clone())));
-                let filling = Chain::new(UnitSource::new(Filling(table.clone())), "FillingRightJoinSide", collected);
+                let filling = Chain::new(self.units(Filling(table.clone())), "FillingRightJoinSide", collected);
                 (table, self.end(vec![filling], Arc::new(Nothing)))
             }
         };
@@ -309,11 +310,21 @@ impl Builder {
             chain.operators.push(probe.clone());
         }
         if matching.gives_unmatched_right() {
-            let mut chain = Chain::new(UnitSource::new(Unmatched { matching, table }), "NonJoined", filled);
+            let mut chain = Chain::new(self.units(Unmatched { matching, table }), "NonJoined", filled);
             chain.after_finds = Some(number);
             chains.push(chain);
         }
         Ok(chains)
+    }
+
+    /// The pipeline of works that others leave; its number.
+    fn works(&mut self, works: &Arc<Works>, name: &str) -> Vec<usize> {
+        let pieces = Chain::new(WorkPieces(works.clone()), name, Vec::new());
+        self.end(vec![pieces], Arc::new(Nothing))
+    }
+
+    fn units<U: Units>(&self, work: U) -> UnitSource<U> {
+        UnitSource::new(work, self.context.clone())
     }
 
     fn scan(&self, scan: &Scan, needed: Option<Vec<bool>>) -> Result<Chain> {
@@ -366,13 +377,13 @@ impl Builder {
         let chains = self.lower(&aggregate.input, false)?;
         let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone());
         let collected = self.end(chains, Arc::new(sink));
-        let partitioning = Chain::new(UnitSource::new(Partitioning(merge.clone())), "PartitionGroups", collected);
+        let partitioning = Chain::new(self.units(Partitioning(merge.clone())), "PartitionGroups", collected);
         let partitioned = self.end(vec![partitioning], Arc::new(Nothing));
         if with_totals {
             self.totals = Some(Totals { merge: merge.clone(), schema: aggregate.schema.clone(), projects: Vec::new() });
         }
         let merging = Merging { merge, grouping, schema: aggregate.schema.clone() };
-        Ok(Chain::new(UnitSource::new(merging), "MergeGroups", partitioned))
+        Ok(Chain::new(self.units(merging), "MergeGroups", partitioned))
     }
 
     fn window(&mut self, window: &Window) -> Result<Chain> {
@@ -383,18 +394,20 @@ impl Builder {
         let pieces = Arc::default();
         let collected = self.end(chains, Arc::new(WindowSink::new(window, Arc::clone(&pieces))));
         let computing = WindowComputing { window: Arc::new(window.clone()), pieces };
-        let mut chain = Chain::new(UnitSource::new(computing), "ComputeWindows", collected);
+        let mut chain = Chain::new(self.units(computing), "ComputeWindows", collected);
         chain.is_sorted = true;
         Ok(chain)
     }
 
     fn sort(&mut self, chains: Vec<Chain>, schema: &Arc<Schema>, keys: &[SortKey], limit: Option<u64>) -> Chain {
         let order = Arc::new(Order::new(keys.to_vec(), schema.clone(), limit));
-        let merge = Arc::new(Mutex::new(SortMerge::default()));
-        let collected = self.end(chains, Arc::new(SortSink { order: order.clone(), merge: merge.clone() }));
-        let sorting = Chain::new(UnitSource::new(RunSorting { limit, merge: merge.clone() }), "SortRuns", collected);
-        let sorted = self.end(vec![sorting], Arc::new(Nothing));
-        let mut chain = Chain::new(UnitSource::new(RangeMerging { merge, order }), "MergeRuns", sorted);
+        let (sorted, works) = (Arc::new(Sorted::default()), Works::new(self.context.clone()));
+        // First, as workers look for morsels in the order of pipelines: what does not fit is written before more rows come.
+        let mut done = self.works(&works, "WriteRuns");
+        let sink = SortSink::new(order.clone(), sorted.clone(), works, self.context.clone());
+        done.extend(self.end(chains, Arc::new(sink)));
+        let merging = RangeMerging { sorted, order, context: self.context.clone() };
+        let mut chain = Chain::new(self.units(merging), "MergeSortingTransform", done);
         chain.is_sorted = true;
         chain
     }

@@ -18,6 +18,7 @@ use crate::insert::Input;
 use crate::output::Output;
 use crate::pipeline::Pipeline;
 use crate::query_context::QueryContext;
+use crate::spill::{Temporary, TemporaryFolder};
 use crate::sync::Mutex;
 
 /// Rows for which another thread is worth starting.
@@ -31,12 +32,31 @@ const PARK_MAX: Duration = Duration::from_millis(10);
 pub struct Engine {
     scheduler: Scheduler,
     pool: ThreadPool,
+    temporary: Temporary,
 }
 
 impl Engine {
     /// An engine over a scheduler; `pool` runs what may wait for a disk.
     pub fn new(scheduler: Scheduler, pool: ThreadPool) -> Self {
-        Self { scheduler, pool }
+        let temporary = Temporary { folder: Arc::default(), pool: pool.clone() };
+        Self { scheduler, pool, temporary }
+    }
+
+    /// The same engine with another folder for temporary data than the system's.
+    #[must_use]
+    pub fn with_temporary_folder(mut self, folder: Arc<TemporaryFolder>) -> Self {
+        self.temporary.folder = folder;
+        self
+    }
+
+    /// The folder of temporary data.
+    pub fn temporary_folder(&self) -> &Arc<TemporaryFolder> {
+        &self.temporary.folder
+    }
+
+    fn builder(&self, context: &Arc<QueryContext>) -> Builder {
+        context.set_temporary(&self.temporary);
+        Builder::new(context.clone())
     }
 
     /// The scheduler.
@@ -62,7 +82,7 @@ impl Engine {
             }
             return Ok(QueryStream { output, context });
         }
-        let (pipelines, output) = Builder::new(context.clone()).select(plan)?;
+        let (pipelines, output) = self.builder(&context).select(plan)?;
         let ended = output.clone();
         let execution = self.execution(&context, pipelines, move |result| ended.end(result));
         output.set_writer(execution.waker());
@@ -75,7 +95,7 @@ impl Engine {
     /// # Errors
     /// The query's.
     pub fn collect_here(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<Vec<Block>> {
-        let (pipelines, output) = Builder::new(context.clone()).select(plan)?;
+        let (pipelines, output) = self.builder(&context).select(plan)?;
         let ended = output.clone();
         let execution = self.execution(&context, pipelines, move |result| ended.end(result));
         execution.stay_here();
@@ -103,7 +123,7 @@ impl Engine {
     /// Where a table cannot be read or written.
     pub fn insert_select(&self, plan: &Plan, table: &dyn Table, context: Arc<QueryContext>) -> Result<Completion> {
         let insertion = table.insert_within(InsertLimits::new(&context.settings))?;
-        let pipelines = Builder::new(context.clone()).insert_select(plan, insertion, self.pool.clone())?;
+        let pipelines = self.builder(&context).insert_select(plan, insertion, self.pool.clone())?;
         let completion = Completion::new(context.clone());
         let ended = completion.state.clone();
         let execution = self.execution(&context, pipelines, move |result| CompletionState::end(&ended, result));
@@ -138,8 +158,7 @@ impl Engine {
     ) -> Result<InsertStream> {
         let insertion = table.insert_within(limits)?;
         let input = Arc::new(Input::default());
-        let pipelines =
-            Builder::new(context.clone()).insert_input(input.clone(), project, insertion, self.pool.clone());
+        let pipelines = self.builder(&context).insert_input(input.clone(), project, insertion, self.pool.clone());
         let completion = Completion::new(context.clone());
         let (ended, abandoned) = (completion.state.clone(), input.clone());
         let execution = self.execution(&context, pipelines, move |result| {
@@ -152,7 +171,7 @@ impl Engine {
 
     /// Starts a merge: its rows are read and sorted on one worker, encoded by any.
     pub fn merge(&self, merge: PartMerge, context: Arc<QueryContext>) -> Completion {
-        let pipelines = Builder::new(context.clone()).merge(merge, self.pool.clone());
+        let pipelines = self.builder(&context).merge(merge, self.pool.clone());
         let completion = Completion::new(context.clone());
         let ended = completion.state.clone();
         let execution = self.execution(&context, pipelines, move |result| CompletionState::end(&ended, result));
@@ -165,7 +184,7 @@ impl Engine {
     /// # Errors
     /// Where a table cannot be read.
     pub fn explain_pipeline(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<Vec<String>> {
-        let (pipelines, _) = Builder::new(context.clone()).select(plan)?;
+        let (pipelines, _) = self.builder(&context).select(plan)?;
         let workers = self.workers_max(&context);
         let describe = |(number, pipeline): (usize, &Pipeline)| {
             let mut steps = vec![pipeline.source_name.clone()];

@@ -4,17 +4,18 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::Waker;
 
 use squall_runtime::ThreadPool;
 use squall_runtime::thread_pool::JobOptions;
-use squall_storage::{Claim, InsertWriter, Insertion, Morsel, PartWork, TableScan};
+use squall_storage::{Claim, InsertWriter, Insertion, Morsel, TableScan};
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::query_context::QueryContext;
 use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::atomic::Ordering;
+use crate::works::Works;
 
 /// Blocks that may wait to be written; the sender waits when there are more.
 const BLOCKS_MAX: usize = 8;
@@ -23,7 +24,7 @@ const BLOCKS_MAX: usize = 8;
 pub(crate) struct InsertSink {
     pub(crate) insertion: Arc<dyn Insertion>,
     pub(crate) context: Arc<QueryContext>,
-    pub(crate) parts: Arc<PartsInWork>,
+    pub(crate) parts: Arc<Works>,
 }
 
 impl Sink for InsertSink {
@@ -34,7 +35,9 @@ impl Sink for InsertSink {
 
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
         for local in locals {
-            self.parts.add(downcast_local::<InsertLocal>(local)?.writer.finish()?);
+            if let Some(part) = downcast_local::<InsertLocal>(local)?.writer.finish()? {
+                self.parts.add(part);
+            }
         }
         self.parts.end();
         Ok(())
@@ -52,132 +55,19 @@ impl Sink for InsertSink {
 struct InsertLocal {
     writer: Box<dyn InsertWriter>,
     context: Arc<QueryContext>,
-    parts: Arc<PartsInWork>,
+    parts: Arc<Works>,
 }
 
 impl LocalSink for InsertLocal {
     fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
         let (rows, bytes) = (block.rows() as u64, block.value_bytes() as u64);
-        self.parts.add(self.writer.write(block)?);
+        if let Some(part) = self.writer.write(block)? {
+            self.parts.add(part);
+        }
         self.context.progress.written_rows.fetch_add(rows, Ordering::Relaxed);
         self.context.progress.written_bytes.fetch_add(bytes, Ordering::Relaxed);
         crate::thread_work::count_written(rows, bytes);
         Ok(())
-    }
-}
-
-/// Parts that are being made: works that workers carry on, one piece a morsel.
-pub(crate) struct PartsInWork {
-    context: Arc<QueryContext>,
-    state: Mutex<PartsState>,
-}
-
-#[derive(Default)]
-struct PartsState {
-    /// Works that nobody is at, oldest first.
-    resting: VecDeque<Work>,
-    /// Works that a worker is at, by the number of their morsel: there until the worker takes it.
-    claimed: VecDeque<(u64, Work)>,
-    claims: u64,
-    /// Works that a worker is at.
-    carried: usize,
-    /// No more works will come.
-    is_ended: bool,
-}
-
-struct Work {
-    part: PartWork,
-    call: Arc<Call>,
-}
-
-/// Whether a work can go on.
-struct Call {
-    has_come: AtomicBool,
-    /// The worker that is at the work looks by itself.
-    is_awaited: AtomicBool,
-    context: Arc<QueryContext>,
-}
-
-impl Wake for Call {
-    fn wake(self: Arc<Self>) {
-        self.has_come.store(true, Ordering::SeqCst);
-        if self.is_awaited.load(Ordering::SeqCst) {
-            self.context.wake();
-        }
-    }
-}
-
-impl PartsInWork {
-    pub(crate) fn new(context: Arc<QueryContext>) -> Arc<Self> {
-        Arc::new(Self { context, state: Mutex::default() })
-    }
-
-    /// There is more to do, perhaps for workers that have found nothing.
-    fn add(&self, part: Option<PartWork>) {
-        let Some(part) = part else { return };
-        let call = Call { has_come: true.into(), is_awaited: false.into(), context: self.context.clone() };
-        self.state.lock().resting.push_back(Work { part, call: Arc::new(call) });
-        self.context.wake();
-    }
-
-    fn end(&self) {
-        self.state.lock().is_ended = true;
-        self.context.wake();
-    }
-
-    /// Whether a work waits for the disk: then no further ones should come.
-    fn is_behind(&self) -> bool {
-        self.state.lock().resting.iter().any(|work| !work.call.has_come.load(Ordering::SeqCst))
-    }
-}
-
-/// The source whose morsels are pieces of works.
-pub(crate) struct PartPieces(pub(crate) Arc<PartsInWork>);
-
-impl TableScan for PartPieces {
-    fn rows_total(&self) -> Option<u64> {
-        None
-    }
-
-    fn claim(&self, _: u64, _: &Waker) -> Claim {
-        let mut state = self.0.state.lock();
-        let ready = state.resting.iter().position(|work| work.call.has_come.load(Ordering::SeqCst));
-        let Some(work) = ready.and_then(|at| state.resting.remove(at)) else {
-            let is_over = state.is_ended && state.carried == 0 && state.resting.is_empty();
-            return if is_over { Claim::Finished } else { Claim::Pending };
-        };
-        let first = state.claims;
-        state.claims += 1;
-        state.carried += 1;
-        state.claimed.push_back((first, work));
-        Claim::Morsel(Morsel { first, rows: 1 })
-    }
-
-    fn read(&self, morsel: Morsel, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
-        let work = {
-            let mut state = self.0.state.lock();
-            let at = state.claimed.iter().position(|(number, _)| *number == morsel.first);
-            at.and_then(|at| state.claimed.remove(at))
-        };
-        let (_, mut work) = work.ok_or_else(|| Error::logical("a piece of work is done twice"))?;
-        work.call.is_awaited.store(false, Ordering::SeqCst);
-        work.call.has_come.store(false, Ordering::SeqCst);
-        let waker = Waker::from(work.call.clone());
-        let progress = work.part.as_mut().poll(&mut Context::from_waker(&waker));
-        let call = work.call.clone();
-        let mut state = self.0.state.lock();
-        state.carried -= 1;
-        if progress.is_pending() {
-            // Before newer ones: what is begun holds memory until it is done.
-            state.resting.push_front(work);
-        }
-        drop(state);
-        // A call until here is seen by this worker, which looks for its next morsel now; one after it wakes the query.
-        call.is_awaited.store(true, Ordering::SeqCst);
-        match progress {
-            Poll::Ready(result) => result,
-            Poll::Pending => Ok(()),
-        }
     }
 }
 

@@ -17,10 +17,14 @@ pub mod query_context;
 mod sink;
 mod sort;
 mod source;
+mod spill;
 mod sync;
 mod thread_work;
+mod units;
 mod window;
+mod works;
 
 pub use engine::{Completion, Engine, InsertStream, QueryStream};
 pub use query_context::{Check, Progress, QueryContext};
+pub use spill::TemporaryFolder;
 pub use thread_work::{ThreadProgress, ThreadWork};

@@ -21,6 +21,7 @@ use squall_types::memory::memory_limit_exceeded;
 use squall_types::text::readable::readable_bytes;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
+use crate::spill::Temporary;
 use crate::thread_work::ThreadWork;
 
 /// Rows and bytes, counted while the query runs.
@@ -106,6 +107,8 @@ pub struct QueryContext {
     cpu_share: OnceLock<Arc<CpuShare>>,
     /// What it uses by name, once it is planned; shared with others of the same plan.
     uses: Mutex<Option<Arc<QueryUses>>>,
+    /// Where temporary data go; of the engine that runs it.
+    temporary: OnceLock<Temporary>,
 }
 
 impl CountFor for QueryContext {
@@ -144,12 +147,23 @@ impl QueryContext {
             thread_works: Mutex::default(),
             cpu_share: OnceLock::new(),
             uses: Mutex::default(),
+            temporary: OnceLock::new(),
         })
     }
 
     /// Makes the query part of a share of the CPU, before it is started.
     pub fn set_cpu_share(&self, share: Arc<CpuShare>) {
         let _ = self.cpu_share.set(share);
+    }
+
+    pub(crate) fn set_temporary(&self, temporary: &Temporary) {
+        // A query is executed once.
+        let _ = self.temporary.set(temporary.clone());
+    }
+
+    /// Where its temporary data go.
+    pub(crate) fn temporary(&self) -> &Temporary {
+        self.temporary.get_or_init(Temporary::default)
     }
 
     /// What the scheduler gives it beside others.

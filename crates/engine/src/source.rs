@@ -1,7 +1,6 @@
-//! Sources that are not tables: blocks that are there already, and numbered units of work whose results are blocks.
+//! Sources that are not tables: blocks that are there already. Work whose results are blocks is in `units` and `works`.
 
 use std::ops::ControlFlow;
-use std::sync::OnceLock;
 use std::task::Waker;
 
 use squall_storage::{Claim, Morsel, TableScan};
@@ -28,57 +27,12 @@ impl TableScan for Blocks {
     }
 
     fn claim(&self, _rows: u64, _waker: &Waker) -> Claim {
-        claim_unit(&self.next, self.blocks.len())
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        if next < self.blocks.len() { Claim::Morsel(Morsel { first: next as u64, rows: 1 }) } else { Claim::Finished }
     }
 
     fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
         consume(self.blocks[morsel.first as usize].clone()).map(drop)
-    }
-}
-
-/// Claims one of `units` numbered units.
-pub(crate) fn claim_unit(next: &AtomicUsize, units: usize) -> Claim {
-    let unit = next.fetch_add(1, Ordering::Relaxed);
-    if unit < units { Claim::Morsel(Morsel { first: unit as u64, rows: 1 }) } else { Claim::Finished }
-}
-
-/// Work that a sink leaves behind when all its rows have come: so many units, each run once, on any worker.
-pub(crate) trait Units: Send + Sync {
-    /// How many units there are; asked once the work may begin.
-    fn units(&self) -> usize;
-    /// Runs a unit; its rows go to `consume`.
-    fn run(&self, unit: usize, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()>;
-}
-
-/// The source that hands out units of work.
-pub(crate) struct UnitSource<U> {
-    work: U,
-    units: OnceLock<usize>,
-    next: AtomicUsize,
-}
-
-impl<U: Units> UnitSource<U> {
-    pub(crate) fn new(work: U) -> Self {
-        Self { work, units: OnceLock::new(), next: AtomicUsize::new(0) }
-    }
-
-    fn units(&self) -> usize {
-        *self.units.get_or_init(|| self.work.units())
-    }
-}
-
-impl<U: Units> TableScan for UnitSource<U> {
-    /// A unit counts as a row. Asked once the work may begin.
-    fn rows_total(&self) -> Option<u64> {
-        Some(self.units() as u64)
-    }
-
-    fn claim(&self, _rows: u64, _waker: &Waker) -> Claim {
-        claim_unit(&self.next, self.units())
-    }
-
-    fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
-        self.work.run(morsel.first as usize, consume)
     }
 }
 

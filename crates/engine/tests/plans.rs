@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use squall_engine::{Engine, QueryContext};
+use squall_engine::{Engine, QueryContext, TemporaryFolder};
 use squall_functions::{Argument, FunctionContext, Moment, resolve_aggregate, resolve_scalar};
 use squall_planner::{
     Aggregate, AggregateCall, ColumnDescription, Expression, Plan, Scan, SortKey, TableDefinition, TableMetadata,
 };
-use squall_runtime::ThreadPool;
+use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_scheduler::{PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
 use squall_storage::{Databases, TableHandle, table_function};
 use squall_types::{Block, Column, ColumnBuilder, DataType, ErrorCode, Schema, Settings, Value};
@@ -266,6 +266,55 @@ fn rows_are_sorted_with_and_without_a_limit() {
         let end = limit.map_or(ROWS, |limit| limit as usize);
         assert!(rows(&engine, &plan) == expected[3..end], "{limit:?} {first} {descending}");
     }
+}
+
+#[test]
+fn rows_sorted_on_disk_are_those_sorted_in_memory() {
+    let random = &mut StdRng::seed_from_u64(7);
+    let engine = engine(PolicyKind::Stride);
+    let types = ["Nullable(Int16)", "LowCardinality(String)", "Float64", "String"];
+    let columns: Vec<(&str, Vec<Value>)> = types.iter().map(|name| (*name, random_values(name, 900, random))).collect();
+    let handle = table(&engine, &columns);
+    // One column alone has rows of equal keys, whose number is all that counts.
+    for (keys, limit) in [(vec![0, 1, 2, 3], None), (vec![3, 2, 1, 0], None), (vec![2, 3, 0, 1], Some(29_000))] {
+        let key = |at: usize| SortKey { expression: column(at, types[at]), descending: at == 1, nulls_first: at == 0 };
+        let keys: Vec<SortKey> = keys.into_iter().map(key).collect();
+        let plan = Plan::Sort { input: Box::new(scan(handle.clone(), None)), keys, limit };
+        let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit, ties: None };
+        let expected = rows(&engine, &plan);
+        for codec in ["LZ4", "ZSTD", "NONE"] {
+            let changes = [
+                ("max_bytes_before_external_sort", "200000"),
+                ("temporary_files_codec", codec),
+                ("inline_rows_limit", "0"),
+            ];
+            let context = context(&changes);
+            assert!(run(&engine, &plan, context.clone()).unwrap() == expected, "{codec} {limit:?}");
+            assert!(context.counters.get(ProfileEvent::ExternalSortWritePart) > 2);
+            assert_eq!(context.counters.get(ProfileEvent::ExternalProcessingFilesTotal), 1);
+            assert_eq!(context.memory.temporary_bytes(), 0);
+        }
+    }
+}
+
+#[test]
+fn temporary_data_are_bounded() {
+    let engine = engine(PolicyKind::Stride);
+    let key = SortKey { expression: column(0, "UInt64"), descending: true, nulls_first: false };
+    let plan = Plan::Sort { input: Box::new(numbers(1_000_000)), keys: vec![key], limit: None };
+    let limits =
+        [("max_bytes_before_external_sort", "500000"), ("max_temporary_data_on_disk_size_for_query", "100000")];
+    let limited = context(&limits);
+    let error = run(&engine, &plan, limited.clone()).unwrap_err();
+    assert_eq!(error.code, ErrorCode::TOO_MANY_ROWS_OR_BYTES, "{error}");
+    let unknown = context(&[("max_bytes_before_external_sort", "500000"), ("temporary_files_codec", "gzip")]);
+    assert_eq!(run(&engine, &plan, unknown).unwrap_err().code, ErrorCode::UNKNOWN_CODEC);
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("file");
+    std::fs::write(&nowhere, b"no folder").unwrap();
+    let engine = engine.with_temporary_folder(Arc::new(TemporaryFolder::new(nowhere, 0)));
+    let error = run(&engine, &plan, context(&limits[..1])).unwrap_err();
+    assert_eq!(error.code, ErrorCode::CANNOT_WRITE_TO_FILE_DESCRIPTOR, "{error}");
 }
 
 #[test]

@@ -43,6 +43,10 @@ metrics! {
     ConcurrencyControlAcquiredNonCompeting "Total number of acquired CPU slots that are not considered competing (the first thread if fair_round_robin scheduler is in use)";
     ConcurrencyControlSoftLimit "Value of soft limit on number of CPU slots.";
     QueryThread "Number of query processing threads";
+    TotalTemporaryFiles "Number of temporary files created";
+    TemporaryFilesForSort "Number of temporary files created for external sorting";
+    TemporaryFilesForAggregation "Number of temporary files created for external aggregation";
+    TemporaryFilesForJoin "Number of temporary files created for JOIN";
     PartsActive "Active data part, used by current and upcoming SELECTs.";
     ColumnCacheBytes "Squall: bytes of decoded column chunks in the column cache.";
     ColumnCacheChunks "Squall: number of decoded column chunks in the column cache.";

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use squall_engine::Engine;
+use squall_engine::{Engine, TemporaryFolder};
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
 use squall_runtime::memory::{SERVER, machine_memory_bytes};
@@ -126,6 +126,12 @@ impl Server {
         };
         create_folder(&config.path)?;
         create_folder(&config.tmp_path)?;
+        let temporary = Arc::new(TemporaryFolder::new(&config.tmp_path, settings.max_temporary_data_on_disk_size));
+        match temporary.remove_leftovers() {
+            Ok(0) => {}
+            Ok(files) => tracing::info!(target: "TemporaryFolder", "Removed {files} temporary files of an earlier run"),
+            Err(error) => tracing::warn!(target: "TemporaryFolder", "Cannot remove temporary files: {error}"),
+        }
         let databases = Databases::open(&config.path, &storage)?;
         if !databases.has_database(&settings.default_database) {
             databases.create_database(&settings.default_database, true, "")?;
@@ -151,7 +157,7 @@ impl Server {
             tls: ArcSwapOption::new(tls),
             users: ArcSwap::from_pointee(users),
             databases,
-            engine: Engine::new(scheduler, pool),
+            engine: Engine::new(scheduler, pool).with_temporary_folder(temporary),
             background_share: CpuShare::new(settings.background_pool_weight),
             processes,
             system_logs,
@@ -241,6 +247,7 @@ impl Server {
         self.background_share.set_weight(config.server.background_pool_weight);
         set_process_limits(&self.processes, &config.server);
         set_memory_limit(&config.server);
+        self.engine.temporary_folder().set_bytes_max(config.server.max_temporary_data_on_disk_size);
         set_thread_pool_limits(&config.server);
         self.tls.store(tls);
         self.users.store(Arc::new(users));

@@ -259,6 +259,13 @@ settings! {
     max_result_rows: u64 as UInt64 = "0", "The most rows of a result; 0 is unlimited.";
     max_result_bytes: u64 as UInt64 = "0", "The most bytes of a result; 0 is unlimited.";
     result_overflow_mode: String as String = "throw", "What happens at the limits of the result: throw or break.";
+    max_bytes_before_external_group_by: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on GROUP BY and DISTINCT put groups on disk; 0 goes by the ratio alone.";
+    max_bytes_ratio_before_external_group_by: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
+    max_bytes_before_external_sort: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on ORDER BY puts rows on disk; 0 goes by the ratio alone.";
+    max_bytes_ratio_before_external_sort: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
+    temporary_files_codec: String as String = "LZ4", "How temporary data on disk are compressed: LZ4, ZSTD or NONE.";
+    max_temporary_data_on_disk_size_for_query: u64 as UInt64 = "0", "The most bytes of temporary data on disk that a query may have at once; 0 is unlimited.";
+    max_temporary_data_on_disk_size_for_user: u64 as UInt64 = "0", "The most bytes of temporary data on disk that all queries of a user may have at once; 0 is unlimited.";
     max_rows_to_group_by: u64 as UInt64 = "0", "The most groups of an aggregation; 0 is unlimited.";
     group_by_overflow_mode: String as String = "throw", "What happens at max_rows_to_group_by: throw, break or any.";
     max_query_size: u64 as UInt64 = "262144", "The most bytes of a query's text that the parser reads.";

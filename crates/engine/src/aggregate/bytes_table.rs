@@ -11,11 +11,10 @@ use squall_functions::GroupIds;
 use squall_planner::{Expression, SortKey};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
-use super::key_table::{KeyTable, downcast_table, partition_of, prefetch};
+use super::key_table::{KeyTable, downcast_table, partition_of, prefetch, reserve_slots};
 use crate::sort::keys::encode_keys;
 
 const PREFETCH_AHEAD: usize = 8;
-const SLOTS_MIN: usize = 1 << 10;
 
 #[derive(Clone, Copy, Default)]
 struct Slot {
@@ -87,11 +86,13 @@ impl BytesTable {
         Self { types: Some(types.into()), ..Self::of_strings() }
     }
 
-    fn reserve(&mut self, groups: usize) {
-        let wanted = (groups * 2).next_power_of_two().max(SLOTS_MIN);
-        if wanted <= self.slots.len() {
-            return;
+    fn reserve(&mut self, groups: usize) -> Result<()> {
+        if groups * 2 <= self.slots.len() {
+            return Ok(());
         }
+        let wanted = reserve_slots::<Slot>(groups)?;
+        // The slots are made again from the groups: the smaller ones need not be there meanwhile.
+        self.slots = Vec::new();
         self.slots = vec![Slot::default(); wanted];
         let mask = wanted - 1;
         for (group, hash) in self.hashes.iter().enumerate() {
@@ -101,6 +102,7 @@ impl BytesTable {
             }
             self.slots[at] = Slot { tag: (hash >> 24) as u32, group: group as u32 + 1 };
         }
+        Ok(())
     }
 
     /// The groups of keys with these hashes, in order; the rows that made new groups are added to `new_rows`.
@@ -110,12 +112,12 @@ impl BytesTable {
         key: impl Fn(usize) -> &'k [u8],
         ids: &mut Vec<u32>,
         new_rows: &mut Vec<u32>,
-    ) {
+    ) -> Result<()> {
         ids.clear();
         ids.reserve(hashes.len());
         for (row, hash) in hashes.iter().enumerate() {
             if self.hashes.len() * 2 >= self.slots.len() {
-                self.reserve(self.hashes.len() * 2 + 1);
+                self.reserve(self.hashes.len() * 2 + 1)?;
             }
             let mask = self.slots.len() - 1;
             if let Some(ahead) = hashes.get(row + PREFETCH_AHEAD) {
@@ -140,6 +142,7 @@ impl BytesTable {
             };
             ids.push(group - 1);
         }
+        Ok(())
     }
 
     /// Keeps the key columns of the rows that made new groups.
@@ -174,7 +177,7 @@ impl KeyTable for BytesTable {
                 let strings =
                     key.array().as_binary_opt::<i32>().ok_or_else(|| Error::logical("a key that is no string"))?;
                 hashes.extend((0..rows).map(|row| hash(strings.value(row))));
-                self.find_or_insert(&hashes, |row| strings.value(row), scratch, &mut new_rows);
+                self.find_or_insert(&hashes, |row| strings.value(row), scratch, &mut new_rows)?;
             }
             Some(_) => {
                 let named = keys.iter().enumerate().map(|(at, key)| (at.to_string(), key.clone()));
@@ -182,7 +185,7 @@ impl KeyTable for BytesTable {
                 let order: Vec<SortKey> = keys.iter().enumerate().map(ascending).collect();
                 let encoded = encode_keys(&order, &block)?;
                 hashes.extend((0..rows).map(|row| hash(encoded.key(row))));
-                self.find_or_insert(&hashes, |row| encoded.key(row), scratch, &mut new_rows);
+                self.find_or_insert(&hashes, |row| encoded.key(row), scratch, &mut new_rows)?;
             }
         }
         self.keep_columns(keys, new_rows)?;
@@ -194,36 +197,35 @@ impl KeyTable for BytesTable {
         self.hashes.len()
     }
 
-    fn partition(self: Box<Self>, partitions: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
+    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
         if partitions == 1 {
             let groups = (0..self.hashes.len() as u32).collect();
-            return vec![(self, groups)];
+            return Ok(vec![(self, groups)]);
         }
         let mut groups_of: Vec<Vec<u32>> = vec![Vec::new(); partitions];
         for (group, hash) in self.hashes.iter().enumerate() {
             groups_of[partition_of(*hash, partitions)].push(group as u32);
         }
-        let columns = self.types.as_ref().map(|types| Self::all_columns(types, &self.columns));
+        let columns = self.types.as_ref().map(|types| Self::all_columns(types, &self.columns)).transpose()?;
         let parts = groups_of.into_iter().map(|groups| {
             let mut part = Self { types: self.types.clone(), ..Self::of_strings() };
             for group in &groups {
                 part.keys.push(self.keys.get(*group as usize));
                 part.hashes.push(self.hashes[*group as usize]);
             }
-            if let Some(Ok(columns)) = &columns {
-                // Taking rows of columns that were taken once before cannot fail.
-                let _ = part.keep_columns(columns, groups.clone());
+            if let Some(columns) = &columns {
+                part.keep_columns(columns, groups.clone())?;
             }
-            (Box::new(part) as Box<dyn KeyTable>, groups)
+            Ok((Box::new(part) as Box<dyn KeyTable>, groups))
         });
         parts.collect()
     }
 
     fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
         let other = downcast_table::<Self>(other)?;
-        self.reserve(self.hashes.len() + other.hashes.len());
+        self.reserve(self.hashes.len() + other.hashes.len())?;
         let (mut ids, mut new_rows) = (Vec::new(), Vec::new());
-        self.find_or_insert(&other.hashes, |row| other.keys.get(row), &mut ids, &mut new_rows);
+        self.find_or_insert(&other.hashes, |row| other.keys.get(row), &mut ids, &mut new_rows)?;
         if let Some(types) = &self.types {
             let columns = Self::all_columns(types, &other.columns)?;
             self.keep_columns(&columns, new_rows)?;
@@ -249,4 +251,56 @@ impl KeyTable for BytesTable {
 fn ascending((position, key): (usize, &Column)) -> SortKey {
     let expression = Expression::Column { position, data_type: key.data_type().clone() };
     SortKey { expression, descending: false, nulls_first: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::UInt64Type;
+
+    use super::super::fixed_table::FixedTable;
+    use super::*;
+
+    fn table(keys: &[Vec<Column>]) -> BytesTable {
+        let mut table = BytesTable::of_rows(&[DataType::String]);
+        for keys in keys {
+            table.group_ids(keys, keys[0].rows(), &mut Vec::new()).unwrap();
+        }
+        table
+    }
+
+    fn strings(values: &[&str]) -> Vec<Column> {
+        vec![Column::new(DataType::String, Arc::new(BinaryArray::from_iter_values(values)))]
+    }
+
+    #[test]
+    fn an_error_while_keys_are_collected_is_told() {
+        // Columns that cannot be put together stand for those that would be too long.
+        let number = || vec![Column::from_primitive::<UInt64Type>(DataType::UInt64, vec![1, 2, 3])];
+        let broken = || table(&[strings(&["a", "b"]), number()]);
+        assert!(Box::new(broken()).partition(4).is_err());
+        assert!(Box::new(broken()).into_columns().is_err());
+        assert!(table(&[strings(&["c"])]).merge(Box::new(broken())).is_err());
+    }
+
+    #[test]
+    fn each_partition_has_the_keys_of_its_groups() {
+        let keys = strings(&["a", "b", "c", "d", "e", "f"]);
+        let parts = Box::new(table(std::slice::from_ref(&keys))).partition(4).unwrap();
+        let mut groups = 0;
+        for (part, groups_of) in parts {
+            let columns = part.into_columns().unwrap();
+            for (row, group) in groups_of.iter().enumerate() {
+                assert_eq!(columns[0].value(row), keys[0].value(*group as usize));
+            }
+            groups += groups_of.len();
+        }
+        assert_eq!(groups, 6);
+    }
+
+    #[test]
+    fn groups_that_cannot_be_numbered_are_an_error() {
+        let error = BytesTable::of_strings().reserve((1 << 31) + 1).unwrap_err();
+        assert_eq!(error.code, ErrorCode::TOO_MANY_ROWS);
+        assert_eq!(FixedTable::<u64>::new(&[DataType::UInt64]).reserve(usize::MAX / 4).unwrap_err().code, error.code);
+    }
 }

@@ -101,12 +101,11 @@ impl KeyTable for DictionaryTable {
         self.values.groups()
     }
 
-    fn partition(self: Box<Self>, partitions: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
+    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
         let data_type = self.data_type;
-        let parts = self.values.partition(partitions).into_iter();
-        parts
-            .map(|(values, groups)| (Box::new(Self::of_values(data_type.clone(), values)) as Box<dyn KeyTable>, groups))
-            .collect()
+        let parts = self.values.partition(partitions)?.into_iter();
+        let part = |values| Box::new(Self::of_values(data_type.clone(), values)) as Box<dyn KeyTable>;
+        Ok(parts.map(|(values, groups)| (part(values), groups)).collect())
     }
 
     fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {

@@ -22,8 +22,8 @@ impl KeyTable for SingleTable {
         1
     }
 
-    fn partition(self: Box<Self>, _: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
-        vec![(self, vec![0])]
+    fn partition(self: Box<Self>, _: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
+        Ok(vec![(self, vec![0])])
     }
 
     fn merge(&mut self, _: Box<dyn KeyTable>) -> Result<Vec<u32>> {
@@ -62,9 +62,9 @@ impl KeyTable for DirectTable {
         true
     }
 
-    fn partition(self: Box<Self>, _: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
+    fn partition(self: Box<Self>, _: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
         let groups = (0..self.slots as u32).collect();
-        vec![(self, groups)]
+        Ok(vec![(self, groups)])
     }
 
     fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {

@@ -13,12 +13,10 @@ use squall_functions::GroupIds;
 use squall_types::packed_hash::{hash_packed, hash_packed_wide};
 use squall_types::{Column, DataType, Error, Result};
 
-use super::key_table::{KeyTable, downcast_table, partition_of, prefetch};
+use super::key_table::{KeyTable, downcast_table, partition_of, prefetch, reserve_slots};
 
 /// How many rows ahead a slot is prefetched.
 const PREFETCH_AHEAD: usize = 16;
-/// Slots of a new table.
-const SLOTS_MIN: usize = 1 << 10;
 
 /// Bytes that a value of this type takes in a packed key, with one for NULL where it may be; `None` where it cannot be packed.
 pub(crate) fn packed_width(data_type: &DataType) -> Option<usize> {
@@ -87,11 +85,13 @@ impl<K: Packed> FixedTable<K> {
     }
 
     /// Makes slots for `groups` groups, at most half full.
-    fn reserve(&mut self, groups: usize) {
-        let wanted = (groups * 2).next_power_of_two().max(SLOTS_MIN);
-        if wanted <= self.slots.len() {
-            return;
+    pub(super) fn reserve(&mut self, groups: usize) -> Result<()> {
+        if groups * 2 <= self.slots.len() {
+            return Ok(());
         }
+        let wanted = reserve_slots::<Slot<K>>(groups)?;
+        // The slots are made again from the groups: the smaller ones need not be there meanwhile.
+        self.slots = Vec::new();
         self.slots = vec![Slot::default(); wanted];
         let mask = wanted - 1;
         for (group, key) in self.keys.iter().enumerate() {
@@ -101,16 +101,17 @@ impl<K: Packed> FixedTable<K> {
             }
             self.slots[at] = Slot { key: *key, group: group as u32 + 1 };
         }
+        Ok(())
     }
 
     /// The groups of keys, in order; new keys get new groups.
-    fn find_or_insert(&mut self, keys: &[K], ids: &mut Vec<u32>) {
+    fn find_or_insert(&mut self, keys: &[K], ids: &mut Vec<u32>) -> Result<()> {
         ids.clear();
         ids.reserve(keys.len());
         for (row, key) in keys.iter().enumerate() {
             // At most half full before every insertion.
             if self.keys.len() * 2 >= self.slots.len() {
-                self.reserve(self.keys.len() * 2 + 1);
+                self.reserve(self.keys.len() * 2 + 1)?;
             }
             let mask = self.slots.len() - 1;
             if let Some(ahead) = keys.get(row + PREFETCH_AHEAD) {
@@ -131,6 +132,7 @@ impl<K: Packed> FixedTable<K> {
             };
             ids.push(group - 1);
         }
+        Ok(())
     }
 }
 
@@ -138,7 +140,7 @@ impl<K: Packed> KeyTable for FixedTable<K> {
     fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
         let mut packed = std::mem::take(&mut self.packed);
         pack(keys, rows, &mut packed)?;
-        self.find_or_insert(&packed, scratch);
+        self.find_or_insert(&packed, scratch)?;
         self.packed = packed;
         Ok(GroupIds::Each(scratch))
     }
@@ -147,10 +149,10 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         self.keys.len()
     }
 
-    fn partition(self: Box<Self>, partitions: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)> {
+    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
         if partitions == 1 {
             let groups = (0..self.keys.len() as u32).collect();
-            return vec![(self, groups)];
+            return Ok(vec![(self, groups)]);
         }
         let expected = self.keys.len() / partitions + self.keys.len() / partitions / 4 + 8;
         let mut parts: Vec<(Vec<K>, Vec<u32>)> =
@@ -162,15 +164,15 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         }
         let types = self.types.clone();
         let table = |keys| Self { types: types.clone(), slots: Vec::new(), keys, packed: Vec::new() };
-        parts.into_iter().map(|(keys, groups)| (Box::new(table(keys)) as Box<dyn KeyTable>, groups)).collect()
+        Ok(parts.into_iter().map(|(keys, groups)| (Box::new(table(keys)) as Box<dyn KeyTable>, groups)).collect())
     }
 
     fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
         let other = downcast_table::<Self>(other)?;
         // A partition's table has keys but no slots yet.
-        self.reserve(self.keys.len() + other.keys.len());
+        self.reserve(self.keys.len() + other.keys.len())?;
         let mut ids = Vec::new();
-        self.find_or_insert(&other.keys, &mut ids);
+        self.find_or_insert(&other.keys, &mut ids)?;
         Ok(ids)
     }
 

@@ -5,7 +5,8 @@
 use std::any::Any;
 
 use squall_functions::GroupIds;
-use squall_types::{Column, DataType, Error, Result};
+use squall_types::memory::reserve;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::bytes_table::BytesTable;
 use super::dictionary_table::DictionaryTable;
@@ -26,7 +27,7 @@ pub(crate) trait KeyTable: Send + Any {
     }
 
     /// Splits by the keys' hashes into `partitions` tables (a power of two); with each, its groups' numbers in this table.
-    fn partition(self: Box<Self>, partitions: usize) -> Vec<(Box<dyn KeyTable>, Vec<u32>)>;
+    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>>;
 
     /// Adds the groups of another table of the same kind; gives the number here of each group there.
     fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>>;
@@ -34,6 +35,25 @@ pub(crate) trait KeyTable: Send + Any {
     /// The keys of groups `0..groups`, one column per key.
     fn into_columns(self: Box<Self>) -> Result<Vec<Column>>;
 }
+
+/// Slots that an open-addressed table of `groups` groups has: at most half of them are taken. Their memory is reserved for the
+/// allocation that follows.
+///
+/// # Errors
+/// `TOO_MANY_ROWS` where groups could not be numbered, `MEMORY_LIMIT_EXCEEDED`.
+pub(crate) fn reserve_slots<Slot>(groups: usize) -> Result<usize> {
+    if groups > GROUPS_MAX {
+        return Err(Error::new(ErrorCode::TOO_MANY_ROWS, format!("More than {GROUPS_MAX} groups in one hash table")));
+    }
+    let slots = (groups * 2).next_power_of_two().max(SLOTS_MIN);
+    reserve(slots * size_of::<Slot>())?;
+    Ok(slots)
+}
+
+/// Slots of a new table.
+const SLOTS_MIN: usize = 1 << 10;
+/// Groups of a table: their numbers, plus one, have 32 bits.
+const GROUPS_MAX: usize = 1 << 31;
 
 /// The kind of table for keys of these types.
 #[derive(Clone, Debug)]

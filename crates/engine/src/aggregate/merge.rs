@@ -2,7 +2,6 @@
 //! each table on its own; then each partition is merged on its own and its groups come out. Few groups make one partition only:
 //! splitting would cost more than it gains.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::BooleanArray;
@@ -15,7 +14,8 @@ use super::key_table::KeyTable;
 use super::sink::{AggregateLocal, Grouping};
 use crate::operator::Project;
 use crate::output::Output;
-use crate::source::{Places, Units};
+use crate::source::Places;
+use crate::units::{Rows, Units};
 
 /// From so many groups of all workers together the merge is partitioned.
 const PARTITIONED_GROUPS_MIN: usize = 20_000;
@@ -95,7 +95,7 @@ impl Units for Partitioning {
         self.0.lock().locals.as_ref().map_or(0, |locals| locals.len())
     }
 
-    fn run(&self, unit: usize, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+    async fn run(self: Arc<Self>, unit: usize, _: Rows) -> Result<()> {
         let (locals, partitions) = {
             let merge = self.0.lock();
             (merge.locals.clone(), merge.partitions)
@@ -106,7 +106,7 @@ impl Units for Partitioning {
             self.0.lock().parts[0].push((local.table, local.accumulators));
             return Ok(());
         }
-        let (tables, groups_of): (Vec<_>, Vec<_>) = local.table.partition(partitions).into_iter().unzip();
+        let (tables, groups_of): (Vec<_>, Vec<_>) = local.table.partition(partitions)?.into_iter().unzip();
         let mut accumulators: Vec<Vec<Box<dyn Accumulator>>> = tables.iter().map(|_| Vec::new()).collect();
         for accumulator in local.accumulators {
             for (part, split) in accumulators.iter_mut().zip(accumulator.partition(&groups_of)) {
@@ -135,7 +135,7 @@ impl Units for Merging {
         self.merge.lock().partitions
     }
 
-    fn run(&self, unit: usize, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+    async fn run(self: Arc<Self>, unit: usize, rows: Rows) -> Result<()> {
         let parts = std::mem::take(&mut self.merge.lock().parts[unit]);
         let mut parts = parts.into_iter();
         let grouping = &*self.grouping;
@@ -169,9 +169,7 @@ impl Units for Merging {
             Some(exists) => block.filter(&exists)?,
             None => block,
         };
-        if !block.is_empty() {
-            let _ = consume(block)?;
-        }
+        rows.push(block);
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! The right side of a join: collected by all workers, then made a table in parallel.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +11,8 @@ use squall_types::{Block, Column, Error, ErrorCode, Result};
 use super::matching::Matching;
 use super::nearest::{NearestRows, order_keys};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
-use crate::source::{Places, Units};
+use crate::source::Places;
+use crate::units::{Rows, Units};
 
 /// The rows of the right side and where they are found.
 pub(crate) struct JoinTable {
@@ -306,7 +306,7 @@ impl Units for Filling {
         self.0.held.get().map_or(0, |held| held.index.partitions() + held.columns.len())
     }
 
-    fn run(&self, unit: usize, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+    async fn run(self: Arc<Self>, unit: usize, _: Rows) -> Result<()> {
         self.0.held()?.fill(unit, &self.0.matching)
     }
 }

@@ -1,6 +1,5 @@
 //! The rows of the right side that nobody found, after all of the left side has gone past.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::UInt32Array;
@@ -8,7 +7,7 @@ use squall_types::{Block, Column, Result};
 
 use super::build::JoinTable;
 use super::matching::Matching;
-use crate::source::Units;
+use crate::units::{Rows, Units};
 
 /// Rows of a unit.
 const UNIT_ROWS: usize = 65_536;
@@ -24,7 +23,7 @@ impl Units for Unmatched {
         self.table.held().map_or(0, |held| held.rows.div_ceil(UNIT_ROWS))
     }
 
-    fn run(&self, unit: usize, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+    async fn run(self: Arc<Self>, unit: usize, out: Rows) -> Result<()> {
         let held = self.table.held()?;
         let first = unit * UNIT_ROWS;
         let end = (first + UNIT_ROWS).min(held.rows);
@@ -40,6 +39,7 @@ impl Units for Unmatched {
         for at in 0..schema.len() - left {
             columns.push(held.column(at)?.take(&rows)?);
         }
-        consume(Block::new(schema.clone(), columns, rows.len())).map(drop)
+        out.push(Block::new(schema.clone(), columns, rows.len()));
+        Ok(())
     }
 }

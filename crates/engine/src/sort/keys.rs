@@ -10,6 +10,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use squall_planner::SortKey;
+use squall_types::memory::reserve;
 use squall_types::{Block, Column, DataType, Result};
 
 use crate::evaluate::evaluate;
@@ -62,6 +63,12 @@ pub fn encode_keys(keys: &[SortKey], block: &Block) -> Result<KeyRows> {
         })
         .collect::<Result<Vec<_>>>()?;
     let encoders: Vec<Encoder> = columns.iter().map(|(column, direction)| Encoder::new(column, *direction)).collect();
+    let variable = |column: &Column| match column.data_type().fixed_width_bytes() {
+        Some(_) => 0,
+        None => column.value_bytes(),
+    };
+    let variable_bytes: usize = columns.iter().map(|(column, _)| variable(column)).sum();
+    reserve(variable_bytes + block.rows() * (9 * keys.len() + size_of::<usize>()))?;
     let mut rows = KeyRows { bytes: Vec::with_capacity(block.rows() * 9 * keys.len()), offsets: vec![0] };
     rows.offsets.reserve(block.rows());
     for row in 0..block.rows() {

@@ -1,125 +1,161 @@
-//! The parallel end of a sort: each run is sorted on its own, then the rows are cut into ranges by sampled keys, and each range is
-//! merged on its own. Ranges come out in order.
+//! The rows of a range of keys in their order, from all pieces: their entries are merged pairwise, then the rows are gathered.
 
-use std::ops::ControlFlow;
+use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use squall_types::{Block, Error, Result};
+use arrow_array::Array;
+use squall_runtime::Pieces;
+use squall_types::memory::reserve;
+use squall_types::{Block, Column, DataType, Result, Schema};
 
-use super::run::{Entry, Run, gather};
-use super::sink::Order;
-use crate::source::{Places, Units};
+use super::piece::{Entry, Key, Piece};
 
-/// Rows of a range, about: one morsel of the merge.
-const RANGE_ROWS: usize = 65_409;
+/// Entries that are merged between two looks at the clock.
+const MERGED_AT_ONCE: usize = 8_192;
 
-/// What the sink leaves for the pipelines after it.
-#[derive(Default)]
-pub(crate) struct SortMerge {
-    unsorted: Option<Arc<Places<Run>>>,
-    runs: Vec<Run>,
-    sorted: Option<Arc<Sorted>>,
+/// Which keys are wanted: from the first, and before the second.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounds {
+    pub(super) from: Option<Key>,
+    pub(super) before: Option<Key>,
 }
 
-/// All runs, sorted, and where ranges begin and end in each.
-struct Sorted {
-    runs: Vec<Run>,
-    /// By range, by run: the end of the range in the run; the first range begins at 0.
-    ends: Vec<Vec<usize>>,
-}
-
-impl SortMerge {
-    pub(crate) fn begin(&mut self, runs: Vec<Run>) {
-        self.unsorted = Some(Arc::new(Places::new(runs)));
+impl Bounds {
+    fn of(&self, piece: &Piece) -> Range<usize> {
+        let begin = self.from.as_ref().map_or(0, |key| piece.rows_before(key));
+        begin..self.before.as_ref().map_or(piece.rows(), |key| piece.rows_before(key))
     }
 }
 
-/// Sorts one run per unit; with a limit, as many of its rows as the result can have.
-pub(crate) struct RunSorting {
-    pub(crate) limit: Option<u64>,
-    pub(crate) merge: Arc<Mutex<SortMerge>>,
-}
-
-impl Units for RunSorting {
-    fn units(&self) -> usize {
-        self.merge.lock().unsorted.as_ref().map_or(0, |runs| runs.len())
+/// The entries of all rows within `bounds`, in order; rows of equal keys in the order of pieces.
+pub(super) async fn merge<P: AsRef<Piece> + Sync>(
+    sources: &[P],
+    bounds: &Bounds,
+    pieces: &mut Pieces,
+) -> Result<Vec<Entry>> {
+    let mut slices = Vec::with_capacity(sources.len());
+    for source in sources {
+        slices.push(bounds.of(source.as_ref()));
+        pieces.pause().await;
     }
-
-    fn run(&self, unit: usize, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
-        let unsorted = self.merge.lock().unsorted.clone();
-        let run = unsorted.and_then(|runs| runs.take(unit));
-        let mut run = run.ok_or_else(|| Error::logical("a run is sorted twice"))?;
-        run.sort(self.limit.and_then(|limit| usize::try_from(limit).ok()));
-        self.merge.lock().runs.push(run);
-        Ok(())
+    let rows: usize = slices.iter().map(Range::len).sum();
+    reserve(2 * rows * size_of::<Entry>())?;
+    let (mut entries, mut ends) = (Vec::with_capacity(rows), Vec::with_capacity(slices.len()));
+    for (at, (source, slice)) in sources.iter().zip(slices).enumerate() {
+        if slice.is_empty() {
+            continue;
+        }
+        let own = &source.as_ref().entries[slice];
+        entries.extend(own.iter().map(|entry| Entry { piece: at as u32, ..*entry }));
+        ends.push(entries.len());
     }
+    pieces.pause().await;
+    let has_long_keys = sources.iter().any(|source| source.as_ref().has_long_keys());
+    if !has_long_keys {
+        return Ok(merge_slices(entries, ends, |left, right| left.prefix <= right.prefix, pieces).await);
+    }
+    let is_in_order = |left: &Entry, right: &Entry| match left.prefix.cmp(&right.prefix) {
+        Ordering::Equal => {
+            let key = |entry: &Entry| sources[entry.piece as usize].as_ref();
+            let (left, left_row, right, right_row) = (key(left), left.row, key(right), right.row);
+            // Where one of them has no long keys, equal prefixes are equal keys.
+            !left.has_long_keys() || !right.has_long_keys() || left.long_key(left_row) <= right.long_key(right_row)
+        }
+        order => order == Ordering::Less,
+    };
+    Ok(merge_slices(entries, ends, is_in_order, pieces).await)
 }
 
-/// Merges one range per unit; its rows come out in order.
-pub(crate) struct RangeMerging {
-    pub(crate) merge: Arc<Mutex<SortMerge>>,
-    pub(crate) order: Arc<Order>,
-}
-
-impl RangeMerging {
-    fn sorted(&self) -> Arc<Sorted> {
-        let mut merge = self.merge.lock();
-        match &merge.sorted {
-            Some(sorted) => sorted.clone(),
-            None => {
-                let sorted = Arc::new(Sorted::new(std::mem::take(&mut merge.runs)));
-                merge.sorted = Some(sorted.clone());
-                sorted
+/// Merges sorted slices, which end at `ends`, pair by pair until one is left.
+async fn merge_slices(
+    mut entries: Vec<Entry>,
+    mut ends: Vec<usize>,
+    is_in_order: impl Fn(&Entry, &Entry) -> bool,
+    pieces: &mut Pieces,
+) -> Vec<Entry> {
+    let mut merged = Vec::with_capacity(entries.len());
+    while ends.len() > 1 {
+        merged.clear();
+        let mut next_ends = Vec::with_capacity(ends.len().div_ceil(2));
+        let mut begin = 0;
+        for pair in ends.chunks(2) {
+            let (mut left, left_end) = (begin, pair[0]);
+            let (mut right, right_end) = (left_end, pair.last().copied().unwrap_or(left_end));
+            while left < left_end && right < right_end {
+                let until =
+                    (merged.len() + MERGED_AT_ONCE).min(merged.len() + (left_end - left).min(right_end - right));
+                while merged.len() < until {
+                    let takes_left = is_in_order(&entries[left], &entries[right]);
+                    merged.push(entries[if takes_left { left } else { right }]);
+                    left += usize::from(takes_left);
+                    right += usize::from(!takes_left);
+                }
+                pieces.pause().await;
             }
+            merged.extend_from_slice(&entries[left..left_end]);
+            merged.extend_from_slice(&entries[right..right_end]);
+            begin = right_end;
+            next_ends.push(merged.len());
         }
+        std::mem::swap(&mut entries, &mut merged);
+        ends = next_ends;
+        pieces.pause().await;
     }
+    entries
 }
 
-impl Units for RangeMerging {
-    fn units(&self) -> usize {
-        self.sorted().ends.len()
+/// The rows of these entries, in their order, as one block.
+pub(super) async fn gather<P: AsRef<Piece> + Sync>(
+    schema: &Arc<Schema>,
+    sources: &[P],
+    entries: &[Entry],
+    pieces: &mut Pieces,
+) -> Result<Block> {
+    let (used, positions) = positions(sources, entries);
+    let mut columns = Vec::with_capacity(schema.len());
+    for (at, data_type) in schema.types().enumerate() {
+        columns.push(gather_column(at, data_type, &used, &positions)?);
+        pieces.pause().await;
     }
-
-    fn run(&self, unit: usize, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
-        let sorted = self.sorted();
-        let mut entries: Vec<(&Run, Entry)> = Vec::new();
-        for (at, run) in sorted.runs.iter().enumerate() {
-            let begin = if unit == 0 { 0 } else { sorted.ends[unit - 1][at] };
-            entries.extend(run.entries[begin..sorted.ends[unit][at]].iter().map(|entry| (run, *entry)));
-        }
-        // The pieces are sorted already: the standard stable sort finds such runs and merges them.
-        entries.sort_by(|(left_run, left), (right_run, right)| left_run.compare(left, right_run, right));
-        if let Some(limit) = self.order.limit {
-            entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        }
-        for piece in entries.chunks(RANGE_ROWS) {
-            if consume(gather(&self.order.schema, piece)?)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
+    Ok(Block::new(schema.clone(), columns, entries.len()))
 }
 
-impl Sorted {
-    fn new(runs: Vec<Run>) -> Self {
-        let rows: usize = runs.iter().map(Run::rows).sum();
-        let ranges = rows.div_ceil(RANGE_ROWS).max(1);
-        // Splitters: keys at even steps through every run, put in order; every runs.len()-th of them bounds a range.
-        let mut samples: Vec<&[u8]> = Vec::new();
-        for run in &runs {
-            samples.extend(
-                (1..ranges).filter_map(|at| run.entries.get(at * run.rows() / ranges)).map(|entry| run.key(entry)),
-            );
+/// The same at once, for few rows.
+pub(super) fn gather_now<P: AsRef<Piece>>(schema: &Arc<Schema>, sources: &[P], entries: &[Entry]) -> Result<Block> {
+    let (used, positions) = positions(sources, entries);
+    let types = schema.types().enumerate();
+    let columns = types.map(|(at, data_type)| gather_column(at, data_type, &used, &positions));
+    Ok(Block::new(schema.clone(), columns.collect::<Result<_>>()?, entries.len()))
+}
+
+/// The blocks that rows come from, under a numbering of their own, and where each row is among them.
+fn positions<'a, P: AsRef<Piece>>(sources: &'a [P], entries: &[Entry]) -> (Vec<&'a Block>, Vec<(usize, usize)>) {
+    let mut number_of: Vec<u32> = vec![u32::MAX; sources.len()];
+    let mut used: Vec<&Block> = Vec::new();
+    let positions = entries.iter().map(|entry| {
+        let number = &mut number_of[entry.piece as usize];
+        if *number == u32::MAX {
+            *number = used.len() as u32;
+            used.push(&sources[entry.piece as usize].as_ref().block);
         }
-        samples.sort_unstable();
-        let mut ends: Vec<Vec<usize>> = Vec::with_capacity(ranges);
-        for range in 1..ranges {
-            let Some(splitter) = samples.get(range * samples.len() / ranges) else { break };
-            ends.push(runs.iter().map(|run| run.entries.partition_point(|entry| run.key(entry) < *splitter)).collect());
-        }
-        ends.push(runs.iter().map(Run::rows).collect());
-        Self { runs, ends }
+        (*number as usize, entry.row as usize)
+    });
+    let positions = positions.collect();
+    (used, positions)
+}
+
+fn gather_column(at: usize, data_type: &DataType, used: &[&Block], positions: &[(usize, usize)]) -> Result<Column> {
+    if positions.is_empty() {
+        return Ok(Column::empty(data_type.clone()));
     }
+    let arrays = used.iter().map(|block| block.column(at).to_array()).collect::<Result<Vec<_>>>()?;
+    if data_type.fixed_width_bytes().is_none() {
+        // An estimate: the rows are as long as those that they are among.
+        let rows: usize = used.iter().map(|block| block.rows()).sum();
+        let bytes: usize = used.iter().map(|block| block.column(at).value_bytes()).sum();
+        reserve(bytes / rows.max(1) * positions.len())?;
+    }
+    let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
+    Ok(Column::new(data_type.clone(), arrow_select::interleave::interleave(&arrays, positions)?))
 }

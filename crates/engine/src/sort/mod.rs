@@ -1,6 +1,16 @@
-//! ORDER BY: keys as comparable bytes, workers' sorted runs, a parallel merge by ranges; with a LIMIT, only the first rows are kept.
+//! ORDER BY: keys as comparable bytes. Each block is sorted as it comes; when all have come, the rows are cut into ranges of keys, and
+//! each range is merged on its own, from all blocks. What does not fit into memory lies on disk as sorted runs, cut into small blocks,
+//! which a range reads as it needs them. With a LIMIT only the first rows are kept.
+//!
+//! - [`piece`]: a sorted block.
+//! - [`merge`]: the rows of a range in order.
+//! - [`run`]: pieces on disk.
+//! - [`range`]: the ranges, and their parallel merge.
+//! - [`sink`]: each worker's pieces.
 
 pub(crate) mod keys;
-pub(crate) mod merge;
-pub(crate) mod run;
+mod merge;
+mod piece;
+pub(crate) mod range;
+mod run;
 pub(crate) mod sink;

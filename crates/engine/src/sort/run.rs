@@ -1,136 +1,115 @@
-//! A run: blocks and the order of their rows by encoded keys.
+//! A sorted run on disk: pieces that did not fit into memory, merged and cut into small blocks. In memory stays only the first key of
+//! each of them, by which a range of keys finds what it needs.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow_array::Array;
-use squall_types::{Block, Column, Result, Schema};
+use squall_runtime::Pieces;
+use squall_types::{Block, Result};
 
-use super::keys::KeyRows;
+use super::keys::encode_keys;
+use super::merge::{Bounds, gather, merge};
+use super::piece::{Key, Piece};
+use super::sink::Order;
+use crate::spill::{Frame, SpillFile, SpillWriter, decode_frame};
 
-/// A row of a run: where it is, and the first bytes of its key, by which most comparisons are decided.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    prefix: u64,
-    pub(crate) block: u32,
-    pub(crate) row: u32,
+/// Bytes of a block on disk, about: a merge holds one of each run.
+const FRAME_BYTES: usize = 128 << 10;
+/// Rows of a block on disk at most.
+const FRAME_ROWS_MAX: usize = 8_192;
+/// Bytes of rows that are merged at once while a run is written, about.
+const RANGE_BYTES: usize = 4 << 20;
+/// Rows between two samples of a piece's keys, about.
+pub(super) const SAMPLE_ROWS: usize = 4_096;
+
+/// A run on disk.
+pub(super) struct Run {
+    file: Arc<SpillFile>,
+    /// The first key of each frame, and the frame.
+    pub(super) frames: Vec<(Key, Frame)>,
+    /// Bytes of a row in memory, about.
+    pub(super) row_bytes: usize,
 }
 
-/// Blocks with their keys and the order of all rows.
-#[derive(Default)]
-pub(crate) struct Run {
-    blocks: Vec<Block>,
-    keys: Vec<KeyRows>,
-    pub(crate) entries: Vec<Entry>,
-    /// Some key is longer than an entry's prefix. No key is the beginning of another, so otherwise prefixes decide alone.
-    has_long_keys: bool,
+/// The keys that cut rows into ranges of about `range_rows`, by samples of `sample_rows` rows each.
+pub(super) fn splitters(mut samples: Vec<Key>, sample_rows: usize, range_rows: usize) -> Vec<Key> {
+    samples.sort_unstable();
+    let step = range_rows.div_ceil(sample_rows.max(1)).max(1);
+    let mut splitters: Vec<Key> = samples.into_iter().step_by(step).skip(1).collect();
+    splitters.dedup();
+    splitters
 }
 
-/// Bytes of a key that an entry holds.
-const PREFIX_BYTES: usize = 8;
-
-/// The first eight bytes of a key, as a number of the same order.
-fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0; PREFIX_BYTES];
-    let length = key.len().min(PREFIX_BYTES);
-    bytes[..length].copy_from_slice(&key[..length]);
-    u64::from_be_bytes(bytes)
+/// Samples of the keys of sorted pieces, one for about [`SAMPLE_ROWS`] rows.
+pub(super) fn samples<'a>(sources: impl Iterator<Item = &'a Piece>) -> (Vec<Key>, usize) {
+    let (mut samples, mut rows, mut due) = (Vec::new(), 0, 0);
+    for piece in sources {
+        // A small piece gives a sample only when enough rows have come with those before it.
+        rows += piece.rows();
+        let wanted = (rows - due) / SAMPLE_ROWS;
+        due += wanted * SAMPLE_ROWS;
+        let places = (0..wanted).filter_map(|at| piece.key_at((2 * at + 1) * piece.rows() / (2 * wanted)));
+        samples.extend(places);
+    }
+    (samples, rows)
 }
 
 impl Run {
-    /// Adds a block and its keys.
-    pub(crate) fn push(&mut self, block: Block, keys: KeyRows) {
-        let number = self.blocks.len() as u32;
-        let mut longest = 0;
-        let entry = |row: usize| {
-            let key = keys.key(row);
-            longest = longest.max(key.len());
-            Entry { prefix: prefix(key), block: number, row: row as u32 }
-        };
-        self.entries.extend((0..block.rows()).map(entry));
-        self.has_long_keys |= longest > PREFIX_BYTES;
-        self.blocks.push(block);
-        self.keys.push(keys);
-    }
-
-    pub(crate) fn rows(&self) -> usize {
-        self.entries.len()
-    }
-
-    pub(crate) fn key(&self, entry: &Entry) -> &[u8] {
-        self.keys[entry.block as usize].key(entry.row as usize)
-    }
-
-    /// The order of two rows of two runs.
-    pub(crate) fn compare(&self, entry: &Entry, other: &Self, other_entry: &Entry) -> Ordering {
-        let by_prefix = entry.prefix.cmp(&other_entry.prefix);
-        match by_prefix {
-            Ordering::Equal if self.has_long_keys || other.has_long_keys => self.key(entry).cmp(other.key(other_entry)),
-            _ => by_prefix,
-        }
-    }
-
-    /// Puts the entries in order, and with a limit drops those behind the first `limit`; rows with equal keys keep the order in
-    /// which they came.
-    pub(crate) fn sort(&mut self, limit: Option<usize>) {
-        let mut entries = std::mem::take(&mut self.entries);
-        let order = |left: &Entry, right: &Entry| {
-            self.compare(left, self, right).then_with(|| (left.block, left.row).cmp(&(right.block, right.row)))
-        };
-        // Finding the first few is linear; only they are then sorted.
-        if let Some(limit) = limit.filter(|limit| *limit < entries.len()) {
-            if limit > 0 {
-                entries.select_nth_unstable_by(limit - 1, order);
+    /// Writes sorted pieces as one run.
+    pub(super) async fn write(sources: Vec<Piece>, order: &Order, file: Arc<SpillFile>) -> Result<Self> {
+        let mut pieces = Pieces::begin();
+        let (samples, rows) = samples(sources.iter());
+        let bytes: usize = sources.iter().map(|piece| piece.block.value_bytes()).sum();
+        let row_bytes = bytes / rows.max(1) + 1;
+        let splitters = splitters(samples, SAMPLE_ROWS, RANGE_BYTES / row_bytes);
+        let frame_rows = (FRAME_BYTES / row_bytes).clamp(1, FRAME_ROWS_MAX);
+        let sources: Vec<Arc<Piece>> = sources.into_iter().map(Arc::new).collect();
+        let mut writer = SpillWriter::new(file.clone())?;
+        let mut keys = Vec::new();
+        let mut from = None;
+        for before in splitters.into_iter().map(Some).chain([None]) {
+            let bounds = Bounds { from, before };
+            let entries = merge(&sources, &bounds, &mut pieces).await?;
+            for frame in entries.chunks(frame_rows) {
+                let block = gather(&order.schema, &sources, frame, &mut pieces).await?;
+                if let Some(first) = frame.first() {
+                    keys.push(sources[first.piece as usize].key_of(first));
+                    writer.put(&block).await?;
+                }
+                pieces.pause().await;
             }
-            entries.truncate(limit);
+            from = bounds.before;
         }
-        entries.sort_unstable_by(order);
-        self.entries = entries;
+        let frames = keys.into_iter().zip(writer.finish().await?).collect();
+        Ok(Self { file, frames, row_bytes })
     }
 
-    /// Copies the rows of a sorted run together, so that those that were dropped are freed.
-    pub(crate) fn compact(&mut self, schema: &Arc<Schema>) -> Result<()> {
-        let this = &*self;
-        let block = gather(schema, &this.entries.iter().map(|entry| (this, *entry)).collect::<Vec<_>>())?;
-        let mut keys = KeyRows { bytes: Vec::new(), offsets: vec![0] };
-        for entry in &self.entries {
-            keys.bytes.extend_from_slice(self.key(entry));
-            keys.offsets.push(keys.bytes.len());
-        }
-        let entries = self.entries.iter().enumerate();
-        self.entries = entries.map(|(row, entry)| Entry { block: 0, row: row as u32, ..*entry }).collect();
-        self.blocks = vec![block];
-        self.keys = vec![keys];
-        Ok(())
+    pub(super) fn rows(&self) -> usize {
+        self.frames.iter().map(|(_, frame)| frame.rows as usize).sum()
     }
-}
 
-/// The rows of these entries, in their order, as one block.
-pub(crate) fn gather(schema: &Arc<Schema>, entries: &[(&Run, Entry)]) -> Result<Block> {
-    // Blocks of all runs under one numbering, as Arrow's interleave wants them.
-    let mut runs: Vec<(*const Run, usize)> = Vec::new();
-    let mut blocks: Vec<&Block> = Vec::new();
-    let mut positions = Vec::with_capacity(entries.len());
-    for (run, entry) in entries {
-        let at: *const Run = *run;
-        let first = match runs.iter().find(|(known, _)| std::ptr::eq(*known, at)) {
-            Some((_, first)) => *first,
-            None => {
-                runs.push((at, blocks.len()));
-                blocks.extend(&run.blocks);
-                blocks.len() - run.blocks.len()
-            }
-        };
-        positions.push((first + entry.block as usize, entry.row as usize));
+    /// The frames that may have rows within `bounds`.
+    pub(super) fn frames_within(&self, bounds: &Bounds) -> std::ops::Range<usize> {
+        let before = |key: &Key| self.frames.partition_point(|(first, _)| first < key);
+        // The frame before the first that begins there may end with that key.
+        let begin = bounds.from.as_ref().map_or(0, |key| before(key).saturating_sub(1));
+        begin..bounds.before.as_ref().map_or(self.frames.len(), before)
     }
-    let columns = (0..schema.len()).map(|at| {
-        let data_type = schema.fields[at].1.clone();
-        if positions.is_empty() {
-            return Ok(Column::empty(data_type));
+
+    /// Reads frames of this run; each is a piece.
+    pub(super) async fn read(&self, numbers: &[usize], order: &Order, pieces: &mut Pieces) -> Result<Vec<Arc<Piece>>> {
+        let frames: Vec<Frame> = numbers.iter().map(|number| self.frames[*number].1).collect();
+        let buffers = self.file.read(&frames)?.await?;
+        let mut read = Vec::with_capacity(buffers.len());
+        for buffer in buffers {
+            let block: Block = decode_frame(&buffer, &order.schema)?;
+            let keys = encode_keys(&order.keys, &block)?;
+            read.push(Arc::new(Piece::in_order(block, keys)?));
+            pieces.pause().await;
         }
-        let arrays = blocks.iter().map(|block| block.column(at).to_array()).collect::<Result<Vec<_>>>()?;
-        let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
-        Ok(Column::new(data_type, arrow_select::interleave::interleave(&arrays, &positions)?))
-    });
-    Ok(Block::new(schema.clone(), columns.collect::<Result<_>>()?, entries.len()))
+        Ok(read)
+    }
+
+    pub(super) fn count_merge(&self) {
+        self.file.count_merge();
+    }
 }

@@ -4,7 +4,7 @@
 mod compute;
 mod frame;
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -13,7 +13,8 @@ use squall_types::{Block, Error, Result};
 
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::sort::keys::encode_keys;
-use crate::source::{Places, Units};
+use crate::source::Places;
+use crate::units::{Rows, Units};
 
 /// Rows of a piece, at least, unless the rows end: enough to be worth a unit of work.
 const PIECE_ROWS_MIN: usize = 65_409;
@@ -137,7 +138,7 @@ impl Units for WindowComputing {
         self.pieces.lock().0.as_ref().map_or(0, |pieces| pieces.len())
     }
 
-    fn run(&self, unit: usize, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+    async fn run(self: Arc<Self>, unit: usize, out: Rows) -> Result<()> {
         let pieces = self.pieces.lock().0.clone();
         let piece = pieces.and_then(|pieces| pieces.take(unit));
         let piece = piece.ok_or_else(|| Error::logical("a window is computed twice"))?;
@@ -147,9 +148,7 @@ impl Units for WindowComputing {
         let mut offset = 0;
         while offset < output.rows() {
             let rows = BLOCK_ROWS.min(output.rows() - offset);
-            if consume(output.slice(offset, rows))?.is_break() {
-                break;
-            }
+            out.push(output.slice(offset, rows));
             offset += rows;
         }
         Ok(())

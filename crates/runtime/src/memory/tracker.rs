@@ -25,6 +25,7 @@ pub static SERVER: MemoryTracker = MemoryTracker {
     bytes: AtomicI64::new(0),
     peak_bytes: AtomicI64::new(0),
     limit_bytes: AtomicI64::new(0),
+    temporary_bytes: AtomicI64::new(0),
     parent: None,
 };
 
@@ -36,6 +37,8 @@ pub struct MemoryTracker {
     peak_bytes: AtomicI64,
     /// 0 is unlimited.
     limit_bytes: AtomicI64,
+    /// Bytes of temporary data on disk.
+    temporary_bytes: AtomicI64,
     /// Counts what this one counts. [`SERVER`] is above every tracker and named by none.
     parent: Option<Arc<MemoryTracker>>,
 }
@@ -65,7 +68,14 @@ impl MemoryTracker {
 
     fn new(level: MemoryLevel, limit_bytes: u64, parent: Option<Arc<Self>>) -> Self {
         let limit_bytes = AtomicI64::new(i64::try_from(limit_bytes).unwrap_or(i64::MAX));
-        Self { level, bytes: AtomicI64::default(), peak_bytes: AtomicI64::default(), limit_bytes, parent }
+        Self {
+            level,
+            bytes: AtomicI64::default(),
+            peak_bytes: AtomicI64::default(),
+            limit_bytes,
+            temporary_bytes: AtomicI64::default(),
+            parent,
+        }
     }
 
     /// Sets the limit in bytes; 0 is none.
@@ -97,6 +107,40 @@ impl MemoryTracker {
         if let Some(parent) = &self.parent {
             parent.add(bytes);
         }
+    }
+
+    /// The user's tracker above a query's.
+    pub fn parent(&self) -> Option<&Self> {
+        self.parent.as_deref()
+    }
+
+    /// Bytes that may still be taken under the narrowest limit, this one's, those above, and the server's; `None` without any limit.
+    pub fn available_bytes(&self) -> Option<i64> {
+        let own = |tracker: &Self| match tracker.limit_bytes() {
+            limit if limit > 0 => Some(limit - tracker.bytes()),
+            _ => None,
+        };
+        let above = match &self.parent {
+            Some(parent) => parent.available_bytes(),
+            None if self.level == MemoryLevel::Server => None,
+            None => own(&SERVER),
+        };
+        own(self).into_iter().chain(above).min()
+    }
+
+    /// Adds bytes of temporary data on disk here, above, and for the server, or takes them away.
+    pub fn add_temporary(&self, bytes: i64) {
+        self.temporary_bytes.fetch_add(bytes, Ordering::Relaxed);
+        match &self.parent {
+            Some(parent) => parent.add_temporary(bytes),
+            None if self.level == MemoryLevel::Server => {}
+            None => SERVER.add_temporary(bytes),
+        }
+    }
+
+    /// Bytes of temporary data on disk.
+    pub fn temporary_bytes(&self) -> u64 {
+        u64::try_from(self.temporary_bytes.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
     /// Whether the limits hold, this one's, those above, and the server's.
@@ -187,6 +231,19 @@ mod tests {
         drop(frees);
         user.add(5);
         assert_eq!(user.bytes(), 5);
+    }
+
+    #[test]
+    fn what_is_available_is_what_the_narrowest_limit_leaves() {
+        let user = Arc::new(MemoryTracker::user());
+        let query = MemoryTracker::query(100, Some(user.clone()));
+        query.add(30);
+        assert_eq!(query.available_bytes(), Some(70));
+        user.set_limit(50);
+        assert_eq!(query.available_bytes(), Some(20));
+        query.add_temporary(7);
+        query.add_temporary(-2);
+        assert_eq!((query.temporary_bytes(), user.temporary_bytes()), (5, 5));
     }
 
     #[test]

@@ -103,7 +103,7 @@ const KNOWN: &[&str] = &[
     "max_replicated_sends_network_bandwidth_for_server", "max_replicated_table_num_to_throw",
     "max_server_memory_usage", "max_server_memory_usage_to_ram_ratio", "max_session_timeout",
     "max_snapshot_commit_thread_pool_free_size", "max_snapshot_commit_thread_pool_size", "max_table_num_to_throw",
-    "max_table_num_to_warn", "max_table_size_to_drop", "max_temporary_data_on_disk_size", "max_thread_pool_free_size",
+    "max_table_num_to_warn", "max_table_size_to_drop", "max_thread_pool_free_size",
     "max_thread_pool_size", "max_unexpected_parts_loading_thread_pool_size", "max_view_num_to_throw",
     "max_view_num_to_warn", "max_waiting_queries", "max_zookeeper_pooled_connections",
     "memory_worker_correct_memory_tracker", "memory_worker_decay_adjustment_period_ms",

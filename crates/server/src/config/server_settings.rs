@@ -192,6 +192,7 @@ server_settings! {
     thread_pool_queue_size: u64 as "UInt64" = "10000", Yes, "The most jobs that wait or run in the global pool; 0 is unlimited.";
     background_pool_size: u64 as "UInt64" = "2", IncreaseOnly, "Threads for merges and mutations.";
     background_pool_weight: f64 as "Double" = "0.1", Yes, "Squall: the share of the CPU that merges and logs have together beside queries, each of which has 1.";
+    max_temporary_data_on_disk_size: u64 as "UInt64" = "0", Yes, "The most bytes of temporary data on disk that all queries may have at once; 0 is unlimited.";
     max_server_memory_usage: u64 as "UInt64" = "0", Yes, "The most memory in bytes that the server may use; 0 goes by max_server_memory_usage_to_ram_ratio.";
     max_server_memory_usage_to_ram_ratio: f64 as "Double" = "0.9", No, "The most memory that the server may use as a share of the machine's.";
     uncompressed_cache_size: u64 as "UInt64" = "0", Yes, "The most bytes of the cache of decoded columns; 0 is a quarter of the memory that the server may use.";

@@ -14,10 +14,10 @@ use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
-use super::pieces::Pieces;
 use crate::catalog::{ColumnStatistics, NewPart};
 use crate::evaluate::evaluate;
 use crate::table::{InsertLimits, InsertWriter, Insertion, PartWork};
+use squall_runtime::Pieces;
 
 /// Encoded parts of one INSERT that may wait to be written; no more are made meanwhile.
 const PARTS_IN_FLIGHT_MAX: usize = 8;

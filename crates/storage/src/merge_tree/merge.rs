@@ -10,9 +10,9 @@ use super::insertion::{concat, new_part};
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
-use super::pieces::Pieces;
 use super::{MergeTree, PartSet, pruning};
 use crate::table::{InsertWriter, Insertion, PartMerge, PartWork, ScanRequest, TableScan};
+use squall_runtime::Pieces;
 
 impl MergeTree {
     /// Takes parts out of the table. Scans under way keep them; their files go after that.

@@ -16,7 +16,6 @@ mod part_description;
 mod part_name;
 mod part_writer;
 mod partition;
-mod pieces;
 mod pruning;
 mod radix;
 mod settings;

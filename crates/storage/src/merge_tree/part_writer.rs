@@ -15,6 +15,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, So
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use squall_runtime::Pieces;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
 use twox_hash::XxHash3_64;
 
@@ -23,7 +24,6 @@ use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_
 use super::part::{Part, PartFile};
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
 use super::part_name::PartName;
-use super::pieces::Pieces;
 use super::sorting::{plain_array, sorted_positions};
 use super::value_chunk::{Leaf, append_values};
 use crate::evaluate::evaluate;

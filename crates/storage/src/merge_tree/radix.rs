@@ -1,6 +1,6 @@
 //! Sorts rows by integers: byte by byte from the lowest, so that the time grows with the rows and not with comparisons.
 
-use super::pieces::Pieces;
+use squall_runtime::Pieces;
 
 /// A key and its row.
 pub(super) type Entry = (u64, u32);

@@ -11,8 +11,8 @@ use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Arra
 use arrow_schema::DataType as ArrowType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
-use super::pieces::Pieces;
 use super::radix::{self, Entry};
+use squall_runtime::Pieces;
 
 /// Rows that are sorted at once, in about a millisecond.
 const RUN_ROWS: usize = 1 << 13;

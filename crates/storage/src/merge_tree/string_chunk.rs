@@ -7,12 +7,12 @@ use arrow_array::{Array, ArrayRef, BinaryArray};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use parquet::schema::types::ColumnDescPtr;
+use squall_runtime::Pieces;
 use squall_types::Result;
 
 use super::column_chunk::ColumnChunk;
 use super::dictionary_chunk::put_bytes;
 use super::part_writer::parquet_bug;
-use super::pieces::Pieces;
 use super::value_chunk::{PAGE_BYTES, add_keys, put_levels};
 
 /// A dictionary of more bytes saves too little.

@@ -17,13 +17,13 @@ use parquet::basic::{Compression, Type as PhysicalType};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
+use squall_runtime::Pieces;
 use squall_types::Result;
 
 use super::column_chunk::ColumnChunk;
 use super::dictionary_chunk::put_plain;
 use super::key_runs::{bits, put_keys, put_run};
 use super::part_writer::parquet_bug;
-use super::pieces::Pieces;
 use super::string_chunk::append_strings;
 
 /// Bytes of a page of plain values before compression, which takes about a millisecond.

@@ -8,21 +8,27 @@ use std::time::{Duration, Instant};
 const PIECE: Duration = Duration::from_millis(1);
 
 /// The piece that runs now.
-pub(super) struct Pieces {
+pub struct Pieces {
     began: Instant,
 }
 
 impl Pieces {
     /// The first piece begins now.
-    pub(super) fn begin() -> Self {
+    pub fn begin() -> Self {
         Self { began: Instant::now() }
     }
 
     /// A place where the work may be interrupted: where the piece has run for long enough, the next begins when it is polled again.
-    pub(super) async fn pause(&mut self) {
+    pub async fn pause(&mut self) {
         if self.began.elapsed() < PIECE {
             return;
         }
+        Self::give_way().await;
+        self.began = Instant::now();
+    }
+
+    /// Ends the piece, however long it has run.
+    pub async fn give_way() {
         let mut has_given_way = false;
         poll_fn(|context| {
             if std::mem::replace(&mut has_given_way, true) {
@@ -32,6 +38,5 @@ impl Pieces {
             Poll::Pending
         })
         .await;
-        self.began = Instant::now();
     }
 }

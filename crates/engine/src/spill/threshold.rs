@@ -1,0 +1,33 @@
+//! When a query's data go to disk: ClickHouse's pairs of settings, a number of bytes and a share of the memory that is available.
+
+use std::sync::Arc;
+
+use crate::query_context::QueryContext;
+
+/// The memory of the query from which on a step puts what it holds on disk.
+pub(crate) struct Threshold {
+    context: Arc<QueryContext>,
+    bytes: Option<u64>,
+}
+
+impl Threshold {
+    /// `bytes` and `ratio` are the settings; 0 is none. The ratio is one of what the query may still take under the narrowest limit
+    /// on memory, its own, the user's or the server's.
+    pub(crate) fn new(context: Arc<QueryContext>, bytes: u64, ratio: f64) -> Self {
+        let available = context.memory.available_bytes().filter(|_| ratio > 0.0);
+        let by_ratio = available.map(|bytes| ((bytes.max(0) as f64 * ratio) as u64).max(1));
+        let by_bytes = (bytes > 0).then_some(bytes);
+        Self { context, bytes: by_bytes.into_iter().chain(by_ratio).min() }
+    }
+
+    /// Whether a worker that holds `own` bytes should put them on disk: the query holds too much, and it is worth the while.
+    pub(crate) fn is_passed(&self, own: usize) -> bool {
+        /// A worker whose bytes are less than its share by this factor does not matter.
+        const SHARE: u64 = 2;
+        let Some(bytes) = self.bytes else { return false };
+        let workers = self.context.peak_threads().max(1) as u64;
+        // What a thread has allocated is not all counted yet.
+        let held = u64::try_from(self.context.memory.bytes()).unwrap_or(0).max(own as u64);
+        held >= bytes && (own as u64).saturating_mul(workers * SHARE) >= bytes
+    }
+}
