@@ -9,6 +9,7 @@ use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, PartMerge, ScanRequest, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
 
+use crate::aggregate::input::projected;
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
 use crate::aggregate::sink::{AggregateSink, Grouping};
@@ -228,7 +229,10 @@ impl Builder {
                 }
                 add(chains, &(project as Arc<dyn Operator>))
             }
-            Plan::Aggregate(aggregate) => vec![self.aggregate(aggregate)?],
+            Plan::Aggregate(aggregate) => match projected(aggregate) {
+                Some(aggregate) => vec![self.aggregate(&aggregate)?],
+                None => vec![self.aggregate(aggregate)?],
+            },
             Plan::Sort { input, keys, limit } => {
                 let chains = self.lower(input, false)?;
                 vec![self.sort(chains, input.schema(), keys, *limit)]

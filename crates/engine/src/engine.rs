@@ -10,6 +10,7 @@ use squall_runtime::{ProfileEvent, ThreadPool, block_on};
 use squall_scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
 use squall_storage::{InsertLimits, PartMerge, Table};
+use squall_types::checkpoint::leash;
 use squall_types::{Block, Result, Schema};
 
 use crate::builder::Builder;
@@ -82,12 +83,28 @@ impl Engine {
             }
             return Ok(QueryStream { output, context });
         }
-        let (pipelines, output) = self.builder(&context).select(plan)?;
-        let ended = output.clone();
-        let execution = self.execution(&context, pipelines, move |result| ended.end(result));
-        output.set_writer(execution.waker());
-        self.run(&execution, &context);
+        let (execution, output) = self.select(plan, &context)?;
+        if !begins_here(&execution, &context) {
+            self.submit(&execution, &context);
+        } else if !run_here(&execution, &context) {
+            // It computes for longer than a thread that serves connections may: workers do it from the beginning.
+            drop((execution, output));
+            context.progress.forget();
+            let (execution, output) = self.select(plan, &context)?;
+            self.submit(&execution, &context);
+            return Ok(QueryStream { output, context });
+        } else if !execution.is_done() {
+            self.submit(&execution, &context);
+        }
         Ok(QueryStream { output, context })
+    }
+
+    fn select(&self, plan: &Plan, context: &Arc<QueryContext>) -> Result<(Arc<Execution>, Arc<Output>)> {
+        let (pipelines, output) = self.builder(context).select(plan)?;
+        let ended = output.clone();
+        let execution = self.execution(context, pipelines, move |result| ended.end(result));
+        output.set_writer(execution.waker());
+        Ok((execution, output))
     }
 
     /// Runs a SELECT from its beginning to its end on the calling thread, which may be a worker's: it waits for the disk, never for workers.
@@ -127,7 +144,7 @@ impl Engine {
         let completion = Completion::new(context.clone());
         let ended = completion.state.clone();
         let execution = self.execution(&context, pipelines, move |result| CompletionState::end(&ended, result));
-        self.run(&execution, &context);
+        self.submit(&execution, &context);
         Ok(completion)
     }
 
@@ -216,23 +233,6 @@ impl Engine {
         }
     }
 
-    fn run(&self, execution: &Arc<Execution>, context: &Arc<QueryContext>) {
-        let is_small = execution.rows_total().is_some_and(|rows| rows < context.settings.inline_rows_limit)
-            // An I/O thread must not wait for a dictionary's source.
-            && !context.asks_sources();
-        if is_small {
-            context.counters.add(ProfileEvent::InlineQueries, 1);
-            // `Idle` means that something must be waited for, which a worker's task can and an I/O thread must not. Nor may a query
-            // that makes much of few rows hold up the other connections for longer than a morsel.
-            let begun = Instant::now();
-            while execution.run(MORSEL_TARGET) == Step::Worked && begun.elapsed() < MORSEL_TARGET {}
-            if execution.is_done() {
-                return;
-            }
-        }
-        self.submit(execution, context);
-    }
-
     fn submit(&self, execution: &Arc<Execution>, context: &Arc<QueryContext>) {
         let workers_max = self.workers_max(context);
         let by_rows = execution.rows_total().map_or(u64::MAX, |rows| rows.div_ceil(ROWS_PER_THREAD));
@@ -249,6 +249,25 @@ impl Engine {
         execution.set_handle(handle.clone());
         handle.wake();
     }
+}
+
+/// Whether a query begins on the thread that it came to.
+fn begins_here(execution: &Execution, context: &QueryContext) -> bool {
+    execution.rows_total().is_some_and(|rows| rows < context.settings.inline_rows_limit)
+        // An I/O thread must not wait for a dictionary's source.
+        && !context.asks_sources()
+}
+
+/// Runs a query on this thread for as long as a morsel; false where a step of it was broken off because it took longer.
+fn run_here(execution: &Execution, context: &QueryContext) -> bool {
+    let leash = leash(MORSEL_TARGET);
+    let begun = Instant::now();
+    // `Idle` means that something must be waited for, which a worker's task can and an I/O thread must not. Nor may a query
+    // that makes much of few rows hold up the other connections for longer than a morsel.
+    while execution.run(MORSEL_TARGET) == Step::Worked && begun.elapsed() < MORSEL_TARGET {}
+    let is_kept = !leash.was_too_short();
+    context.counters.add(ProfileEvent::InlineQueries, u64::from(is_kept));
+    is_kept
 }
 
 /// The result of a SELECT on its way. Dropping it cancels the query.

@@ -18,8 +18,27 @@ const BLOCKS_MAX: usize = 16;
 const BYTES_MAX: usize = 8 << 20;
 /// Rows of a morsel at most; so many may come although the output is full.
 const MORSEL_ROWS_MAX: u64 = 262_144;
-/// Smaller blocks of one morsel are put together up to this many rows.
+/// While the outputs of all queries hold more than so many bytes, each may hold less.
+const WAITING_BYTES_MAX: usize = 128 << 20;
+/// Bytes that an output may hold however many wait.
+const BYTES_MIN: usize = 64 << 10;
+
+/// Bytes that wait for clients, of all queries.
+static WAITING_BYTES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+/// How many times less than otherwise an output may hold: many clients that read slowly share what one may have.
+fn scarcity() -> usize {
+    let waiting = WAITING_BYTES.load(Ordering::Relaxed);
+    // Twice as much waits, an eighth is allowed: what waits settles soon after the bound.
+    match waiting / WAITING_BYTES_MAX {
+        0 => 1,
+        1 => 8,
+        _ => BYTES_MAX / BYTES_MIN,
+    }
+}
+/// Smaller blocks of one morsel are put together up to this many rows and bytes.
 const SQUASH_ROWS: usize = 65_409;
+const SQUASH_BYTES: usize = 1 << 20;
 
 /// The result's end at the engine's side.
 pub(crate) struct Output {
@@ -47,6 +66,21 @@ struct State {
     /// The morsel of the first input whose blocks go straight out.
     next: u64,
     rows_seen: u64,
+}
+
+impl State {
+    /// So many bytes, or all that there are, wait no longer.
+    fn give_back(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        WAITING_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.give_back(usize::MAX);
+    }
 }
 
 impl Output {
@@ -113,12 +147,13 @@ impl Output {
         if let Some(Err(error)) = &state.end {
             let error = error.clone();
             state.blocks.clear();
+            state.give_back(usize::MAX);
             state.end = Some(Ok(()));
             return Poll::Ready(Some(Err(error)));
         }
         if let Some(block) = state.blocks.pop_front() {
             let was_full = is_full(&state, 1);
-            state.bytes -= block.value_bytes().min(state.bytes);
+            state.give_back(block.value_bytes());
             let writer = if was_full && !is_full(&state, 0) { state.writer.clone() } else { None };
             drop(state);
             if let Some(writer) = writer {
@@ -183,6 +218,7 @@ impl Output {
         self.check_limits(rows, bytes)?;
         // Of the rows alone: a row that a lookup found is a slice of a column of a million.
         state.bytes += block.value_bytes();
+        WAITING_BYTES.fetch_add(block.value_bytes(), Ordering::Relaxed);
         state.blocks.push_back(block.with_schema(self.schema.clone()));
         Ok(())
     }
@@ -207,7 +243,7 @@ impl Output {
 
 /// Whether the output would be full with `more` blocks more.
 fn is_full(state: &State, more: usize) -> bool {
-    state.blocks.len() + more >= BLOCKS_MAX || state.bytes >= BYTES_MAX
+    state.blocks.len() + more >= BLOCKS_MAX || state.bytes >= BYTES_MAX / scarcity()
 }
 
 /// The sink of a query's last pipelines.
@@ -231,7 +267,7 @@ impl Sink for OutputSink {
     }
 
     fn morsel_rows_max(&self) -> u64 {
-        MORSEL_ROWS_MAX
+        MORSEL_ROWS_MAX / scarcity() as u64
     }
 
     fn block_rows_max(&self) -> Option<usize> {
@@ -266,7 +302,7 @@ fn squash(blocks: Vec<Block>) -> Result<Vec<Block>> {
     if blocks.len() < 2 {
         return Ok(blocks);
     }
-    let (mut squashed, mut group, mut rows) = (Vec::new(), Vec::new(), 0);
+    let (mut squashed, mut group, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0, 0);
     let mut close = |group: &mut Vec<Block>| -> Result<()> {
         if let Some(first) = group.first() {
             squashed.push(Block::concat(first.schema().clone(), group)?);
@@ -275,11 +311,13 @@ fn squash(blocks: Vec<Block>) -> Result<Vec<Block>> {
         Ok(())
     };
     for block in blocks {
-        if rows + block.rows() > SQUASH_ROWS {
+        let block_bytes = block.value_bytes();
+        if rows + block.rows() > SQUASH_ROWS || bytes + block_bytes > SQUASH_BYTES {
             close(&mut group)?;
-            rows = 0;
+            (rows, bytes) = (0, 0);
         }
         rows += block.rows();
+        bytes += block_bytes;
         group.push(block);
     }
     close(&mut group)?;

@@ -17,6 +17,7 @@ use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
 use squall_runtime::{Counters, CurrentMetric, MemoryTracker, ProfileEvent};
 use squall_scheduler::{CpuShare, TaskOptions, Weight};
+use squall_types::checkpoint::{Supervisor, SupervisorGuard, supervise};
 use squall_types::memory::memory_limit_exceeded;
 use squall_types::text::readable::readable_bytes;
 use squall_types::{Error, ErrorCode, Result, Settings};
@@ -46,6 +47,14 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Forgets what work counted that is done anew.
+    pub(crate) fn forget(&self) {
+        let read = [&self.read_rows, &self.read_bytes, &self.total_rows_to_read];
+        for count in read.into_iter().chain([&self.result_rows, &self.result_bytes, &self.before_limit]) {
+            count.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// The rows that the query's LIMIT chose from, as far as they were computed; `None` without one.
     pub fn rows_before_limit(&self) -> Option<u64> {
         self.before_limit.load(Ordering::Relaxed).checked_sub(1)
@@ -93,7 +102,8 @@ pub struct QueryContext {
     is_waiting_for_memory: AtomicBool,
     /// Since when it waits for memory.
     memory_wait: Mutex<Option<(Instant, MetricGuard)>>,
-    waker: OnceLock<Waker>,
+    /// Wakes what runs for it now.
+    waker: Mutex<Option<Waker>>,
     /// Reading was ended early by an overflow mode `break`: what was read is processed to the end.
     is_reading_stopped: AtomicBool,
     threads: Mutex<BTreeSet<u64>>,
@@ -138,7 +148,7 @@ impl QueryContext {
             is_memory_victim: AtomicBool::new(false),
             is_waiting_for_memory: AtomicBool::new(false),
             memory_wait: Mutex::default(),
-            waker: OnceLock::new(),
+            waker: Mutex::default(),
             is_reading_stopped: AtomicBool::new(false),
             threads: Mutex::default(),
             threads_now: AtomicUsize::new(0),
@@ -203,14 +213,15 @@ impl QueryContext {
 
     /// Has a worker look at the query again.
     pub fn wake(&self) {
-        if let Some(waker) = self.waker.get() {
-            waker.wake_by_ref();
+        let waker = self.waker.lock().clone();
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
     pub(crate) fn set_waker(&self, waker: Waker) {
-        // A query is executed once.
-        let _ = self.waker.set(waker);
+        // Those of subqueries come first, while it is planned.
+        *self.waker.lock() = Some(waker);
     }
 
     /// Whether somebody asked the query to end.
@@ -264,13 +275,7 @@ impl QueryContext {
     fn check_memory(&self) -> Result<Check> {
         if self.is_memory_victim() {
             self.end_memory_wait();
-            return Err(Error::new(
-                ErrorCode::MEMORY_LIMIT_EXCEEDED,
-                format!(
-                    "Memory limit exceeded: the query holds {} and was selected to stop by OvercommitTracker",
-                    readable_bytes(self.memory.bytes())
-                ),
-            ));
+            return Err(self.stopped_for_memory());
         }
         let Err(exceeded) = self.memory.check() else {
             if self.is_waiting_for_memory() {
@@ -295,6 +300,16 @@ impl QueryContext {
         Ok(Check::WaitForMemory)
     }
 
+    fn stopped_for_memory(&self) -> Error {
+        Error::new(
+            ErrorCode::MEMORY_LIMIT_EXCEEDED,
+            format!(
+                "Memory limit exceeded: the query holds {} and was selected to stop by OvercommitTracker",
+                readable_bytes(self.memory.bytes())
+            ),
+        )
+    }
+
     fn end_memory_wait(&self) {
         self.is_waiting_for_memory.store(false, Ordering::Relaxed);
         if let Some((since, _)) = self.memory_wait.lock().take() {
@@ -313,12 +328,17 @@ impl QueryContext {
     }
 
     /// The calling thread works for this query until the guard is dropped: its allocations and its number are the query's.
-    pub fn enter(&self) -> ThreadGuard<'_> {
+    pub fn enter(self: &Arc<Self>) -> ThreadGuard<'_> {
         let now = self.threads_now.fetch_add(1, Ordering::Relaxed) + 1;
         self.threads_peak.fetch_max(now, Ordering::Relaxed);
         self.threads.lock().insert(thread_id());
         let profiler = squall_runtime::profiler::attach(&self.query_id, self.profiler_periods());
-        ThreadGuard { context: self, _profiler: profiler, _memory: attach(self.memory.clone()) }
+        ThreadGuard {
+            context: self,
+            _profiler: profiler,
+            _memory: attach(self.memory.clone()),
+            _supervisor: supervise(self.clone()),
+        }
     }
 
     /// Adds what the calling thread did since `began`.
@@ -389,11 +409,31 @@ fn timeout_exceeded(elapsed: Duration, maximum: Duration) -> Error {
     )
 }
 
+/// Within a morsel: what is over at once. Limits that several queries share are looked at between morsels, where one can wait.
+impl Supervisor for QueryContext {
+    fn check(&self) -> Result<()> {
+        self.check_cancelled()?;
+        let maximum = self.settings.max_execution_time;
+        let elapsed = self.started.elapsed();
+        if !maximum.is_zero() && elapsed > maximum && self.settings.timeout_overflow_mode != "break" {
+            return Err(timeout_exceeded(elapsed, maximum));
+        }
+        if self.is_memory_victim() {
+            return Err(self.stopped_for_memory());
+        }
+        match self.memory.check() {
+            Err(exceeded) if exceeded.level == MemoryLevel::Query => Err(memory_limit_exceeded(&exceeded, "")),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Ends [`QueryContext::enter`] when dropped.
 pub struct ThreadGuard<'a> {
     context: &'a QueryContext,
     _profiler: squall_runtime::profiler::AttachGuard,
     _memory: AttachGuard,
+    _supervisor: SupervisorGuard,
 }
 
 impl Drop for ThreadGuard<'_> {

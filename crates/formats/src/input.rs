@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow_buffer::BooleanBuffer;
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::text::{TextOptions, ValueReader};
-use squall_types::{Block, Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, default_value};
+use squall_types::{
+    Block, Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, checkpoint, default_value, grow,
+};
 
 use crate::options::FormatOptions;
 use crate::wire::{Cursor, Stop};
@@ -405,6 +407,7 @@ impl<R: RowReader> RowInput<R> {
                     } else if input.position() == start && input.is_empty() {
                         return Ok(start);
                     }
+                    checkpoint(32 + 2 * (input.position() - start))?;
                     self.block_input_bytes += input.position() - start;
                     if self.rows.rows >= self.block_rows_max
                         || (self.block_input_bytes >= BLOCK_INPUT_BYTES && self.rows.rows > 0)
@@ -461,9 +464,11 @@ impl<R: RowReader> InputFormat for RowInput<R> {
         if self.pending.is_empty() {
             // The usual way: rows are read where they arrived.
             let read = self.read(&mut Cursor::new(chunk), blocks)?;
+            grow(&mut self.pending, chunk.len() - read)?;
             self.pending.extend_from_slice(&chunk[read..]);
             self.retry_bytes = 0;
         } else {
+            grow(&mut self.pending, chunk.len())?;
             self.pending.extend_from_slice(chunk);
             if self.pending.len() < self.retry_bytes {
                 return Ok(());

@@ -590,6 +590,7 @@ impl NativeInput {
 
 impl InputFormat for NativeInput {
     fn feed(&mut self, chunk: &[u8], blocks: &mut Vec<InputBlock>) -> Result<()> {
+        squall_types::grow(&mut self.pending, chunk.len())?;
         self.pending.extend_from_slice(chunk);
         let mut input = Cursor::new(&self.pending);
         while !input.is_empty() {

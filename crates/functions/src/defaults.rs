@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
 use arrow_array::{Array, BooleanArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
-use squall_types::{Column, DataType, Result, Value};
+use squall_types::{Column, DataType, Result, Value, checkpoint, kernels};
 
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 
@@ -132,6 +132,7 @@ impl BoundFunction for WithDefaults {
     }
 
     fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        checkpoint(64 + rows)?;
         if self.folds_constants && !arguments.is_empty() && arguments.iter().all(Column::is_constant) {
             let one =
                 arguments.iter().map(|argument| argument.slice(0, 1).materialize()).collect::<Result<Vec<_>>>()?;
@@ -255,7 +256,7 @@ fn used_entries(dictionary: &DictionaryArray<UInt32Type>) -> Result<(UInt32Array
             number
         })
         .collect();
-    let values = arrow_select::filter::filter(&**values, &BooleanArray::from(is_used))?;
+    let values = kernels::filter(&**values, &BooleanArray::from(is_used))?;
     let keys = keys.iter().map(|key| key.and_then(|key| renumbered.get(key as usize).copied())).collect();
     Ok((keys, values))
 }

@@ -14,6 +14,9 @@ pub trait Lambda {
     /// How many arguments it has.
     fn arguments(&self) -> usize;
 
+    /// Whether equal arguments make equal results: what it gave may then be computed again, for fewer calls at a time.
+    fn is_deterministic(&self) -> bool;
+
     /// The results of `calls` calls. `arguments` have `calls` rows; `rows` gives the row of the block that each call belongs to,
     /// by which captured values are repeated, and is asked only where something is captured.
     ///

@@ -103,6 +103,10 @@ impl squall_functions::Lambda for Closure<'_> {
         self.lambda.parameters
     }
 
+    fn is_deterministic(&self) -> bool {
+        self.lambda.body.is_deterministic()
+    }
+
     fn call(&self, arguments: &[Column], calls: usize, rows: &dyn Fn() -> UInt32Array) -> Result<Column> {
         let mut columns = arguments.to_vec();
         let varies = self.captured.iter().any(|column| !column.is_constant());

@@ -1,7 +1,7 @@
 //! ClickHouse's compressed frames, of the native protocol and of HTTP's `compress=1`: a 16-byte CityHash128 (1.0.2) of all that follows,
 //! one byte for the method, the size of method, sizes and data, the size of the plain bytes, the data.
 
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::{Error, ErrorCode, Result, grow};
 
 const METHOD_NONE: u8 = 0x02;
 const METHOD_LZ4: u8 = 0x82;
@@ -139,7 +139,10 @@ pub fn decompress_frame(frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let fail = |why: String| Error::new(ErrorCode::CANNOT_DECOMPRESS, format!("Cannot decompress: {why}"));
     match header.first().copied() {
         Some(METHOD_NONE) if data.len() == plain => out.extend_from_slice(data),
+        // No byte of LZ4 stands for more than 255: who claims more is not believed.
+        Some(METHOD_LZ4) if plain / 255 > data.len() => return Err(fail(format!("{plain} bytes of {}", data.len()))),
         Some(METHOD_LZ4 | METHOD_ZSTD) => {
+            grow(out, plain)?;
             out.resize(start + plain, 0);
             let target = out.get_mut(start..).unwrap_or_default();
             let written = if header.first() == Some(&METHOD_LZ4) {
@@ -175,6 +178,9 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// As soon as so many bytes are decompressed they are to be taken first.
+const OUT_BYTES: usize = 1 << 20;
+
 /// Takes frames apart that arrive in pieces.
 #[derive(Debug, Default)]
 pub struct FrameDecoder {
@@ -182,14 +188,24 @@ pub struct FrameDecoder {
 }
 
 impl FrameDecoder {
-    /// Takes the next bytes and appends what whole frames hold to `out`.
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<()> {
+        grow(&mut self.pending, chunk.len())?;
+        self.pending.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    /// Appends what whole frames hold to `out`, frame by frame until that is much; nothing where no whole frame is left.
     ///
     /// # Errors
     /// Those of [`decompress_frame`].
-    pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.pending.extend_from_slice(chunk);
+    pub fn take(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let mut done = 0;
-        while let Some(rest) = self.pending.get(done..)
+        while out.len() < OUT_BYTES
+            && let Some(rest) = self.pending.get(done..)
             && let Some(bytes) = frame_bytes(rest)?
             && let Some(frame) = rest.get(..bytes)
         {
@@ -229,7 +245,15 @@ mod tests {
             let mut decoder = FrameDecoder::default();
             let mut back = Vec::new();
             for piece in wire.chunks(70_001) {
-                decoder.feed(piece, &mut back).unwrap();
+                decoder.push(piece).unwrap();
+                loop {
+                    let mut out = Vec::new();
+                    decoder.take(&mut out).unwrap();
+                    if out.is_empty() {
+                        break;
+                    }
+                    back.append(&mut out);
+                }
             }
             decoder.finish().unwrap();
             assert!(back == plain, "{codec:?}");
@@ -242,7 +266,8 @@ mod tests {
         compress(Codec::Lz4, b"hello hello hello hello hello", &mut wire).unwrap();
         let code = |bytes: &[u8]| {
             let mut decoder = FrameDecoder::default();
-            decoder.feed(bytes, &mut Vec::new()).and_then(|()| decoder.finish()).unwrap_err().code
+            decoder.push(bytes).unwrap();
+            decoder.take(&mut Vec::new()).and_then(|()| decoder.finish()).unwrap_err().code
         };
         assert_eq!(code(&wire[..wire.len() - 1]), ErrorCode::CANNOT_READ_ALL_DATA);
         for at in [0, 20, wire.len() - 1] {

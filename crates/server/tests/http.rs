@@ -413,7 +413,8 @@ fn bodies_are_compressed_both_ways() {
     let framed = server.get(&format!("{target}&compress=1"));
     let mut decoder = squall_server::compression::FrameDecoder::default();
     let mut back = Vec::new();
-    decoder.feed(&framed.body, &mut back).unwrap();
+    decoder.push(&framed.body).unwrap();
+    decoder.take(&mut back).unwrap();
     decoder.finish().unwrap();
     assert_eq!(back, plain);
 }

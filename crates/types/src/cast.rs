@@ -19,10 +19,10 @@ use crate::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS, TimeZone, ZoneCursor}
 use crate::column::Column;
 use crate::data_type::{DataType, EnumValues};
 use crate::error::{Error, ErrorCode, Result};
-use crate::match_primitive;
 use crate::text::{TextOptions, TextStyle, ValueReader, ValueWriter, append_integer};
 use crate::value::Value;
 use crate::wrappers::{encode_dictionary, with_validity};
+use crate::{checkpoint, grow, kernels, match_primitive, reserve};
 
 /// What happens to values that the target cannot hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,6 +154,8 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
     if from == to {
         return Ok(array.clone());
     }
+    checkpoint(array.len())?;
+    reserve(array.len().saturating_mul(to.inner().fixed_width_bytes().unwrap_or(1)))?;
     if let DataType::LowCardinality(entry_type) = from {
         let dictionary = array.as_dictionary::<UInt32Type>();
         // Entry by entry, unless an entry that perhaps no row uses is refused.
@@ -165,7 +167,7 @@ fn cast_array(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOp
         {
             return Ok(Arc::new(DictionaryArray::try_new(dictionary.keys().clone(), values)?));
         }
-        let expanded = arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?;
+        let expanded = kernels::take(&**dictionary.values(), dictionary.keys())?;
         return cast_array(entry_type, &expanded, to, options);
     }
     if let DataType::LowCardinality(entry_type) = to {
@@ -214,6 +216,7 @@ fn from_text(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOpt
         && (options.mode == CastMode::OrNull || matches!(to, DataType::Nullable(inner) if **inner != DataType::Bool));
     let is_strict = is_lenient || options.mode != CastMode::Plain;
     let mut read = |row: usize, field: &[u8]| -> Result<()> {
+        checkpoint(field.len())?;
         if array.is_null(row) {
             reader.append_default();
             return Ok(());
@@ -476,10 +479,16 @@ fn to_text(from: &DataType, array: &ArrayRef, options: &CastOptions) -> Result<A
 /// Strings of rows, each appended by `write`.
 #[inline]
 fn texts(rows: usize, mut write: impl FnMut(&mut Vec<u8>, usize)) -> Result<ArrayRef> {
+    reserve(rows.saturating_mul(12))?;
     let mut bytes = Vec::with_capacity(rows * 8);
     let mut ends = Vec::with_capacity(rows + 1);
     ends.push(0);
     for row in 0..rows {
+        if bytes.capacity() - bytes.len() < bytes.len() / 8 {
+            let more = bytes.len() / 2;
+            checkpoint(more)?;
+            grow(&mut bytes, more)?;
+        }
         write(&mut bytes, row);
         let end = i32::try_from(bytes.len())
             .map_err(|_| Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block"))?;
@@ -490,7 +499,8 @@ fn texts(rows: usize, mut write: impl FnMut(&mut Vec<u8>, usize)) -> Result<Arra
 
 fn to_fixed_string(array: &ArrayRef, width: usize) -> Result<ArrayRef> {
     let rows = array.len();
-    let mut bytes = Vec::with_capacity(rows * width);
+    let mut bytes = Vec::new();
+    grow(&mut bytes, rows.saturating_mul(width))?;
     for row in 0..rows {
         let value = match array.as_binary_opt::<i32>() {
             Some(strings) => strings.value(row),
@@ -503,6 +513,7 @@ fn to_fixed_string(array: &ArrayRef, width: usize) -> Result<ArrayRef> {
                 format!("String too long for type FixedString({width})"),
             ));
         }
+        checkpoint(width / 16)?;
         bytes.extend_from_slice(value);
         bytes.resize((row + 1) * width, 0);
     }
@@ -592,6 +603,7 @@ enum Wide {
 
 /// Reads numbers, or days and seconds as numbers, of any primitive array.
 fn wide_values(array: &ArrayRef) -> Result<Vec<Wide>> {
+    reserve(array.len().saturating_mul(size_of::<Wide>()))?;
     match_primitive!(array.data_type(), T => {
         Ok(array.as_primitive::<T>().values().iter().map(|value| value.into_wide()).collect())
     }, _ => Err(Error::logical("number expected")))

@@ -15,6 +15,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
+use crate::kernels;
 use crate::value::Value;
 
 /// Values of one ClickHouse type. Cheap to clone and to slice: the array is shared.
@@ -113,7 +114,7 @@ impl Column {
         match self.constant_rows {
             None => Ok(self.array.clone()),
             Some(1) => Ok(self.array.clone()),
-            Some(rows) => Ok(arrow_select::take::take(&*self.array, &UInt32Array::from(vec![0; rows]), None)?),
+            Some(rows) => kernels::repeat(&*self.array, rows),
         }
     }
 
@@ -140,7 +141,7 @@ impl Column {
     pub fn filter(&self, mask: &BooleanArray, selected: usize) -> Result<Self> {
         Ok(match self.constant_rows {
             Some(_) => Self { constant_rows: Some(selected), ..self.clone() },
-            None => Self { array: arrow_select::filter::filter(&*self.array, mask)?, ..self.clone() },
+            None => Self { array: kernels::filter(&*self.array, mask)?, ..self.clone() },
         })
     }
 
@@ -149,7 +150,7 @@ impl Column {
         Ok(match self.constant_rows {
             Some(_) if positions.null_count() == 0 => Self { constant_rows: Some(positions.len()), ..self.clone() },
             Some(_) => self.materialize()?.take(positions)?,
-            None => Self { array: arrow_select::take::take(&*self.array, positions, None)?, ..self.clone() },
+            None => Self { array: kernels::take(&*self.array, positions)?, ..self.clone() },
         })
     }
 
@@ -160,19 +161,8 @@ impl Column {
             return first.materialize();
         }
         let arrays = columns.iter().map(Self::to_array).collect::<Result<Vec<_>>>()?;
-        let bytes: usize = arrays
-            .iter()
-            .map(|array| if array.data_type().is_primitive() { 0 } else { array.get_array_memory_size() })
-            .sum();
-        if bytes > i32::MAX as usize {
-            // Arrow's 32-bit offsets panic on overflow; an over-estimate of the bytes is refused before that.
-            let exact: usize = arrays.iter().map(|array| string_bytes(&**array)).sum();
-            if exact > i32::MAX as usize {
-                return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block"));
-            }
-        }
         let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
-        Ok(Self::new(first.data_type.clone(), arrow_select::concat::concat(&arrays)?))
+        Ok(Self::new(first.data_type.clone(), kernels::concat(&arrays)?))
     }
 
     /// The primitive array of a non-constant column of this Arrow type.
@@ -229,21 +219,6 @@ fn array_value_bytes(array: &dyn Array) -> usize {
             array.as_struct().columns().iter().map(|column| array_value_bytes(&**column)).sum()
         }
         other => other.primitive_width().unwrap_or(1) * array.len(),
-    }
-}
-
-fn string_bytes(array: &dyn Array) -> usize {
-    match array.data_type() {
-        arrow_schema::DataType::Binary => {
-            let offsets = array.as_binary::<i32>().value_offsets();
-            (offsets.last().unwrap_or(&0) - offsets.first().unwrap_or(&0)) as usize
-        }
-        arrow_schema::DataType::List(_) => string_bytes(&**array.as_list::<i32>().values()),
-        arrow_schema::DataType::Dictionary(..) => string_bytes(&**array.as_any_dictionary().values()),
-        arrow_schema::DataType::Struct(_) => {
-            array.as_struct().columns().iter().map(|column| string_bytes(&**column)).max().unwrap_or(0)
-        }
-        _ => 0,
     }
 }
 

@@ -4,11 +4,14 @@
 pub mod block;
 pub mod calendar;
 pub mod cast;
+pub mod checkpoint;
 pub mod column;
 pub mod data_type;
 pub mod error;
+pub mod kernels;
 pub mod memory;
 pub mod packed_hash;
+pub mod pieces;
 pub mod settings;
 pub mod supertype;
 pub mod text;
@@ -17,10 +20,12 @@ mod wrappers;
 
 pub use block::{Block, Schema};
 pub use cast::{CastMode, CastOptions, cast, cast_value, convert_value};
+pub use checkpoint::checkpoint;
 pub use column::{Column, ColumnBuilder, default_value};
 pub use data_type::{DataType, EnumValues, IntervalKind, TupleElement};
 pub use error::{Error, ErrorCode, Result};
-pub use memory::reserve;
+pub use memory::{grow, reserve};
+pub use pieces::PieceRows;
 pub use settings::Settings;
 pub use supertype::least_supertype;
 pub use value::Value;

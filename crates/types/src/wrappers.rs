@@ -16,6 +16,7 @@ use hashbrown::HashMap;
 use crate::column::Column;
 use crate::data_type::DataType;
 use crate::error::{Error, Result};
+use crate::kernels;
 
 /// Runs `$body` with `$t` as the Arrow type of a primitive array, or `$other` for arrays of any other kind.
 #[macro_export]
@@ -112,7 +113,7 @@ impl Column {
     pub fn without_low_cardinality(&self) -> Result<Self> {
         let DataType::LowCardinality(inner) = self.data_type() else { return Ok(self.clone()) };
         let dictionary = self.array().as_dictionary::<UInt32Type>();
-        let array = arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?;
+        let array = kernels::take(&**dictionary.values(), dictionary.keys())?;
         Ok(self.like((**inner).clone(), array))
     }
 
@@ -157,7 +158,7 @@ pub(crate) fn encode_dictionary(array: &ArrayRef) -> Result<ArrayRef> {
         ArrowType::Int64 => distinct(array.as_primitive::<arrow_array::types::Int64Type>().iter()),
         other => return Err(Error::logical(format!("LowCardinality over {other}"))),
     };
-    let values = arrow_select::take::take(&**array, &first_rows, None)?;
+    let values = kernels::take(&**array, &first_rows)?;
     Ok(Arc::new(DictionaryArray::try_new(keys, values)?))
 }
 

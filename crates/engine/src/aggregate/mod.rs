@@ -1,5 +1,6 @@
 //! Grouping and aggregation: thread-local tables, then a parallel merge by partition of the keys' hashes.
 //!
+//! - [`input`]: what is computed before, because it may be much.
 //! - [`key_table`]: which group a row belongs to, specialised by the width of the keys.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
@@ -8,6 +9,7 @@ pub(crate) mod bytes_table;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
 pub(crate) mod fixed_table;
+pub(crate) mod input;
 pub(crate) mod key_table;
 pub(crate) mod merge;
 pub(crate) mod sink;

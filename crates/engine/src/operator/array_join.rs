@@ -1,39 +1,51 @@
 //! One row per item of arrays that advance together.
 
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ListArray, UInt32Array};
 use arrow_buffer::NullBuffer;
 use squall_planner::Expression;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, PieceRows, Result, Schema};
 
 use super::Operator;
 use crate::evaluate::evaluate;
+
+/// Rows of an output block at most.
+const ROWS_MAX: usize = 65_409;
 
 /// `ARRAY JOIN`: the input's columns repeated, then one column per array.
 pub struct ArrayJoin {
     arrays: Vec<Expression>,
     is_left: bool,
     schema: Arc<Schema>,
+    /// Rows whose arrays are computed at a time.
+    input_rows: PieceRows,
+    /// Rows that are put out at a time.
+    output_rows: PieceRows,
 }
 
 impl ArrayJoin {
     /// A join of `arrays` to `schema`.
     pub fn new(arrays: Vec<Expression>, is_left: bool, schema: Arc<Schema>) -> Self {
-        Self { arrays, is_left, schema }
+        Self { arrays, is_left, schema, input_rows: PieceRows::default(), output_rows: PieceRows::default() }
     }
-}
 
-impl Operator for ArrayJoin {
-    fn execute(&self, block: Block) -> Result<Option<Block>> {
-        let columns =
-            self.arrays.iter().map(|array| evaluate(array, &block)?.materialize()).collect::<Result<Vec<_>>>()?;
+    fn arrays_of(&self, block: &Block) -> Result<Vec<Column>> {
+        self.arrays.iter().map(|array| evaluate(array, block)?.materialize()).collect()
+    }
+
+    /// Puts out the rows of a block whose arrays are computed.
+    fn join(
+        &self,
+        block: &Block,
+        columns: &[Column],
+        emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         let lists = columns.iter().map(as_list).collect::<Result<Vec<_>>>()?;
-        let Some(first) = lists.first() else { return Ok(Some(block)) };
-        let mut repeated = Vec::new();
-        // Positions of items within each list's values; a row that LEFT keeps without items has none.
-        let mut items: Vec<Vec<Option<u32>>> = vec![Vec::new(); lists.len()];
+        let Some(first) = lists.first() else { return emit(block.clone()) };
+        let mut rows = Rows { repeated: Vec::new(), items: vec![Vec::new(); lists.len()] };
         for row in 0..block.rows() {
             let length = first.value_length(row);
             if lists.iter().any(|list| list.value_length(row) != length) {
@@ -43,23 +55,87 @@ impl Operator for ArrayJoin {
                 ));
             }
             if length == 0 && self.is_left {
-                repeated.push(row as u32);
-                items.iter_mut().for_each(|items| items.push(None));
+                rows.repeated.push(row as u32);
+                rows.items.iter_mut().for_each(|items| items.push(None));
             }
-            for (list, items) in lists.iter().zip(&mut items) {
-                let start = list.value_offsets()[row] as u32;
-                items.extend((0..length as u32).map(|at| Some(start + at)));
+            let mut begin = 0;
+            while begin < length as u32 {
+                let end = (length as u32).min(begin + (ROWS_MAX - rows.repeated.len()) as u32);
+                for (list, items) in lists.iter().zip(&mut rows.items) {
+                    let start = list.value_offsets()[row] as u32;
+                    items.extend((start + begin..start + end).map(Some));
+                }
+                rows.repeated.extend(std::iter::repeat_n(row as u32, (end - begin) as usize));
+                begin = end;
+                if rows.repeated.len() == ROWS_MAX && self.put(block, &lists, &mut rows, emit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
-            repeated.extend(std::iter::repeat_n(row as u32, length as usize));
+            if rows.repeated.len() >= ROWS_MAX && self.put(block, &lists, &mut rows, emit)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        let rows = repeated.len();
-        let mut output = block.take(&UInt32Array::from(repeated))?.into_columns();
-        for (at, (list, items)) in lists.iter().zip(items).enumerate() {
-            let data_type = self.schema.fields[block.columns().len() + at].1.clone();
-            let values = Column::new(data_type, list.values().clone());
-            output.push(take_or_default(&values, &UInt32Array::from(items))?);
+        if rows.repeated.is_empty() { Ok(ControlFlow::Continue(())) } else { self.put(block, &lists, &mut rows, emit) }
+    }
+
+    /// Puts out rows that were collected.
+    fn put(
+        &self,
+        block: &Block,
+        lists: &[&ListArray],
+        rows: &mut Rows,
+        emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let output = |piece: Range<usize>| {
+            let repeated = UInt32Array::from(rows.repeated[piece.clone()].to_vec());
+            let mut output = block.take(&repeated)?.into_columns();
+            for (at, (list, items)) in lists.iter().zip(&rows.items).enumerate() {
+                let data_type = self.schema.fields[block.columns().len() + at].1.clone();
+                let values = Column::new(data_type, list.values().clone());
+                output.push(take_or_default(&values, &UInt32Array::from(items[piece.clone()].to_vec()))?);
+            }
+            Ok(Block::new(self.schema.clone(), output, piece.len()))
+        };
+        let flow = self.output_rows.each(rows.repeated.len(), output, |_, output| emit(output))?;
+        rows.repeated.clear();
+        rows.items.iter_mut().for_each(Vec::clear);
+        Ok(flow)
+    }
+}
+
+/// Rows of the output by where their values are.
+struct Rows {
+    repeated: Vec<u32>,
+    /// Positions of items within each list's values; a row that LEFT keeps without items has none.
+    items: Vec<Vec<Option<u32>>>,
+}
+
+impl Operator for ArrayJoin {
+    fn execute(&self, block: Block) -> Result<Option<Block>> {
+        let mut outputs = Vec::new();
+        let _ = self.execute_each(block, &mut |output| {
+            outputs.push(output);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        match outputs.is_empty() {
+            true => Ok(None),
+            false => Block::concat(self.schema.clone(), &outputs).map(Some),
         }
-        Ok(Some(Block::new(self.schema.clone(), output, rows)))
+    }
+
+    fn execute_each(
+        &self,
+        block: Block,
+        emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        if !self.arrays.iter().all(Expression::is_deterministic) {
+            return self.join(&block, &self.arrays_of(&block)?, emit);
+        }
+        self.input_rows.each(
+            block.rows(),
+            |piece| self.arrays_of(&block.slice(piece.start, piece.len())),
+            |piece, columns| self.join(&block.slice(piece.start, piece.len()), &columns, emit),
+        )
     }
 
     fn name(&self) -> &'static str {

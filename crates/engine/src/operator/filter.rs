@@ -1,7 +1,9 @@
 //! Lets rows through for which a condition holds.
 
+use std::ops::ControlFlow;
+
 use squall_planner::Expression;
-use squall_types::{Block, Column, Result};
+use squall_types::{Block, Column, PieceRows, Result};
 
 use super::Operator;
 use crate::evaluate::{Selection, select};
@@ -11,12 +13,13 @@ pub struct Filter {
     predicate: Expression,
     /// By position: whether a later step reads the column.
     is_needed: Vec<bool>,
+    piece_rows: PieceRows,
 }
 
 impl Filter {
     /// A filter whose output columns at `is_needed` matter.
     pub fn new(predicate: Expression, is_needed: Vec<bool>) -> Self {
-        Self { predicate, is_needed }
+        Self { predicate, is_needed, piece_rows: PieceRows::default() }
     }
 }
 
@@ -38,6 +41,27 @@ impl Operator for Filter {
             })
             .collect::<Result<_>>()?;
         Ok(Some(Block::new(block.schema().clone(), columns, rows)))
+    }
+
+    fn execute_each(
+        &self,
+        block: Block,
+        emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        if !self.predicate.is_deterministic() {
+            return match self.execute(block)? {
+                Some(output) => emit(output),
+                None => Ok(ControlFlow::Continue(())),
+            };
+        }
+        self.piece_rows.each(
+            block.rows(),
+            |piece| match piece.len() == block.rows() {
+                true => self.execute(block.clone()),
+                false => self.execute(block.slice(piece.start, piece.len())),
+            },
+            |_, output| output.map_or(Ok(ControlFlow::Continue(())), &mut *emit),
+        )
     }
 
     fn name(&self) -> &'static str {

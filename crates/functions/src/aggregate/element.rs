@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray};
-use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, default_value};
+use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, default_value, grow};
 
 /// One kind of values.
 pub(super) trait Element: Debug + Send + Sync + 'static {
@@ -183,6 +183,8 @@ impl Element for Bytes {
         let mut bytes = Vec::new();
         offsets.push(0);
         for value in values {
+            checkpoint(16 + value.len())?;
+            grow(&mut bytes, value.len())?;
             bytes.extend_from_slice(&value);
             offsets.push(i32::try_from(bytes.len()).map_err(|_| {
                 Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one aggregate's results")
@@ -235,7 +237,8 @@ impl Element for FixedBytes {
 
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
         let width = data_type.fixed_width_bytes().unwrap_or(0);
-        let mut bytes = Vec::with_capacity(values.len() * width);
+        let mut bytes = Vec::new();
+        grow(&mut bytes, values.len().saturating_mul(width))?;
         for value in values {
             bytes.extend_from_slice(&value);
         }
@@ -312,6 +315,7 @@ impl Element for AnyValue {
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
         let mut builder = ColumnBuilder::new(data_type.clone());
         for value in values {
+            checkpoint(64 + Self::heap_bytes(&value))?;
             builder.append(&value)?;
         }
         builder.finish()
@@ -341,7 +345,8 @@ pub(super) fn list_column<E: Element>(data_type: &DataType, lists: Vec<Vec<E::Ow
             Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items in one aggregate's results")
         })?);
     }
-    let mut flat = Vec::with_capacity(total);
+    let mut flat = Vec::new();
+    grow(&mut flat, total)?;
     lists.into_iter().for_each(|list| flat.extend(list));
     let items = E::column(item, flat.into_iter())?;
     let offsets = arrow_buffer::OffsetBuffer::new(offsets.into());

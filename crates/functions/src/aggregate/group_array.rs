@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, Result};
+use squall_types::{Column, DataType, Error, Result, grow};
 
 use crate::accumulator::AggregateFunction;
 
@@ -42,6 +42,10 @@ impl<E: Element> StateFunction for GroupArray<E> {
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
         let [column] = arguments else { return Err(Error::logical("groupArray takes one argument")) };
         E::rows(column)
+    }
+
+    fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
+        grow(state, rows.min(self.limit - state.len()))
     }
 
     #[inline]

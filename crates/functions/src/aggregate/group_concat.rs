@@ -95,10 +95,25 @@ impl StateFunction for GroupConcat {
         let mut writer = ValueWriter::new(column, TextStyle::Plain, &TextOptions::default())?;
         let mut texts = Texts { bytes: Vec::new(), ends: Vec::with_capacity(column.rows()) };
         for row in 0..column.rows() {
+            if texts.bytes.capacity() - texts.bytes.len() < texts.bytes.len() / 8 {
+                let more = texts.bytes.len() / 2;
+                squall_types::checkpoint(more)?;
+                squall_types::grow(&mut texts.bytes, more)?;
+            }
             writer.write(&mut texts.bytes, row);
             texts.ends.push(texts.bytes.len());
         }
         Ok(texts)
+    }
+
+    fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
+        // As much again, where it is much.
+        let left = state.text.capacity() - state.text.len();
+        if left < state.text.len() / 4 {
+            let more = state.text.len() / 2 + rows;
+            squall_types::grow(&mut state.text, more)?;
+        }
+        Ok(())
     }
 
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {

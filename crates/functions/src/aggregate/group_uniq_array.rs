@@ -62,6 +62,10 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
         Ok((row_hashes(arguments, column.rows()), E::rows(column)?))
     }
 
+    fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
+        state.hashes.make_room(rows)
+    }
+
     #[inline]
     fn add(&self, state: &mut Self::State, (hashes, rows): &Self::Rows<'_>, row: usize) {
         state.add(hashes[row], self.limit, || E::own(E::get(rows, row)));

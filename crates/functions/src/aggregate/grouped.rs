@@ -5,7 +5,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, Result};
+use squall_types::{Column, DataType, Error, Result, checkpoint};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::window::RowRange;
@@ -27,6 +27,14 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
 
     /// Reads the arguments, which are neither constants nor dictionaries.
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>>;
+
+    /// Makes room in a state for so many rows more, where a state grows with its rows and room is one piece of memory.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    fn make_room(&self, _state: &mut Self::State, _rows: usize) -> Result<()> {
+        Ok(())
+    }
 
     /// Adds one row.
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize);
@@ -98,6 +106,7 @@ impl<F: StateFunction> AggregateFunction for Grouped<F> {
             if F::HAS_HEAP {
                 heap_bytes += function.heap_bytes(&state);
             }
+            checkpoint(64)?;
             states.push(state.clone());
             if heap_bytes > HEAP_BYTES_MAX {
                 results.push(function.finish(std::mem::take(&mut states))?);
@@ -117,18 +126,65 @@ struct States<F: StateFunction> {
 }
 
 impl<F: StateFunction> States<F> {
-    fn grow(&mut self, groups: usize) {
+    fn grow(&mut self, groups: usize) -> Result<()> {
         if groups > self.states.len() {
+            let more = groups - self.states.len();
+            squall_types::grow(&mut self.states, more)?;
             self.states.resize_with(groups, || self.function.state());
         }
+        Ok(())
+    }
+
+    /// Adds rows whose values are kept, so many at a time that the limit of memory is not passed by much.
+    fn add_pieces(
+        &mut self,
+        arguments: &F::Rows<'_>,
+        rows: usize,
+        bytes: usize,
+        group: impl Fn(usize) -> usize,
+    ) -> Result<()> {
+        let (function, states) = (&*self.function, &mut self.states[..]);
+        let of_row = bytes / rows.max(1);
+        let piece = (PIECE_BYTES / of_row.max(1)).clamp(1, PIECE_ROWS);
+        for start in (0..rows).step_by(piece) {
+            checkpoint(PIECE_BYTES / 4)?;
+            for row in start..rows.min(start + piece) {
+                function.add(&mut states[group(row)], arguments, row);
+            }
+        }
+        Ok(())
     }
 }
 
+/// Rows, and bytes of them, that states with memory of their own take in without a look at the limits.
+const PIECE_ROWS: usize = 4_096;
+const PIECE_BYTES: usize = 1 << 18;
+
 impl<F: StateFunction> Accumulator for States<F> {
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
-        self.grow(groups);
-        let (function, states) = (&*self.function, &mut self.states[..]);
+        self.grow(groups)?;
+        let bytes = if F::HAS_HEAP { arguments.iter().map(Column::value_bytes).sum() } else { 0 };
+        let function = self.function.clone();
         let arguments = function.rows(arguments)?;
+        if F::HAS_HEAP {
+            match group_ids {
+                GroupIds::Single => {
+                    let Some(state) = self.states.first_mut() else { return Ok(()) };
+                    function.make_room(state, rows)?;
+                    if bytes > 1 << 20 {
+                        return self.add_pieces(&arguments, rows, bytes, |_| 0);
+                    }
+                }
+                GroupIds::Direct8(ids) => {
+                    return self.add_pieces(&arguments, rows, bytes, |row| usize::from(ids[row]));
+                }
+                GroupIds::Direct16(ids) => {
+                    return self.add_pieces(&arguments, rows, bytes, |row| usize::from(ids[row]));
+                }
+                GroupIds::Each(ids) => return self.add_pieces(&arguments, rows, bytes, |row| ids[row] as usize),
+            }
+        }
+        let states = &mut self.states[..];
         match group_ids {
             GroupIds::Single => {
                 if let Some(state) = states.first_mut() {
@@ -172,18 +228,18 @@ impl<F: StateFunction> Accumulator for States<F> {
         let other = same::<Self>(other)?;
         if self.states.is_empty() && to.iter().enumerate().all(|(from, &to)| from == to as usize) {
             self.states = other.states;
-            self.grow(groups);
-            return Ok(());
+            return self.grow(groups);
         }
-        self.grow(groups);
+        self.grow(groups)?;
         for (state, &to) in other.states.into_iter().zip(to) {
+            checkpoint(64)?;
             self.function.merge(&mut self.states[to as usize], state);
         }
         Ok(())
     }
 
     fn finish(mut self: Box<Self>, groups: usize) -> Result<Column> {
-        self.grow(groups);
+        self.grow(groups)?;
         self.states.truncate(groups);
         self.function.finish(self.states)
     }

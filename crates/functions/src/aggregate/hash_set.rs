@@ -1,6 +1,8 @@
 //! A set of keys with open addressing, made for one set a group: empty sets hold no memory, up to eight keys are a list, more are
 //! a table that is at most half full. The zero key marks free slots and is kept apart.
 
+use squall_types::Result;
+
 /// A key: its zero is `Default`, and [`SetKey::hash`] spreads its bits.
 pub(super) trait SetKey: Copy + Eq + Default {
     /// 64 bits, of which the lowest choose the slot.
@@ -104,6 +106,20 @@ impl<K: SetKey> HashSet<K> {
             }
             at += 1;
         }
+    }
+
+    /// Reserves the memory of a table that so many keys more may need.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub fn make_room(&self, keys: usize) -> Result<()> {
+        let slots = self.used.saturating_add(keys).saturating_mul(2);
+        if slots <= self.slots.len() {
+            return Ok(());
+        }
+        // As it grows: twice as many at a time, while there is room for many keys.
+        let slots = self.slots.len().saturating_mul(2).max(slots.min(FAST_GROWTH_MAX));
+        squall_types::reserve(slots.saturating_mul(size_of::<K>()))
     }
 
     /// Adds many keys. The first slots of several keys are read before any of them is decided on: in a table larger than the cache

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::types::{Float64Type, Int64Type, UInt16Type, UInt32Type};
 use arrow_array::{ArrowPrimitiveType, ListArray};
 use arrow_buffer::OffsetBuffer;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, grow};
 
 use crate::accumulator::AggregateFunction;
 
@@ -331,6 +331,10 @@ where
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
         column_of::<T>(arguments)
+    }
+
+    fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
+        grow(state, rows)
     }
 
     #[inline]

@@ -137,6 +137,10 @@ impl<K: Keys> StateFunction for UniqExact<K> {
         K::keys(arguments)
     }
 
+    fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
+        state.make_room(rows)
+    }
+
     #[inline]
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
         state.insert(rows[row]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, Scalar};
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, kernels, least_supertype};
 
 use super::kernel::truth;
 use super::simple::{Call, Function, Numbers, argument};
@@ -182,8 +182,8 @@ fn interleave(
             let values = indices.iter().map(|(array, row)| slices[*array][*row]).collect();
             return Ok(Column::from_primitive::<T>(result.clone(), values));
         }
-        arrow_select::interleave::interleave(&arrays, &indices)?
-    }, _ => arrow_select::interleave::interleave(&arrays, &indices)?);
+        kernels::interleave(&arrays, &indices)?
+    }, _ => kernels::interleave(&arrays, &indices)?);
     Ok(Column::new(result.clone(), array))
 }
 

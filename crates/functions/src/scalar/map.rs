@@ -260,7 +260,7 @@ fn extract_like(call: &Call<'_>, part: Part) -> Bound {
         let holds = likeness.holds(&entries, argument(arguments, 1)?, rows)?;
         let mut positions = Positions::new(rows);
         for row in 0..rows {
-            positions.items.extend(entries.range(row).filter(|at| holds[*at] == 1).map(|at| at as u32));
+            positions.extend(entries.range(row).filter(|at| holds[*at] == 1))?;
             positions.end_row()?;
         }
         Ok(positions.take(&entries.items)?.with_type(result.clone()))

@@ -9,7 +9,9 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use hashbrown::HashSet;
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
-use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, convert_value};
+use squall_types::{
+    Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, convert_value, reserve,
+};
 
 use super::kernel::bytes_column;
 use super::simple::{Call, Function, Strings, argument};
@@ -286,33 +288,38 @@ fn ask_numbers(array: &ArrayRef, contains: impl Fn(u64) -> bool, other: u8) -> R
 /// number of each row and how many there are.
 pub(super) fn item_numbers(items: &Column, options: &TextOptions) -> Result<(Vec<u32>, usize)> {
     let array = items.array();
+    reserve(12 * array.len())?;
     if let Some(bits) = number_bits(array) {
-        return Ok(number_items(bits.into_iter().enumerate().map(|(row, bits)| array.is_valid(row).then_some(bits))));
+        return number_items(bits.into_iter().enumerate().map(|(row, bits)| array.is_valid(row).then_some(bits)));
     }
     if is_string(array) {
         let columns = [Column::new(items.data_type().clone(), array.clone())];
         let strings = Strings::of(&columns, 0)?;
-        return Ok(number_items((0..array.len()).map(|row| array.is_valid(row).then(|| strings.get(row)))));
+        return number_items((0..array.len()).map(|row| array.is_valid(row).then(|| strings.get(row))));
     }
     let column = Column::new(items.data_type().clone(), array.clone());
     let mut writer = ValueWriter::new(&column, TextStyle::Quoted, options)?;
-    let texts: Vec<Vec<u8>> = (0..array.len())
-        .map(|row| {
-            let mut text = Vec::new();
-            writer.write(&mut text, row);
-            text
-        })
-        .collect();
-    Ok(number_items(texts.iter().map(Some)))
+    reserve(size_of::<Vec<u8>>() * array.len())?;
+    let text_of = |row: usize| -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        writer.write(&mut text, row);
+        checkpoint(64 + text.len())?;
+        Ok(text)
+    };
+    let texts = (0..array.len()).map(text_of).collect::<Result<Vec<_>>>()?;
+    number_items(texts.iter().map(Some))
 }
 
-fn number_items<K: Hash + Eq>(items: impl Iterator<Item = Option<K>>) -> (Vec<u32>, usize) {
+fn number_items<K: Hash + Eq>(items: impl ExactSizeIterator<Item = Option<K>>) -> Result<(Vec<u32>, usize)> {
     let mut numbers: hashbrown::HashMap<Option<K>, u32> = hashbrown::HashMap::new();
-    let of_rows = items
-        .map(|item| {
-            let next = numbers.len() as u32;
-            *numbers.entry(item).or_insert(next)
-        })
-        .collect();
-    (of_rows, numbers.len())
+    let mut of_rows = Vec::with_capacity(items.len());
+    for item in items {
+        if numbers.len() == numbers.capacity() {
+            reserve(3 * numbers.len() * size_of::<(Option<K>, u32)>())?;
+        }
+        checkpoint(16)?;
+        let next = numbers.len() as u32;
+        of_rows.push(*numbers.entry(item).or_insert(next));
+    }
+    Ok((of_rows, numbers.len()))
 }

@@ -10,7 +10,7 @@ use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, Primiti
 use arrow_buffer::OffsetBuffer;
 use squall_types::calendar::TimeZone;
 use squall_types::text::TextOptions;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
 
 use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 
@@ -263,26 +263,43 @@ impl TotalLength for BinaryArray {
     }
 }
 
-/// Builds a `String` column: bytes are appended to `bytes`, and [`end_row`](Self::end_row) makes a string of what is new.
+/// Builds a `String` column: bytes are appended to `bytes`, and [`end_row`](Self::end_row) makes a string of what is new. Between rows
+/// it makes room ahead, so that no row's own bytes double what many rows have; who appends much within one row makes room itself.
 pub(crate) struct StringsBuilder {
     pub bytes: Vec<u8>,
     offsets: Vec<i32>,
+    /// Bytes at which room is made.
+    next_look: usize,
 }
+
+/// Bytes after which a builder looks whether it may go on, at most.
+const LOOK_BYTES: usize = 1 << 16;
+
+/// Bytes that are asked for before they are there, at most.
+const AHEAD_BYTES: usize = 1 << 24;
 
 impl StringsBuilder {
     /// A builder for `rows` strings of `bytes` bytes together.
-    pub fn new(rows: usize, bytes: usize) -> Self {
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub fn new(rows: usize, bytes: usize) -> Result<Self> {
+        let ahead = bytes.min(AHEAD_BYTES);
+        reserve(4 * rows + ahead)?;
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
-        Self { bytes: Vec::with_capacity(bytes.min(1 << 24)), offsets }
+        Ok(Self { bytes: Vec::with_capacity(ahead), offsets, next_look: LOOK_BYTES })
     }
 
     /// Ends the string of a row.
     ///
     /// # Errors
-    /// `TOO_LARGE_STRING_SIZE` past 2 GiB in one block.
+    /// `TOO_LARGE_STRING_SIZE` past 2 GiB in one block, `MEMORY_LIMIT_EXCEEDED`.
     #[inline]
     pub fn end_row(&mut self) -> Result<()> {
+        if self.bytes.len() >= self.next_look {
+            self.look()?;
+        }
         match i32::try_from(self.bytes.len()) {
             Ok(end) => {
                 self.offsets.push(end);
@@ -292,9 +309,24 @@ impl StringsBuilder {
         }
     }
 
+    #[cold]
+    fn look(&mut self) -> Result<()> {
+        let length = self.bytes.len();
+        checkpoint(LOOK_BYTES)?;
+        if self.bytes.capacity() - length < length / 4 {
+            grow(&mut self.bytes, length / 2)?;
+        }
+        self.next_look = length + LOOK_BYTES.max(length / 8);
+        Ok(())
+    }
+
     /// Appends a whole string.
     #[inline]
     pub fn push(&mut self, string: &[u8]) -> Result<()> {
+        if self.offsets.len() == self.offsets.capacity() {
+            grow(&mut self.offsets, 1)?;
+        }
+        grow(&mut self.bytes, string.len())?;
         self.bytes.extend_from_slice(string);
         self.end_row()
     }
@@ -321,7 +353,7 @@ pub(crate) fn string_column(
     bytes: usize,
     mut append: impl FnMut(&mut Vec<u8>, usize) -> Result<()>,
 ) -> Result<Column> {
-    let mut strings = StringsBuilder::new(rows, bytes);
+    let mut strings = StringsBuilder::new(rows, bytes)?;
     for row in 0..rows {
         append(&mut strings.bytes, row)?;
         strings.end_row()?;

@@ -22,7 +22,7 @@ const TYPE_FUNCTIONS: &[&str] = &["toTypeName"];
 const NOT_FOLDED: &[&str] = &["materialize", "sleep", "sleepEachRow", "throwIf"];
 
 /// Longer constants are computed while the query runs, where memory is accounted for.
-const FOLDED_BYTES_MAX: usize = 1 << 20;
+pub(crate) const FOLDED_BYTES_MAX: usize = 1 << 20;
 
 impl Scope<'_> {
     /// The node of a call.

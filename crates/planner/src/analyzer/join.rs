@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use squall_sql::ast::{self, JoinConstraint, TableSource};
-use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value, checkpoint};
 
 use super::conversion::{cast, supertype};
 use super::scope::Scope;
@@ -87,12 +87,17 @@ impl Clauses {
     }
 }
 
+/// Planning a join is about so many nanoseconds' work, and so many for each column.
+const JOIN_WORK: usize = 10_000;
+const COLUMN_WORK: usize = 200;
+
 impl Scope<'_> {
     /// Joins a table to the source.
     ///
     /// # Errors
     /// `INVALID_JOIN_ON_EXPRESSION`, `UNKNOWN_IDENTIFIER`, `NO_COMMON_TYPE`, and those of the table.
     pub fn add_join(&mut self, join: &ast::Join) -> Result<()> {
+        checkpoint(JOIN_WORK + self.source.len() * COLUMN_WORK)?;
         let text: Arc<str> = join_text(join).into();
         let (kind, strictness) = self.kind_of(join)?;
         self.check_has_alias(&join.table, &text)?;
@@ -224,6 +229,9 @@ impl Scope<'_> {
     }
 
     fn side_of_source(&mut self) -> Result<Side> {
+        if let Some((plan, tree)) = self.source.take_joined() {
+            return Ok(Side { plan, tree });
+        }
         let table_columns = self.source.table_columns();
         let mut nodes = Vec::with_capacity(self.source.len());
         let mut columns = Vec::with_capacity(table_columns);

@@ -28,17 +28,20 @@ mod window;
 use std::cell::Cell;
 
 use squall_sql::ast;
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::{Error, ErrorCode, Result, checkpoint};
 
 use crate::context::PlannerContext;
 use crate::plan::Plan;
 
-pub(crate) use call::is_not_folded;
+pub(crate) use call::{FOLDED_BYTES_MAX, is_not_folded};
 pub(crate) use conversion::cast;
 pub(crate) use definitions::Definitions;
 pub(crate) use join::{equality, key_type, sides_of};
 pub(crate) use literal::{append_constant, typed_literal};
 pub(crate) use stage::Stage;
+
+/// Resolving an expression is about so many nanoseconds' work.
+const ELEMENT_WORK: usize = 1_000;
 
 /// Plans a query without optimizing it.
 ///
@@ -70,6 +73,7 @@ impl<'a> Analyzer<'a> {
     /// # Errors
     /// `BAD_ARGUMENTS`, as ClickHouse has it, at `max_expanded_ast_elements`.
     pub fn count_element(&self) -> Result<()> {
+        checkpoint(ELEMENT_WORK)?;
         let elements = self.elements.get() + 1;
         self.elements.set(elements);
         match self.context.settings.max_expanded_ast_elements {

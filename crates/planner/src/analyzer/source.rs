@@ -491,6 +491,16 @@ impl Source {
         }
     }
 
+    /// The plan of what was joined so far and the names in it, where nothing was done to its rows since.
+    pub fn take_joined(&mut self) -> Option<(Plan, JoinTree)> {
+        match &mut self.rows {
+            Rows::Joined(plan, _, tree) if self.joined.is_empty() && self.array_joins.is_empty() => {
+                plan.take().map(|plan| (*plan, std::mem::take(tree)))
+            }
+            _ => None,
+        }
+    }
+
     fn joined_column(&self, column: usize) -> Option<&JoinedColumn> {
         column.checked_sub(self.table_columns()).and_then(|at| self.joined.get(at))
     }

@@ -17,12 +17,15 @@ mod simplify;
 mod trivial_count;
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
-use squall_types::{Column, DataType, Result, Value};
+use squall_types::{Column, DataType, Result, Value, checkpoint};
 
 use crate::analyzer::cast;
 use crate::context::PlannerContext;
 use crate::expression::Expression;
 use crate::plan::Plan;
+
+/// What a few rules are for checkpoints: a plan may be of any size.
+const PASS_WORK: usize = 1 << 16;
 
 /// The plan that the rules make of a plan. Its columns stay as they are.
 ///
@@ -34,21 +37,27 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         return Ok(plan);
     }
     let settings = context.settings;
+    checkpoint(PASS_WORK)?;
     merge_projects::apply(&mut plan)?;
     simplify::apply(&mut plan, &context.functions)?;
+    checkpoint(PASS_WORK)?;
     redundant_sort::apply(&mut plan);
     if settings.enable_optimize_predicate_expression {
         predicate_pushdown::apply(&mut plan, &context.functions)?;
     }
+    checkpoint(PASS_WORK)?;
     join_sides::apply(&mut plan, &settings.query_plan_join_swap_table);
     group_keys::apply(&mut plan)?;
     if settings.optimize_arithmetic_operations_in_aggregate_functions {
         aggregate_arithmetic::apply(&mut plan, &context.functions)?;
     }
+    checkpoint(PASS_WORK)?;
     distinct::apply(&mut plan);
     late_projection::apply(&mut plan);
+    checkpoint(PASS_WORK)?;
     merge_projects::apply(&mut plan)?;
     simplify::apply(&mut plan, &context.functions)?;
+    checkpoint(PASS_WORK)?;
     duplicate_aggregates::apply(&mut plan)?;
     column_pruning::apply(&mut plan);
     if settings.optimize_trivial_count_query {
@@ -93,7 +102,7 @@ fn fold(expression: Expression) -> Expression {
         .map(|argument| Column::constant(argument.data_type().clone(), argument.constant().unwrap_or(&Value::Null), 1));
     let value = columns.collect::<Result<Vec<_>>>().and_then(|columns| function.execute(&columns, 1));
     match value {
-        Ok(column) if column.rows() == 1 => {
+        Ok(column) if column.rows() == 1 && column.value_bytes() <= crate::analyzer::FOLDED_BYTES_MAX => {
             Expression::Constant { value: column.value(0), data_type: function.return_type().clone() }
         }
         _ => expression,

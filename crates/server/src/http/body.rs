@@ -19,7 +19,7 @@ use crate::compression::{self, Codec};
 use crate::query::Query;
 
 /// Bytes of one piece of a streamed body, before compression.
-const CHUNK_BYTES: usize = 1 << 20;
+const CHUNK_BYTES: usize = 256 << 10;
 /// Rows are laid out in pieces of about this many bytes of values, so that one large block does not hold an I/O thread for long.
 const SLICE_BYTES: usize = 256 << 10;
 
@@ -285,14 +285,15 @@ impl ResultWriter {
         // Whole blocks of an ordinary size, slices of large ones.
         let bytes_a_row = (block.value_bytes() / block.rows().max(1)).max(1);
         let rows = left.min((SLICE_BYTES / bytes_a_row).max(128));
-        if from == 0 && rows == left {
-            return self.format.block(&block, &mut self.plain);
+        let written = match from == 0 && rows == left {
+            true => self.format.block(&block, &mut self.plain),
+            false => self.format.block(&block.slice(from, rows), &mut self.plain),
+        };
+        match rows < left {
+            true => self.rest = Some((block, from + rows)),
+            false => self.query.give_back(block),
         }
-        self.format.block(&block.slice(from, rows), &mut self.plain)?;
-        if rows < left {
-            self.rest = Some((block, from + rows));
-        }
-        Ok(())
+        written
     }
 
     fn write_end(&mut self) -> Result<()> {

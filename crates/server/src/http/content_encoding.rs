@@ -3,13 +3,16 @@
 
 use std::io::{self, Read, Write};
 
+use bytes::Bytes;
 use flate2::write::{GzEncoder, MultiGzDecoder, ZlibDecoder, ZlibEncoder};
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::{Error, ErrorCode, Result, grow};
 
 /// A slice of compressed input is decoded at once; it is small so that what it may grow to is bounded.
-const INPUT_SLICE_BYTES: usize = 8 << 10;
+const INPUT_SLICE_BYTES: usize = 1 << 10;
 /// The most that one slice may grow to.
-const SLICE_GROWTH_BYTES_MAX: usize = 256 << 20;
+const SLICE_GROWTH_BYTES_MAX: usize = 32 << 20;
+/// As soon as so many bytes are decoded they are to be taken first.
+const OUT_BYTES: usize = 1 << 20;
 /// LZ4 frames are decoded when they are whole, and a request in this encoding may not be larger.
 const LZ4_BODY_BYTES_MAX: usize = 256 << 20;
 
@@ -164,12 +167,13 @@ impl Decoder {
         })
     }
 
-    /// Decompresses the next bytes and appends them to `out`.
+    /// Decompresses the next bytes and appends them to `out`, until that is much: what was read of `chunk` is taken off it.
     ///
     /// # Errors
     /// `CANNOT_DECOMPRESS`, `ZLIB_INFLATE_FAILED`, `TOO_LARGE_SIZE_COMPRESSED`.
-    pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        for slice in chunk.chunks(INPUT_SLICE_BYTES) {
+    pub fn feed(&mut self, chunk: &mut Bytes, out: &mut Vec<u8>) -> Result<()> {
+        while !chunk.is_empty() && out.len() < OUT_BYTES {
+            let slice = &*chunk.split_to(chunk.len().min(INPUT_SLICE_BYTES));
             match self {
                 Self::Gzip(decoder) => {
                     decoder.write_all(slice).map_err(cannot_inflate)?;
@@ -191,6 +195,7 @@ impl Decoder {
                             format!("A request in the encoding lz4 may have {LZ4_BODY_BYTES_MAX} bytes at most"),
                         ));
                     }
+                    grow(pending, slice.len())?;
                     pending.extend_from_slice(slice);
                 }
             }
@@ -198,11 +203,11 @@ impl Decoder {
         Ok(())
     }
 
-    /// The input is at its end: appends what is left.
+    /// The input is at its end: appends what is left; what is decoded only now can be read.
     ///
     /// # Errors
     /// As [`feed`](Self::feed), and where the compressed stream is cut off.
-    pub fn finish(self, out: &mut Vec<u8>) -> Result<()> {
+    pub fn finish(self, out: &mut Vec<u8>) -> Result<Option<Rest>> {
         match self {
             Self::Gzip(decoder) => out.append(&mut decoder.finish().map_err(cannot_inflate)?.0),
             Self::Deflate(decoder) => out.append(&mut decoder.finish().map_err(cannot_inflate)?.0),
@@ -211,15 +216,25 @@ impl Decoder {
                 out.append(&mut decoder.get_mut().0);
             }
             Self::Lz4(pending) => {
-                let limit = SLICE_GROWTH_BYTES_MAX as u64;
-                let mut reader = lz4_flex::frame::FrameDecoder::new(pending.as_slice()).take(limit + 1);
-                let bytes = reader.read_to_end(out).map_err(cannot_decompress)?;
-                if bytes as u64 > limit {
-                    return Err(cannot_decompress(too_large()));
-                }
+                return Ok(Some(Rest(Box::new(lz4_flex::frame::FrameDecoder::new(io::Cursor::new(pending))))));
             }
         }
-        Ok(())
+        Ok(None)
+    }
+}
+
+/// A body that was waited for as a whole, to be decoded piece by piece.
+pub struct Rest(Box<lz4_flex::frame::FrameDecoder<io::Cursor<Vec<u8>>>>);
+
+impl Rest {
+    /// The next piece; empty at the end.
+    ///
+    /// # Errors
+    /// `CANNOT_DECOMPRESS`.
+    pub fn next(&mut self) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        self.0.by_ref().take(OUT_BYTES as u64).read_to_end(&mut out).map_err(cannot_decompress)?;
+        Ok(out)
     }
 }
 
@@ -274,9 +289,18 @@ mod tests {
             let mut decoder = Decoder::new(encoding).unwrap();
             let mut back = Vec::new();
             for chunk in wire.chunks(1000) {
-                decoder.feed(chunk, &mut back).unwrap();
+                let mut chunk = Bytes::copy_from_slice(chunk);
+                while !chunk.is_empty() {
+                    let mut out = Vec::new();
+                    decoder.feed(&mut chunk, &mut out).unwrap();
+                    back.append(&mut out);
+                }
             }
-            decoder.finish(&mut back).unwrap();
+            let mut rest = decoder.finish(&mut back).unwrap();
+            while let Some(mut piece) = rest.as_mut().map(|rest| rest.next().unwrap()).filter(|piece| !piece.is_empty())
+            {
+                back.append(&mut piece);
+            }
             assert!(back == plain, "{encoding:?}");
         }
     }
@@ -286,8 +310,10 @@ mod tests {
         for encoding in ALL {
             let mut decoder = Decoder::new(encoding).unwrap();
             let mut out = Vec::new();
-            let result =
-                decoder.feed(b"this is not compressed at all", &mut out).and_then(|()| decoder.finish(&mut out));
+            let result = decoder
+                .feed(&mut Bytes::from_static(b"this is not compressed at all"), &mut out)
+                .and_then(|()| decoder.finish(&mut out))
+                .and_then(|rest| rest.map_or(Ok(Vec::new()), |mut rest| rest.next()));
             assert!(result.is_err(), "{encoding:?}");
         }
     }

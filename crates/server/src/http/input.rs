@@ -8,7 +8,7 @@ use hyper::body::{Body as _, Frame, Incoming};
 use squall_runtime::{ProfileEvent, profile_events};
 use squall_types::{Error, ErrorCode, Result};
 
-use super::content_encoding::{ContentEncoding, Decoder};
+use super::content_encoding::{ContentEncoding, Decoder, Rest};
 use crate::compression::FrameDecoder;
 
 /// The body of a request as it comes.
@@ -37,10 +37,14 @@ impl RequestBody {
     }
 }
 
-/// A request's body, decoded.
+/// A request's body, decoded piece by piece: of a few bytes may come many.
 pub struct Input {
     body: RequestBody,
+    /// Came, and is not decoded yet.
+    encoded: Bytes,
     decoder: Option<Decoder>,
+    /// What an encoding that is decoded as a whole has left.
+    rest: Option<Rest>,
     frames: Option<FrameDecoder>,
     silence_max: Duration,
     is_over: bool,
@@ -60,7 +64,9 @@ impl Input {
         Ok(Self {
             is_over: body.is_over(),
             body,
+            encoded: Bytes::new(),
             decoder: encoding.map(Decoder::new).transpose()?,
+            rest: None,
             frames: in_frames.then(FrameDecoder::default),
             silence_max,
         })
@@ -72,8 +78,12 @@ impl Input {
     /// `SOCKET_TIMEOUT` for a silent client, `NETWORK_ERROR` for one that went away, and those of decoding.
     pub async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
+            let decoded = self.decode()?;
+            if !decoded.is_empty() {
+                return Ok(Some(decoded));
+            }
             if self.is_over {
-                return Ok(None);
+                return self.frames.take().map_or(Ok(()), |frames| frames.finish()).map(|()| None);
             }
             let frame = match tokio::time::timeout(self.silence_max, self.body.next()).await {
                 Ok(frame) => frame,
@@ -83,68 +93,59 @@ impl Input {
                     return Err(Error::new(ErrorCode::SOCKET_TIMEOUT, message));
                 }
             };
-            let piece = match frame {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => Some(data),
+            match frame {
+                Some(Ok(frame)) => {
                     // Trailers say nothing to us.
-                    Err(_) => continue,
-                },
+                    let Ok(piece) = frame.into_data() else { continue };
+                    profile_events::GLOBAL.add(ProfileEvent::NetworkReceiveBytes, piece.len() as u64);
+                    self.encoded = piece;
+                }
                 Some(Err(error)) => {
                     self.is_over = true;
                     let message = format!("Cannot read the request's body: {error}");
                     return Err(Error::new(ErrorCode::NETWORK_ERROR, message));
                 }
-                None => None,
-            };
-            match piece {
-                Some(piece) => {
-                    profile_events::GLOBAL.add(ProfileEvent::NetworkReceiveBytes, piece.len() as u64);
-                    let decoded = self.decode(piece)?;
-                    if !decoded.is_empty() {
-                        return Ok(Some(decoded));
-                    }
-                }
                 None => {
                     self.is_over = true;
-                    let rest = self.finish()?;
-                    return Ok(Some(rest).filter(|rest| !rest.is_empty()));
+                    let mut rest = Vec::new();
+                    if let Some(decoder) = self.decoder.take() {
+                        self.rest = decoder.finish(&mut rest)?;
+                    }
+                    self.encoded = rest.into();
                 }
             }
         }
     }
 
-    fn decode(&mut self, piece: Bytes) -> Result<Bytes> {
-        let piece = match &mut self.decoder {
-            Some(decoder) => {
+    /// Decodes some of what came; nothing where more has to come first.
+    fn decode(&mut self) -> Result<Bytes> {
+        loop {
+            if let Some(frames) = &mut self.frames {
                 let mut out = Vec::new();
-                decoder.feed(&piece, &mut out)?;
-                Bytes::from(out)
+                frames.take(&mut out)?;
+                if !out.is_empty() {
+                    return Ok(out.into());
+                }
             }
-            None => piece,
-        };
-        match &mut self.frames {
-            Some(frames) => {
-                let mut out = Vec::new();
-                frames.feed(&piece, &mut out)?;
-                Ok(out.into())
+            let piece = match (&mut self.decoder, &mut self.rest) {
+                (Some(_), _) if self.encoded.is_empty() => return Ok(Bytes::new()),
+                (Some(decoder), _) => {
+                    let mut out = Vec::new();
+                    decoder.feed(&mut self.encoded, &mut out)?;
+                    Bytes::from(out)
+                }
+                (None, Some(rest)) => Bytes::from(rest.next()?),
+                (None, None) => std::mem::take(&mut self.encoded),
+            };
+            let is_empty = piece.is_empty();
+            match &mut self.frames {
+                Some(frames) => frames.push(&piece)?,
+                None if !is_empty => return Ok(piece),
+                None => {}
             }
-            None => Ok(piece),
-        }
-    }
-
-    fn finish(&mut self) -> Result<Bytes> {
-        let mut rest = Vec::new();
-        if let Some(decoder) = self.decoder.take() {
-            decoder.finish(&mut rest)?;
-        }
-        match &mut self.frames {
-            Some(frames) => {
-                let mut out = Vec::new();
-                frames.feed(&rest, &mut out)?;
-                frames.finish()?;
-                Ok(out.into())
+            if is_empty && (self.decoder.is_none() || self.encoded.is_empty()) {
+                return Ok(Bytes::new());
             }
-            None => Ok(rest.into()),
         }
     }
 }

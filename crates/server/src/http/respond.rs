@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_formats::{FormatOptions, output_format};
+use squall_formats::{FormatOptions, InputFormat, output_format};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::body::{Body, Compression, ResultWriter, Stream};
@@ -12,7 +12,7 @@ use super::input::Input;
 use super::request::QueryRequest as HttpQuery;
 use super::response::{QueryHeaders, Response};
 use crate::compression::Codec;
-use crate::query::Query;
+use crate::query::{InsertSink, Query};
 
 /// A result of up to this many bytes is made before the response begins, so that its errors have a status of their own.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -105,28 +105,43 @@ impl Connection {
     }
 }
 
+/// Bytes of an INSERT's data that are read at a time.
+const FEED_BYTES: usize = 128 << 10;
+
 /// Feeds an INSERT with the data in the statement's text and what is left of the body.
 pub(super) async fn insert(query: &mut Query, format: &str, inline: &[u8], input: Option<&mut Input>) -> Result<()> {
     let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink")) };
     let mut reader = sink.reader(format)?;
-    let mut blocks = Vec::new();
-    reader.feed(inline, &mut blocks)?;
-    for block in blocks.drain(..) {
-        sink.send_input(block).await?;
-    }
+    feed(sink, &mut *reader, inline).await?;
     if let Some(input) = input {
         while let Some(piece) = input.next().await? {
-            reader.feed(&piece, &mut blocks)?;
-            for block in blocks.drain(..) {
-                sink.send_input(block).await?;
-            }
+            feed(sink, &mut *reader, &piece).await?;
         }
     }
-    reader.finish(&mut blocks)?;
-    for block in blocks.drain(..) {
+    for block in sink.within(|| {
+        let mut blocks = Vec::new();
+        reader.finish(&mut blocks).map(|()| blocks)
+    })? {
         sink.send_input(block).await?;
     }
     query.finish_insert().await
+}
+
+/// Reads data in pieces, between which other connections are served, and sends the blocks.
+async fn feed(sink: &mut InsertSink, reader: &mut dyn InputFormat, bytes: &[u8]) -> Result<()> {
+    for (number, piece) in bytes.chunks(FEED_BYTES).enumerate() {
+        if number > 0 {
+            tokio::task::yield_now().await;
+        }
+        let blocks = sink.within(|| {
+            let mut blocks = Vec::new();
+            reader.feed(piece, &mut blocks).map(|()| blocks)
+        })?;
+        for block in blocks {
+            sink.send_input(block).await?;
+        }
+    }
+    Ok(())
 }
 
 /// How a response is compressed, and what `Content-Encoding` says of it.

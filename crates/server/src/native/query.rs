@@ -283,6 +283,7 @@ impl Connection {
             info.blocks += 1;
             info.bytes += block.value_bytes() as u64;
             writer.write(from_server::DATA, &block, &mut self.out)?;
+            query.give_back(block);
             if Instant::now() >= sidelines.next {
                 self.write_sidelines(query, sidelines)?;
             }
@@ -444,9 +445,11 @@ fn codec(settings: &Settings, is_compressed: bool) -> Result<Option<Codec>> {
 async fn insert_inline(query: &mut Query, format: &str, data: &[u8]) -> Result<Outcome> {
     let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink")) };
     let mut reader = sink.reader(format)?;
-    let mut blocks = Vec::new();
-    reader.feed(data, &mut blocks)?;
-    reader.finish(&mut blocks)?;
+    let blocks = sink.within(|| {
+        let mut blocks = Vec::new();
+        reader.feed(data, &mut blocks)?;
+        reader.finish(&mut blocks).map(|()| blocks)
+    })?;
     for block in blocks {
         sink.send_input(block).await?;
     }

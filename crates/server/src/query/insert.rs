@@ -17,6 +17,9 @@ use super::statement::table_name;
 use super::{Answer, planning, show};
 use crate::session::Session;
 
+/// A piece of the input is so much work, for checkpoints.
+const READ_WORK: usize = 1 << 16;
+
 /// How long an INSERT that waits for memory waits between two looks.
 const MEMORY_WAIT: Duration = Duration::from_millis(20);
 
@@ -148,12 +151,26 @@ impl InsertSink {
         input_format(format, &self.schema, &options)
     }
 
+    /// Does work that makes blocks of the input, on the query's account.
+    ///
+    /// # Errors
+    /// Those of the work, and of the query's limits.
+    pub fn within<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _thread = self.context.enter();
+        squall_types::checkpoint(READ_WORK)?;
+        work()
+    }
+
     /// Sends what a format read; waits while the table is behind.
     ///
     /// # Errors
     /// The INSERT's.
     pub async fn send_input(&mut self, input: InputBlock) -> Result<()> {
-        let block = self.with_defaults(input)?;
+        let context = self.context.clone();
+        let block = {
+            let _thread = context.enter();
+            self.with_defaults(input)?
+        };
         self.send(block).await
     }
 

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use squall_engine::{QueryContext, QueryStream};
+use squall_runtime::memory::attach;
 use squall_runtime::{ProfileEvent, profile_events};
 use squall_sql::ast::Statement;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
@@ -298,6 +299,12 @@ impl Query {
             Ok(None) => {}
             Err(error) => self.fail(error),
         }
+    }
+
+    /// Lets go of a block of the result: its memory was charged to the query, whoever frees it.
+    pub fn give_back(&self, block: Block) {
+        let _memory = attach(self.context().memory.clone());
+        drop(block);
     }
 
     /// The row of WITH TOTALS, once the result has ended.

@@ -2,8 +2,9 @@
 //! wants run meanwhile.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use squall_engine::QueryContext;
 use squall_formats::FormatOptions;
@@ -11,6 +12,7 @@ use squall_functions::{FunctionContext, Moment};
 use squall_planner::{OutsideSource, Plan, PlannerContext, SubqueryRunner, plan_query};
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
+use squall_types::checkpoint::leash;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use squall_storage::NamedLookups;
@@ -20,6 +22,9 @@ use super::catalog::QueryCatalog;
 use super::kept_plan::KeptPlan;
 use crate::dictionaries::sources;
 use crate::session::Session;
+
+/// Planning that takes longer goes on where it holds up no connection.
+const PLANNING_MAX: Duration = Duration::from_millis(1);
 
 /// Plans a query.
 ///
@@ -47,17 +52,43 @@ where
 {
     let refuser = Refuser::default();
     let catalog = QueryCatalog::new(session);
+    let leash = leash(PLANNING_MAX);
     let done = planner(session, context, &catalog, &refuser, |planner| work(statement, planner));
+    let is_done = !refuser.was_asked.get() && !leash.was_too_short();
+    drop(leash);
     let uses = catalog.take_uses();
     drop(catalog);
     // Planned anew, the query meets the same again.
     context.note_uses(|noted| noted.add(uses));
-    if !refuser.was_asked.get() {
-        return done;
-    }
-    let (session, statement, context) = (session.clone(), statement.clone(), context.clone());
+    if is_done { done } else { elsewhere(session, context, statement, work).await }
+}
+
+/// Does something with the planner on a thread that may wait and may take its time.
+async fn elsewhere<S, T>(
+    session: &Session,
+    context: &Arc<QueryContext>,
+    statement: &S,
+    work: fn(&S, &PlannerContext<'_>) -> Result<T>,
+) -> Result<T>
+where
+    S: Clone + Send + 'static,
+    T: Send + 'static,
+{
+    let (session, statement) = (session.clone(), statement.clone());
+    on_other_thread(context, move |context| planner_that_waits(&session, context, |planner| work(&statement, planner)))
+        .await
+}
+
+/// Does work for a query on a thread that may take its time, within the query's limits.
+async fn on_other_thread<T: Send + 'static>(
+    context: &Arc<QueryContext>,
+    work: impl FnOnce(&Arc<QueryContext>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let context = context.clone();
     let planning = tokio::task::spawn_blocking(move || {
-        planner_that_waits(&session, &context, |planner| work(&statement, planner))
+        let _thread = context.enter();
+        // A fault in planning one query is that query's alone, and leaves its limits on no thread.
+        catch_unwind(AssertUnwindSafe(|| work(&context))).unwrap_or_else(|_| Err(Error::logical("a panic in planning")))
     });
     planning.await.map_err(|error| Error::logical(format!("planning was interrupted: {error}")))?
 }
@@ -84,7 +115,10 @@ pub(super) fn planner_that_waits<T>(
     work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
 ) -> Result<T> {
     let runner = Runner { session: session.clone(), context: context.clone(), is_here: false };
-    planner(session, context, &QueryCatalog::new(session), &runner, work)
+    let catalog = QueryCatalog::new(session);
+    let done = planner(session, context, &catalog, &runner, work);
+    context.note_uses(|noted| noted.add(catalog.take_uses()));
+    done
 }
 
 /// Does something with the planner on a worker's thread: subqueries run on it from their beginning to their end.
@@ -146,24 +180,42 @@ pub(super) async fn plan_cached(
     if !may_be_kept {
         return Ok(Arc::new(Box::pin(plan(session, query, context)).await?));
     }
-    let Some((planned, kept)) = plan_and_keep(session, query, context)? else {
-        return Ok(Arc::new(Box::pin(plan(session, query, context)).await?));
+    let leash = leash(PLANNING_MAX);
+    let planned = plan_and_keep(session, query, context);
+    let is_done = !leash.was_too_short();
+    if is_done
+        && let Ok(Some((_, Some(kept)))) = &planned
+        && let Some(shape) = shape.filter(|_| kept.finds_names())
+    {
+        templates.learn(shape, session, kept, |text| plan_text(session, text, context));
+    }
+    drop(leash);
+    let planned = if is_done { planned } else { Box::pin(plan_and_keep_elsewhere(session, query, context)).await };
+    let Some((planned, kept)) = planned? else {
+        let planned = Box::pin(elsewhere(session, context, query, plan_query)).await?;
+        context.note_uses(|uses| uses.note_columns(&planned));
+        return Ok(Arc::new(planned));
     };
     if let Some(kept) = kept {
-        if let Some(shape) = shape.filter(|_| kept.finds_names()) {
-            templates.learn(shape, session, &kept, |text| plan_text(session, text, context));
-        }
         parsed.plan.store(Some(Arc::new(kept)));
     }
     Ok(planned)
 }
 
-/// Plans a query, and gives what of the plan may be kept; `None` where subqueries must be run for it.
-fn plan_and_keep(
+/// A plan, and what of it may be kept; `None` where subqueries must be run for it.
+type Planned = Option<(Arc<Plan>, Option<KeptPlan>)>;
+
+async fn plan_and_keep_elsewhere(
     session: &Session,
     query: &ast::Query,
-    context: &QueryContext,
-) -> Result<Option<(Arc<Plan>, Option<KeptPlan>)>> {
+    context: &Arc<QueryContext>,
+) -> Result<Planned> {
+    let (session, query) = (session.clone(), query.clone());
+    on_other_thread(context, move |context| plan_and_keep(&session, &query, context)).await
+}
+
+/// Plans a query, and gives what of the plan may be kept; `None` where subqueries must be run for it.
+fn plan_and_keep(session: &Session, query: &ast::Query, context: &QueryContext) -> Result<Planned> {
     let (refuser, catalog) = (Refuser::default(), QueryCatalog::new(session));
     let generation = session.server.databases.generation();
     let mut is_of_moment = false;

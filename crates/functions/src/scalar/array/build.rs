@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::Array;
 use arrow_array::types::Int64Type;
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value, kernels, least_supertype};
 
-use super::{Lists, Positions, item_type, list_column};
+use super::{Lists, Positions, extend, item_type, list_column};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument, integers};
 
@@ -32,6 +32,7 @@ pub(super) fn array(call: &Call<'_>) -> Bound {
         if item == DataType::Nothing {
             return Column::default_values(DataType::array(item.clone()), rows);
         }
+        squall_types::reserve(rows.saturating_mul(count).saturating_mul(size_of::<(usize, usize)>()))?;
         let ends =
             (0..=rows).map(|row| i32::try_from(row * count).map_err(|_| too_many())).collect::<Result<Vec<i32>>>()?;
         let columns = arguments.iter().map(|column| cast(column, &item, &options)).collect::<Result<Vec<_>>>()?;
@@ -43,12 +44,13 @@ pub(super) fn array(call: &Call<'_>) -> Bound {
 /// Values of columns of one type, each by column and row; of a constant its one value.
 fn interleave(columns: &[Column], choice: impl Iterator<Item = (usize, usize)>) -> Result<arrow_array::ArrayRef> {
     let is_constant: Vec<bool> = columns.iter().map(Column::is_constant).collect();
-    let indices: Vec<(usize, usize)> = choice.map(|(at, row)| (at, if is_constant[at] { 0 } else { row })).collect();
+    let mut indices = Vec::new();
+    extend(&mut indices, choice.map(|(at, row)| (at, if is_constant[at] { 0 } else { row })))?;
     let arrays: Vec<&dyn Array> = columns.iter().map(|column| &**column.array()).collect();
     if columns.first().is_some_and(|column| column.data_type().inner() == &DataType::Nothing) {
         return Ok(arrow_array::new_null_array(&arrow_schema::DataType::Null, indices.len()));
     }
-    Ok(arrow_select::interleave::interleave(&arrays, &indices)?)
+    kernels::interleave(&arrays, &indices)
 }
 
 /// `range(end)`, `range(start, end[, step])`.
@@ -89,7 +91,7 @@ pub(super) fn range(call: &Call<'_>) -> Bound {
             if length > ITEMS_MAX - values.len().min(ITEMS_MAX) {
                 return Err(too_many());
             }
-            values.extend((0..length as i64).map(|at| starts[row].wrapping_add(at.wrapping_mul(steps[row]))));
+            extend(&mut values, (0..length).map(|at| starts[row].wrapping_add((at as i64).wrapping_mul(steps[row]))))?;
             offsets.push(i32::try_from(values.len()).map_err(|_| too_many())?);
         }
         let items =
@@ -113,7 +115,7 @@ pub(super) fn with_constant(call: &Call<'_>) -> Bound {
             if positions.items.len().saturating_add(length) > ITEMS_MAX {
                 return Err(too_many());
             }
-            positions.items.extend(std::iter::repeat_n(if value.is_constant() { 0 } else { row as u32 }, length));
+            positions.extend(std::iter::repeat_n(if value.is_constant() { 0 } else { row }, length))?;
             positions.end_row()?;
         }
         positions.take(&Column::new(item.clone(), value.array().clone()))
@@ -134,7 +136,7 @@ pub(super) fn concat(call: &Call<'_>) -> Bound {
         let mut choice = Vec::new();
         for row in 0..rows {
             for (at, lists) in lists.iter().enumerate() {
-                choice.extend(lists.range(row).map(|position| (at, position)));
+                extend(&mut choice, lists.range(row).map(|position| (at, position)))?;
             }
             ends.push(i32::try_from(choice.len()).map_err(|_| too_many())?);
         }
@@ -159,7 +161,7 @@ pub(super) fn push(call: &Call<'_>, at_back: bool) -> Bound {
             if !at_back {
                 choice.push((1, row));
             }
-            choice.extend(lists.range(row).map(|position| (0, position)));
+            extend(&mut choice, lists.range(row).map(|position| (0, position)))?;
             if at_back {
                 choice.push((1, row));
             }
@@ -199,11 +201,11 @@ pub(super) fn resize(call: &Call<'_>) -> Bound {
             let kept = range.len().min(wanted);
             let fillers = std::iter::repeat_n((1, row), wanted - kept);
             if *size >= 0 {
-                choice.extend(range.take(kept).map(|position| (0, position)));
-                choice.extend(fillers);
+                extend(&mut choice, range.take(kept).map(|position| (0, position)))?;
+                extend(&mut choice, fillers)?;
             } else {
-                choice.extend(fillers);
-                choice.extend((range.end - kept..range.end).map(|position| (0, position)));
+                extend(&mut choice, fillers)?;
+                extend(&mut choice, (range.end - kept..range.end).map(|position| (0, position)))?;
             }
             ends.push(i32::try_from(choice.len()).map_err(|_| too_many())?);
         }
@@ -236,7 +238,7 @@ pub(super) fn flatten(call: &Call<'_>) -> Bound {
         }
         let mut positions = Positions::new(rows);
         for range in ranges {
-            positions.items.extend(range.map(|position| position as u32));
+            positions.extend(range)?;
             positions.end_row()?;
         }
         positions.take(&lists.items)
@@ -255,7 +257,7 @@ pub(super) fn zip(call: &Call<'_>) -> Bound {
             let lists = Lists::of_column(column)?;
             let mut positions = Positions::new(rows);
             for row in 0..rows {
-                positions.items.extend(lists.range(row).map(|position| position as u32));
+                positions.extend(lists.range(row))?;
                 positions.end_row()?;
             }
             if ends.get_or_insert_with(|| positions.ends.clone()) != &positions.ends {
@@ -293,7 +295,7 @@ pub(super) fn empty_to_single(call: &Call<'_>) -> Bound {
             if range.is_empty() {
                 chosen.push(None);
             }
-            chosen.extend(range.map(|position| Some(position as u32)));
+            extend(&mut chosen, range.map(|position| Some(position as u32)))?;
             ends.push(i32::try_from(chosen.len()).map_err(|_| too_many())?);
         }
         list_column(&item, ends, super::take_or_default(&lists.items, &chosen)?.to_array()?)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, UInt32Array};
 use arrow_buffer::OffsetBuffer;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, default_value, grow, kernels};
 
 use super::simple::{Call, Function, argument};
 use crate::function::ScalarFunction;
@@ -149,8 +149,14 @@ impl Positions {
         Self { items: Vec::new(), ends }
     }
 
+    /// Appends items to a row's array.
+    pub fn extend(&mut self, items: impl Iterator<Item = usize>) -> Result<()> {
+        extend(&mut self.items, items.map(|at| at as u32))
+    }
+
     /// Ends a row's array.
     pub fn end_row(&mut self) -> Result<()> {
+        checkpoint(8)?;
         let end = i32::try_from(self.items.len())
             .map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items of arrays in one block"))?;
         self.ends.push(end);
@@ -159,9 +165,18 @@ impl Positions {
 
     /// The arrays of the items at these positions.
     pub fn take(self, items: &Column) -> Result<Column> {
-        let taken = arrow_select::take::take(&**items.array(), &UInt32Array::from(self.items), None)?;
+        let taken = kernels::take(&**items.array(), &UInt32Array::from(self.items))?;
         list_column(items.data_type(), self.ends, taken)
     }
+}
+
+/// Appends values whose number is known, or at most so many.
+pub(in crate::scalar) fn extend<T>(values: &mut Vec<T>, more: impl Iterator<Item = T>) -> Result<()> {
+    let count = more.size_hint().1.unwrap_or(0);
+    checkpoint(count.saturating_mul(2))?;
+    grow(values, count)?;
+    values.extend(more);
+    Ok(())
 }
 
 /// A column of arrays of these items.
@@ -180,8 +195,9 @@ pub(in crate::scalar) fn take_or_default(items: &Column, positions: &[Option<u32
         if array.is_empty() {
             return Column::default_values(data_type.clone(), positions.len())?.materialize();
         }
-        return Ok(Column::new(data_type.clone(), arrow_select::take::take(&**array, &positions, None)?));
+        return Ok(Column::new(data_type.clone(), kernels::take(&**array, &positions)?));
     }
+    squall_types::reserve(16 * positions.len())?;
     // Zero is the default of all numbers but those of enums.
     if !matches!(data_type, DataType::Enum8(_) | DataType::Enum16(_)) {
         let numbers = squall_types::match_primitive!(array.data_type(), T => {
@@ -195,6 +211,7 @@ pub(in crate::scalar) fn take_or_default(items: &Column, positions: &[Option<u32
     }
     if let Some(strings) = array.as_binary_opt::<i32>() {
         let taken = positions.iter().map(|at| at.map_or(&b""[..], |at| strings.value(at as usize)));
+        squall_types::reserve(taken.clone().map(<[u8]>::len).sum())?;
         return Ok(Column::new(data_type.clone(), Arc::new(BinaryArray::from_iter_values(taken))));
     }
     let default = Column::constant(data_type.clone(), &default_value(data_type), 1)?;

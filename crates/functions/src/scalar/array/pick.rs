@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
-use super::{Lists, Positions, item_type, take_or_default};
+use super::{Lists, Positions, extend, item_type, take_or_default};
 use crate::function::BoundFunction;
 use crate::scalar::order::{ItemOrder, row_order};
 use crate::scalar::set::item_numbers;
@@ -118,10 +118,7 @@ fn bind_positions(
 
 pub(super) fn reverse(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    bind_positions(call, |lists, row, chosen| {
-        chosen.extend(lists.range(row).rev().map(|at| at as u32));
-        Ok(())
-    })
+    bind_positions(call, |lists, row, chosen| extend(chosen, lists.range(row).rev().map(|at| at as u32)))
 }
 
 pub(super) fn pop(call: &Call<'_>, at_back: bool) -> Bound {
@@ -133,8 +130,7 @@ pub(super) fn pop(call: &Call<'_>, at_back: bool) -> Bound {
         } else {
             range.next();
         }
-        chosen.extend(range.map(|at| at as u32));
-        Ok(())
+        extend(chosen, range.map(|at| at as u32))
     })
 }
 
@@ -183,7 +179,8 @@ pub(super) fn slice(call: &Call<'_>) -> Bound {
                 Some(length) => count.saturating_add(*length),
             };
             let start = start.max(0);
-            positions.items.extend((start..end.max(start)).map(|at| (range.start as i64 + at) as u32));
+            let first = range.start + start as usize;
+            positions.extend(first..first + (end - start).max(0) as usize)?;
             positions.end_row()?;
         }
         positions.take(&lists.items)
@@ -218,7 +215,8 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool, is_partial: bool) -> Boun
         let mut positions = Positions::new(rows);
         for row in 0..rows {
             let from = positions.items.len();
-            positions.items.extend(lists.range(row).map(|at| at as u32));
+            positions.extend(lists.range(row))?;
+            checkpoint(64 * (positions.items.len() - from))?;
             if let Some(items) = positions.items.get_mut(from..) {
                 order.sort(items);
             }
@@ -249,7 +247,7 @@ pub(super) fn distinct(call: &Call<'_>) -> Bound {
                 if let Some(last) = numbers.get(at).and_then(|number| seen.get_mut(*number as usize))
                     && std::mem::replace(last, row + 1) != row + 1
                 {
-                    positions.items.push(at as u32);
+                    positions.extend(std::iter::once(at))?;
                 }
             }
             positions.end_row()?;
@@ -271,9 +269,7 @@ pub(super) fn compact(call: &Call<'_>) -> Bound {
         for row in 0..rows {
             let range = lists.range(row);
             let start = range.start;
-            positions
-                .items
-                .extend(range.filter(|at| *at == start || numbers.get(*at) != numbers.get(at - 1)).map(|at| at as u32));
+            positions.extend(range.filter(|at| *at == start || numbers.get(*at) != numbers.get(at - 1)))?;
             positions.end_row()?;
         }
         positions.take(&lists.items)

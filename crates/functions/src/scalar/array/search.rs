@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::types::{UInt32Type, UInt64Type};
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, convert_value, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, convert_value, least_supertype};
 
-use super::{Lists, Positions, item_type, list_column};
+use super::{Lists, Positions, extend, item_type, list_column};
 use crate::function::BoundFunction;
 use crate::scalar::kernel::bytes_column;
 use crate::scalar::order::row_order;
@@ -72,19 +72,28 @@ pub(super) fn find(call: &Call<'_>, found: Found) -> Bound {
         let equals = |at: usize, row: usize| order(at, if is_constant { 0 } else { row }).is_eq();
         Ok(match found {
             Found::Any => {
-                bytes_column((0..rows).map(|row| u8::from(lists.range(row).any(|at| equals(at, row)))).collect())
+                let any = |row: usize| Ok(u8::from(items_of(&lists, row)?.any(|at| equals(at, row))));
+                bytes_column((0..rows).map(any).collect::<Result<_>>()?)
             }
             Found::Position => {
-                let index =
-                    |row: usize| lists.range(row).position(|at| equals(at, row)).map_or(0, |index| index as u64 + 1);
-                Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(index).collect())
+                let index = |row: usize| {
+                    Ok(items_of(&lists, row)?.position(|at| equals(at, row)).map_or(0, |index| index as u64 + 1))
+                };
+                Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(index).collect::<Result<_>>()?)
             }
             Found::Count => {
-                let count = |row: usize| lists.range(row).filter(|at| equals(*at, row)).count() as u64;
-                Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(count).collect())
+                let count = |row: usize| Ok(items_of(&lists, row)?.filter(|at| equals(*at, row)).count() as u64);
+                Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..rows).map(count).collect::<Result<_>>()?)
             }
         })
     })
+}
+
+/// The positions of a row's items, all of which may be looked at: the array of every row may be the same long one.
+fn items_of(lists: &Lists, row: usize) -> Result<std::ops::Range<usize>> {
+    let range = lists.range(row);
+    checkpoint(4 * range.len())?;
+    Ok(range)
 }
 
 /// How one array may contain another.
@@ -139,8 +148,18 @@ pub(super) fn compare(call: &Call<'_>, contains: Contains) -> Bound {
         let answers = (0..rows).map(|row| {
             let whole = whole_numbers.get(whole.range(row)).unwrap_or_default();
             let part = part_numbers.get(part.range(row)).unwrap_or_default();
+            checkpoint(4 * (whole.len() + part.len()))?;
             if contains == Contains::Run {
-                return u8::from(part.is_empty() || whole.windows(part.len()).any(|window| window == part));
+                if part.is_empty() {
+                    return Ok(1);
+                }
+                for window in whole.windows(part.len()) {
+                    checkpoint(1 + part.len() / 8)?;
+                    if window == part {
+                        return Ok(1);
+                    }
+                }
+                return Ok(0);
             }
             for number in whole {
                 if let Some(last) = seen.get_mut(*number as usize) {
@@ -148,9 +167,10 @@ pub(super) fn compare(call: &Call<'_>, contains: Contains) -> Bound {
                 }
             }
             let mut is_there = part.iter().map(|number| seen.get(*number as usize) == Some(&(row + 1)));
-            u8::from(if contains == Contains::Any { is_there.any(|found| found) } else { is_there.all(|found| found) })
+            let is_any = contains == Contains::Any;
+            Ok(u8::from(if is_any { is_there.any(|found| found) } else { is_there.all(|found| found) }))
         });
-        Ok(bytes_column(answers.collect()))
+        Ok(bytes_column(answers.collect::<Result<_>>()?))
     })
 }
 
@@ -168,24 +188,26 @@ pub(super) fn intersect(call: &Call<'_>) -> Bound {
             return Err(Error::logical("an array expected"));
         };
         let mut positions = Positions::new(rows);
+        // How many arrays of a row have had each number, counted on only by the next array; with the row.
+        let mut had = vec![(0usize, 0usize); count];
         for row in 0..rows {
-            // How many arrays have had each number, counted on only by the next array.
-            let mut had = vec![0usize; count];
             for (at, (lists, numbers)) in lists.iter().zip(&numbers).enumerate() {
-                for number in numbers.get(lists.range(row)).unwrap_or_default() {
-                    if let Some(had) = had.get_mut(*number as usize)
-                        && *had == at
-                    {
-                        *had = at + 1;
+                for number in numbers.get(items_of(lists, row)?).unwrap_or_default() {
+                    if let Some(had) = had.get_mut(*number as usize) {
+                        if at == 0 {
+                            *had = (row, 1);
+                        } else if *had == (row, at) {
+                            had.1 = at + 1;
+                        }
                     }
                 }
             }
             for at in first.range(row) {
                 if let Some(had) = first_numbers.get(at).and_then(|number| had.get_mut(*number as usize))
-                    && *had == lists.len()
+                    && *had == (row, lists.len())
                 {
-                    *had = 0;
-                    positions.items.push(at as u32);
+                    had.1 = 0;
+                    positions.extend(std::iter::once(at))?;
                 }
             }
             positions.end_row()?;
@@ -234,14 +256,14 @@ pub(super) fn enumerate_uniq(call: &Call<'_>) -> Bound {
     call.bind(DataType::array(DataType::UInt32), move |arguments, rows| {
         let lists = Lists::of(arguments, 0)?;
         let (numbers, count) = item_numbers(&lists.items, &text)?;
-        let mut seen = vec![0u32; count];
+        // By item: in which array it was last seen, counted from 1, and how often.
+        let mut seen = vec![(0u32, 0u32); count];
+        let mut array = 0;
         numbered(&lists, rows, |at, index| {
-            if index == 0 {
-                seen.fill(0);
-            }
-            let Some(times) = numbers.get(at).and_then(|number| seen.get_mut(*number as usize)) else { return 0 };
-            *times += 1;
-            *times
+            array += u32::from(index == 0);
+            let Some(seen) = numbers.get(at).and_then(|number| seen.get_mut(*number as usize)) else { return 0 };
+            *seen = (array, if seen.0 == array { seen.1 + 1 } else { 1 });
+            seen.1
         })
     })
 }
@@ -277,7 +299,7 @@ fn numbered(lists: &Lists, rows: usize, mut number: impl FnMut(usize, u32) -> u3
     let mut ends = Vec::with_capacity(rows + 1);
     ends.push(0);
     for row in 0..rows {
-        values.extend(lists.range(row).zip(0..).map(|(at, index)| number(at, index)));
+        extend(&mut values, lists.range(row).zip(0..).map(|(at, index)| number(at, index)))?;
         ends.push(
             i32::try_from(values.len()).map_err(|_| Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "Too many items"))?,
         );

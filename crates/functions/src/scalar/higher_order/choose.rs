@@ -62,7 +62,7 @@ pub(super) fn filter(call: &Call<'_>) -> Settled {
             ends.push(end);
         }
         let mask = BooleanArray::new(BooleanBuffer::collect_bool(holds.len(), |at| holds[at] != 0), None);
-        list_column(&item, ends, arrow_select::filter::filter(&**applied.items.array(), &mask)?)
+        list_column(&item, ends, squall_types::kernels::filter(&**applied.items.array(), &mask)?)
     })
 }
 

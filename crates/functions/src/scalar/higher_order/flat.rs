@@ -1,13 +1,13 @@
 //! Arrays that advance together, flattened: the items of all rows one after the other, and where each row's begin.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, PieceRows, Result, checkpoint};
 
 use crate::higher_order::Lambda;
 use crate::scalar::array::list_column;
@@ -127,12 +127,26 @@ impl Flat {
                 arguments.iter().map(|argument| argument.slice(piece.start, piece.len())).collect();
             lambda.call(&arguments, piece.len(), &|| self.rows_of(piece.clone()))
         };
-        if items <= CALLS_MAX {
-            return call(0..items);
+        if !lambda.is_deterministic() {
+            let starts = (0..items.max(1)).step_by(CALLS_MAX);
+            let results = starts.map(|start| call(start..items.min(start + CALLS_MAX))).collect::<Result<Vec<_>>>()?;
+            return Column::concat(&results);
         }
-        let starts = (0..items).step_by(CALLS_MAX);
-        let pieces = starts.map(|start| call(start..items.min(start + CALLS_MAX))).collect::<Result<Vec<_>>>()?;
-        Column::concat(&pieces)
+        let piece_rows = PieceRows::default();
+        let mut results = Vec::new();
+        for start in (0..items.max(1)).step_by(CALLS_MAX) {
+            let count = CALLS_MAX.min(items - start);
+            let of_piece = |piece: Range<usize>| call(start + piece.start..start + piece.end);
+            let _ = piece_rows.each(count, of_piece, |_, result| {
+                checkpoint(result.rows())?;
+                results.push(result);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+        if let [one] = &results[..] {
+            return Ok(one.clone());
+        }
+        Column::concat(&results)
     }
 
     /// The row of each of these items.
@@ -178,6 +192,6 @@ pub(in crate::scalar) fn without_dictionaries(data_type: &DataType) -> DataType 
 
 /// Arrays that are built row by row from positions of items.
 pub(super) fn arrays_of(items: &Column, positions: Vec<u32>, ends: Vec<i32>) -> Result<Column> {
-    let taken = arrow_select::take::take(&**items.array(), &UInt32Array::from(positions), None)?;
+    let taken = squall_types::kernels::take(&**items.array(), &UInt32Array::from(positions))?;
     list_column(items.data_type(), ends, taken)
 }

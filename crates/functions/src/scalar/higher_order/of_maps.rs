@@ -114,6 +114,10 @@ impl BoundHigherOrder for Bound {
 struct OfEntry<'a>(&'a dyn Lambda);
 
 impl Lambda for OfEntry<'_> {
+    fn is_deterministic(&self) -> bool {
+        self.0.is_deterministic()
+    }
+
     fn arguments(&self) -> usize {
         1
     }

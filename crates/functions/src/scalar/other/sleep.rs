@@ -2,15 +2,18 @@
 //! most three seconds a block.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::Call;
 
 /// `function_sleep_max_microseconds_per_block`.
 const MICROSECONDS_MAX: u64 = 3_000_000;
+
+/// It sleeps so long at a time.
+const PART: Duration = Duration::from_millis(2);
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
@@ -34,7 +37,16 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 format!("The maximum sleep time is {MICROSECONDS_MAX} microseconds. Requested: {total} microseconds"),
             ));
         }
-        std::thread::sleep(Duration::from_micros(total));
+        // In parts, so that who asks the query to end is heard.
+        let end = Instant::now() + Duration::from_micros(total);
+        loop {
+            checkpoint(usize::MAX)?;
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(PART));
+        }
         Column::constant(DataType::UInt8, &Value::UInt64(0), rows)
     })
 }

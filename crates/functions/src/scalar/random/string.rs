@@ -62,6 +62,8 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             if out.len() + 4 * length as usize > i32::MAX as usize {
                 return Err(too_large());
             }
+            squall_types::checkpoint(length as usize)?;
+            squall_types::grow(out, 4 * length as usize + 8)?;
             append(out, &mut generator, length as usize);
             Ok(())
         })
@@ -83,6 +85,7 @@ pub(super) fn resolve_fixed(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         if length.saturating_mul(rows) > i32::MAX as usize {
             return Err(too_large());
         }
+        squall_types::reserve(length * rows)?;
         let mut bytes = Vec::with_capacity(length * rows + 8);
         append_bytes(&mut bytes, &mut Generator::of_thread(), length * rows);
         let array = FixedSizeBinaryArray::try_new(length as i32, bytes.into(), None)?;

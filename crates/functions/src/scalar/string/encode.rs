@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE_NO_PAD};
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, integers, primitive_column, string_column};
@@ -43,12 +43,16 @@ pub(super) fn resolve_char(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 /// `hex` and `bin`: the bytes of a value, most significant first where it is a number, without leading zero bytes.
 pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
-    let append: fn(&mut Vec<u8>, u8) = if call.name == "hex" { append_hex } else { append_bin };
+    let (append, digits): (fn(&mut Vec<u8>, u8), usize) =
+        if call.name == "hex" { (append_hex, 2) } else { (append_bin, 8) };
     match call.type_of(0) {
         DataType::String | DataType::FixedString(_) | DataType::UUID | DataType::IPv6 => {
             call.bind(DataType::String, move |arguments, rows| {
                 let strings = Strings::of(arguments, 0)?;
                 string_column(rows, strings.bytes(rows) * 2, |out, row| {
+                    let bytes = strings.get(row).len();
+                    checkpoint(bytes)?;
+                    grow(out, bytes * digits)?;
                     strings.get(row).iter().for_each(|&byte| append(out, byte));
                     Ok(())
                 })
@@ -164,6 +168,9 @@ pub(super) fn resolve_base64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
         return call.bind(DataType::String, move |arguments, rows| {
             let strings = Strings::of(arguments, 0)?;
             string_column(rows, strings.bytes(rows) * 4 / 3, |out, row| {
+                let bytes = strings.get(row).len();
+                checkpoint(bytes)?;
+                grow(out, 2 * bytes)?;
                 out.extend_from_slice(engine.encode(strings.get(row)).as_bytes());
                 Ok(())
             })

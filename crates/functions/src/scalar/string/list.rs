@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::ListArray;
 use arrow_buffer::OffsetBuffer;
-use squall_types::{Column, DataType, Result};
+use squall_types::{Column, DataType, Result, checkpoint, grow};
 
 use crate::scalar::simple::StringsBuilder;
 
@@ -16,22 +16,26 @@ pub(super) struct ListBuilder {
 }
 
 impl ListBuilder {
-    pub fn new(rows: usize) -> Self {
+    pub fn new(rows: usize) -> Result<Self> {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
-        Self { items: StringsBuilder::new(rows, 0), count: 0, offsets }
+        Ok(Self { items: StringsBuilder::new(rows, 0)?, count: 0, offsets })
     }
 
     /// Appends an item to the list of this row.
     pub fn push(&mut self, item: &[u8]) -> Result<()> {
+        checkpoint(32 + item.len())?;
         self.items.push(item)?;
         // Items are no more than bytes and rows; the builder of strings fails first where they could overflow.
         self.count = self.count.checked_add(1).ok_or_else(crate::scalar::simple::too_large)?;
         Ok(())
     }
 
-    pub fn end_row(&mut self) {
+    /// Ends the list of a row.
+    pub fn end_row(&mut self) -> Result<()> {
+        grow(&mut self.offsets, 1)?;
         self.offsets.push(self.count);
+        Ok(())
     }
 
     pub fn finish(self) -> Result<Column> {
@@ -47,10 +51,10 @@ pub(super) fn list_column(
     rows: usize,
     mut append: impl FnMut(&mut ListBuilder, usize) -> Result<()>,
 ) -> Result<Column> {
-    let mut lists = ListBuilder::new(rows);
+    let mut lists = ListBuilder::new(rows)?;
     for row in 0..rows {
         append(&mut lists, row)?;
-        lists.end_row();
+        lists.end_row()?;
     }
     lists.finish()
 }

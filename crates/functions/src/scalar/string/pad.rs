@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result};
+use squall_types::{DataType, Error, ErrorCode, Result, checkpoint, grow};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, integers, string_column};
@@ -37,6 +37,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             }
             let mut missing = wanted - count;
             let pad_count = if characters { count_characters(pad).max(1) } else { pad.len() };
+            let padding = (missing / pad_count + 1).saturating_mul(pad.len());
+            checkpoint(padding)?;
+            grow(out, padding.saturating_add(string.len()))?;
             while missing >= pad_count {
                 out.extend_from_slice(pad);
                 missing -= pad_count;
@@ -90,7 +93,18 @@ pub(super) fn resolve_repeat(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
             if strings.get(row).len().saturating_mul(count).saturating_add(out.len()) > i32::MAX as usize {
                 return Err(crate::scalar::simple::too_large());
             }
-            (0..count).for_each(|_| out.extend_from_slice(strings.get(row)));
+            let bytes = strings.get(row).len() * count;
+            checkpoint(bytes / 4)?;
+            grow(out, bytes)?;
+            if bytes > 0 {
+                // What is there is copied, twice as much each time.
+                let start = out.len();
+                out.extend_from_slice(strings.get(row));
+                while out.len() - start < bytes {
+                    let there = out.len() - start;
+                    out.extend_from_within(start..start + there.min(bytes - there));
+                }
+            }
             Ok(())
         })
     })
@@ -106,6 +120,8 @@ pub(super) fn resolve_space(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             if length > i32::MAX as usize {
                 return Err(crate::scalar::simple::too_large());
             }
+            checkpoint(length - out.len())?;
+            grow(out, length - out.len())?;
             out.resize(length, b' ');
             Ok(())
         })

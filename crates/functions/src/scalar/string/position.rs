@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{UInt8Type, UInt64Type};
 use arrow_buffer::OffsetBuffer;
 use memchr::memmem;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
 use crate::function::BoundFunction;
 use crate::registry::resolve_scalar;
@@ -40,10 +40,12 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             return Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, positions));
         }
         let starts = if arguments.len() > 2 { integers(arguments, 2, rows)? } else { vec![1; rows] };
-        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| {
+        let found = (0..rows).map(|row| {
             let start = usize::try_from(starts[row].max(1) - 1).unwrap_or(usize::MAX);
-            position(haystacks.get(row), needles.get(row), start, mode)
-        }))
+            checkpoint(haystacks.get(row).len() / 4)?;
+            Ok(position(haystacks.get(row), needles.get(row), start, mode))
+        });
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, found.collect::<Result<_>>()?))
     })
 }
 
@@ -69,15 +71,17 @@ pub(super) fn resolve_count(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.bind(DataType::UInt64, move |arguments, rows| {
         let (haystacks, needles) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
         let starts = if arguments.len() > 2 { integers(arguments, 2, rows)? } else { vec![1; rows] };
-        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| {
+        let counts = (0..rows).map(|row| {
+            checkpoint(haystacks.get(row).len())?;
             let (haystack, needle) = (mode.fold(haystacks.get(row)), mode.fold(needles.get(row)));
             let start = usize::try_from(starts[row].max(1) - 1).unwrap_or(usize::MAX);
             let from = if mode.characters { offset_of_character(&haystack, start) } else { start };
             match haystack.get(from..) {
-                Some(rest) if !needle.is_empty() => memmem::find_iter(rest, &*needle).count() as u64,
-                _ => 0,
+                Some(rest) if !needle.is_empty() => Ok(memmem::find_iter(rest, &*needle).count() as u64),
+                _ => Ok(0),
             }
-        }))
+        });
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts.collect::<Result<_>>()?))
     })
 }
 
@@ -126,8 +130,10 @@ pub(super) fn resolve_many(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             let return_type = DataType::array(DataType::UInt64);
             call.bind(return_type.clone(), move |arguments, rows| {
                 let strings = Strings::of(arguments, 0)?;
+                squall_types::reserve(8 * rows.saturating_mul(needles.len()))?;
                 let mut positions = Vec::with_capacity(rows * needles.len());
                 for row in 0..rows {
+                    checkpoint(strings.get(row).len() / 4 * (1 + needles.len()))?;
                     let haystack = mode.fold(strings.get(row));
                     let position = |needle: &memmem::Finder<'_>| needle.find(&haystack).map_or(0, |at| at as u64 + 1);
                     positions.extend(needles.iter().map(position));

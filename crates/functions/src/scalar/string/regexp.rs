@@ -8,10 +8,10 @@ use arrow_array::types::{UInt8Type, UInt64Type};
 use arrow_buffer::OffsetBuffer;
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, grow};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::{Call, Strings, primitive_column, string_column};
+use crate::scalar::simple::{Call, Strings, string_column};
 
 use super::list::{ListBuilder, list_column};
 use super::split::parts_max;
@@ -104,6 +104,7 @@ pub(super) fn resolve_match(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let mut expressions = Expressions::new(constant.as_ref());
         let mut flags = Vec::with_capacity(rows);
         for row in 0..rows {
+            checkpoint(64 + strings.get(row).len())?;
             flags.push(u8::from(expressions.get(patterns.get(row))?.is_match(strings.get(row))));
         }
         Ok(Column::from_primitive::<UInt8Type>(DataType::UInt8, flags))
@@ -122,6 +123,7 @@ pub(super) fn resolve_extract(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
     call.bind(DataType::String, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         string_column(rows, strings.bytes(rows) / 2, |out, row| {
+            checkpoint(64 + 4 * strings.get(row).len())?;
             if let Some(captures) = expression.captures(strings.get(row)) {
                 out.extend_from_slice(wanted(&captures));
             }
@@ -136,6 +138,7 @@ pub(super) fn resolve_extract_all(call: &Call<'_>) -> Result<Arc<dyn BoundFuncti
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         list_column(rows, |list, row| {
+            checkpoint(64 + 4 * strings.get(row).len())?;
             let found = expression.captures_iter(strings.get(row));
             // An empty match ends the search in ClickHouse.
             let found = found.take_while(|captures| captures.get(0).is_some_and(|whole| !whole.is_empty()));
@@ -155,13 +158,13 @@ pub(super) fn resolve_groups(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
             format!("There are no groups in regexp: {}", expression.as_str()),
         ));
     }
-    let group =
-        |captures: &Captures<'_>, at: usize| captures.get(at).map_or_else(Vec::new, |group| group.as_bytes().to_vec());
     if call.name == "extractGroups" {
         return call.bind(DataType::array(DataType::String), move |arguments, rows| {
             let strings = Strings::of(arguments, 0)?;
             list_column(rows, |list, row| match expression.captures(strings.get(row)) {
-                Some(captures) => (1..=groups).try_for_each(|at| list.push(&group(&captures, at))),
+                Some(captures) => {
+                    (1..=groups).try_for_each(|at| list.push(captures.get(at).map_or(&[], |group| group.as_bytes())))
+                }
                 None => Ok(()),
             })
         });
@@ -170,20 +173,38 @@ pub(super) fn resolve_groups(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
     let return_type = DataType::array(DataType::array(DataType::String));
     call.bind(return_type.clone(), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
-        let mut inner = ListBuilder::new(rows);
+        let mut inner = ListBuilder::new(rows)?;
         let mut lengths = Vec::with_capacity(rows);
+        // The groups of a row's matches, match by match.
+        let mut found: Vec<&[u8]> = Vec::new();
+        let mut captures = expression.capture_locations();
         for row in 0..rows {
-            let matches: Vec<Captures<'_>> = expression.captures_iter(strings.get(row)).collect();
-            lengths.push(if by_match { matches.len() } else { groups });
+            let string = strings.get(row);
+            found.clear();
+            let mut at = 0;
+            while let Some(whole) = expression.captures_read_at(&mut captures, string, at) {
+                checkpoint(64 + 4 * whole.len())?;
+                grow(&mut found, groups)?;
+                found.extend((1..=groups).map(|group| {
+                    captures.get(group).and_then(|(start, end)| string.get(start..end)).unwrap_or_default()
+                }));
+                // After an empty match the search goes on behind the next byte.
+                at = whole.end() + usize::from(whole.is_empty());
+                if at > string.len() {
+                    break;
+                }
+            }
+            let matches = found.len() / groups;
+            lengths.push(if by_match { matches } else { groups });
             if by_match {
-                for captures in &matches {
-                    (1..=groups).try_for_each(|at| inner.push(&group(captures, at)))?;
-                    inner.end_row();
+                for of_match in found.chunks(groups) {
+                    of_match.iter().try_for_each(|group| inner.push(group))?;
+                    inner.end_row()?;
                 }
             } else {
-                for at in 1..=groups {
-                    matches.iter().try_for_each(|captures| inner.push(&group(captures, at)))?;
-                    inner.end_row();
+                for group in 0..groups {
+                    found.iter().skip(group).step_by(groups).try_for_each(|group| inner.push(group))?;
+                    inner.end_row()?;
                 }
             }
         }
@@ -202,8 +223,12 @@ pub(super) fn resolve_count(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         if call.name.ends_with("CaseInsensitive") { compile(&format!("(?i:{pattern})"))? } else { compile(&pattern)? };
     call.bind(DataType::UInt64, move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
-        let count = |row| expression.find_iter(strings.get(row)).filter(|found| !found.is_empty()).count() as u64;
-        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, count))
+        let count = |row| {
+            checkpoint(64 + strings.get(row).len())?;
+            Ok(expression.find_iter(strings.get(row)).filter(|found| !found.is_empty()).count() as u64)
+        };
+        let counts = (0..rows).map(count).collect::<Result<_>>()?;
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts))
     })
 }
 
@@ -275,6 +300,7 @@ pub(super) fn resolve_replace(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
         let mut expressions = Expressions::new(constant.as_ref());
         let mut last: Option<(&[u8], usize, Vec<Piece>)> = None;
         string_column(rows, strings.bytes(rows), |out, row| {
+            checkpoint(64 + strings.get(row).len())?;
             let (string, pattern, replacement) = (strings.get(row), patterns.get(row), replacements.get(row));
             if pattern.is_empty() {
                 out.extend_from_slice(string);
@@ -306,6 +332,10 @@ fn replace(out: &mut Vec<u8>, string: &[u8], expression: &Regex, pieces: &[Piece
             }
         }
         end = whole.end();
+        checkpoint(32)?;
+        if out.capacity() - out.len() < out.len() / 4 {
+            grow(out, out.len() / 2)?;
+        }
         if out.len() > i32::MAX as usize { Err(crate::scalar::simple::too_large()) } else { Ok(()) }
     };
     // Where no group is asked for, finding the matches alone is several times faster than finding their groups, too.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use memchr::memmem;
-use squall_types::{DataType, Error, ErrorCode, Result};
+use squall_types::{DataType, Error, ErrorCode, Result, checkpoint, grow};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, string_column};
@@ -20,6 +20,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let (needles, replacements) = (Strings::of(arguments, 1)?, Strings::of(arguments, 2)?);
         string_column(rows, strings.bytes(rows), |out, row| {
             let (mut rest, needle, replacement) = (strings.get(row), needles.get(row), replacements.get(row));
+            checkpoint(rest.len() / 4)?;
             if needle.is_empty() {
                 out.extend_from_slice(rest);
                 return Ok(());
@@ -29,6 +30,8 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 None => memmem::find(rest, needle),
             };
             while let Some(at) = next(rest) {
+                checkpoint(16 + at)?;
+                grow(out, at + replacement.len())?;
                 out.extend_from_slice(&rest[..at]);
                 out.extend_from_slice(replacement);
                 if out.len() > i32::MAX as usize {

@@ -25,16 +25,17 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                     format!("The string size is too big for function editDistance, should be at most {BYTES_MAX}"),
                 ));
             }
-            distances.push(edit_distance(left, right));
+            distances.push(edit_distance(left, right)?);
         }
         Ok(squall_types::Column::from_primitive::<UInt64Type>(DataType::UInt64, distances))
     })
 }
 
 /// Levenshtein's distance of bytes.
-fn edit_distance(left: &[u8], right: &[u8]) -> u64 {
+fn edit_distance(left: &[u8], right: &[u8]) -> Result<u64> {
     let mut row: Vec<u64> = (0..=right.len() as u64).collect();
     for (at, byte) in left.iter().enumerate() {
+        squall_types::checkpoint(right.len())?;
         let mut diagonal = std::mem::replace(&mut row[0], at as u64 + 1);
         for (to, other) in right.iter().enumerate() {
             let replaced = diagonal + u64::from(byte != other);
@@ -42,5 +43,5 @@ fn edit_distance(left: &[u8], right: &[u8]) -> u64 {
             row[to + 1] = replaced.min(row[to] + 1).min(diagonal + 1);
         }
     }
-    row[right.len()]
+    Ok(row[right.len()])
 }

@@ -125,7 +125,7 @@ fn reverse_lists(column: &Column, return_type: &DataType) -> Result<Column> {
         positions.extend((ends[0] as u32..ends[1] as u32).rev());
     }
     let offsets = arrow_buffer::OffsetBuffer::from_lengths(lists.offsets().lengths());
-    let items = arrow_select::take::take(&**lists.values(), &UInt32Array::from(positions), None)?;
+    let items = squall_types::kernels::take(&**lists.values(), &UInt32Array::from(positions))?;
     let field = match return_type {
         DataType::Array(item) => item.arrow_list_item(),
         other => other.arrow_list_item(),

@@ -1,0 +1,173 @@
+//! Rows of arrays copied: taken by position, filtered, put one after the other. Arrow does it; what comes out is reserved before, and
+//! what Arrow's 32-bit offsets cannot hold is refused before.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array};
+use arrow_schema::DataType as Arrow;
+
+use crate::checkpoint::checkpoint;
+use crate::{Error, ErrorCode, Result, reserve};
+
+/// What rows take.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    bytes: usize,
+    /// The longest buffer that 32-bit offsets point into; for tuples at most the sum of those of the elements.
+    longest: usize,
+}
+
+impl Size {
+    fn add(self, other: Self) -> Self {
+        Self { bytes: self.bytes.saturating_add(other.bytes), longest: self.longest.saturating_add(other.longest) }
+    }
+
+    fn times(self, rows: usize) -> Self {
+        Self { bytes: self.bytes.saturating_mul(rows), longest: self.longest.saturating_mul(rows) }
+    }
+
+    /// Of these rows of an array.
+    fn of(array: &dyn Array, start: usize, end: usize) -> Self {
+        if let Some(width) = fixed_width(array.data_type()) {
+            return Self { bytes: (end - start) * width, longest: 0 };
+        }
+        match array.data_type() {
+            Arrow::Binary => {
+                let offsets = array.as_binary::<i32>().value_offsets();
+                let bytes = (offsets[end] - offsets[start]) as usize;
+                Self { bytes: bytes + 4 * (end - start), longest: bytes }
+            }
+            Arrow::List(_) => {
+                let list = array.as_list::<i32>();
+                let (first, last) = (list.value_offsets()[start] as usize, list.value_offsets()[end] as usize);
+                let items = Self::of(&**list.values(), first, last);
+                Self { bytes: items.bytes + 4 * (end - start), longest: items.longest.max(last - first) }
+            }
+            Arrow::Struct(_) => {
+                let columns = array.as_struct().columns().iter();
+                columns.fold(Self::default(), |size, column| size.add(Self::of(&**column, start, end)))
+            }
+            _ => Self::default(),
+        }
+    }
+
+    fn of_all(array: &dyn Array) -> Self {
+        Self::of(array, 0, array.len())
+    }
+
+    /// Reserves it.
+    fn take(self) -> Result<()> {
+        if self.longest > i32::MAX as usize {
+            let message = "More than 2 GiB of strings or 2^31 items of arrays in one block";
+            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
+        }
+        checkpoint(self.bytes / 4)?;
+        reserve(self.bytes)
+    }
+}
+
+/// Bytes of a row of this type, where all have as many.
+fn fixed_width(data_type: &Arrow) -> Option<usize> {
+    match data_type {
+        Arrow::Null | Arrow::Boolean => Some(0),
+        Arrow::FixedSizeBinary(width) => Some(usize::try_from(*width).unwrap_or(0)),
+        Arrow::Dictionary(key, _) => key.primitive_width(),
+        other => other.primitive_width(),
+    }
+}
+
+/// The rows at these positions; NULL at those that are NULL.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+pub fn take(array: &dyn Array, positions: &UInt32Array) -> Result<ArrayRef> {
+    let size = match fixed_width(array.data_type()) {
+        Some(width) => Size { bytes: width.saturating_mul(positions.len()), longest: 0 },
+        None if positions.null_count() > 0 => {
+            let places = positions.iter().flatten().map(|at| at as usize);
+            places.fold(Size::default(), |size, at| size.add(Size::of(array, at, at + 1)))
+        }
+        None => {
+            let places = positions.values().iter().map(|at| *at as usize);
+            places.fold(Size::default(), |size, at| size.add(Size::of(array, at, at + 1)))
+        }
+    };
+    size.take()?;
+    Ok(arrow_select::take::take(array, positions, None)?)
+}
+
+/// `rows` times the only row of `one`.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+pub fn repeat(one: &dyn Array, rows: usize) -> Result<ArrayRef> {
+    Size::of_all(one).times(rows).take()?;
+    Ok(arrow_select::take::take(one, &UInt32Array::from(vec![0; rows]), None)?)
+}
+
+/// The rows whose mask is true.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`.
+pub fn filter(array: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
+    // No more than there is; counted where that is much.
+    let mut size = Size::of_all(array);
+    if size.bytes > 1 << 20 {
+        let chosen = mask.values().set_slices();
+        size = chosen.fold(Size::default(), |size, (start, end)| size.add(Size::of(array, start, end)));
+    }
+    size.take()?;
+    Ok(arrow_select::filter::filter(array, mask)?)
+}
+
+/// Arrays one after the other.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+pub fn concat(arrays: &[&dyn Array]) -> Result<ArrayRef> {
+    arrays.iter().fold(Size::default(), |size, array| size.add(Size::of_all(*array))).take()?;
+    Ok(arrow_select::concat::concat(arrays)?)
+}
+
+/// Rows of several arrays, each by array and row.
+///
+/// # Errors
+/// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
+pub fn interleave(arrays: &[&dyn Array], places: &[(usize, usize)]) -> Result<ArrayRef> {
+    let size = match arrays.first().and_then(|array| fixed_width(array.data_type())) {
+        Some(width) => Size { bytes: width.saturating_mul(places.len()), longest: 0 },
+        None => {
+            let sizes = places.iter().map(|(at, row)| Size::of(arrays[*at], *row, *row + 1));
+            sizes.fold(Size::default(), Size::add)
+        }
+    };
+    size.take()?;
+    Ok(arrow_select::interleave::interleave(arrays, places)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::BinaryArray;
+    use squall_runtime::MemoryTracker;
+
+    use super::*;
+
+    #[test]
+    fn what_is_copied_is_reserved() {
+        let large = BinaryArray::from_iter_values([vec![b'x'; 1 << 20], Vec::new()]);
+        let tracker = Arc::new(MemoryTracker::query(8 << 20, None));
+        let _attached = squall_runtime::memory::attach(tracker);
+        let positions = |count: usize| UInt32Array::from(vec![0; count]);
+        assert_eq!(take(&large, &positions(4)).unwrap().len(), 4);
+        let code = |result: Result<ArrayRef>| result.unwrap_err().code;
+        assert_eq!(code(take(&large, &positions(9))), ErrorCode::MEMORY_LIMIT_EXCEEDED);
+        assert_eq!(code(take(&large, &positions(2_048))), ErrorCode::TOO_LARGE_STRING_SIZE);
+        assert_eq!(code(repeat(&large.slice(0, 1), 9)), ErrorCode::MEMORY_LIMIT_EXCEEDED);
+        assert_eq!(repeat(&large.slice(1, 1), 9).unwrap().len(), 9);
+        assert_eq!(code(concat(&[&large as &dyn Array; 9])), ErrorCode::MEMORY_LIMIT_EXCEEDED);
+        assert_eq!(code(interleave(&[&large], &[(0, 0); 9])), ErrorCode::MEMORY_LIMIT_EXCEEDED);
+        let mask = BooleanArray::from(vec![true, false]);
+        assert_eq!(filter(&large, &mask).unwrap().len(), 1);
+    }
+}

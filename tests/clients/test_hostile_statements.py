@@ -1,0 +1,105 @@
+"""No statement takes the process far past its limit, and each ends: with its answer, or with an error that says why not."""
+
+import re
+import threading
+
+import pytest
+from hostile_statements import STATEMENTS, bodies
+
+QUERY_BYTES = 200 << 20
+SERVER_BYTES = 1 << 30
+# What a step may take beyond the query's limit.
+BEYOND_BYTES = 64 << 20
+LIMITS = {"max_memory_usage": QUERY_BYTES, "max_execution_time": 60, "max_threads": 2}
+
+
+def resident(process, field):
+    with open(f"/proc/{process.pid}/status") as status:
+        return int(re.search(rf"{field}:\s+(\d+) kB", status.read())[1]) << 10
+
+
+class Limited:
+    """A server with a limit, and what it takes at its most."""
+
+    def __init__(self, server):
+        self.server = server
+        server.query("CREATE TABLE hostile (s String) ENGINE = MergeTree ORDER BY tuple()")
+        server.value("SELECT sum(length(toString(number))) FROM numbers(1000000)")
+        self.at_rest = resident(server.process, "VmRSS")
+
+    def run(self, hostile):
+        """What is wrong with how a statement ended, and the most bytes that the process held beyond what it holds at rest."""
+        with open(f"/proc/{self.server.process.pid}/clear_refs", "w") as clear:
+            clear.write("5")
+        if hostile.body is None:
+            response = self.server.http(body=hostile.sql.encode(), timeout=300, **LIMITS)
+        else:
+            headers = dict(hostile.headers)
+            response = self.server.http(hostile.sql, body=hostile.body, headers=headers, timeout=300, **LIMITS)
+        code = response.headers.get("X-ClickHouse-Exception-Code")
+        found = re.search(rb"Code: (\d+)\. DB::Exception", response.body)
+        code = int(code or (found[1] if found else 0))
+        wrong = hostile.check(response.status, code, response.text)
+        return wrong, resident(self.server.process, "VmHWM") - self.at_rest
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    from server import Server
+
+    server = Server(tmp_path_factory.mktemp("hostile"), settings={"max_server_memory_usage": SERVER_BYTES})
+    server.start()
+    yield Limited(server)
+    assert server.stop() == 0
+    assert "panicked" not in server.log
+
+
+def shown(hostile):
+    return f"{hostile.sql[:60]}"
+
+
+@pytest.mark.parametrize("hostile", STATEMENTS, ids=shown)
+def test_a_statement_holds_its_limit(limited, hostile):
+    wrong, most = limited.run(hostile)
+    assert wrong is None, wrong
+    assert most < QUERY_BYTES + BEYOND_BYTES, f"{most >> 20} MiB"
+    assert limited.server.value("SELECT 1") == "1"
+
+
+@pytest.mark.parametrize("hostile", bodies(), ids=shown)
+def test_a_body_holds_its_limit(limited, hostile):
+    wrong, most = limited.run(hostile)
+    assert wrong is None, wrong
+    assert most < QUERY_BYTES + BEYOND_BYTES, f"{most >> 20} MiB"
+    assert limited.server.value("SELECT 1") == "1"
+
+
+def test_what_a_storm_held_is_given_back(limited):
+    """Whoever frees what a query was charged for, its user's account is at zero afterwards, and admits the next query."""
+    limits = {"max_memory_usage_for_user": 300 << 20, "max_block_size": 65409}
+    sorting = "SELECT number, toString(number) FROM numbers(2000000) ORDER BY number DESC FORMAT Null"
+    streaming = "SELECT repeat(toString(number), 100) FROM numbers(1000000)"
+    answers = []
+
+    def run(sql):
+        response = limited.server.http(body=sql.encode(), timeout=300, **limits)
+        answers.append(response.status)
+
+    threads = [threading.Thread(target=run, args=(sql,)) for sql in [sorting] * 6 + [streaming] * 2]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(answers) == 8
+    rows = limited.server.rows("SELECT user, memory_usage FROM system.user_processes")
+    held = {user: int(held) for user, held in rows}
+    # The query that asks is the only one.
+    assert held["default"] < 8 << 20, held
+    assert limited.server.value("SELECT count() FROM (SELECT number FROM numbers(1000000) ORDER BY number DESC)", **limits)
+
+
+def test_a_long_stream_takes_no_more_than_its_blocks(limited):
+    """Blocks that connections free are given back to the query that made them."""
+    response = limited.server.http(
+        body=b"SELECT repeat(toString(number), 1000) FROM numbers(200000)", timeout=300, max_memory_usage=100 << 20
+    )
+    assert response.status == 200
+    assert response.body.count(b"\n") == 200000, response.body[-300:]
