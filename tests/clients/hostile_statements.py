@@ -77,7 +77,9 @@ STRINGS = [
 # Regular expressions and cutting of strings.
 PARTS = [
     either("SELECT count() FROM (SELECT repeat('abcdefghijklmnopqrstuvwxyz', number * 100) AS h, "
-           "extractAllGroupsHorizontal(h, '(\\\\w)') AS g FROM numbers(1023)) WHERE NOT ignore(g)"),
+           "extractAllGroupsHorizontal(h, '(\\\\w)') AS g FROM numbers(1023)) WHERE NOT ignore(g)", TOO_LARGE_ARRAY),
+    either("SELECT sum(length(g[1])) FROM (SELECT extractAllGroupsHorizontal(repeat('ab', number * 100), '(a)') AS g FROM numbers(1023)) "
+           "SETTINGS regexp_max_matches_per_row = 1000000000", answer=100 * 1023 * 1022 // 2),
     either("SELECT sum(length(extractAllGroupsVertical(repeat('ab', number * 100), '(a)(b)'))) FROM numbers(1000)",
            answer=100 * 1000 * 999 // 2),
     either("SELECT sum(length(extractAll(repeat('ab', number * 100), 'a'))) FROM numbers(2000)", answer=100 * 2000 * 1999 // 2),

@@ -37,6 +37,8 @@ pub struct FunctionContext {
     pub host_name: Arc<str>,
     /// `version()`.
     pub server_version: Arc<str>,
+    /// The most matches in one row of `extractAllGroupsHorizontal` (`regexp_max_matches_per_row`).
+    pub regexp_max_matches_per_row: u64,
     /// Whether `CAST` keeps `Nullable` of its argument (`cast_keep_nullable`).
     pub cast_keep_nullable: bool,
     /// Whether functions that look into the server itself may be called (`allow_introspection_functions`).
@@ -55,6 +57,7 @@ impl FunctionContext {
             current_database: nobody.clone(),
             host_name: nobody.clone(),
             server_version: nobody,
+            regexp_max_matches_per_row: 1_000,
             cast_keep_nullable: false,
             allow_introspection_functions: false,
             lookups: None,

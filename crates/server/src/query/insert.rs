@@ -11,6 +11,7 @@ use squall_formats::{Evaluate, FormatOptions, InputBlock, InputFormat, Omitted, 
 use squall_planner::{ColumnDescription, DefaultKind, Expression, InsertPlan, Plan, Used, insert_columns, plan_insert};
 use squall_sql::ast::{self, InsertSource, InsertTarget};
 use squall_storage::Table;
+use squall_types::checkpoint::leash;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use super::statement::table_name;
@@ -276,7 +277,7 @@ fn is_identity(plan: &InsertPlan, sent: &Schema) -> bool {
 /// INSERT as its own.
 fn evaluator(session: &Session, context: &Arc<QueryContext>) -> Evaluate {
     let (session, context) = (session.clone(), context.clone());
-    Arc::new(move |sql: &str, data_type: &DataType| -> Result<Value> {
+    let evaluate_value = move |sql: &str, data_type: &DataType| -> Result<Value> {
         let query = show::query(&format!("SELECT _CAST(({sql}), {})", show::literal(&data_type.to_string())))?;
         let plan = planning::planner_now(&session, &context, |planner| squall_planner::plan_query(&query, planner))?;
         let too_complex =
@@ -294,5 +295,12 @@ fn evaluator(session: &Session, context: &Arc<QueryContext>) -> Evaluate {
             Some(expression) => Ok(evaluate(expression, row)?.value(0)),
             None => Ok(row.columns().first().ok_or_else(too_complex)?.value(0)),
         }
+    };
+    Arc::new(move |sql: &str, data_type: &DataType| {
+        let leash = leash(planning::PLANNING_MAX);
+        let value = evaluate_value(sql, data_type);
+        let is_done = !leash.was_too_short();
+        drop(leash);
+        if is_done { value } else { planning::in_place(|| evaluate_value(sql, data_type)) }
     })
 }

@@ -43,6 +43,9 @@ use crate::server::Server;
 use crate::session::{HttpMethod, Interface, Session};
 use crate::system_log::{LoggedEvents, QueryLogEntry};
 
+/// Longer statements are parsed where they hold up no connection.
+const PARSED_HERE_BYTES: usize = 16 << 10;
+
 /// What a client wants run.
 pub struct QueryRequest<'a> {
     /// The statement, perhaps with data of an INSERT after it.
@@ -159,7 +162,9 @@ impl Query {
             }
             *logged_settings = scope.settings.clone();
         }
-        let parsed = parse(scope.as_ref().unwrap_or(session), request.text)?;
+        let parse = || parse(scope.as_ref().unwrap_or(session), request.text);
+        let is_long = request.text.len() > PARSED_HERE_BYTES && plain_kind(request.text) != QueryKind::Insert;
+        let parsed = if is_long { planning::in_place(parse)? } else { parse()? };
         *parsed_out = Some(parsed.clone());
         let of_statement = statement_settings(&parsed.statement);
         if !of_statement.is_empty() {

@@ -23,8 +23,8 @@ use super::kept_plan::KeptPlan;
 use crate::dictionaries::sources;
 use crate::session::Session;
 
-/// Planning that takes longer goes on where it holds up no connection.
-const PLANNING_MAX: Duration = Duration::from_millis(1);
+/// Planning, or evaluating a value of an INSERT, that takes longer goes on where it holds up no connection.
+pub(super) const PLANNING_MAX: Duration = Duration::from_millis(1);
 
 /// Plans a query.
 ///
@@ -77,6 +77,15 @@ where
     let (session, statement) = (session.clone(), statement.clone());
     on_other_thread(context, move |context| planner_that_waits(&session, context, |planner| work(&statement, planner)))
         .await
+}
+
+/// Does work right here while others of this thread's connections are served by another thread.
+pub(super) fn in_place<T>(work: impl FnOnce() -> T) -> T {
+    let flavor = tokio::runtime::Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    match flavor {
+        Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
+    }
 }
 
 /// Does work for a query on a thread that may take its time, within the query's limits.
@@ -259,6 +268,7 @@ pub(super) fn function_context(session: &Session, query_id: &Arc<str>) -> Functi
         current_database: session.database.clone(),
         host_name: server.host_name.clone(),
         server_version: server.version.clone(),
+        regexp_max_matches_per_row: session.settings.regexp_max_matches_per_row,
         cast_keep_nullable: session.settings.cast_keep_nullable,
         allow_introspection_functions: session.settings.allow_introspection_functions,
         lookups: Some(Arc::new(NamedLookups::new(server.databases.clone(), session.database.clone()))),

@@ -170,6 +170,7 @@ pub(super) fn resolve_groups(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
         });
     }
     let by_match = call.name.ends_with("Vertical");
+    let (name, matches_max) = (call.name, call.context.regexp_max_matches_per_row);
     let return_type = DataType::array(DataType::array(DataType::String));
     call.bind(return_type.clone(), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
@@ -182,17 +183,22 @@ pub(super) fn resolve_groups(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
             let string = strings.get(row);
             found.clear();
             let mut at = 0;
-            while let Some(whole) = expression.captures_read_at(&mut captures, string, at) {
+            while at < string.len()
+                && let Some(whole) = expression.captures_read_at(&mut captures, string, at)
+            {
                 checkpoint(64 + 4 * whole.len())?;
+                if !by_match && (found.len() / groups) as u64 == matches_max {
+                    return Err(Error::new(
+                        ErrorCode::TOO_LARGE_ARRAY_SIZE,
+                        format!("Too many matches per row (> {matches_max}) in the result of function {name}"),
+                    ));
+                }
                 grow(&mut found, groups)?;
                 found.extend((1..=groups).map(|group| {
                     captures.get(group).and_then(|(start, end)| string.get(start..end)).unwrap_or_default()
                 }));
                 // After an empty match the search goes on behind the next byte.
                 at = whole.end() + usize::from(whole.is_empty());
-                if at > string.len() {
-                    break;
-                }
             }
             let matches = found.len() / groups;
             lengths.push(if by_match { matches } else { groups });

@@ -1,0 +1,20 @@
+-- What expands its input is computed in pieces of a block: the rows are the same.
+SELECT sum(length(repeat(toString(number), 10000))) FROM numbers(65409);
+SELECT sum(n), max(n), sum(l) FROM (SELECT rowNumberInAllBlocks() AS n, length(repeat(toString(number), 5000)) AS l FROM numbers(65409));
+SELECT count(), max(length(x)), sum(cityHash64(substring(x, 1, 5)) % 7) FROM (SELECT repeat(toString(number), 5000) AS x FROM numbers(20000)) WHERE x LIKE '%99%';
+SELECT number % 3 AS k, sum(length(range(number))), max(length(toString(range(number)))) FROM numbers(3000) GROUP BY k ORDER BY k;
+SELECT uniqExact(left(repeat(toString(number), 1000), 4)) FROM numbers(50000);
+SELECT count(), sum(x), max(n) FROM (SELECT number AS n, arrayJoin(range(number)) AS x FROM numbers(2000));
+SELECT count(), sum(length(s)), sum(x) FROM (SELECT repeat('x', 10000) AS s, number FROM numbers(10)) ARRAY JOIN range(2000 + number) AS x;
+SELECT count(), sum(x) FROM (SELECT number FROM numbers(5)) LEFT ARRAY JOIN range(number * 40000) AS x;
+SELECT arraySum(arrayMap(x -> length(repeat(toString(x), 1000)), range(65536 + 1000)));
+SELECT arraySum(arrayMap(x -> length(concat(s, toString(x))), range(5000))) FROM (SELECT repeat('y', 10000) AS s);
+SELECT sum(length(extractAllGroupsHorizontal(repeat('ab', number), '(a)(b)')[2])), sum(length(extractAllGroupsVertical(repeat('ab', number), '(a)(b)'))) FROM numbers(300);
+SELECT extractAllGroupsHorizontal('hello world', '(\\w)(o?)'), extractAllGroupsVertical('ab', '(x?)(.)'), extractAllGroupsHorizontal('', '(a*)');
+SELECT arrayIntersect([1, 2, 2, 3], [2, 3, 3]), arrayIntersect([number, number + 1], [number + 1, 5], [5, number + 1]) FROM numbers(3);
+SELECT arrayEnumerateUniq([1, 1, 2, 1]), arrayEnumerateUniq([number, 0, number]) FROM numbers(3);
+SELECT repeat('ab', 0), repeat('', 5), repeat('abc', 7), leftPad('a', 7, 'xyz'), rightPadUTF8('а', 5, 'бв');
+SELECT arraySort(groupArray(x))[10000], length(groupArray(x)), length(groupUniqArray(x)), quantileExact(x) FROM (SELECT number * 3 AS x FROM numbers(100000));
+SELECT extractAllGroupsHorizontal(repeat('a', 1001), '(a)');
+SELECT length(extractAllGroupsHorizontal(repeat('a', 1001), '(a)')[1]) SETTINGS regexp_max_matches_per_row = 2000;
+SELECT extractAllGroupsVertical('', '(a*)'), extractAllGroupsVertical('baac', '(a*)'), extractAllGroupsHorizontal('baac', '(a*)'), extractAllGroupsVertical('bbb', '(a*)(c?)');
