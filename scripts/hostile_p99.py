@@ -74,7 +74,7 @@ def main():
             if options.only not in hostile.sql:
                 continue
             # What the statement before left is given back by the allocator only with time and other work.
-            if server is not None and server.alive() and resident(server.process.pid, "VmRSS") > rest + (32 << 20):
+            if server is not None and server.alive() and resident(server.process.pid, "VmRSS") > rest + (16 << 20):
                 server.kill()
             if server is None or not server.alive():
                 server = make(number).start()

@@ -3,7 +3,7 @@ scripts/hostile_p99.py. Each is a statement with what may become of it: its answ
 
 from dataclasses import dataclass
 
-MEMORY, TIMEOUT, TOO_LARGE_STRING, OUT_OF_BOUND, TOO_LARGE_ARRAY = 241, 159, 131, 69, 128
+MEMORY, TIMEOUT, TOO_LARGE_STRING, OUT_OF_BOUND, TOO_LARGE_ARRAY, TOO_DEEP = 241, 159, 131, 69, 128, 306
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,8 @@ AGGREGATES = [
 # Planning.
 PLANNING = [
     Hostile("SELECT count() FROM numbers(1)" + " CROSS JOIN numbers(1)" * 2000, "1",
-            (MEMORY, TIMEOUT)),
+            (MEMORY, TIMEOUT, TOO_DEEP)),
+    answered("SELECT count() FROM numbers(1)" + " CROSS JOIN numbers(1)" * 500, 1),
     either("SELECT count() FROM numbers(10) WHERE number IN (SELECT number FROM numbers(50000000))", 191),
     either("SELECT length((SELECT groupArray(number) FROM numbers(100000000)))"),
     either("SELECT " + " + ".join(["length(range(1000000))"] * 50)),
@@ -163,7 +164,7 @@ PLANNING = [
 
 
 def inserted(sql, body, *codes, headers=()):
-    return Hostile(sql, None, (MEMORY, *codes), body, tuple(headers))
+    return Hostile(sql, None, (MEMORY, TIMEOUT, *codes), body, tuple(headers))
 
 
 def bodies():

@@ -29,7 +29,7 @@ class Limited:
     def run(self, hostile):
         """What is wrong with how a statement ended, and the most bytes that the process held beyond what it holds at rest."""
         # What the statement before left is given back by the allocator only with time and other work.
-        if resident(self.server.process, "VmRSS") > self.at_rest + (32 << 20):
+        if resident(self.server.process, "VmRSS") > self.at_rest + (16 << 20):
             self.server.restart()
         with open(f"/proc/{self.server.process.pid}/clear_refs", "w") as clear:
             clear.write("5")

@@ -112,6 +112,7 @@ impl ServerArgs {
 }
 
 fn main() -> ExitCode {
+    mimalloc::configure();
     let result = match Squall::parse().command {
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),
         Command::Datagen(args) => squall_storm::datagen::run(&args),

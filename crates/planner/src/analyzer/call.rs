@@ -9,7 +9,7 @@ use squall_functions::{
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value, checkpoint};
 
 use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
 use super::scope::{Local, Scope};
@@ -130,6 +130,8 @@ impl Scope<'_> {
                 })
                 .collect::<Result<Vec<_>>>()?;
             let result = function.execute(&columns, 1).map_err(|error| self.in_scope_of_call(error))?;
+            // A constant is copied some times.
+            checkpoint(4 * result.value_bytes())?;
             if result.value_bytes() <= FOLDED_BYTES_MAX && result.rows() == 1 {
                 return Ok(self.graph.constant(result.value(0), function.return_type().clone()));
             }

@@ -97,6 +97,7 @@ impl Scope<'_> {
     /// # Errors
     /// `INVALID_JOIN_ON_EXPRESSION`, `UNKNOWN_IDENTIFIER`, `NO_COMMON_TYPE`, and those of the table.
     pub fn add_join(&mut self, join: &ast::Join) -> Result<()> {
+        self.analyzer.count_join()?;
         checkpoint(JOIN_WORK + self.source.len() * COLUMN_WORK)?;
         let text: Arc<str> = join_text(join).into();
         let (kind, strictness) = self.kind_of(join)?;

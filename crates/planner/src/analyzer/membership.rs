@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_functions::FunctionContext;
 use squall_sql::ast::{self, ExpressionKind};
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
 
 use super::conversion;
 use super::graph::{NodeId, NodeKind};
@@ -119,6 +119,7 @@ impl Scope<'_> {
         let functions = &self.analyzer.context.functions;
         let mut values = Vec::with_capacity(items.len());
         for (value, from) in &items {
+            checkpoint(VALUE_WORK)?;
             if let (DataType::Tuple(left), DataType::Tuple(right)) = (&to, from)
                 && left.len() != right.len()
             {
@@ -128,7 +129,7 @@ impl Scope<'_> {
                 values.push(value);
             }
         }
-        Ok(self.set(values, to))
+        self.set(values, to)
     }
 
     fn set_of_plan(&mut self, left: NodeId, plan: Plan) -> Result<NodeId> {
@@ -146,9 +147,11 @@ impl Scope<'_> {
         let is_tuple = matches!(to, DataType::Tuple(_)) && !matches!(to_types[..], [DataType::Tuple(_)]);
         let functions = &self.analyzer.context.functions;
         let blocks = self.run(Plan::Distinct { input: Box::new(plan) })?;
-        let mut values = Vec::with_capacity(blocks.iter().map(squall_types::Block::rows).sum());
+        let mut values = Vec::new();
+        grow(&mut values, blocks.iter().map(squall_types::Block::rows).sum())?;
         for block in &blocks {
             'rows: for row in 0..block.rows() {
+                checkpoint(VALUE_WORK)?;
                 let mut items = Vec::with_capacity(from.len());
                 for ((column, from), to) in block.columns().iter().zip(&from).zip(&to_types) {
                     match exact_of_row(&column.value(row), from, to, functions)? {
@@ -165,13 +168,18 @@ impl Scope<'_> {
                 }
             }
         }
-        Ok(self.set(values, to))
+        self.set(values, to)
     }
 
-    fn set(&mut self, values: Vec<Value>, item: DataType) -> NodeId {
-        self.graph.constant(Value::Array(values.into()), DataType::Array(Arc::new(item)))
+    fn set(&mut self, values: Vec<Value>, item: DataType) -> Result<NodeId> {
+        // Copied here, and once more where the function makes its set.
+        reserve(2 * values.len() * size_of::<Value>())?;
+        Ok(self.graph.constant(Value::Array(values.into()), DataType::Array(Arc::new(item))))
     }
 }
+
+/// Making a value of a set is about so many nanoseconds' work.
+const VALUE_WORK: usize = 100;
 
 fn columns_differ(left: usize, right: usize) -> Error {
     Error::new(

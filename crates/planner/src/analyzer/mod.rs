@@ -41,7 +41,7 @@ pub(crate) use literal::{append_constant, typed_literal};
 pub(crate) use stage::Stage;
 
 /// Resolving an expression is about so many nanoseconds' work.
-const ELEMENT_WORK: usize = 1_000;
+const ELEMENT_WORK: usize = 2_000;
 
 /// Plans a query without optimizing it.
 ///
@@ -61,11 +61,13 @@ pub(crate) struct Analyzer<'a> {
     depth: Cell<u64>,
     /// Subqueries met so far: their numbers are in names of results.
     subqueries: Cell<u64>,
+    /// Joins so far.
+    joins: Cell<u64>,
 }
 
 impl<'a> Analyzer<'a> {
     pub fn new(context: &'a PlannerContext<'a>) -> Self {
-        Self { context, elements: Cell::new(0), depth: Cell::new(0), subqueries: Cell::new(0) }
+        Self { context, elements: Cell::new(0), depth: Cell::new(0), subqueries: Cell::new(0), joins: Cell::new(0) }
     }
 
     /// Counts one more expression resolved.
@@ -81,6 +83,20 @@ impl<'a> Analyzer<'a> {
             most if elements > most => Err(graph::too_big(most)),
             _ => Ok(()),
         }
+    }
+
+    /// Counts one more join.
+    ///
+    /// # Errors
+    /// `TOO_DEEP_RECURSION`: each join is a step over the one before, and plans are worked on recursively.
+    pub fn count_join(&self) -> Result<()> {
+        const JOINS_MAX: u64 = 1_000;
+        self.joins.set(self.joins.get() + 1);
+        if self.joins.get() > JOINS_MAX {
+            let message = format!("A query may have {JOINS_MAX} joins at most");
+            return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, message));
+        }
+        Ok(())
     }
 
     /// Plans one level deeper.

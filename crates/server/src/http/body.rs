@@ -285,6 +285,7 @@ impl ResultWriter {
         // Whole blocks of an ordinary size, slices of large ones.
         let bytes_a_row = (block.value_bytes() / block.rows().max(1)).max(1);
         let rows = left.min((SLICE_BYTES / bytes_a_row).max(128));
+        self.query.check_room(bytes_a_row * rows)?;
         let written = match from == 0 && rows == left {
             true => self.format.block(&block, &mut self.plain),
             false => self.format.block(&block.slice(from, rows), &mut self.plain),

@@ -282,6 +282,7 @@ impl Connection {
             info.rows += block.rows() as u64;
             info.blocks += 1;
             info.bytes += block.value_bytes() as u64;
+            query.check_room(block.value_bytes())?;
             writer.write(from_server::DATA, &block, &mut self.out)?;
             query.give_back(block);
             if Instant::now() >= sidelines.next {

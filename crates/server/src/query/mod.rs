@@ -43,6 +43,12 @@ use crate::server::Server;
 use crate::session::{HttpMethod, Interface, Session};
 use crate::system_log::{LoggedEvents, QueryLogEntry};
 
+/// Values as text may be so many times longer than ClickHouse's count of their bytes: digits and commas.
+const TEXT_OF_VALUES: usize = 2;
+
+/// Less text is not asked about.
+const ROOM_BYTES: usize = 4 << 20;
+
 /// Longer statements are parsed where they hold up no connection.
 const PARSED_HERE_BYTES: usize = 16 << 10;
 
@@ -304,6 +310,19 @@ impl Query {
             Ok(None) => {}
             Err(error) => self.fail(error),
         }
+    }
+
+    /// Whether the query may have memory for the text of so many bytes of values. What is laid out is the connection's, not the query's.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub fn check_room(&self, value_bytes: usize) -> Result<()> {
+        let bytes = value_bytes.saturating_mul(TEXT_OF_VALUES);
+        if bytes < ROOM_BYTES {
+            return Ok(());
+        }
+        let _memory = attach(self.context().memory.clone());
+        squall_types::reserve(bytes)
     }
 
     /// Lets go of a block of the result: its memory was charged to the query, whoever frees it.
