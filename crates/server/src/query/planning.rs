@@ -192,12 +192,6 @@ pub(super) async fn plan_cached(
     let leash = leash(PLANNING_MAX);
     let planned = plan_and_keep(session, query, context);
     let is_done = !leash.was_too_short();
-    if is_done
-        && let Ok(Some((_, Some(kept)))) = &planned
-        && let Some(shape) = shape.filter(|_| kept.finds_names())
-    {
-        templates.learn(shape, session, kept, |text| plan_text(session, text, context));
-    }
     drop(leash);
     let planned = if is_done { planned } else { Box::pin(plan_and_keep_elsewhere(session, query, context)).await };
     let Some((planned, kept)) = planned? else {
@@ -206,6 +200,11 @@ pub(super) async fn plan_cached(
         return Ok(Arc::new(planned));
     };
     if let Some(kept) = kept {
+        if let Some(shape) = shape.filter(|_| kept.finds_names()) {
+            // It plans the text once more.
+            let learn = || templates.learn(shape, session, &kept, |text| plan_text(session, text, context));
+            if is_done { learn() } else { in_place(learn) }
+        }
         parsed.plan.store(Some(Arc::new(kept)));
     }
     Ok(planned)
