@@ -169,31 +169,6 @@ impl Mask {
     const ANY: Self = Self { can_be_true: true, can_be_false: true };
 }
 
-/// Functions of one date or time (and constants) that never decrease when their argument grows.
-const MONOTONIC: &[&str] = &[
-    "toDate",
-    "toDate32",
-    "toDateTime",
-    "toYear",
-    "toYYYYMM",
-    "toYYYYMMDD",
-    "toYYYYMMDDhhmmss",
-    "toMonday",
-    "toUnixTimestamp",
-    "toRelativeYearNum",
-    "toRelativeMonthNum",
-    "toRelativeDayNum",
-    "toStartOfYear",
-    "toStartOfQuarter",
-    "toStartOfMonth",
-    "toStartOfDay",
-    "toStartOfHour",
-    "toStartOfMinute",
-    "toStartOfTenMinutes",
-    "toStartOfFiveMinutes",
-    "toStartOfFifteenMinutes",
-];
-
 impl KeyCondition {
     /// Reads a predicate over a table's columns. Expressions of `keys` are recognised wherever they stand in it.
     pub(crate) fn new(predicate: &Expression, keys: &[KeyExpression]) -> Self {
@@ -285,6 +260,9 @@ impl Within {
 
     fn through_steps(&self, mut range: ValueRange) -> ValueRange {
         for step in &self.steps {
+            if !step.is_monotonic_over(&range) {
+                return ValueRange { low: None, high: None, incomparable: range.incomparable };
+            }
             range.low = range.low.and_then(|value| step.apply(&value));
             range.high = range.high.and_then(|value| step.apply(&value));
         }
@@ -337,6 +315,17 @@ impl Within {
 }
 
 impl Step {
+    /// Whether the function keeps the order of all values of a range.
+    fn is_monotonic_over(&self, range: &ValueRange) -> bool {
+        let Some((first, last)) = self.function.properties().monotonic else { return false };
+        let end = |end: &Option<Value>, unbounded: i64| match end {
+            Some(value) => value.as_i64(),
+            None => Some(unbounded),
+        };
+        let (low, high) = (end(&range.low, i64::MIN), end(&range.high, i64::MAX));
+        low.is_some_and(|low| low >= first) && high.is_some_and(|high| high <= last)
+    }
+
     fn apply(&self, value: &Value) -> Option<Value> {
         let mut arguments = vec![Column::constant(self.argument_type.clone(), value, 1).ok()?];
         for (constant, data_type) in &self.constants {
@@ -508,11 +497,9 @@ fn field_of(expression: &Expression, keys: &[KeyExpression]) -> Option<(Field, V
     if let Some(at) = keys.iter().position(|key| key.expression.same(expression)) {
         return Some((Field::Key(at), Vec::new()));
     }
-    let Expression::Function { name, function, arguments } = expression else { return None };
+    let Expression::Function { function, arguments, .. } = expression else { return None };
     let (inner, rest) = arguments.split_first()?;
-    if !MONOTONIC.contains(&&**name) || !inner.data_type().inner().is_date_or_time() {
-        return None;
-    }
+    function.properties().monotonic?;
     let constants = rest.iter().map(|argument| match argument {
         Expression::Constant { value, data_type } => Some((value.clone(), data_type.clone())),
         _ => None,

@@ -33,7 +33,6 @@ use squall_types::{Error, ErrorCode, Result};
 use crate::context::PlannerContext;
 use crate::plan::Plan;
 
-pub(crate) use call::is_not_folded;
 pub(crate) use conversion::cast;
 pub(crate) use definitions::Definitions;
 pub(crate) use join::{equality, key_type, sides_of};
