@@ -87,7 +87,14 @@ fn evaluate_where(expression: &Expression, block: &Block, wanted: &BooleanBuffer
     if rows == 0 {
         return Ok(Column::repeat(&default()?.materialize()?, block.rows()));
     }
-    let some = block.filter(&BooleanArray::new(wanted.clone(), None))?;
+    let mut is_read = vec![false; block.columns().len()];
+    expression.visit_columns(&mut |column| is_read[column] = true);
+    let mask = BooleanArray::new(wanted.clone(), None);
+    // What is not read only has to be as long.
+    let columns = block.columns().iter().zip(is_read);
+    let columns =
+        columns.map(|(column, is_read)| if is_read { column.filter(&mask, rows) } else { Ok(column.slice(0, rows)) });
+    let some = Block::new(block.schema().clone(), columns.collect::<Result<_>>()?, rows);
     let values = evaluate(expression, &some)?.materialize()?;
     let with_default = Column::concat(&[values, default()?])?;
     let mut next = 0;

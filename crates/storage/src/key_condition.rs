@@ -614,6 +614,9 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use squall_functions::FunctionContext;
+    use squall_planner::{ColumnDescription, bind_expression};
+
     use super::*;
 
     #[test]
@@ -634,6 +637,28 @@ mod tests {
             common(&[interval(None, Some(4)), interval(Some(6), None)], &[interval(Some(3), Some(7))]),
             [interval(Some(3), Some(4)), interval(Some(6), Some(7))]
         );
+    }
+
+    #[test]
+    fn functions_are_followed_where_they_keep_the_order() {
+        let day =
+            ColumnDescription { name: "d".into(), data_type: DataType::Date32, default: None, comment: "".into() };
+        let can_match = |sql: &str, low: i64, high: i64| {
+            let predicate = bind_expression(sql, &[day.clone()], &FunctionContext::outside_queries("UTC")).unwrap();
+            let range =
+                ValueRange { low: Some(Value::Int64(low)), high: Some(Value::Int64(high)), incomparable: false };
+            KeyCondition::new(&predicate, &[]).can_match(&|_| Some(range.clone()))
+        };
+        // Some weeks from 2020-01-01 on.
+        let (low, high) = (18_262, 18_300);
+        assert!(can_match("toYear(d) = 2020", low, high));
+        assert!(!can_match("toYear(d) = 2021", low, high));
+        assert!(!can_match("toYYYYMM(CAST(d AS Date)) = 201912", low, high));
+        assert!(!can_match("toDateTime(d) < toDateTime('1980-01-01 00:00:00')", low, high));
+        // Days that DateTime does not have wrap to its first ones.
+        assert!(can_match("toDateTime(d) < toDateTime('1980-01-01 00:00:00')", 49_900, 50_000));
+        // Nothing says that this one is monotonic.
+        assert!(can_match("toDayOfMonth(d) = 31", low, low));
     }
 
     #[test]
