@@ -11,7 +11,7 @@ use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::input::projected;
 use crate::aggregate::key_table::KeyKind;
-use crate::aggregate::merge::{Merge, Merging, Partitioning, TotalsTarget};
+use crate::aggregate::merge::{Merge, Merging, Partitioning};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::insert::{Commit, Input, InputScan, InsertSink};
 use crate::join::{Filling, JoinPaste, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side};
@@ -23,6 +23,7 @@ use crate::sink::Nothing;
 use crate::sort::range::{RangeMerging, Sorted};
 use crate::sort::sink::{Order, SortSink};
 use crate::source::Blocks;
+use crate::totals::{Totals, TotalsRow};
 use crate::units::{UnitSource, Units};
 use crate::window::{WindowComputing, WindowSink};
 use crate::works::{WorkPieces, Works};
@@ -60,18 +61,11 @@ impl Chain {
     }
 }
 
-/// An aggregation WITH TOTALS and the projections above it.
-struct Totals {
-    merge: Arc<Mutex<Merge>>,
-    schema: Arc<Schema>,
-    projects: Vec<Arc<Project>>,
-}
-
 /// Builds the pipelines of one query.
 pub(crate) struct Builder {
     context: Arc<QueryContext>,
     pipelines: Vec<Pipeline>,
-    /// The aggregation with totals, while steps above it are built: its projections so far.
+    /// The totals of the step that was built last.
     totals: Option<Totals>,
     /// The step, by address, whose rows the query's LIMIT chooses from.
     counted: Option<*const Plan>,
@@ -102,10 +96,8 @@ impl Builder {
         }
         let chains = self.lower(plan, wants_few)?;
         let output = Output::new(plan.schema().clone(), self.context.clone(), offset, limit);
-        if let Some(Totals { merge, schema, projects }) = self.totals.take() {
-            merge.lock().set_totals(TotalsTarget { output: output.clone(), projects, schema });
-        }
-        self.end(chains, Arc::new(OutputSink(output.clone())));
+        let totals = self.totals.take();
+        self.end(chains, Arc::new(OutputSink { output: output.clone(), totals }));
         Ok((self.pipelines, output))
     }
 
@@ -223,16 +215,17 @@ impl Builder {
                     Plan::Scan(scan) => vec![self.scan(scan, Some(needed))?],
                     other => self.lower(other, wants_few)?,
                 };
-                let project = Arc::new(Project::new(expressions.clone(), schema.clone()));
-                if let Some(totals) = &mut self.totals {
-                    totals.projects.push(project.clone());
-                }
-                add(chains, &(project as Arc<dyn Operator>))
+                let project: Arc<dyn Operator> = Arc::new(Project::new(expressions.clone(), schema.clone()));
+                self.pass_totals(&project);
+                add(chains, &project)
             }
-            Plan::Aggregate(aggregate) => match projected(aggregate) {
-                Some(aggregate) => vec![self.aggregate(&aggregate)?],
-                None => vec![self.aggregate(aggregate)?],
-            },
+            Plan::Aggregate(aggregate) => {
+                let projected = projected(aggregate);
+                let aggregate = projected.as_ref().unwrap_or(aggregate);
+                let chains = self.lower(&aggregate.input, false)?;
+                self.totals = None;
+                vec![self.aggregate(aggregate, chains)?]
+            }
             Plan::Sort { input, keys, limit } => {
                 let chains = self.lower(input, false)?;
                 vec![self.sort(chains, input.schema(), keys, *limit)]
@@ -259,24 +252,30 @@ impl Builder {
                 let keys = input.schema().types().enumerate();
                 let keys =
                     keys.map(|(position, data_type)| Expression::Column { position, data_type: data_type.clone() });
-                vec![self.aggregate(&Aggregate {
+                let aggregate = Aggregate {
                     input: input.clone(),
                     keys: keys.collect(),
                     aggregates: Vec::new(),
                     schema: input.schema().clone(),
                     with_totals: false,
-                })?]
+                };
+                let chains = self.lower(input, false)?;
+                vec![self.aggregate(&aggregate, chains)?]
             }
             Plan::Union { inputs, .. } => {
-                let mut chains = Vec::new();
+                let (mut chains, mut totals) = (Vec::new(), None);
                 for input in inputs {
+                    self.totals = None;
                     chains.extend(self.lower(input, wants_few)?);
+                    totals = totals.or(self.totals.take());
                 }
+                self.totals = totals;
                 chains
             }
             Plan::ArrayJoin { input, arrays, is_left, schema } => {
                 let chains = self.lower(input, wants_few)?;
                 let operator: Arc<dyn Operator> = Arc::new(ArrayJoin::new(arrays.clone(), *is_left, schema.clone()));
+                self.pass_totals(&operator);
                 add(chains, &operator)
             }
             Plan::Join(join) => self.join(join, wants_few)?,
@@ -285,12 +284,12 @@ impl Builder {
 
     fn join(&mut self, join: &Join, wants_few: bool) -> Result<Vec<Chain>> {
         let matching = Arc::new(Matching::new(join, self.context.clone()));
+        let mut right_totals = None;
         let (table, filled) = match stored_right_side(join, &matching)? {
             Some(table) => (table, Vec::new()),
             None => {
                 let right = self.lower(&join.right, false)?;
-                // Totals of the right side are nobody's.
-                self.totals = None;
+                right_totals = self.totals.take();
                 let table = Arc::new(JoinTable::new(matching.clone()));
                 let collected = self.end(right, Arc::new(JoinSink::new(table.clone())));
                 let filling = Chain::new(self.units(Filling(table.clone())), "FillingRightJoinSide", collected);
@@ -298,8 +297,9 @@ impl Builder {
             }
         };
         let mut chains = self.lower(&join.left, wants_few)?;
-        if self.totals.is_some() {
-            return Err(Error::not_implemented("WITH TOTALS on the left side of a JOIN"));
+        self.totals = Totals::of_join(self.totals.take(), right_totals, join);
+        if self.totals.is_some() && join.strictness == JoinStrictness::Paste {
+            return Err(Error::not_implemented("WITH TOTALS on a side of PASTE JOIN"));
         }
         let number = self.joins;
         self.joins += 1;
@@ -364,7 +364,13 @@ impl Builder {
         })
     }
 
-    fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Chain> {
+    /// The totals of the step below go through an operator of this one.
+    fn pass_totals(&mut self, operator: &Arc<dyn Operator>) {
+        self.totals = self.totals.take().map(|totals| Totals::Through(Box::new(totals), operator.clone()));
+    }
+
+    /// The groups of the rows that `chains` give.
+    fn aggregate(&mut self, aggregate: &Aggregate, chains: Vec<Chain>) -> Result<Chain> {
         let key_types: Vec<DataType> = aggregate.keys.iter().map(|key| key.data_type().clone()).collect();
         let range_end = match &aggregate.keys[..] {
             [Expression::Column { position, .. }] => range_end(&aggregate.input, *position),
@@ -377,24 +383,26 @@ impl Builder {
         let with_totals = aggregate.with_totals;
         let grouping =
             Arc::new(Grouping { keys: aggregate.keys.clone(), key_types, kind, calls, existence, with_totals });
-        let merge = Arc::new(Mutex::new(Merge::default()));
-        let chains = self.lower(&aggregate.input, false)?;
+        let merge = if with_totals {
+            let row: Arc<TotalsRow> = Arc::default();
+            self.totals = Some(Totals::Of(row.clone()));
+            Merge::with_totals(row, aggregate.schema.clone())
+        } else {
+            Merge::default()
+        };
+        let merge = Arc::new(Mutex::new(merge));
         let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone());
         let collected = self.end(chains, Arc::new(sink));
         let partitioning = Chain::new(self.units(Partitioning(merge.clone())), "PartitionGroups", collected);
         let partitioned = self.end(vec![partitioning], Arc::new(Nothing));
-        if with_totals {
-            self.totals = Some(Totals { merge: merge.clone(), schema: aggregate.schema.clone(), projects: Vec::new() });
-        }
         let merging = Merging { merge, grouping, schema: aggregate.schema.clone() };
         Ok(Chain::new(self.units(merging), "MergeGroups", partitioned))
     }
 
     fn window(&mut self, window: &Window) -> Result<Chain> {
         let chains = self.lower(&window.input, false)?;
-        if self.totals.is_some() {
-            return Err(Error::not_implemented("WITH TOTALS with window functions"));
-        }
+        let totals = self.totals.take();
+        self.totals = totals.map(|totals| Totals::Windowed(Box::new(totals), Arc::new(window.clone())));
         let pieces = Arc::default();
         let collected = self.end(chains, Arc::new(WindowSink::new(window, Arc::clone(&pieces))));
         let computing = WindowComputing { window: Arc::new(window.clone()), pieces };

@@ -1,10 +1,11 @@
 //! Expressions over blocks: columns by position, constants, functions of both.
 //!
-//! `if`, `multiIf`, `and` and `or` evaluate an argument that may refuse a value (a division, a conversion of text) only for the rows
-//! that need it, as ClickHouse's `short_circuit_function_evaluation` does: `if(x = 0, 0, intDiv(1, x))` is no error.
+//! Functions with lazy arguments (`if`, `and`) get one that may be an error for some values (a division, a conversion of text)
+//! only for the rows that need it, as ClickHouse's `short_circuit_function_evaluation` does: `if(x = 0, 0, intDiv(1, x))` is no error.
 
 use arrow_array::{Array, BooleanArray, UInt8Array, UInt32Array};
 use arrow_buffer::BooleanBuffer;
+use squall_functions::Lazy;
 use squall_planner::Expression;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
@@ -16,9 +17,11 @@ pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
     match expression {
         Expression::Column { position, .. } => Ok(block.column(*position).clone()),
         Expression::Constant { value, data_type } => Column::constant(data_type.clone(), value, block.rows()),
-        Expression::Function { name, function, arguments } => {
-            let columns = match ShortCircuit::of(name) {
-                Some(kind) if arguments.iter().skip(1).any(may_refuse) => kind.evaluate(arguments, block)?,
+        Expression::Function { function, arguments, .. } => {
+            let columns = match function.properties().lazy {
+                Some(lazy) if arguments.iter().skip(1).any(Expression::may_throw) => {
+                    evaluate_lazily(lazy, arguments, block)?
+                }
                 _ => arguments.iter().map(|argument| evaluate(argument, block)).collect::<Result<Vec<_>>>()?,
             };
             function.execute(&columns, block.rows())
@@ -30,82 +33,40 @@ pub fn evaluate(expression: &Expression, block: &Block) -> Result<Column> {
     }
 }
 
-/// Whether an expression may be an error for some values of its input.
-fn may_refuse(expression: &Expression) -> bool {
-    let name = match expression {
-        Expression::Column { .. } | Expression::Constant { .. } => return false,
-        Expression::HigherOrder { lambda, operands, .. } => {
-            // Arrays of different lengths are refused.
-            return lambda.parameters > 1 || may_refuse(&lambda.body) || operands.iter().any(may_refuse);
-        }
-        Expression::Function { name, .. } => name,
-    };
-    let refuses =
-        matches!(&**name, "intDiv" | "modulo" | "positiveModulo" | "moduloLegacy" | "gcd" | "lcm" | "throwIf" | "CAST")
-            || matches!(
-                &**name,
-                "_CAST" | "accurateCast" | "toFixedString" | "assumeNotNull" | "range" | "repeat" | "arrayElement"
-            )
-            || name.starts_with("to") && !name.ends_with("OrZero") && !name.ends_with("OrNull")
-            || name.starts_with("parse") && !name.ends_with("OrZero") && !name.ends_with("OrNull");
-    refuses || expression.children().iter().any(may_refuse)
-}
-
-/// The functions whose later arguments count only for some rows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ShortCircuit {
-    If,
-    MultiIf,
-    And,
-    Or,
-}
-
-impl ShortCircuit {
-    fn of(name: &str) -> Option<Self> {
-        match name {
-            "if" => Some(Self::If),
-            "multiIf" => Some(Self::MultiIf),
-            "and" => Some(Self::And),
-            "or" => Some(Self::Or),
-            _ => None,
-        }
-    }
-
-    /// The arguments' values, with defaults in rows where an argument does not count.
-    fn evaluate(self, arguments: &[Expression], block: &Block) -> Result<Vec<Column>> {
-        let mut columns = Vec::with_capacity(arguments.len());
-        // Rows that are not decided yet.
-        let mut open = BooleanBuffer::new_set(block.rows());
-        // Rows that the last condition of `multiIf` chose.
-        let mut chosen = open.clone();
-        for (at, argument) in arguments.iter().enumerate() {
-            let is_condition = match self {
-                Self::If => at == 0,
-                Self::MultiIf => at % 2 == 0 && at + 1 < arguments.len(),
-                Self::And | Self::Or => true,
-            };
-            let wanted = match self {
-                Self::If if at == 1 => &chosen,
-                Self::MultiIf if at % 2 == 1 => &chosen,
-                _ => &open,
-            };
-            let column = evaluate_where(argument, block, wanted)?;
-            if is_condition {
-                let holds = truth(&column.materialize()?)?;
-                match self {
-                    Self::If | Self::MultiIf => {
-                        chosen = &open & &holds;
-                        open = &open & &!&holds;
-                    }
-                    // A NULL does not decide `and`: a 0 after it does.
-                    Self::And => open = &open & &(&holds | &nulls_of(&column)?),
-                    Self::Or => open = &open & &!&holds,
+/// The arguments' values, with defaults in rows where an argument does not count.
+fn evaluate_lazily(lazy: Lazy, arguments: &[Expression], block: &Block) -> Result<Vec<Column>> {
+    let mut columns = Vec::with_capacity(arguments.len());
+    // Rows that are not decided yet.
+    let mut open = BooleanBuffer::new_set(block.rows());
+    // Rows that the last condition of `multiIf` chose.
+    let mut chosen = open.clone();
+    for (at, argument) in arguments.iter().enumerate() {
+        let is_condition = match lazy {
+            Lazy::If => at == 0,
+            Lazy::MultiIf => at % 2 == 0 && at + 1 < arguments.len(),
+            Lazy::And | Lazy::Or => true,
+        };
+        let wanted = match lazy {
+            Lazy::If if at == 1 => &chosen,
+            Lazy::MultiIf if at % 2 == 1 => &chosen,
+            _ => &open,
+        };
+        let column = evaluate_where(argument, block, wanted)?;
+        if is_condition {
+            open = match lazy {
+                Lazy::If | Lazy::MultiIf => {
+                    let holds = truth(&column.materialize()?)?;
+                    chosen = &open & &holds;
+                    &open & &!&holds
                 }
-            }
-            columns.push(column);
+                // A NULL does not decide `and`: a 0 after it does.
+                Lazy::And => &open & &(&truth(&column.materialize()?)? | &nulls_of(&column)?),
+                Lazy::Or => &open & &!&truth(&column.materialize()?)?,
+            };
         }
-        Ok(columns)
+        columns.push(column);
     }
+    Ok(columns)
 }
 
 fn nulls_of(column: &Column) -> Result<BooleanBuffer> {
@@ -119,14 +80,21 @@ fn nulls_of(column: &Column) -> Result<BooleanBuffer> {
 /// The values of an expression in the wanted rows, the type's default in others.
 fn evaluate_where(expression: &Expression, block: &Block, wanted: &BooleanBuffer) -> Result<Column> {
     let rows = wanted.count_set_bits();
-    if rows == block.rows() || !may_refuse(expression) {
+    if rows == block.rows() || !expression.may_throw() {
         return evaluate(expression, block);
     }
     let default = || Column::default_values(expression.data_type().clone(), 1);
     if rows == 0 {
         return Ok(Column::repeat(&default()?.materialize()?, block.rows()));
     }
-    let some = block.filter(&BooleanArray::new(wanted.clone(), None))?;
+    let mut is_read = vec![false; block.columns().len()];
+    expression.visit_columns(&mut |column| is_read[column] = true);
+    let mask = BooleanArray::new(wanted.clone(), None);
+    // What is not read only has to be as long.
+    let columns = block.columns().iter().zip(is_read);
+    let columns =
+        columns.map(|(column, is_read)| if is_read { column.filter(&mask, rows) } else { Ok(column.slice(0, rows)) });
+    let some = Block::new(block.schema().clone(), columns.collect::<Result<_>>()?, rows);
     let values = evaluate(expression, &some)?.materialize()?;
     let with_default = Column::concat(&[values, default()?])?;
     let mut next = 0;

@@ -20,6 +20,7 @@ mod source;
 mod spill;
 mod sync;
 mod thread_work;
+mod totals;
 mod units;
 mod window;
 mod works;

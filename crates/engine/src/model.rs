@@ -125,7 +125,7 @@ fn a_client_that_waits_gets_every_row_in_order() {
     check(|| {
         let context = context();
         let output = Output::new(schema(), context.clone(), 0, None);
-        let stage = Stage::new(Arc::new(OutputSink(output.clone())), 1);
+        let stage = Stage::new(Arc::new(OutputSink { output: output.clone(), totals: None }), 1);
         let pipeline = Pipeline::new(Numbers::new(4, None), String::new(), stage);
         let ended = output.clone();
         let execution = Execution::new(context, vec![pipeline], Box::new(move |result| ended.end(result)));

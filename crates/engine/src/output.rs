@@ -11,6 +11,7 @@ use crate::pipeline::{LocalSink, Sequence, Sink};
 use crate::query_context::QueryContext;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
+use crate::totals::Totals;
 
 /// Blocks that may wait for the client.
 const BLOCKS_MAX: usize = 16;
@@ -247,23 +248,32 @@ fn is_full(state: &State, more: usize) -> bool {
 }
 
 /// The sink of a query's last pipelines.
-pub(crate) struct OutputSink(pub(crate) Arc<Output>);
+pub(crate) struct OutputSink {
+    pub(crate) output: Arc<Output>,
+    /// The result's row of WITH TOTALS.
+    pub(crate) totals: Option<Totals>,
+}
 
 impl Sink for OutputSink {
     fn local(&self) -> Result<Box<dyn LocalSink>> {
-        Ok(Box::new(OutputLocal { output: self.0.clone(), blocks: Vec::new() }))
+        Ok(Box::new(OutputLocal { output: self.output.clone(), blocks: Vec::new() }))
     }
 
     fn finish(&self, _locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
+        if let Some(totals) = &self.totals
+            && let Some(row) = totals.row()?
+        {
+            self.output.set_totals(row.with_schema(self.output.schema().clone()));
+        }
         Ok(())
     }
 
     fn is_full(&self) -> bool {
-        is_full(&self.0.state.lock(), 0)
+        is_full(&self.output.state.lock(), 0)
     }
 
     fn is_done(&self) -> bool {
-        self.0.is_done.load(Ordering::SeqCst)
+        self.output.is_done.load(Ordering::SeqCst)
     }
 
     fn morsel_rows_max(&self) -> u64 {
@@ -271,7 +281,7 @@ impl Sink for OutputSink {
     }
 
     fn block_rows_max(&self) -> Option<usize> {
-        usize::try_from(self.0.context.settings.max_block_size).ok().filter(|rows| *rows > 0)
+        usize::try_from(self.output.context.settings.max_block_size).ok().filter(|rows| *rows > 0)
     }
 
     fn name(&self) -> &'static str {

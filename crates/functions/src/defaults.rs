@@ -10,6 +10,7 @@ use arrow_buffer::NullBuffer;
 use squall_types::{Column, DataType, Result, Value, checkpoint, kernels};
 
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
+use crate::properties::Properties;
 
 /// Resolves `function` for these arguments with the default handling that it asks for.
 pub(crate) fn bind(
@@ -102,6 +103,10 @@ impl BoundFunction for OnlyNull {
         &self.0
     }
 
+    fn properties(&self) -> Properties {
+        Properties { may_throw: false, ..Properties::UNKNOWN }
+    }
+
     fn execute(&self, _arguments: &[Column], rows: usize) -> Result<Column> {
         Column::constant(self.0.clone(), &Value::Null, rows)
     }
@@ -127,8 +132,8 @@ impl BoundFunction for WithDefaults {
         &self.return_type
     }
 
-    fn is_deterministic(&self) -> bool {
-        self.inner.is_deterministic()
+    fn properties(&self) -> Properties {
+        self.inner.properties()
     }
 
     fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {

@@ -7,6 +7,7 @@ use squall_types::{Column, DataType, Result, Value};
 
 use crate::lookup::Lookups;
 use crate::moment::Moment;
+use crate::properties::Properties;
 
 /// What is known of an argument when a query is planned.
 #[derive(Clone, Debug)]
@@ -84,6 +85,16 @@ pub trait ScalarFunction: Send + Sync {
         true
     }
 
+    /// What holds of it whatever types its arguments have.
+    fn properties(&self) -> Properties {
+        Properties::UNKNOWN
+    }
+
+    /// Whether it finds rows by key in what its first argument names, which need not be quoted. What it finds changes.
+    fn looks_up(&self) -> bool {
+        false
+    }
+
     /// Which kinds of argument the registry handles for this function.
     fn defaults(&self) -> Defaults {
         Defaults::default()
@@ -119,8 +130,8 @@ pub trait BoundFunction: Send + Sync + Debug {
     /// The function's own, for values that it refuses (`ILLEGAL_DIVISION`, `CANNOT_PARSE_TEXT`, …).
     fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column>;
 
-    /// Whether equal arguments make equal results within one query: `rand()` does not.
-    fn is_deterministic(&self) -> bool {
-        true
+    /// What holds of it whatever rows it gets.
+    fn properties(&self) -> Properties {
+        Properties::UNKNOWN
     }
 }

@@ -53,6 +53,12 @@ pub trait BoundHigherOrder: Send + Sync + Debug {
     /// The type of the result.
     fn return_type(&self) -> &DataType;
 
+    /// Whether it refuses some values itself: its lambda is asked apart, and where that has several arguments their arrays may differ in
+    /// length.
+    fn may_throw(&self) -> bool {
+        true
+    }
+
     /// The results of `rows` rows. Arguments have `rows` rows each; any may be a constant.
     ///
     /// # Errors

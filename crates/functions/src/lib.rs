@@ -9,6 +9,7 @@ pub mod higher_order;
 pub mod lookup;
 mod moment;
 mod names;
+mod properties;
 pub mod registry;
 mod scalar;
 pub mod window;
@@ -18,10 +19,11 @@ pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFun
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 pub use lookup::{Attribute, Found, KeyedRows, Lookups, MISSING};
 pub use moment::Moment;
+pub use properties::{Lazy, Properties};
 pub use registry::{
     FunctionDescription, aggregate_exists, aggregate_name_parts, all_functions, canonical_name,
-    check_aggregate_allowed, edit_distance, higher_order, resolve_aggregate, resolve_scalar, scalar_exists,
-    unknown_function,
+    check_aggregate_allowed, edit_distance, higher_order, ignores_order, looks_up, resolve_aggregate, resolve_scalar,
+    scalar_exists, unknown_function,
 };
 pub use scalar::set::in_set;
 pub use window::{FrameUse, RowRange, WindowFunction, WindowRows, resolve_window, window_function_exists};

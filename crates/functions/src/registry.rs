@@ -9,6 +9,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use crate::accumulator::AggregateFunction;
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 use crate::higher_order::HigherOrderFunction;
+use crate::properties::Properties;
 use crate::{aggregate, defaults, names, scalar, window};
 
 /// The scalar function `name` for these arguments, with ClickHouse's default handling of `Nullable`, `LowCardinality` and
@@ -40,6 +41,11 @@ pub fn higher_order(name: &str) -> Result<&'static dyn HigherOrderFunction> {
 /// Whether there is a scalar function of this name, an alias, or a name in another case where ClickHouse ignores case.
 pub fn scalar_exists(name: &str) -> bool {
     scalar(name).is_some()
+}
+
+/// Whether a scalar function finds rows by key in what its first argument names: `dictGet` and its kin.
+pub fn looks_up(name: &str) -> bool {
+    scalar(name).is_some_and(|function| function.looks_up())
 }
 
 /// The aggregate function `name`, with combinators, for these parameters and arguments.
@@ -81,6 +87,11 @@ pub fn aggregate_name_parts(name: &str) -> Option<(&'static str, Vec<&'static st
     aggregate::name_parts(name)
 }
 
+/// Whether the result of an aggregate function of this name, with combinators, depends on the order of rows in no way.
+pub fn ignores_order(name: &str) -> bool {
+    aggregate::ignores_order(name)
+}
+
 /// Whether there is an aggregate function of this name, with combinators and aliases.
 pub fn aggregate_exists(name: &str) -> bool {
     aggregate::exists(name)
@@ -106,17 +117,26 @@ pub struct FunctionDescription {
     pub case_insensitive: bool,
     /// The own name where `name` is an alias, otherwise empty.
     pub alias_to: &'static str,
+    /// Whether equal arguments make equal results in every query; unknown of aggregates.
+    pub deterministic: Option<bool>,
+    /// Whether it takes a lambda; unknown of aggregates.
+    pub higher_order: Option<bool>,
 }
 
 /// Every function and alias, ascending by name.
 pub fn all_functions() -> Vec<FunctionDescription> {
-    let own = |name: &'static str, is_aggregate| FunctionDescription {
+    let Registry { scalars, higher_order, .. } = registry();
+    let own = |name: &'static str, is_aggregate: bool| FunctionDescription {
         name,
         is_aggregate,
         case_insensitive: names::CASE_INSENSITIVE.contains(&name),
         alias_to: "",
+        deterministic: (!is_aggregate).then(|| {
+            let properties = scalars.get(name).map_or(Properties::UNKNOWN, |function| function.properties());
+            properties.is_deterministic && !properties.is_of_moment
+        }),
+        higher_order: (!is_aggregate).then(|| higher_order.contains_key(name)),
     };
-    let Registry { scalars, higher_order, .. } = registry();
     let mut all: Vec<FunctionDescription> = scalars.keys().map(|name| own(name, false)).collect();
     all.extend(higher_order.keys().filter(|name| !scalars.contains_key(*name)).map(|name| own(name, false)));
     // Functions of windows count as aggregates, as they do in ClickHouse.
@@ -125,12 +145,7 @@ pub fn all_functions() -> Vec<FunctionDescription> {
         .iter()
         .filter_map(|(alias, of, case_insensitive)| {
             let known = all.iter().find(|known| known.name == *of)?;
-            Some(FunctionDescription {
-                name: alias,
-                is_aggregate: known.is_aggregate,
-                case_insensitive: *case_insensitive,
-                alias_to: of,
-            })
+            Some(FunctionDescription { name: alias, case_insensitive: *case_insensitive, alias_to: of, ..*known })
         })
         .collect();
     all.extend(of_existing);

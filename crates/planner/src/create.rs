@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use squall_functions::{FunctionContext, Moment};
 use squall_sql::ast;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
@@ -10,6 +11,7 @@ use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::context::PlannerContext;
 use crate::definition::{KeyExpression, TableDefinition};
 use crate::expression::Expression;
+use crate::insert::plan_defaults;
 
 /// The engine of tables that name none: ClickHouse's `default_table_engine`.
 const DEFAULT_ENGINE: &str = "MergeTree";
@@ -28,6 +30,8 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     refuse(!elements.constraints.is_empty(), "A constraint")?;
     refuse(!elements.projections.is_empty(), "A projection of a table")?;
     refuse(!elements.indices.is_empty(), "A skip index")?;
+    // Such a table has no rows of its own.
+    refuse(matches!(create.source, Some(ast::CreateSource::Function(_))), "CREATE TABLE … AS a table function")?;
     let mut storage = create.storage.clone().unwrap_or_default();
     let mut columns = declared_columns(&elements.columns, context)?;
     if columns.is_empty() {
@@ -230,10 +234,7 @@ fn source_columns(
             Ok(table.columns().to_vec())
         }
         Some(ast::CreateSource::Clone(_)) => Err(Error::not_implemented("CREATE TABLE … CLONE AS")),
-        Some(ast::CreateSource::Function(function)) => {
-            let columns = Analyzer::new(context).table_function_columns(function)?;
-            Ok(columns.fields.iter().map(plain).collect())
-        }
+        Some(ast::CreateSource::Function(_)) => Ok(Vec::new()),
     }
 }
 
@@ -244,16 +245,13 @@ fn check_columns(columns: &[ColumnDescription], context: &PlannerContext<'_>) ->
         }
     }
     // Defaults must have values of their columns' types, and must not go in circles.
-    let analyzer = Analyzer::new(context);
-    let mut definitions = Definitions::new(&analyzer, columns);
-    for (position, column) in columns.iter().enumerate() {
-        if column.default.is_some() {
-            definitions.expression(position).map_err(|mut error| {
-                error.message.push_str(": default expression and column type are incompatible");
-                error
-            })?;
-        }
-    }
+    let all: Vec<usize> = (0..columns.len()).collect();
+    let has_default = |at: &usize| columns.get(*at).is_some_and(|column| column.default.is_some());
+    let with_defaults: Vec<usize> = all.iter().copied().filter(has_default).collect();
+    plan_defaults(columns, &all, &with_defaults, context).map_err(|mut error| {
+        error.message.push_str(": default expression and column type are incompatible");
+        error
+    })?;
     Ok(())
 }
 
@@ -299,7 +297,18 @@ impl Keys<'_> {
     }
 
     fn part(&self, part: &ast::Expression) -> Result<KeyExpression> {
-        let expression = expression_over(self.columns, part, self.context)?;
+        // A key that is another at another time does not find the rows that it put in order.
+        let moment = Moment::default();
+        let functions = FunctionContext { moment: moment.clone(), ..self.context.functions.clone() };
+        let context = PlannerContext { functions, ..self.context.clone() };
+        let expression = expression_over(self.columns, part, &context)?;
+        if moment.was_asked() || !expression.is_deterministic() {
+            let message = format!("Expression of a key must be deterministic: {}", text::expression(part));
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        if matches!(expression, Expression::Constant { .. }) {
+            return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Sorting key cannot contain constants"));
+        }
         Ok(KeyExpression { sql: text::expression(part).into(), expression })
     }
 }
@@ -313,7 +322,7 @@ pub(crate) fn expression_over(
     let analyzer = Analyzer::new(context);
     let mut definitions = Definitions::new(&analyzer, columns);
     for (position, column) in columns.iter().enumerate() {
-        definitions.give(position, position, &column.data_type)?;
+        definitions.give(position, position, &column.data_type);
     }
     definitions.resolve(expression)
 }

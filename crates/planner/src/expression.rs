@@ -230,10 +230,23 @@ impl Expression {
     pub fn is_deterministic(&self) -> bool {
         let own = match self {
             Self::Column { .. } | Self::Constant { .. } => true,
-            Self::Function { function, .. } => function.is_deterministic(),
+            Self::Function { function, .. } => function.properties().is_deterministic,
             Self::HigherOrder { lambda, .. } => lambda.body.is_deterministic(),
         };
         own && self.children().iter().all(Self::is_deterministic)
+    }
+
+    /// Whether it may be an error for some values of its input.
+    pub fn may_throw(&self) -> bool {
+        let own = match self {
+            Self::Column { .. } | Self::Constant { .. } => return false,
+            Self::Function { function, .. } => function.properties().may_throw,
+            // Arrays of different lengths are refused.
+            Self::HigherOrder { function, lambda, .. } => {
+                function.may_throw() || lambda.parameters > 1 || lambda.body.may_throw()
+            }
+        };
+        own || self.children().iter().any(Self::may_throw)
     }
 
     /// Whether both are the same expression: the same columns, values and function names over the same arguments.
@@ -250,7 +263,7 @@ impl Expression {
             ) => {
                 left_name == right_name
                     && left_function.return_type() == right_function.return_type()
-                    && left_function.is_deterministic()
+                    && left_function.properties().is_deterministic
                     && left.len() == right.len()
                     && left.iter().zip(right).all(|(left, right)| left.same(right))
             }

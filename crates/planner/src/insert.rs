@@ -112,7 +112,7 @@ pub fn plan_insert(
     let analyzer = Analyzer::new(context);
     let mut definitions = Definitions::new(&analyzer, columns);
     for (at, (position, (_, data_type))) in inserted.iter().zip(&source.fields).enumerate() {
-        definitions.give(*position, at, data_type)?;
+        definitions.give(*position, at, data_type);
     }
     let mut expressions = Vec::with_capacity(columns.len());
     let mut fields = Vec::with_capacity(columns.len());
@@ -124,6 +124,53 @@ pub fn plan_insert(
         fields.push((column.name.clone(), column.data_type.clone()));
     }
     Ok(InsertPlan { expressions, schema: Arc::new(Schema { fields }) })
+}
+
+/// The defaults of some of the columns that are sent, for rows in which they were left out: each by its place among the sent columns, over
+/// all of these but itself. Others that were left out may be among them, so a default comes after those that it refers to.
+///
+/// `sent` are positions of the table's columns, `left_out` are places in `sent`.
+///
+/// # Errors
+/// `CYCLIC_ALIASES` for defaults in a circle, and those of the defaults' expressions.
+pub fn plan_defaults(
+    columns: &[ColumnDescription],
+    sent: &[usize],
+    left_out: &[usize],
+    context: &PlannerContext<'_>,
+) -> Result<Vec<(usize, Expression)>> {
+    let analyzer = Analyzer::new(context);
+    let mut waiting = Vec::with_capacity(left_out.len());
+    for own in left_out {
+        let Some(of) = sent.get(*own) else { continue };
+        let mut definitions = Definitions::new(&analyzer, columns);
+        for (at, position) in sent.iter().enumerate().filter(|(at, _)| at != own) {
+            let Some(column) = columns.get(*position) else { continue };
+            definitions.give(*position, at, &column.data_type);
+        }
+        waiting.push((*own, definitions.expression(*of)?));
+    }
+    let mut ordered = Vec::with_capacity(waiting.len());
+    while !waiting.is_empty() {
+        let names: Vec<usize> = waiting.iter().map(|(at, _)| *at).collect();
+        let (later, ready): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|(_, default)| {
+            let mut refers = false;
+            default.visit_columns(&mut |column| refers |= names.contains(&column));
+            refers
+        });
+        if ready.is_empty() {
+            let name =
+                |at: &usize| sent.get(*at).and_then(|position| columns.get(*position)).map(|column| &*column.name);
+            let names: Vec<&str> = names.iter().filter_map(name).collect();
+            return Err(Error::new(
+                ErrorCode::CYCLIC_ALIASES,
+                format!("Cyclic alias detected in column DEFAULT expressions of: {}", names.join(", ")),
+            ));
+        }
+        ordered.extend(ready);
+        waiting = later;
+    }
+    Ok(ordered)
 }
 
 fn kind(column: &ColumnDescription) -> Option<DefaultKind> {

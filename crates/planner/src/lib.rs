@@ -29,7 +29,7 @@ pub use dictionary::{
 };
 pub use explain::{ExplainOptions, explain_plan, not_explained};
 pub use expression::{Expression, Lambda};
-pub use insert::{InsertPlan, insert_columns, plan_insert};
+pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
 pub use load::{ContextReader, SourceReader, load};
 pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, Nearest,

@@ -169,31 +169,6 @@ impl Mask {
     const ANY: Self = Self { can_be_true: true, can_be_false: true };
 }
 
-/// Functions of one date or time (and constants) that never decrease when their argument grows.
-const MONOTONIC: &[&str] = &[
-    "toDate",
-    "toDate32",
-    "toDateTime",
-    "toYear",
-    "toYYYYMM",
-    "toYYYYMMDD",
-    "toYYYYMMDDhhmmss",
-    "toMonday",
-    "toUnixTimestamp",
-    "toRelativeYearNum",
-    "toRelativeMonthNum",
-    "toRelativeDayNum",
-    "toStartOfYear",
-    "toStartOfQuarter",
-    "toStartOfMonth",
-    "toStartOfDay",
-    "toStartOfHour",
-    "toStartOfMinute",
-    "toStartOfTenMinutes",
-    "toStartOfFiveMinutes",
-    "toStartOfFifteenMinutes",
-];
-
 impl KeyCondition {
     /// Reads a predicate over a table's columns. Expressions of `keys` are recognised wherever they stand in it.
     pub(crate) fn new(predicate: &Expression, keys: &[KeyExpression]) -> Self {
@@ -285,6 +260,9 @@ impl Within {
 
     fn through_steps(&self, mut range: ValueRange) -> ValueRange {
         for step in &self.steps {
+            if !step.is_monotonic_over(&range) {
+                return ValueRange { low: None, high: None, incomparable: range.incomparable };
+            }
             range.low = range.low.and_then(|value| step.apply(&value));
             range.high = range.high.and_then(|value| step.apply(&value));
         }
@@ -337,6 +315,17 @@ impl Within {
 }
 
 impl Step {
+    /// Whether the function keeps the order of all values of a range.
+    fn is_monotonic_over(&self, range: &ValueRange) -> bool {
+        let Some((first, last)) = self.function.properties().monotonic else { return false };
+        let end = |end: &Option<Value>, unbounded: i64| match end {
+            Some(value) => value.as_i64(),
+            None => Some(unbounded),
+        };
+        let (low, high) = (end(&range.low, i64::MIN), end(&range.high, i64::MAX));
+        low.is_some_and(|low| low >= first) && high.is_some_and(|high| high <= last)
+    }
+
     fn apply(&self, value: &Value) -> Option<Value> {
         let mut arguments = vec![Column::constant(self.argument_type.clone(), value, 1).ok()?];
         for (constant, data_type) in &self.constants {
@@ -508,11 +497,9 @@ fn field_of(expression: &Expression, keys: &[KeyExpression]) -> Option<(Field, V
     if let Some(at) = keys.iter().position(|key| key.expression.same(expression)) {
         return Some((Field::Key(at), Vec::new()));
     }
-    let Expression::Function { name, function, arguments } = expression else { return None };
+    let Expression::Function { function, arguments, .. } = expression else { return None };
     let (inner, rest) = arguments.split_first()?;
-    if !MONOTONIC.contains(&&**name) || !inner.data_type().inner().is_date_or_time() {
-        return None;
-    }
+    function.properties().monotonic?;
     let constants = rest.iter().map(|argument| match argument {
         Expression::Constant { value, data_type } => Some((value.clone(), data_type.clone())),
         _ => None,
@@ -627,6 +614,9 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use squall_functions::FunctionContext;
+    use squall_planner::{ColumnDescription, bind_expression};
+
     use super::*;
 
     #[test]
@@ -647,6 +637,28 @@ mod tests {
             common(&[interval(None, Some(4)), interval(Some(6), None)], &[interval(Some(3), Some(7))]),
             [interval(Some(3), Some(4)), interval(Some(6), Some(7))]
         );
+    }
+
+    #[test]
+    fn functions_are_followed_where_they_keep_the_order() {
+        let day =
+            ColumnDescription { name: "d".into(), data_type: DataType::Date32, default: None, comment: "".into() };
+        let can_match = |sql: &str, low: i64, high: i64| {
+            let predicate = bind_expression(sql, &[day.clone()], &FunctionContext::outside_queries("UTC")).unwrap();
+            let range =
+                ValueRange { low: Some(Value::Int64(low)), high: Some(Value::Int64(high)), incomparable: false };
+            KeyCondition::new(&predicate, &[]).can_match(&|_| Some(range.clone()))
+        };
+        // Some weeks from 2020-01-01 on.
+        let (low, high) = (18_262, 18_300);
+        assert!(can_match("toYear(d) = 2020", low, high));
+        assert!(!can_match("toYear(d) = 2021", low, high));
+        assert!(!can_match("toYYYYMM(CAST(d AS Date)) = 201912", low, high));
+        assert!(!can_match("toDateTime(d) < toDateTime('1980-01-01 00:00:00')", low, high));
+        // Days that DateTime does not have wrap to its first ones.
+        assert!(can_match("toDateTime(d) < toDateTime('1980-01-01 00:00:00')", 49_900, 50_000));
+        // Nothing says that this one is monotonic.
+        assert!(can_match("toDayOfMonth(d) = 31", low, low));
     }
 
     #[test]

@@ -244,12 +244,24 @@ fn from_text(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOpt
             let width = strings.value_length() as usize;
             let is_raw = matches!((to.inner(), width), (DataType::UUID | DataType::IPv6, 16));
             if is_raw {
-                return with_validity(array, array.nulls().cloned());
+                let turned = *to.inner() == DataType::UUID;
+                let array: ArrayRef = if turned { uuid_memory(strings)? } else { array.clone() };
+                return with_validity(&array, strings.nulls().cloned());
             }
             (0..strings.len()).try_for_each(|row| read(row, without_padding(strings.value(row))))?;
         }
     }
     Ok(reader.finish()?.array().clone())
+}
+
+/// The bytes of UUIDs as ClickHouse has them in memory, which are two numbers: each half turned round. And the other way.
+///
+/// # Errors
+/// `LOGICAL_ERROR` for values that are not 16 bytes wide.
+pub fn uuid_memory(values: &FixedSizeBinaryArray) -> Result<ArrayRef> {
+    let mut bytes: Vec<u8> = (0..values.len()).flat_map(|row| values.value(row).iter().copied()).collect();
+    bytes.chunks_mut(8).for_each(<[u8]>::reverse);
+    Ok(Arc::new(FixedSizeBinaryArray::try_new(16, bytes.into(), values.nulls().cloned())?))
 }
 
 impl DataType {
@@ -932,8 +944,14 @@ fn to_time(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
     }
     let times = read_times(from, array)?;
     let is_plain = options.mode == CastMode::Plain;
-    if is_plain && matches!(times, Times::Floats(_)) && !matches!(to, DataType::DateTime64(..) | DataType::Date32) {
-        refuse_not_finite(array)?;
+    if is_plain && matches!(times, Times::Floats(_)) && *to != DataType::Date32 {
+        refuse_not_finite(array).map_err(|error| match to {
+            DataType::DateTime64(..) => Error::new(
+                ErrorCode::DECIMAL_OVERFLOW,
+                "DateTime64 convert overflow. Cannot convert infinity or NaN to decimal",
+            ),
+            _ => error,
+        })?;
     }
     let refused = if is_plain { None } else { out_of_range(&times, to) };
     let Some(refused) = refused else { return times_as(times, from, to, options) };
@@ -1007,7 +1025,13 @@ fn times_as(times: Times, from: &DataType, to: &DataType, options: &CastOptions)
                 }
                 Times::Numbers(numbers) => numbers.iter().map(|number| ticks_of(*number).clamp(least, most)).collect(),
                 Times::Floats(numbers) => {
-                    numbers.iter().map(|number| ((number * per_second as f64) as i64).clamp(least, most)).collect()
+                    // The product is a number of the argument's type.
+                    let is_narrow = *from == DataType::Float32;
+                    let product = |number: f64| match is_narrow {
+                        true => (number as f32 * per_second as f32) as i64,
+                        false => (number * per_second as f64) as i64,
+                    };
+                    numbers.iter().map(|number| product(*number).clamp(least, most)).collect()
                 }
             };
             Ok(Arc::new(PrimitiveArray::<Int64Type>::new(ticks.into(), None)))

@@ -263,7 +263,8 @@ pub fn default_value(data_type: &DataType) -> Value {
         DataType::Float32 | DataType::Float64 => Value::Float64(0.0),
         DataType::String => Value::string(""),
         DataType::FixedString(length) => Value::String(vec![0; *length].into()),
-        DataType::UUID | DataType::IPv6 => Value::String([0; 16].into()),
+        DataType::UUID => Value::Uuid([0; 16]),
+        DataType::IPv6 => Value::String([0; 16].into()),
         DataType::LowCardinality(inner) => default_value(inner),
         DataType::Array(_) => Value::Array([].into()),
         DataType::Map(..) => Value::Map([].into()),
@@ -301,9 +302,11 @@ fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> Value {
         DataType::Float32 => Value::Float64(primitive::<Float32Type>(array, row).into()),
         DataType::Float64 => Value::Float64(primitive::<Float64Type>(array, row)),
         DataType::String => Value::string(array.as_binary::<i32>().value(row)),
-        DataType::FixedString(_) | DataType::UUID | DataType::IPv6 => {
-            Value::string(array.as_fixed_size_binary().value(row))
+        DataType::UUID => {
+            let bytes = array.as_fixed_size_binary().value(row);
+            Value::Uuid(bytes.try_into().unwrap_or_default())
         }
+        DataType::FixedString(_) | DataType::IPv6 => Value::string(array.as_fixed_size_binary().value(row)),
         DataType::Nullable(inner) => value_at(inner, array, row),
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();

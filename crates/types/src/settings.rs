@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::calendar::TimeZone;
 use crate::error::{Error, ErrorCode, Result};
 
 /// How a setting's value is written in text and what `system.settings` calls its type.
@@ -14,6 +15,8 @@ pub enum SettingType {
     Bool,
     Float,
     String,
+    /// The name of a time zone, or nothing.
+    TimeZone,
     /// A whole or decimal number of seconds.
     Seconds,
     /// A whole number of milliseconds.
@@ -30,7 +33,7 @@ impl SettingType {
             Self::Int64 => "Int64",
             Self::Bool => "Bool",
             Self::Float => "Float",
-            Self::String => "String",
+            Self::String | Self::TimeZone => "String",
             Self::Seconds => "Seconds",
             Self::Milliseconds => "Milliseconds",
             Self::MaxThreads => "MaxThreads",
@@ -119,8 +122,9 @@ impl SettingValue for f64 {
 }
 
 impl SettingValue for String {
-    fn from_text(_: SettingType, text: &str) -> Option<Self> {
-        Some(text.to_owned())
+    fn from_text(setting_type: SettingType, text: &str) -> Option<Self> {
+        let exists = setting_type != SettingType::TimeZone || text.is_empty() || TimeZone::named(text).is_ok();
+        exists.then(|| text.to_owned())
     }
     fn to_text(&self, _: SettingType) -> String {
         self.clone()
@@ -203,6 +207,9 @@ macro_rules! settings {
 }
 
 fn bad_value(name: &str, setting_type: SettingType, text: &str) -> Error {
+    if setting_type == SettingType::TimeZone {
+        return Error::new(ErrorCode::BAD_ARGUMENTS, format!("Invalid time zone: {text}"));
+    }
     Error::new(
         ErrorCode::CANNOT_PARSE_TEXT,
         format!("Cannot parse '{text}' as {} for setting '{name}'", setting_type.name()),
@@ -327,7 +334,7 @@ settings! {
     http_receive_timeout: Duration as Seconds = "30", "The time in which an HTTP client must send what it owes, in seconds.";
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
-    session_timezone: String as String = "", "The time zone of the session; empty is the server's.";
+    session_timezone: String as TimeZone = "", "The time zone of the session; empty is the server's.";
     date_time_input_format: String as String = "basic", "How DateTime is read from text: basic or best_effort.";
     date_time_output_format: String as String = "simple", "How DateTime is written as text: simple, iso or unix_timestamp.";
     format_csv_delimiter: String as String = ",", "The delimiter of the CSV formats.";

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::data_type::DataType;
 
 /// One value. The variant does not tell the whole type: a `Date` is its days in `UInt64`, an `Enum8` its number in `Int64`, a
-/// `UUID`, `IPv6` or `FixedString` its bytes in `String`; the [`DataType`] beside it does.
+/// `IPv6` or `FixedString` its bytes in `String`; the [`DataType`] beside it does.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// SQL's NULL.
@@ -20,8 +20,10 @@ pub enum Value {
     Int64(i64),
     /// Floats.
     Float64(f64),
-    /// Bytes: `String`, `FixedString`, `UUID`, `IPv6`.
+    /// Bytes: `String`, `FixedString`, `IPv6`.
     String(Arc<[u8]>),
+    /// `UUID`: its bytes as its text has them.
+    Uuid([u8; 16]),
     /// `Array`.
     Array(Arc<[Value]>),
     /// `Tuple`.
@@ -72,10 +74,11 @@ impl Value {
         }
     }
 
-    /// The bytes where it is a string.
+    /// The bytes where it is a string or a UUID.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Self::String(bytes) => Some(bytes),
+            Self::Uuid(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -105,6 +108,7 @@ impl Value {
             },
             Self::Float64(_) => DataType::Float64,
             Self::String(_) => DataType::String,
+            Self::Uuid(_) => DataType::UUID,
             Self::Array(items) => {
                 let mut types = items.iter().map(Self::literal_type);
                 let first = types.next().unwrap_or(DataType::Nothing);
@@ -120,22 +124,37 @@ impl Value {
         }
     }
 
-    /// The order of two values of one type: numbers across variants by value, strings by bytes, NaN after every number, NULL
+    /// The order of two values of one type: numbers across variants by value, strings by bytes, UUIDs by [`uuid_rank`], NaN after every number, NULL
     /// after everything.
     pub fn compare(&self, other: &Self) -> Ordering {
+        self.compare_with(other, Ordering::Greater)
+    }
+
+    /// [`compare`](Self::compare) where NULL and NaN, also inside arrays and tuples, compare with anything else as `unknown`: before
+    /// everything with `Less`, so that neither the least nor the greatest value is one of them.
+    pub fn compare_with(&self, other: &Self, unknown: Ordering) -> Ordering {
         match (self, other) {
             (Self::Null, Self::Null) => Ordering::Equal,
-            (Self::Null, _) => Ordering::Greater,
-            (_, Self::Null) => Ordering::Less,
+            (Self::Null, _) => unknown,
+            (_, Self::Null) => unknown.reverse(),
             (Self::String(left), Self::String(right)) => left.cmp(right),
+            (Self::Uuid(left), Self::Uuid(right)) => uuid_rank(left).cmp(&uuid_rank(right)),
             (Self::Array(left), Self::Array(right)) | (Self::Tuple(left), Self::Tuple(right)) => {
-                let unequal = left.iter().zip(right.iter()).map(|(l, r)| l.compare(r)).find(|order| order.is_ne());
-                unequal.unwrap_or_else(|| left.len().cmp(&right.len()))
+                let mut items = left.iter().zip(right.iter()).map(|(l, r)| l.compare_with(r, unknown));
+                items.find(|order| order.is_ne()).unwrap_or_else(|| left.len().cmp(&right.len()))
+            }
+            (Self::Map(left), Self::Map(right)) => {
+                let mut entries = left
+                    .iter()
+                    .zip(right.iter())
+                    .map(|(l, r)| l.0.compare_with(&r.0, unknown).then_with(|| l.1.compare_with(&r.1, unknown)));
+                entries.find(|order| order.is_ne()).unwrap_or_else(|| left.len().cmp(&right.len()))
             }
             (Self::Float64(_), _) | (_, Self::Float64(_)) => match (self.as_f64(), other.as_f64()) {
-                (Some(left), Some(right)) => {
-                    left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
-                }
+                (Some(left), Some(right)) => left.partial_cmp(&right).unwrap_or_else(|| {
+                    let order = left.is_nan().cmp(&right.is_nan());
+                    if unknown.is_lt() { order.reverse() } else { order }
+                }),
                 _ => Ordering::Equal,
             },
             _ => match (self.as_i64(), other.as_i64()) {
@@ -148,6 +167,13 @@ impl Value {
             },
         }
     }
+}
+
+/// A number that has the order of UUIDs, given by their 16 bytes as their text has them: ClickHouse compares the second half first.
+#[inline]
+pub fn uuid_rank(bytes: &[u8]) -> u128 {
+    let bytes = bytes.try_into().unwrap_or([0; 16]);
+    u128::from_be_bytes(bytes).rotate_left(64)
 }
 
 impl fmt::Display for Value {
@@ -170,6 +196,11 @@ impl fmt::Display for Value {
             Self::Int64(value) => write!(f, "{value}"),
             Self::Float64(value) => crate::text::write_float64(f, *value),
             Self::String(bytes) => crate::data_type::write_quoted(f, &String::from_utf8_lossy(bytes)),
+            Self::Uuid(bytes) => {
+                let mut text = Vec::with_capacity(36);
+                crate::text::append_uuid(&mut text, bytes);
+                crate::data_type::write_quoted(f, &String::from_utf8_lossy(&text))
+            }
             Self::Array(items) => {
                 f.write_str("[")?;
                 list(f, items.iter())?;

@@ -12,9 +12,8 @@ use squall_types::{Block, Column, Error, Result, Schema};
 
 use super::key_table::KeyTable;
 use super::sink::{AggregateLocal, Grouping};
-use crate::operator::Project;
-use crate::output::Output;
 use crate::source::Places;
+use crate::totals::TotalsRow;
 use crate::units::{Rows, Units};
 
 /// From so many groups of all workers together the merge is partitioned.
@@ -31,26 +30,21 @@ pub(crate) struct Merge {
     partitions: usize,
     /// By partition: the part of each worker.
     parts: Vec<Vec<Part>>,
-    totals: Option<TotalsTarget>,
-}
-
-/// Where the row of WITH TOTALS goes, and the projections above the aggregation that it passes.
-pub(crate) struct TotalsTarget {
-    pub(crate) output: Arc<Output>,
-    pub(crate) projects: Vec<Arc<Project>>,
-    pub(crate) schema: Arc<Schema>,
+    /// Where the totals go, and the aggregation's schema.
+    totals: Option<(Arc<TotalsRow>, Arc<Schema>)>,
 }
 
 impl Merge {
-    pub(crate) fn set_totals(&mut self, target: TotalsTarget) {
-        self.totals = Some(target);
+    /// An aggregation that leaves its totals at `row`.
+    pub(crate) fn with_totals(row: Arc<TotalsRow>, schema: Arc<Schema>) -> Self {
+        Self { totals: Some((row, schema)), ..Self::default() }
     }
 
     /// All rows have come.
     pub(crate) fn begin(&mut self, grouping: &Grouping, mut locals: Vec<AggregateLocal>) -> Result<()> {
-        if let Some(target) = self.totals.take() {
+        if let Some((row, schema)) = self.totals.take() {
             let totals = locals.iter_mut().map(|local| std::mem::take(&mut local.totals)).collect();
-            target.send(grouping, totals)?;
+            row.set(totals_of(grouping, totals, schema)?);
         }
         let groups: usize = locals.iter().map(|local| local.table.groups()).sum();
         let is_partitioned = groups >= PARTITIONED_GROUPS_MIN && !locals.iter().any(|local| local.table.is_sparse());
@@ -61,19 +55,12 @@ impl Merge {
     }
 }
 
-impl TotalsTarget {
-    fn send(&self, grouping: &Grouping, locals: Vec<Vec<Box<dyn Accumulator>>>) -> Result<()> {
-        let merged = merge_single(grouping, locals)?;
-        let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
-        let results = merged.into_iter().take(grouping.calls.len()).map(|accumulator| accumulator.finish(1));
-        let columns = keys.chain(results).collect::<Result<Vec<_>>>()?;
-        let mut block = Block::new(self.schema.clone(), columns, 1);
-        for project in &self.projects {
-            block = project.apply(&block)?;
-        }
-        self.output.set_totals(block.with_schema(self.output.schema().clone()));
-        Ok(())
-    }
+/// The totals of all workers' rows, with defaults for the keys.
+fn totals_of(grouping: &Grouping, locals: Vec<Vec<Box<dyn Accumulator>>>, schema: Arc<Schema>) -> Result<Block> {
+    let merged = merge_single(grouping, locals)?;
+    let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
+    let results = merged.into_iter().take(grouping.calls.len()).map(|accumulator| accumulator.finish(1));
+    Ok(Block::new(schema, keys.chain(results).collect::<Result<Vec<_>>>()?, 1))
 }
 
 /// The accumulators of group 0 of all workers in one; fresh ones where no worker had a row.

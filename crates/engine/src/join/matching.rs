@@ -35,8 +35,8 @@ pub(super) struct Condition {
     pub(super) left: Vec<usize>,
     /// The held columns that it reads.
     pub(super) right: Vec<usize>,
-    /// Over these columns.
-    pub(super) predicate: Expression,
+    /// Over these columns: of one or more of these. Where there are no keys, a disjunction of equalities is one alternative each.
+    pub(super) alternatives: Vec<Expression>,
     pub(super) schema: Arc<Schema>,
 }
 
@@ -83,7 +83,12 @@ impl Matching {
                 });
                 left.len() + at.unwrap_or(0)
             };
-            Condition { predicate: predicate.map_columns(&place), left: left.clone(), right: right.clone(), schema }
+            let predicate = predicate.map_columns(&place);
+            let alternatives = match predicate {
+                Expression::Function { name, arguments, .. } if &*name == "or" && join.keys.is_empty() => arguments,
+                other => vec![other],
+            };
+            Condition { alternatives, left: left.clone(), right: right.clone(), schema }
         });
         Self {
             kind: join.kind,
@@ -109,15 +114,31 @@ impl Matching {
 
     /// Whether only the first row of a key counts.
     pub(super) fn takes_first_of_key(&self) -> bool {
-        matches!(
-            (self.strictness, self.kind),
-            (JoinStrictness::Any, JoinKind::Inner) | (JoinStrictness::RightAny | JoinStrictness::Asof, _)
-        )
+        // Without keys all rows are of one key, and only the condition tells them apart.
+        let tells_apart = !self.left_keys.is_empty() || self.condition.is_none();
+        tells_apart
+            && matches!(
+                (self.strictness, self.kind),
+                (JoinStrictness::Any, JoinKind::Inner) | (JoinStrictness::RightAny | JoinStrictness::Asof, _)
+            )
+    }
+
+    /// Whether a left row that has partners by several alternatives gets the one by the first of these.
+    pub(super) fn chooses_alternative(&self) -> bool {
+        let has_several = self.condition.as_ref().is_some_and(|condition| condition.alternatives.len() > 1);
+        has_several
+            && matches!(
+                (self.strictness, self.kind),
+                (JoinStrictness::Any, JoinKind::Inner | JoinKind::Left)
+                    | (JoinStrictness::Semi, JoinKind::Left)
+                    | (JoinStrictness::RightAny, _)
+            )
     }
 
     /// Whether the last row of a key stands for all.
     pub(super) fn keeps_last_of_key(&self) -> bool {
         self.context.settings.join_any_take_last_row
+            && !self.left_keys.is_empty()
             && !self.kind.keeps_right()
             && matches!(self.strictness, JoinStrictness::Any | JoinStrictness::RightAny)
     }

@@ -165,6 +165,7 @@ impl Pairs<'_> {
         let matching = self.matching;
         self.check_limits()?;
         let agrees = self.test(condition, candidates)?;
+        let chooses = matching.chooses_alternative();
         let mut at = 0;
         for row in candidates.next_row..=complete {
             if row == complete && candidates.left.get(at).is_none_or(|left| *left as usize != row) {
@@ -172,9 +173,13 @@ impl Pairs<'_> {
             }
             while candidates.left.get(at).is_some_and(|left| *left as usize == row) {
                 let right = candidates.right[at];
-                if agrees.as_ref().is_none_or(|agrees| agrees.value(at)) {
+                if let Some(alternative) = agrees.alternative(at) {
                     candidates.has_agreed = true;
-                    if matching.accepts(self.held, right, !candidates.has_partner) {
+                    if chooses {
+                        if candidates.best.is_none_or(|(best, _)| alternative < best) {
+                            candidates.best = Some((alternative, right));
+                        }
+                    } else if matching.accepts(self.held, right, !candidates.has_partner) {
                         candidates.has_partner = true;
                         self.push(row as u32, right);
                     }
@@ -183,6 +188,11 @@ impl Pairs<'_> {
             }
             if row == complete {
                 break;
+            }
+            if let Some((_, right)) = candidates.best.take()
+                && matching.accepts(self.held, right, true)
+            {
+                self.push(row as u32, right);
             }
             if !candidates.has_agreed && matching.gives_unmatched_left() {
                 self.push(row as u32, NO_ROW);
@@ -195,10 +205,10 @@ impl Pairs<'_> {
         if self.left.len() >= self.rows_max { self.flush() } else { Ok(ControlFlow::Continue(())) }
     }
 
-    /// For which candidates the condition holds; `None` is all.
-    fn test(&self, condition: &Condition, candidates: &Candidates) -> Result<Option<arrow_array::BooleanArray>> {
+    /// For which candidates the condition holds.
+    fn test(&self, condition: &Condition, candidates: &Candidates) -> Result<Agreement> {
         if candidates.left.is_empty() {
-            return Ok(None);
+            return Ok(Agreement(Vec::new()));
         }
         let left = UInt32Array::from(candidates.left.clone());
         let right = UInt32Array::from(candidates.right.clone());
@@ -206,11 +216,8 @@ impl Pairs<'_> {
         let of_right = condition.right.iter().map(|held| self.held.column(*held)?.take(&right));
         let columns = of_left.chain(of_right).collect::<Result<Vec<Column>>>()?;
         let block = Block::new(condition.schema.clone(), columns, candidates.left.len());
-        Ok(match select(&condition.predicate, &block)? {
-            Selection::All => None,
-            Selection::None => Some(arrow_array::BooleanArray::from(vec![false; block.rows()])),
-            Selection::Some(mask) => Some(mask),
-        })
+        let alternatives = condition.alternatives.iter().map(|alternative| select(alternative, &block));
+        Ok(Agreement(alternatives.collect::<Result<_>>()?))
     }
 
     /// One block of the left side may make any number of rows: what is looked at between morsels is looked at in between too.
@@ -256,6 +263,21 @@ impl Pairs<'_> {
     }
 }
 
+/// For which candidates each alternative of a condition holds.
+struct Agreement(Vec<Selection>);
+
+impl Agreement {
+    /// The first alternative that holds for a candidate.
+    #[inline]
+    fn alternative(&self, at: usize) -> Option<usize> {
+        self.0.iter().position(|selection| match selection {
+            Selection::All => true,
+            Selection::None => false,
+            Selection::Some(mask) => mask.value(at),
+        })
+    }
+}
+
 /// Pairs whose condition is still to be tested.
 #[derive(Default)]
 struct Candidates {
@@ -267,4 +289,6 @@ struct Candidates {
     has_agreed: bool,
     /// Whether one of them came out.
     has_partner: bool,
+    /// Of those that agreed, the first by the first alternative: the alternative and the right row.
+    best: Option<(usize, u32)>,
 }

@@ -11,7 +11,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use squall_planner::SortKey;
 use squall_types::memory::reserve;
-use squall_types::{Block, Column, DataType, Result};
+use squall_types::{Block, Column, DataType, Result, uuid_rank};
 
 use crate::evaluate::evaluate;
 
@@ -98,6 +98,7 @@ enum Values {
     Floats(Vec<f64>),
     Strings,
     Fixed,
+    Uuid,
     Dictionary(Box<Encoder>, Vec<u32>),
     List(Box<Encoder>, Vec<i32>),
     Tuple(Vec<Encoder>),
@@ -137,7 +138,8 @@ impl Encoder {
             ),
             DataType::Float64 => Values::Floats(array.as_primitive::<Float64Type>().values().to_vec()),
             DataType::String => Values::Strings,
-            DataType::FixedString(_) | DataType::UUID | DataType::IPv6 => Values::Fixed,
+            DataType::FixedString(_) | DataType::IPv6 => Values::Fixed,
+            DataType::UUID => Values::Uuid,
             DataType::LowCardinality(item) => {
                 let dictionary = array.as_dictionary::<UInt32Type>();
                 let encoder = Self::of_array(item, dictionary.values().clone(), direction);
@@ -203,6 +205,10 @@ impl Encoder {
                 out.extend_from_slice(&[0, 0]);
             }
             Values::Fixed => out.extend_from_slice(self.array.as_fixed_size_binary().value(row)),
+            Values::Uuid => {
+                let rank = uuid_rank(self.array.as_fixed_size_binary().value(row));
+                out.extend_from_slice(&rank.to_be_bytes());
+            }
             Values::List(encoder, offsets) => {
                 for item in offsets[row]..offsets[row + 1] {
                     out.push(1);

@@ -127,6 +127,11 @@ fn cut(blocks: Vec<Collected>) -> Vec<Piece> {
     pieces
 }
 
+/// The functions of a window over rows that are all of its input.
+pub(crate) fn compute_rows(window: &Window, rows: Block) -> Result<Block> {
+    compute::compute(window, &rows.materialize()?)
+}
+
 /// Computes one piece per unit.
 pub(crate) struct WindowComputing {
     pub(crate) window: Arc<Window>,

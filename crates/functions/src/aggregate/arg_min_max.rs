@@ -10,7 +10,6 @@ use crate::accumulator::AggregateFunction;
 use super::element::{AnyValue, Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::min_max::replaces;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -56,7 +55,7 @@ impl<E: Element> StateFunction for ArgExtreme<E> {
     fn add(&self, state: &mut Self::State, (arguments, values): &Self::Rows<'_>, row: usize) {
         let value = E::get(values, row);
         match state {
-            Some(best) if !replaces::<E>(value, E::as_ref(&best.value), self.greatest) => {}
+            Some(best) if !E::replaces(value, E::as_ref(&best.value), self.greatest) => {}
             _ => *state = Some(Best { value: E::own(value), argument: arguments.value(row) }),
         }
     }
@@ -65,7 +64,7 @@ impl<E: Element> StateFunction for ArgExtreme<E> {
         match (&*into, &from) {
             (_, None) => {}
             (Some(best), Some(other))
-                if !replaces::<E>(E::as_ref(&other.value), E::as_ref(&best.value), self.greatest) => {}
+                if !E::replaces(E::as_ref(&other.value), E::as_ref(&best.value), self.greatest) => {}
             _ => *into = from,
         }
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray};
-use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, default_value, grow};
+use squall_types::{
+    Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, default_value, grow, uuid_rank,
+};
 
 /// One kind of values.
 pub(super) trait Element: Debug + Send + Sync + 'static {
@@ -23,11 +25,8 @@ pub(super) trait Element: Debug + Send + Sync + 'static {
     fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a>;
     fn own(value: Self::Ref<'_>) -> Self::Owned;
     fn as_ref(value: &Self::Owned) -> Self::Ref<'_>;
-    /// The order of two values; NaN is only compared where everything is NaN.
-    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering;
-    fn is_nan(_value: Self::Ref<'_>) -> bool {
-        false
-    }
+    /// Whether a value is greater (or less) than the best so far. Neither NULL nor NaN ever is; anything else is better than these.
+    fn replaces(value: Self::Ref<'_>, best: Self::Ref<'_>, greatest: bool) -> bool;
     /// The least (or greatest) of rows `0..count` that is not NaN, where that can be found faster than by comparing one by one.
     fn extreme<'a>(_rows: &Self::Rows<'a>, _count: usize, _greatest: bool) -> Option<Self::Ref<'a>> {
         None
@@ -73,14 +72,11 @@ where
     }
 
     #[inline]
-    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
-        left.partial_cmp(&right).unwrap_or(Ordering::Equal)
-    }
-
-    #[inline]
     #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
-    fn is_nan(value: Self::Ref<'_>) -> bool {
-        value != value
+    fn replaces(value: Self::Ref<'_>, best: Self::Ref<'_>, greatest: bool) -> bool {
+        let is_better = if greatest { value > best } else { value < best };
+        // NaN compares as false, so that it never replaces and is asked about only when it is in place.
+        is_better || best != best && value == value
     }
 
     fn extreme<'a>(rows: &Self::Rows<'a>, count: usize, greatest: bool) -> Option<Self::Ref<'a>> {
@@ -170,8 +166,8 @@ impl Element for Bytes {
     }
 
     #[inline]
-    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
-        left.cmp(right)
+    fn replaces(value: Self::Ref<'_>, best: Self::Ref<'_>, greatest: bool) -> bool {
+        if greatest { value > best } else { value < best }
     }
 
     fn default(_data_type: &DataType) -> Self::Owned {
@@ -199,11 +195,11 @@ impl Element for Bytes {
     }
 }
 
-/// `FixedString`, `UUID` and `IPv6`.
+/// `FixedString`, `IPv6` and, in its own order, `UUID`.
 #[derive(Debug)]
-pub(super) struct FixedBytes;
+pub(super) struct FixedBytes<const IS_UUID: bool>;
 
-impl Element for FixedBytes {
+impl<const IS_UUID: bool> Element for FixedBytes<IS_UUID> {
     type Rows<'a> = &'a FixedSizeBinaryArray;
     type Ref<'a> = &'a [u8];
     type Owned = Box<[u8]>;
@@ -227,8 +223,9 @@ impl Element for FixedBytes {
     }
 
     #[inline]
-    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
-        left.cmp(right)
+    fn replaces(value: Self::Ref<'_>, best: Self::Ref<'_>, greatest: bool) -> bool {
+        let order = if IS_UUID { uuid_rank(value).cmp(&uuid_rank(best)) } else { value.cmp(best) };
+        if greatest { order.is_gt() } else { order.is_lt() }
     }
 
     fn default(data_type: &DataType) -> Self::Owned {
@@ -271,18 +268,6 @@ impl AnyRef<'_> {
     }
 }
 
-/// The order of values in which NULL, inside arrays and tuples, is before everything.
-fn nulls_first(left: &Value, right: &Value) -> Ordering {
-    match (left, right) {
-        (Value::Null, _) | (_, Value::Null) => right.is_null().cmp(&left.is_null()),
-        (Value::Array(left), Value::Array(right)) | (Value::Tuple(left), Value::Tuple(right)) => {
-            let unequal = left.iter().zip(right.iter()).map(|(left, right)| nulls_first(left, right));
-            unequal.into_iter().find(|order| order.is_ne()).unwrap_or_else(|| left.len().cmp(&right.len()))
-        }
-        _ => left.compare(right),
-    }
-}
-
 impl Element for AnyValue {
     type Rows<'a> = &'a Column;
     type Ref<'a> = AnyRef<'a>;
@@ -304,8 +289,13 @@ impl Element for AnyValue {
         AnyRef::Kept(value)
     }
 
-    fn compare(left: Self::Ref<'_>, right: Self::Ref<'_>) -> Ordering {
-        nulls_first(&left.value(), &right.value())
+    fn replaces(value: Self::Ref<'_>, best: Self::Ref<'_>, greatest: bool) -> bool {
+        let (value, best) = (value.value(), best.value());
+        if greatest {
+            value.compare_with(&best, Ordering::Less).is_gt()
+        } else {
+            value.compare_with(&best, Ordering::Greater).is_lt()
+        }
     }
 
     fn default(data_type: &DataType) -> Self::Owned {
@@ -380,7 +370,8 @@ macro_rules! with_element {
             ArrowType::Float32 => go!(Primitive<arrow_types::Float32Type>),
             ArrowType::Float64 => go!(Primitive<arrow_types::Float64Type>),
             ArrowType::Binary => go!(Bytes),
-            ArrowType::FixedSizeBinary(_) => go!(FixedBytes),
+            _ if *data_type == squall_types::DataType::UUID => go!(FixedBytes<true>),
+            ArrowType::FixedSizeBinary(_) => go!(FixedBytes<false>),
             _ => go!(AnyValue),
         }
     }};

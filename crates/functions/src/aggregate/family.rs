@@ -100,10 +100,24 @@ pub(super) enum Nulls {
 pub(super) struct Family {
     pub name: &'static str,
     pub nulls: Nulls,
+    /// Whether the result depends on the order of rows in no way.
+    pub ignores_order: bool,
+    /// Whether it looks into the server itself.
+    pub is_introspection: bool,
     pub resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
 }
 
 impl Family {
+    const fn ignores_order(mut self) -> Self {
+        self.ignores_order = true;
+        self
+    }
+
+    const fn looks_inside(mut self) -> Self {
+        self.is_introspection = true;
+        self
+    }
+
     /// The function of this name, of an alias of it, or of its name in another case where that is allowed.
     pub fn of(name: &str) -> Option<&'static Self> {
         let own = own_name(name);
@@ -116,7 +130,7 @@ const fn family(
     nulls: Nulls,
     resolve: fn(&Call<'_>) -> Result<Arc<dyn AggregateFunction>>,
 ) -> Family {
-    Family { name, nulls, resolve }
+    Family { name, nulls, resolve, ignores_order: false, is_introspection: false }
 }
 
 /// Every function.
@@ -127,46 +141,46 @@ pub(super) const FAMILIES: &[Family] = &[
     family("any_respect_nulls", Nulls::Handled, any::resolve),
     family("argMax", Nulls::Skipped, arg_min_max::resolve),
     family("argMin", Nulls::Skipped, arg_min_max::resolve),
-    family("avg", Nulls::Skipped, average::resolve),
+    family("avg", Nulls::Skipped, average::resolve).ignores_order(),
     family("avgWeighted", Nulls::Skipped, average_weighted::resolve),
     family("corr", Nulls::Skipped, covariance::resolve),
-    family("count", Nulls::Handled, count::resolve),
+    family("count", Nulls::Handled, count::resolve).ignores_order(),
     family("covarPop", Nulls::Skipped, covariance::resolve),
     family("covarSamp", Nulls::Skipped, covariance::resolve),
-    family("flameGraph", Nulls::Skipped, flame_graph::resolve),
+    family("flameGraph", Nulls::Skipped, flame_graph::resolve).looks_inside(),
     family("groupArray", Nulls::Skipped, group_array::resolve),
-    family("groupBitAnd", Nulls::Skipped, bits::resolve),
-    family("groupBitOr", Nulls::Skipped, bits::resolve),
-    family("groupBitXor", Nulls::Skipped, bits::resolve),
+    family("groupBitAnd", Nulls::Skipped, bits::resolve).ignores_order(),
+    family("groupBitOr", Nulls::Skipped, bits::resolve).ignores_order(),
+    family("groupBitXor", Nulls::Skipped, bits::resolve).ignores_order(),
     family("groupConcat", Nulls::Skipped, group_concat::resolve),
     family("groupUniqArray", Nulls::Skipped, group_uniq_array::resolve),
     family("kurtPop", Nulls::Skipped, shape::resolve),
     family("kurtSamp", Nulls::Skipped, shape::resolve),
-    family("max", Nulls::Skipped, min_max::resolve),
-    family("min", Nulls::Skipped, min_max::resolve),
+    family("max", Nulls::Skipped, min_max::resolve).ignores_order(),
+    family("min", Nulls::Skipped, min_max::resolve).ignores_order(),
     family("quantile", Nulls::Skipped, quantile::resolve),
-    family("quantileExact", Nulls::Skipped, quantile::resolve),
-    family("quantileExactExclusive", Nulls::Skipped, quantile::resolve),
-    family("quantileExactHigh", Nulls::Skipped, quantile::resolve),
-    family("quantileExactInclusive", Nulls::Skipped, quantile::resolve),
-    family("quantileExactLow", Nulls::Skipped, quantile::resolve),
+    family("quantileExact", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantileExactExclusive", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantileExactHigh", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantileExactInclusive", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantileExactLow", Nulls::Skipped, quantile::resolve).ignores_order(),
     family("quantiles", Nulls::Skipped, quantile::resolve),
-    family("quantilesExact", Nulls::Skipped, quantile::resolve),
-    family("quantilesExactExclusive", Nulls::Skipped, quantile::resolve),
-    family("quantilesExactHigh", Nulls::Skipped, quantile::resolve),
-    family("quantilesExactInclusive", Nulls::Skipped, quantile::resolve),
-    family("quantilesExactLow", Nulls::Skipped, quantile::resolve),
+    family("quantilesExact", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantilesExactExclusive", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantilesExactHigh", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantilesExactInclusive", Nulls::Skipped, quantile::resolve).ignores_order(),
+    family("quantilesExactLow", Nulls::Skipped, quantile::resolve).ignores_order(),
     family("skewPop", Nulls::Skipped, shape::resolve),
     family("skewSamp", Nulls::Skipped, shape::resolve),
     family("stddevPop", Nulls::Skipped, variance::resolve),
     family("stddevSamp", Nulls::Skipped, variance::resolve),
-    family("sum", Nulls::Skipped, sum::resolve),
+    family("sum", Nulls::Skipped, sum::resolve).ignores_order(),
     family("topK", Nulls::Skipped, top_k::resolve),
-    family("uniq", Nulls::Counted, uniq::resolve),
-    family("uniqCombined", Nulls::Skipped, hyper_log_log::resolve),
-    family("uniqCombined64", Nulls::Skipped, hyper_log_log::resolve),
-    family("uniqExact", Nulls::Counted, uniq_exact::resolve),
-    family("uniqHLL12", Nulls::Counted, hyper_log_log::resolve),
+    family("uniq", Nulls::Counted, uniq::resolve).ignores_order(),
+    family("uniqCombined", Nulls::Skipped, hyper_log_log::resolve).ignores_order(),
+    family("uniqCombined64", Nulls::Skipped, hyper_log_log::resolve).ignores_order(),
+    family("uniqExact", Nulls::Counted, uniq_exact::resolve).ignores_order(),
+    family("uniqHLL12", Nulls::Counted, hyper_log_log::resolve).ignores_order(),
     family("varPop", Nulls::Skipped, variance::resolve),
     family("varSamp", Nulls::Skipped, variance::resolve),
 ];

@@ -1,6 +1,5 @@
 //! `min` and `max` of any type that has an order. NaN counts only where there is nothing else.
 
-use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -19,14 +18,6 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     Ok(with_element!(argument, E => grouped::function(Extreme::<E> { data_type, greatest, element: PhantomData })))
 }
 
-/// Whether a value replaces the best so far.
-#[inline]
-pub(super) fn replaces<E: Element>(value: E::Ref<'_>, best: E::Ref<'_>, greatest: bool) -> bool {
-    let wanted = if greatest { Ordering::Greater } else { Ordering::Less };
-    // Every comparison with NaN is "equal", so that NaN never replaces and is asked about only when it is in place.
-    E::compare(value, best) == wanted || E::is_nan(best) && !E::is_nan(value)
-}
-
 #[derive(Debug)]
 struct Extreme<E> {
     data_type: DataType,
@@ -38,7 +29,7 @@ impl<E: Element> Extreme<E> {
     #[inline]
     fn offer(&self, state: &mut Option<E::Owned>, value: E::Ref<'_>) {
         match state {
-            Some(best) if !replaces::<E>(value, E::as_ref(best), self.greatest) => {}
+            Some(best) if !E::replaces(value, E::as_ref(best), self.greatest) => {}
             _ => *state = Some(E::own(value)),
         }
     }
@@ -78,7 +69,7 @@ impl<E: Element> StateFunction for Extreme<E> {
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         match (&*into, &from) {
             (_, None) => {}
-            (Some(best), Some(value)) if !replaces::<E>(E::as_ref(value), E::as_ref(best), self.greatest) => {}
+            (Some(best), Some(value)) if !E::replaces(E::as_ref(value), E::as_ref(best), self.greatest) => {}
             _ => *into = from,
         }
     }

@@ -78,7 +78,13 @@ pub(crate) fn name_parts(name: &str) -> Option<(&'static str, Vec<&'static str>)
 
 /// Whether a name is, with any combinators, that of a function which looks into the server itself.
 pub(crate) fn is_introspection(name: &str) -> bool {
-    name_parts(name).is_some_and(|(name, _)| name == "flameGraph")
+    name_parts(name).and_then(|(name, _)| Family::of(name)).is_some_and(|family| family.is_introspection)
+}
+
+/// Whether the result of a function of this name, with any combinators, depends on the order of rows in no way.
+pub(crate) fn ignores_order(name: &str) -> bool {
+    // Combinators choose rows, or items of a row, by their values.
+    name_parts(name).and_then(|(name, _)| Family::of(name)).is_some_and(|family| family.ignores_order)
 }
 
 /// The names of all functions, without combinators and aliases.

@@ -81,6 +81,7 @@ fn add_value(hasher: &mut SipHasher13, value: &Value) {
         Value::Int64(value) => hasher.write_u64(*value as u64),
         Value::Float64(value) => hasher.write_u64(value.to_bits()),
         Value::String(bytes) => add_bytes(hasher, bytes),
+        Value::Uuid(bytes) => add_bytes(hasher, bytes),
         Value::Array(items) | Value::Tuple(items) => {
             hasher.write_u64(items.len() as u64);
             items.iter().for_each(|item| add_value(hasher, item));

@@ -1,5 +1,6 @@
-//! `topK`: the most frequent values, about: Space-Saving with three counters for every value asked for (Metwally et al., *Efficient
-//! Computation of Frequent and Top-k Elements in Data Streams*, 2005). Exact while the distinct values fit the counters.
+//! `topK`: the most frequent values, about: Filtered Space-Saving with three counters for every value asked for (Homem, Carvalho, *Finding
+//! top-k elements in data streams*, 2010). Exact while the distinct values fit the counters; beyond, a newcomer takes a counter only when
+//! it, or values of its bin, came as often as the least frequent value that has one: rare values do not push out frequent ones.
 
 use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
@@ -56,6 +57,9 @@ struct TopK<E> {
     element: PhantomData<E>,
 }
 
+/// Bins for values without a counter, for each counter; rounded up to a power of two.
+const BINS_PER_COUNTER: usize = 6;
+
 /// Counters of the values that were most frequent so far.
 #[derive(Clone)]
 pub(super) struct Counters<V> {
@@ -63,6 +67,8 @@ pub(super) struct Counters<V> {
     by_hash: HashMap<u128, u32>,
     /// Counts and positions, so that the least frequent value is found at once.
     by_count: BTreeSet<(u64, u32)>,
+    /// How often, at most, values of a bin came that have no counter. Empty until all counters are taken.
+    bins: Vec<u64>,
 }
 
 #[derive(Clone)]
@@ -73,28 +79,76 @@ struct Counter<V> {
 }
 
 impl<V> Counters<V> {
-    fn add(&mut self, hash: u128, count: u64, counters_max: usize, value: impl FnOnce() -> V) {
+    fn add(&mut self, hash: u128, counters_max: usize, value: impl FnOnce() -> V) {
         if let Some(&at) = self.by_hash.get(&hash) {
             let counter = &mut self.counters[at as usize];
             self.by_count.remove(&(counter.count, at));
-            counter.count += count;
+            counter.count += 1;
             self.by_count.insert((counter.count, at));
             return;
         }
         if self.counters.len() < counters_max {
-            let at = self.counters.len() as u32;
-            self.counters.push(Counter { hash, value: value(), count });
-            self.by_hash.insert(hash, at);
-            self.by_count.insert((count, at));
+            self.push(Counter { hash, value: value(), count: 1 });
             return;
         }
-        // The newcomer takes the place, and the count, of the least frequent.
-        let Some((least, at)) = self.by_count.pop_first() else { return };
+        if self.bins.is_empty() {
+            self.bins = vec![0; (counters_max * BINS_PER_COUNTER).next_power_of_two()];
+        }
+        let Some(&(least, at)) = self.by_count.first() else { return };
+        let mask = self.bins.len() - 1;
+        let bin = &mut self.bins[hash as usize & mask];
+        let count = *bin + 1;
+        if count < least {
+            *bin = count;
+            return;
+        }
+        // The newcomer takes the place of the least frequent.
+        self.by_count.pop_first();
         let counter = &mut self.counters[at as usize];
+        self.bins[counter.hash as usize & mask] = least;
         self.by_hash.remove(&counter.hash);
-        *counter = Counter { hash, value: value(), count: least + count };
+        *counter = Counter { hash, value: value(), count };
         self.by_hash.insert(hash, at);
-        self.by_count.insert((least + count, at));
+        self.by_count.insert((count, at));
+    }
+
+    fn push(&mut self, counter: Counter<V>) {
+        let at = self.counters.len() as u32;
+        self.by_hash.insert(counter.hash, at);
+        self.by_count.insert((counter.count, at));
+        self.counters.push(counter);
+    }
+
+    /// What values without a counter have come at most.
+    fn unknown(&self, counters_max: usize) -> u64 {
+        if self.counters.len() < counters_max { 0 } else { self.by_count.first().map_or(0, |(count, _)| *count) }
+    }
+
+    /// The counters of both (Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm*, 2016): a value that only one side knows
+    /// has come on the other at most as often as its least frequent one.
+    fn merge(&mut self, from: Self, counters_max: usize) {
+        let (unknown_here, unknown_there) = (self.unknown(counters_max), from.unknown(counters_max));
+        let mut counters = std::mem::take(&mut self.counters);
+        counters.iter_mut().for_each(|counter| counter.count += unknown_there);
+        for mut counter in from.counters {
+            match self.by_hash.get(&counter.hash).and_then(|at| counters.get_mut(*at as usize)) {
+                Some(known) => known.count += counter.count - unknown_there,
+                None => {
+                    counter.count += unknown_here;
+                    counters.push(counter);
+                }
+            }
+        }
+        counters.sort_by_key(|counter| std::cmp::Reverse(counter.count));
+        counters.truncate(counters_max);
+        self.by_hash.clear();
+        self.by_count.clear();
+        counters.into_iter().for_each(|counter| self.push(counter));
+        if self.bins.is_empty() {
+            self.bins = from.bins;
+        } else {
+            self.bins.iter_mut().zip(from.bins).for_each(|(bin, other)| *bin += other);
+        }
     }
 }
 
@@ -109,7 +163,7 @@ impl<E: Element> StateFunction for TopK<E> {
     }
 
     fn state(&self) -> Self::State {
-        Counters { counters: Vec::new(), by_hash: HashMap::new(), by_count: BTreeSet::new() }
+        Counters { counters: Vec::new(), by_hash: HashMap::new(), by_count: BTreeSet::new(), bins: Vec::new() }
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -118,13 +172,11 @@ impl<E: Element> StateFunction for TopK<E> {
     }
 
     fn add(&self, state: &mut Self::State, (hashes, rows): &Self::Rows<'_>, row: usize) {
-        state.add(hashes[row], 1, self.counters, || E::own(E::get(rows, row)));
+        state.add(hashes[row], self.counters, || E::own(E::get(rows, row)));
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) {
-        for counter in from.counters {
-            into.add(counter.hash, counter.count, self.counters, || counter.value);
-        }
+        into.merge(from, self.counters);
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
@@ -138,6 +190,8 @@ impl<E: Element> StateFunction for TopK<E> {
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
         let of_values: usize = state.counters.iter().map(|counter| E::heap_bytes(&counter.value)).sum();
-        of_values + state.counters.len() * (size_of::<Counter<E::Owned>>() + 2 * size_of::<(u128, u32)>())
+        of_values
+            + state.bins.len() * size_of::<u64>()
+            + state.counters.len() * (size_of::<Counter<E::Owned>>() + 2 * size_of::<(u128, u32)>())
     }
 }

@@ -14,17 +14,17 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("bitAnd", |call| combine(call, Operation::And)),
-    &Function::new("bitOr", |call| combine(call, Operation::Or)),
-    &Function::new("bitXor", |call| combine(call, Operation::Xor)),
-    &Function::new("bitNot", bit_not),
+    &Function::new("bitAnd", |call| combine(call, Operation::And)).never_throws(),
+    &Function::new("bitOr", |call| combine(call, Operation::Or)).never_throws(),
+    &Function::new("bitXor", |call| combine(call, Operation::Xor)).never_throws(),
+    &Function::new("bitNot", bit_not).never_throws(),
     &Function::new("bitShiftLeft", |call| shift(call, Operation::ShiftLeft)),
     &Function::new("bitShiftRight", |call| shift(call, Operation::ShiftRight)),
     &Function::new("bitTest", bit_test),
     &Function::new("bitTestAll", |call| bit_tests(call, true)),
     &Function::new("bitTestAny", |call| bit_tests(call, false)),
-    &Function::new("bitCount", bit_count),
-    &Function::new("byteSwap", byte_swap),
+    &Function::new("bitCount", bit_count).never_throws(),
+    &Function::new("byteSwap", byte_swap).never_throws(),
 ];
 
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use squall_types::cast::{CastMode, CastOptions, cast, cast_value};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, exact_value, least_supertype, uuid_rank};
 
 use super::kernel::{bytes_column, map2};
 use super::order::row_order;
@@ -19,14 +19,14 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("equals", |call| resolve(call, Comparison::Equals)),
-    &Function::new("notEquals", |call| resolve(call, Comparison::NotEquals)),
-    &Function::new("less", |call| resolve(call, Comparison::Less)),
-    &Function::new("greater", |call| resolve(call, Comparison::Greater)),
-    &Function::new("lessOrEquals", |call| resolve(call, Comparison::LessOrEquals)),
-    &Function::new("greaterOrEquals", |call| resolve(call, Comparison::GreaterOrEquals)),
-    &Function::new("isNotDistinctFrom", |call| distinct(call, false)).with_nulls(),
-    &Function::new("isDistinctFrom", |call| distinct(call, true)).with_nulls(),
+    &Function::new("equals", |call| resolve(call, Comparison::Equals)).never_throws().compares(),
+    &Function::new("notEquals", |call| resolve(call, Comparison::NotEquals)).never_throws().compares(),
+    &Function::new("less", |call| resolve(call, Comparison::Less)).never_throws().compares(),
+    &Function::new("greater", |call| resolve(call, Comparison::Greater)).never_throws().compares(),
+    &Function::new("lessOrEquals", |call| resolve(call, Comparison::LessOrEquals)).never_throws().compares(),
+    &Function::new("greaterOrEquals", |call| resolve(call, Comparison::GreaterOrEquals)).never_throws().compares(),
+    &Function::new("isNotDistinctFrom", |call| distinct(call, false)).with_nulls().never_throws(),
+    &Function::new("isDistinctFrom", |call| distinct(call, true)).with_nulls().never_throws(),
 ];
 
 /// Which of the six.
@@ -72,11 +72,13 @@ enum Way {
     As(DataType),
     /// Both as their bytes; a `FixedString` may be compared with a `String`.
     Bytes,
+    /// UUIDs by their order.
+    Uuids,
     /// A 64-bit integer with a number that no common type holds.
     Exact,
     /// Both as this nested type, row by row.
     Rows(DataType),
-    /// With a name that an enum does not have: nothing holds.
+    /// With a text of a value that the other type does not have: it differs from all, and has no order.
     Never,
 }
 
@@ -221,16 +223,12 @@ fn way(call: &Call<'_>) -> Result<Way> {
 fn beside_string(call: &Call<'_>, at: usize, string: &DataType, other: &DataType) -> Result<Way> {
     if let Some(value) = call.constant(at) {
         let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
-        let read = cast_value(value, string, other, &options);
-        return match read {
-            Ok(_) => of_type(other),
-            Err(_) if call.name != "notEquals" && matches!(other, DataType::Enum8(_) | DataType::Enum16(_)) => {
-                Ok(Way::Never)
+        return match exact_value(value, string, other, &options)? {
+            Some(_) => of_type(other),
+            None if call.name == "notEquals" && matches!(other, DataType::Enum8(_) | DataType::Enum16(_)) => {
+                cast_value(value, string, other, &options).map(|_| Way::Never)
             }
-            Err(error) if error.code != ErrorCode::CANNOT_PARSE_TEXT && !other.is_integer() => Err(error),
-            Err(_) => {
-                Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string {value} to type {other}")))
-            }
+            None => Ok(Way::Never),
         };
     }
     match other {
@@ -248,6 +246,7 @@ fn fits(value: &Value, from: &DataType, to: &DataType) -> bool {
 
 fn of_type(data_type: &DataType) -> Result<Way> {
     Ok(match data_type {
+        DataType::UUID => Way::Uuids,
         DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) => Way::Rows(data_type.clone()),
         _ => Way::As(data_type.clone()),
     })
@@ -273,11 +272,20 @@ fn compare(
                 Ok(numbers::<T>(comparison, Numbers::<T>::of(&columns, 0)?, Numbers::<T>::of(&columns, 1)?, rows))
             }, _ => Ok(strings(comparison, Strings::of(&columns, 0)?, Strings::of(&columns, 1)?, rows)))
         }
-        Way::Never => Ok(vec![0; rows]),
+        Way::Uuids => {
+            let columns = [in_common(left, &DataType::UUID, options)?, in_common(right, &DataType::UUID, options)?];
+            let (left, right) = (Strings::of(&columns, 0)?, Strings::of(&columns, 1)?);
+            if matches!(comparison, Comparison::Equals | Comparison::NotEquals) {
+                return Ok(strings(comparison, left, right, rows));
+            }
+            let order = |row| uuid_rank(left.get(row)).cmp(&uuid_rank(right.get(row)));
+            Ok((0..rows).map(|row| u8::from(comparison.holds(order(row)))).collect())
+        }
+        Way::Never => Ok(vec![u8::from(comparison == Comparison::NotEquals); rows]),
         Way::Exact => exact(comparison, left, right, rows),
         Way::Rows(common) => {
             let (left, right) = (cast(left, common, options)?, cast(right, common, options)?);
-            let order = row_order(left.array(), right.array())?;
+            let order = row_order(&left, &right)?;
             let at = |column: &Column, row| if column.is_constant() { 0 } else { row };
             Ok((0..rows).map(|row| u8::from(comparison.holds(order(at(&left, row), at(&right, row))))).collect())
         }
@@ -425,13 +433,15 @@ fn tuples(call: &Call<'_>, comparison: Comparison) -> Bound {
         return Err(illegal(call));
     };
     let resolve_element = |name: &str, at: usize| -> Bound {
-        let element = |tuple: &Arc<[squall_types::TupleElement]>| {
-            tuple
-                .get(at)
-                .map(|element| Argument::of(element.data_type.clone()))
-                .ok_or_else(|| Error::logical("tuple element"))
+        let element = |side: usize, tuple: &Arc<[squall_types::TupleElement]>| {
+            let element = tuple.get(at).ok_or_else(|| Error::logical("tuple element"))?;
+            let constant = match call.constant(side) {
+                Some(Value::Tuple(items)) => items.get(at).cloned(),
+                _ => None,
+            };
+            Ok::<_, Error>(Argument { data_type: element.data_type.clone(), constant })
         };
-        resolve_scalar(name, &[element(left)?, element(right)?], call.context)
+        resolve_scalar(name, &[element(0, left)?, element(1, right)?], call.context)
     };
     let count = left.len();
     let (strict, last) = match comparison {
@@ -446,6 +456,13 @@ fn tuples(call: &Call<'_>, comparison: Comparison) -> Bound {
             None => (resolve_element(last, at)?, None),
             Some(_) if is_last => (resolve_element(last, at)?, None),
             Some(strict) => (resolve_element(strict, at)?, Some(resolve_element("equals", at)?)),
+        });
+    }
+    let is_unknown = |function: &Arc<dyn BoundFunction>| *function.return_type().inner() == DataType::Nothing;
+    if steps.iter().any(|(step, _)| is_unknown(step)) {
+        // Beside a literal NULL nothing is known, whatever the other elements are.
+        return call.bind(DataType::UInt8.to_nullable(), |_, rows| {
+            Column::constant(DataType::UInt8.to_nullable(), &Value::Null, rows)
         });
     }
     let joined = Joined::new(steps.iter().any(|(step, _)| step.return_type().is_nullable()), call.context)?;
@@ -508,6 +525,11 @@ fn elements(tuple: &Column) -> Result<Vec<Column>> {
 /// `isNotDistinctFrom`: equality for which NULL equals NULL.
 fn distinct(call: &Call<'_>, is_negated: bool) -> Bound {
     call.arguments(2..=2)?;
+    if let (DataType::Tuple(left), DataType::Tuple(right)) = (call.type_of(0), call.type_of(1))
+        && left.len() == right.len()
+    {
+        return distinct_tuples(call, is_negated);
+    }
     let equals = resolve_scalar("equals", call.arguments, call.context)?;
     call.bind(DataType::UInt8, move |arguments, rows| {
         let (left, right) = (argument(arguments, 0)?.materialize()?, argument(arguments, 1)?.materialize()?);
@@ -523,5 +545,27 @@ fn distinct(call: &Call<'_>, is_negated: bool) -> Bound {
             u8::from(same != is_negated)
         });
         Ok(bytes_column(rows.collect()))
+    })
+}
+
+/// Tuples are the same where all their elements are.
+fn distinct_tuples(call: &Call<'_>, is_negated: bool) -> Bound {
+    let (DataType::Tuple(left), DataType::Tuple(right)) = (call.type_of(0), call.type_of(1)) else {
+        return Err(illegal(call));
+    };
+    let same = left.iter().zip(right.iter()).map(|(left, right)| {
+        let pair = [Argument::of(left.data_type.clone()), Argument::of(right.data_type.clone())];
+        resolve_scalar("isNotDistinctFrom", &pair, call.context)
+    });
+    let same = same.collect::<Result<Vec<_>>>()?;
+    call.bind(DataType::UInt8, move |arguments, rows| {
+        let (left, right) = (elements(argument(arguments, 0)?)?, elements(argument(arguments, 1)?)?);
+        let mut all = vec![1; rows];
+        for ((same, left), right) in same.iter().zip(left).zip(right) {
+            let same = same.execute(&[left, right], rows)?.without_low_cardinality()?.materialize()?;
+            all.iter_mut().enumerate().for_each(|(row, all)| *all &= u8::from(same.value(row).as_u64() == Some(1)));
+        }
+        all.iter_mut().for_each(|all| *all ^= u8::from(is_negated));
+        Ok(bytes_column(all))
     })
 }

@@ -11,15 +11,16 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, kernels, l
 use super::kernel::truth;
 use super::simple::{Call, Function, Numbers, argument};
 use crate::function::{Argument, BoundFunction, ScalarFunction};
+use crate::properties::Lazy;
 use crate::registry::resolve_scalar;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("if", if_then_else).with_nulls().without_dictionary(),
-    &Function::new("multiIf", multi_if).with_nulls().without_dictionary(),
-    &Function::new("caseWithExpression", case_with_expression).with_nulls().without_dictionary(),
+    &Function::new("if", if_then_else).with_nulls().without_dictionary().never_throws().lazy(Lazy::If),
+    &Function::new("multiIf", multi_if).with_nulls().without_dictionary().never_throws().lazy(Lazy::MultiIf),
+    &Function::new("caseWithExpression", case_with_expression).with_nulls().without_dictionary().never_throws(),
 ];
 
 /// Which rows hold; NULL does not.

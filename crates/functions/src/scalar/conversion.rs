@@ -9,11 +9,12 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, PrimitiveArray};
 use squall_types::calendar::TimeZone;
-use squall_types::cast::{CastMode, CastOptions, cast};
+use squall_types::cast::{CastMode, CastOptions, cast, uuid_memory};
+use squall_types::text::{basic_date_time, basic_date_time64};
 use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value, default_value};
 
 use super::conditional::select;
-use super::simple::{Call, Function, argument};
+use super::simple::{Call, Function, Strings, argument};
 use crate::function::{BoundFunction, ScalarFunction};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -22,8 +23,8 @@ macro_rules! conversions {
     ($($name:literal => $data_type:expr),* $(,)?) => {
         &[
             $(&Function::new(concat!("to", $name), |call| convert(call, $data_type)).with_nulls(),
-            &Function::new(concat!("to", $name, "OrZero"), |call| parse(call, $data_type, Failed::Zero)),
-            &Function::new(concat!("to", $name, "OrNull"), |call| parse(call, $data_type, Failed::Null)),
+            &Function::new(concat!("to", $name, "OrZero"), |call| parse(call, $data_type, Failed::Zero)).never_throws(),
+            &Function::new(concat!("to", $name, "OrNull"), |call| parse(call, $data_type, Failed::Null)).never_throws(),
             &Function::new(concat!("to", $name, "OrDefault"), |call| or_default(call, $data_type)).with_nulls(),)*
         ]
     };
@@ -86,28 +87,38 @@ pub(crate) const REINTERPRETATIONS: &[&dyn ScalarFunction] = reinterpretations!(
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toDateTime", to_date_time).with_nulls(),
     &Function::new("toDateTime32", to_date_time).with_nulls(),
-    &Function::new("toDateTimeOrZero", |call| parse(call, zoned(call, 1)?, Failed::Zero)),
-    &Function::new("toDateTimeOrNull", |call| parse(call, zoned(call, 1)?, Failed::Null)),
+    &Function::new("toDateTimeOrZero", |call| parse(call, zoned(call, 1)?, Failed::Zero)).never_throws(),
+    &Function::new("toDateTimeOrNull", |call| parse(call, zoned(call, 1)?, Failed::Null)).never_throws(),
     &Function::new("toDateTimeOrDefault", |call| or_default(call, zoned(call, 1)?)).with_nulls(),
     &Function::new("toDateTime64", |call| convert_to(call, scaled(call)?)).with_nulls(),
-    &Function::new("toDateTime64OrZero", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Zero)),
-    &Function::new("toDateTime64OrNull", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Null)),
+    &Function::new("toDateTime64OrZero", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Zero))
+        .never_throws(),
+    &Function::new("toDateTime64OrNull", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Null))
+        .never_throws(),
     &Function::new("toDateTime64OrDefault", |call| or_default(call, scaled_or_milliseconds(call)?)).with_nulls(),
     &Function::new("toBool", |call| convert(call, DataType::Bool)).with_nulls(),
-    &Function::new("toString", to_string),
+    &Function::new("toString", to_string).never_throws(),
     &Function::new("toFixedString", to_fixed_string),
     &Function::new("CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries(),
     &Function::new("_CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries(),
     &Function::new("accurateCast", |call| cast_as(call, CastMode::Accurate)).with_nulls().with_dictionaries(),
-    &Function::new("accurateCastOrNull", |call| cast_as(call, CastMode::OrNull)).with_nulls().with_dictionaries(),
+    &Function::new("accurateCastOrNull", |call| cast_as(call, CastMode::OrNull))
+        .with_nulls()
+        .with_dictionaries()
+        .never_throws(),
     &Function::new("accurateCastOrDefault", accurate_cast_or_default).with_nulls().with_dictionaries(),
     &Function::new("reinterpret", reinterpret_to),
     &Function::new("reinterpretAsFixedString", reinterpret_as_fixed_string),
-    &Function::new("toLowCardinality", to_low_cardinality).with_nulls().with_dictionaries(),
-    &Function::new("toTypeName", to_type_name).with_nulls().with_dictionaries(),
-    &Function::new("materialize", materialize).with_nulls().with_dictionaries().with_constants(),
-    &Function::new("identity", identity).with_nulls().with_dictionaries(),
-    &Function::new("ignore", ignore).with_nulls().with_dictionaries(),
+    &Function::new("toLowCardinality", to_low_cardinality).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("toTypeName", to_type_name).with_nulls().with_dictionaries().never_throws().of_types(),
+    &Function::new("materialize", materialize)
+        .with_nulls()
+        .with_dictionaries()
+        .with_constants()
+        .never_throws()
+        .not_folded(),
+    &Function::new("identity", identity).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("ignore", ignore).with_nulls().with_dictionaries().never_throws(),
     &Function::new("defaultValueOfArgumentType", default_of_argument).with_nulls().with_dictionaries(),
     &Function::new("defaultValueOfTypeName", default_of_type_name),
 ];
@@ -136,7 +147,49 @@ fn convert_to(call: &Call<'_>, to: DataType) -> Bound {
     let to = if call.type_of(0).is_nullable() { to.to_nullable() } else { to };
     check_conversion(call, &to, CastMode::Plain)?;
     let options = options(call, CastMode::Plain)?;
-    call.bind(to.clone(), move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
+    described(call, &to).bind(to.clone(), move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
+}
+
+/// The call with what its conversion is for these types: whether it has a value for every value, and where it keeps the order.
+fn described<'a>(call: &Call<'a>, to: &DataType) -> Call<'a> {
+    let from = call.type_of(0);
+    let mut call = *call;
+    if (to.is_nullable() || !from.is_nullable()) && has_all_values(from.inner(), to.inner()) {
+        call = call.never_throws();
+    }
+    call.monotonic(grows_within(from.inner(), to.inner()))
+}
+
+/// Whether no value of a type is refused as one of another. What does not fit wraps or is cut.
+fn has_all_values(from: &DataType, to: &DataType) -> bool {
+    let is_whole = |data_type: &DataType| data_type.is_integer() || *data_type == DataType::Bool;
+    match (from, to) {
+        (_, DataType::String) => true,
+        (from, to) if is_whole(from) || from.is_float() && to.is_float() => to.is_number() || is_whole(to),
+        (DataType::Date | DataType::Date32 | DataType::DateTime(_), to) => {
+            to.is_integer() || matches!(to, DataType::Date | DataType::Date32 | DataType::DateTime(_))
+        }
+        _ => false,
+    }
+}
+
+/// The values of a date or a time between which a conversion to another one keeps the order; beyond, it may wrap.
+fn grows_within(from: &DataType, to: &DataType) -> Option<(i64, i64)> {
+    const EVERYWHERE: (i64, i64) = (i64::MIN, i64::MAX);
+    // Days that DateTime has in every time zone.
+    const DAYS: (i64, i64) = (1, 49_708);
+    let ticks = |seconds: i64, digits: u8| (0, seconds * 10_i64.pow(digits.into()));
+    match (from, to) {
+        (DataType::Date | DataType::DateTime(_), DataType::Date)
+        | (DataType::Date | DataType::Date32 | DataType::DateTime(_) | DataType::DateTime64(..), DataType::Date32)
+        | (DataType::DateTime(_), DataType::DateTime(_)) => Some(EVERYWHERE),
+        (DataType::Date32, DataType::Date) => Some((0, u16::MAX.into())),
+        (DataType::Date | DataType::Date32, DataType::DateTime(_)) => Some(DAYS),
+        (DataType::DateTime64(digits, _), DataType::Date | DataType::DateTime(_)) if *digits <= 9 => {
+            Some(ticks(u32::MAX.into(), *digits))
+        }
+        _ => None,
+    }
 }
 
 /// Pairs of types without a conversion are refused before any row comes.
@@ -168,7 +221,7 @@ fn convert_in_zone(call: &Call<'_>, to: DataType) -> Bound {
     if let Some(name) = name {
         options.text.time_zone = TimeZone::named(&name)?;
     }
-    call.bind(to.clone(), move |arguments, _| {
+    described(call, &to).bind(to.clone(), move |arguments, _| {
         cast(&argument(arguments, 0)?.clone().with_type(from.clone()), &to, &options)
     })
 }
@@ -237,13 +290,50 @@ fn parse(call: &Call<'_>, to: DataType, failed: Failed) -> Bound {
     }
     let options = options(call, CastMode::OrNull)?;
     let result = if failed == Failed::Null { to.to_nullable() } else { to.clone() };
+    let zone = match &to {
+        DataType::DateTime(Some(name)) | DataType::DateTime64(_, Some(name)) => TimeZone::named(name)?,
+        _ => call.session_zone()?,
+    };
     call.bind(result, move |arguments, rows| {
-        let read = cast(argument(arguments, 0)?, &to, &options)?;
+        let text = argument(arguments, 0)?;
+        let read = match &to {
+            DataType::DateTime(_) => {
+                let mut zone = zone.cursor();
+                basic_times::<UInt32Type>(text, &to, |text| basic_date_time(text, &mut zone))?
+            }
+            DataType::DateTime64(scale, _) => {
+                let mut zone = zone.cursor();
+                basic_times::<Int64Type>(text, &to, |text| basic_date_time64(text, *scale, &mut zone))?
+            }
+            _ => cast(text, &to, &options)?,
+        };
         match failed {
             Failed::Null => Ok(read),
             Failed::Zero => or_value(&read, &zero(&to), rows),
         }
     })
+}
+
+/// Texts as times that do without the many ways of writing one that `toDateTime` reads; NULL for those that are none.
+fn basic_times<T: ArrowPrimitiveType>(
+    text: &Column,
+    to: &DataType,
+    mut read: impl FnMut(&[u8]) -> Option<T::Native>,
+) -> Result<Column> {
+    let texts = [text.clone()];
+    let strings = Strings::of(&texts, 0)?;
+    let is_fixed = !matches!(text.data_type(), DataType::String);
+    let rows = if text.is_constant() { text.rows().min(1) } else { text.rows() };
+    let values = (0..rows).map(|row| {
+        let mut text = strings.get(row);
+        while let (true, [rest @ .., 0]) = (is_fixed, text) {
+            text = rest;
+        }
+        read(text)
+    });
+    let array: PrimitiveArray<T> = values.collect();
+    let column = Column::new(to.to_nullable(), Arc::new(array));
+    Ok(if text.is_constant() { Column::repeat(&column, text.rows()) } else { column })
 }
 
 /// What `OrZero` gives: the type's default, but the first day of the old range for `Date32`.
@@ -359,6 +449,7 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
         to.clone()
     };
     check_conversion(call, &to, mode)?;
+    let call = if mode == CastMode::Plain { described(call, &to) } else { *call };
     call.bind(result, move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
 }
 
@@ -463,7 +554,17 @@ fn bind_reinterpret(call: &Call<'_>, to: DataType) -> Bound {
             format!("Cannot reinterpret {from} as {to} because it is not contiguous in memory"),
         ));
     }
-    call.bind(to.clone(), move |arguments, _| reinterpret(argument(arguments, 0)?, &to))
+    call.bind(to.clone(), move |arguments, _| {
+        let column = argument(arguments, 0)?;
+        let turned = |column: Column| match column.array().as_fixed_size_binary_opt() {
+            Some(values) if *column.data_type() == DataType::UUID => {
+                let turned = Column::new(DataType::UUID, uuid_memory(values)?);
+                Ok(if column.is_constant() { Column::repeat(&turned, column.rows()) } else { turned })
+            }
+            _ => Ok(column),
+        };
+        turned(reinterpret(&turned(column.clone())?, &to)?)
+    })
 }
 
 /// The bytes of each value as values of another type: little endian, cut or filled up with zeros; a `String` made of a number has no

@@ -1,6 +1,7 @@
-//! `greatest` and `least` of several values of a row. NULLs are passed over. Of two values that cannot be
-//! ordered (NaN) the later one is taken.
+//! `greatest` and `least` of several values of a row. NULL and NaN are passed over, also inside arrays and tuples; but of exactly two
+//! numbers of which one is NaN ClickHouse takes the later.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow_array::ArrowPrimitiveType;
@@ -10,14 +11,14 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
 use super::conditional::select;
 use super::kernel::map2;
-use super::order::row_order;
+use super::order::row_order_with;
 use super::simple::{Call, Function, Numbers};
 use crate::function::{BoundFunction, ScalarFunction};
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("greatest", |call| resolve(call, true)).with_nulls(),
-    &Function::new("least", |call| resolve(call, false)).with_nulls(),
+    &Function::new("greatest", |call| resolve(call, true)).with_nulls().never_throws(),
+    &Function::new("least", |call| resolve(call, false)).with_nulls().never_throws(),
 ];
 
 fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>> {
@@ -35,6 +36,7 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
             format!("There is no type in which {} compares intervals", call.name),
         ));
     }
+    let is_pair = types.len() == 2 && types.iter().all(DataType::is_number);
     let options = CastOptions::to_common(call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
         // A literal NULL is passed over for all rows at once.
@@ -47,42 +49,73 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
             .into_iter();
         let Some(mut best) = columns.next() else { return Column::default_values(result.clone(), rows) };
         for column in columns {
-            best = better(&best, &column, rows, is_greatest)?;
+            best = match is_pair {
+                true => later_of_nan(&best, &column, rows, is_greatest)?,
+                false => better(&best, &column, rows, is_greatest)?,
+            };
         }
         best.materialize()
     })
 }
 
-/// Of every row the greater or the lesser of two values; the first where they cannot be compared.
+/// Of every row the greater or the lesser of two numbers; the later where they cannot be compared.
+fn later_of_nan(best: &Column, other: &Column, rows: usize, is_greatest: bool) -> Result<Column> {
+    numbers(best, other, rows, is_greatest, false)
+}
+
+/// Of every row the greater or the lesser of two values that are not NULL; NaN is neither.
 fn better(best: &Column, other: &Column, rows: usize, is_greatest: bool) -> Result<Column> {
-    let pair = [best.clone(), other.clone()];
-    fn numbers<T: ArrowPrimitiveType>(
-        data_type: &DataType,
-        pair: &[Column],
-        rows: usize,
-        is_greatest: bool,
-    ) -> Result<Column> {
-        let (best, other) = (Numbers::<T>::of(pair, 0)?, Numbers::<T>::of(pair, 1)?);
-        let values = if is_greatest {
-            map2(best, other, rows, |best: T::Native, other: T::Native| if best >= other { best } else { other })
-        } else {
-            map2(best, other, rows, |best: T::Native, other: T::Native| if best <= other { best } else { other })
-        };
-        Ok(Column::from_primitive::<T>(data_type.clone(), values))
-    }
     if best.nulls().is_some() || other.nulls().is_some() {
         return better_of_nullable(best, other, rows, is_greatest);
     }
-    let data_type = best.data_type();
-    squall_types::match_primitive!(best.array().data_type(), T => numbers::<T>(data_type, &pair, rows, is_greatest), _ => {
-        let order = row_order(other.array(), best.array())?;
-        let at = |column: &Column, row: usize| if column.is_constant() { 0 } else { row };
-        let takes_other = |row: usize| {
-            let order = order(at(other, row), at(best, row));
-            u8::from(if is_greatest { order.is_gt() } else { order.is_lt() })
-        };
-        select(&(0..rows).map(takes_other).collect::<Vec<u8>>(), other, best)
-    })
+    if best.array().data_type().is_primitive() {
+        return numbers(best, other, rows, is_greatest, true);
+    }
+    let unknown = if is_greatest { Ordering::Less } else { Ordering::Greater };
+    let order = row_order_with(other, best, unknown)?;
+    let at = |column: &Column, row: usize| if column.is_constant() { 0 } else { row };
+    let takes_other = |row: usize| {
+        let order = order(at(other, row), at(best, row));
+        u8::from(if is_greatest { order.is_gt() } else { order.is_lt() })
+    };
+    select(&(0..rows).map(takes_other).collect::<Vec<u8>>(), other, best)
+}
+
+fn numbers(best: &Column, other: &Column, rows: usize, is_greatest: bool, passes_nan: bool) -> Result<Column> {
+    #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+    fn of<T: ArrowPrimitiveType<Native: PartialOrd>>(
+        pair: &[Column],
+        rows: usize,
+        is_greatest: bool,
+        passes_nan: bool,
+    ) -> Result<Vec<T::Native>> {
+        let (best, other) = (Numbers::<T>::of(pair, 0)?, Numbers::<T>::of(pair, 1)?);
+        // Where neither is less, greater, or equal, one is NaN.
+        let keeps_best = |best: T::Native, other: T::Native| passes_nan && other != other && best == best;
+        Ok(if is_greatest {
+            map2(
+                best,
+                other,
+                rows,
+                |best: T::Native, other: T::Native| {
+                    if best >= other || keeps_best(best, other) { best } else { other }
+                },
+            )
+        } else {
+            map2(
+                best,
+                other,
+                rows,
+                |best: T::Native, other: T::Native| {
+                    if best <= other || keeps_best(best, other) { best } else { other }
+                },
+            )
+        })
+    }
+    let pair = [best.clone(), other.clone()];
+    squall_types::match_primitive!(best.array().data_type(), T => {
+        Ok(Column::from_primitive::<T>(best.data_type().clone(), of::<T>(&pair, rows, is_greatest, passes_nan)?))
+    }, _ => Err(Error::logical("numbers are compared that are none")))
 }
 
 /// The same where some values are NULL, which any other value is better than.

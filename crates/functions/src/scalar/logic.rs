@@ -9,15 +9,24 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 use super::kernel::{bytes_column, nullable_column, truth};
 use super::simple::{Call, Function, argument};
 use crate::function::{BoundFunction, ScalarFunction};
+use crate::properties::Lazy;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("and", |call| combine(call, Operation::And)).with_nulls().without_dictionary(),
-    &Function::new("or", |call| combine(call, Operation::Or)).with_nulls().without_dictionary(),
-    &Function::new("xor", |call| combine(call, Operation::Xor)).with_nulls().without_dictionary(),
-    &Function::new("not", not),
+    &Function::new("and", |call| combine(call, Operation::And))
+        .with_nulls()
+        .without_dictionary()
+        .never_throws()
+        .lazy(Lazy::And),
+    &Function::new("or", |call| combine(call, Operation::Or))
+        .with_nulls()
+        .without_dictionary()
+        .never_throws()
+        .lazy(Lazy::Or),
+    &Function::new("xor", |call| combine(call, Operation::Xor)).with_nulls().without_dictionary().never_throws(),
+    &Function::new("not", not).never_throws(),
 ];
 
 #[derive(Clone, Copy)]

@@ -24,8 +24,8 @@ macro_rules! typed {
     ($($name:literal)*) => {
         &[
             $(
-                &Function::new(concat!("dictGet", $name), get).without_dictionary(),
-                &Function::new(concat!("dictGet", $name, "OrDefault"), get_or_default).without_dictionary(),
+                &Function::new(concat!("dictGet", $name), get).without_dictionary().of_lookups(),
+                &Function::new(concat!("dictGet", $name, "OrDefault"), get_or_default).without_dictionary().of_lookups(),
             )*
         ]
     };
@@ -39,16 +39,16 @@ pub(crate) const TYPED: &[&dyn ScalarFunction] = typed!(
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("dictGet", get).without_dictionary(),
-    &Function::new("dictGetOrDefault", get_or_default).without_dictionary(),
-    &Function::new("dictGetOrNull", get).without_dictionary(),
-    &Function::new("dictHas", has).without_dictionary(),
-    &Function::new("dictGetHierarchy", hierarchy).without_dictionary(),
-    &Function::new("dictIsIn", is_in).without_dictionary(),
-    &Function::new("dictGetChildren", children).without_dictionary(),
-    &Function::new("dictGetDescendants", descendants).without_dictionary(),
-    &Function::new("joinGet", join_get).with_nulls().without_dictionary(),
-    &Function::new("joinGetOrNull", join_get).with_nulls().without_dictionary(),
+    &Function::new("dictGet", get).without_dictionary().of_lookups(),
+    &Function::new("dictGetOrDefault", get_or_default).without_dictionary().of_lookups(),
+    &Function::new("dictGetOrNull", get).without_dictionary().of_lookups(),
+    &Function::new("dictHas", has).without_dictionary().of_lookups(),
+    &Function::new("dictGetHierarchy", hierarchy).without_dictionary().of_lookups(),
+    &Function::new("dictIsIn", is_in).without_dictionary().of_lookups(),
+    &Function::new("dictGetChildren", children).without_dictionary().of_lookups(),
+    &Function::new("dictGetDescendants", descendants).without_dictionary().of_lookups(),
+    &Function::new("joinGet", join_get).with_nulls().without_dictionary().of_lookups(),
+    &Function::new("joinGetOrNull", join_get).with_nulls().without_dictionary().of_lookups(),
 ];
 
 /// The dictionary that the first argument names.

@@ -20,10 +20,10 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("map", map).with_nulls().with_dictionaries(),
     &Function::new("mapFromArrays", from_arrays),
-    &Function::new("mapKeys", |call| part(call, Part::Key)),
-    &Function::new("mapValues", |call| part(call, Part::Value)),
-    &Function::new("mapContainsKey", |call| contains(call, Part::Key)),
-    &Function::new("mapContainsValue", |call| contains(call, Part::Value)),
+    &Function::new("mapKeys", |call| part(call, Part::Key)).never_throws(),
+    &Function::new("mapValues", |call| part(call, Part::Value)).never_throws(),
+    &Function::new("mapContainsKey", |call| contains(call, Part::Key)).never_throws(),
+    &Function::new("mapContainsValue", |call| contains(call, Part::Value)).never_throws(),
     &Function::new("mapContainsKeyLike", |call| contains_like(call, Part::Key)),
     &Function::new("mapContainsValueLike", |call| contains_like(call, Part::Value)),
     &Function::new("mapExtractKeyLike", |call| extract_like(call, Part::Key)),
@@ -184,7 +184,7 @@ fn contains(call: &Call<'_>, part: Part) -> Bound {
         let (items, wanted) =
             (cast(&part.items(&entries)?, &common, &options)?, cast(argument(arguments, 1)?, &common, &options)?);
         debug_assert!(items.array().len() == entries.items.array().len());
-        let order = row_order(items.array(), wanted.array())?;
+        let order = row_order(&items, &wanted)?;
         let is_there = |row: usize| {
             let wanted_row = if wanted.is_constant() { 0 } else { row };
             u8::from(entries.range(row).any(|at| order(at, wanted_row).is_eq()))

@@ -13,7 +13,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 macro_rules! math {
     ($($name:literal => $function:expr),* $(,)?) => {
-        &[$(&Function::new($name, |call| bind_unary(call, $function))),*]
+        &[$(&Function::new($name, |call| bind_unary(call, $function)).never_throws()),*]
     };
 }
 
@@ -50,19 +50,19 @@ pub(crate) const UNARY: &[&dyn ScalarFunction] = math!(
 
 /// The others.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("pow", |call| bind_binary(call, f64::powf)),
-    &Function::new("atan2", |call| bind_binary(call, f64::atan2)),
-    &Function::new("hypot", |call| bind_binary(call, f64::hypot)),
-    &Function::new("pi", |call| constant(call, std::f64::consts::PI)),
-    &Function::new("e", |call| constant(call, std::f64::consts::E)),
-    &Function::new("sign", sign),
+    &Function::new("pow", |call| bind_binary(call, f64::powf)).never_throws(),
+    &Function::new("atan2", |call| bind_binary(call, f64::atan2)).never_throws(),
+    &Function::new("hypot", |call| bind_binary(call, f64::hypot)).never_throws(),
+    &Function::new("pi", |call| constant(call, std::f64::consts::PI)).never_throws(),
+    &Function::new("e", |call| constant(call, std::f64::consts::E)).never_throws(),
+    &Function::new("sign", sign).never_throws(),
     &Function::new("factorial", factorial),
     &Function::new("intExp2", |call| int_power(call, |exponent| 1u64.checked_shl(exponent))),
     &Function::new("intExp10", |call| int_power(call, |exponent| 10u64.checked_pow(exponent))),
-    &Function::new("isNaN", |call| classify(call, f64::is_nan, false)),
-    &Function::new("isFinite", |call| classify(call, f64::is_finite, true)),
-    &Function::new("isInfinite", |call| classify(call, f64::is_infinite, false)),
-    &Function::new("ifNotFinite", if_not_finite),
+    &Function::new("isNaN", |call| classify(call, f64::is_nan, false)).never_throws(),
+    &Function::new("isFinite", |call| classify(call, f64::is_finite, true)).never_throws(),
+    &Function::new("isInfinite", |call| classify(call, f64::is_infinite, false)).never_throws(),
+    &Function::new("ifNotFinite", if_not_finite).never_throws(),
 ];
 
 fn check_number(call: &Call<'_>, at: usize) -> Result<()> {

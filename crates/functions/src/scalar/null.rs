@@ -15,15 +15,15 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("isNull", |call| is_null(call, true)).with_nulls().with_dictionaries(),
-    &Function::new("isNotNull", |call| is_null(call, false)).with_nulls().with_dictionaries(),
-    &Function::new("isNullable", is_nullable).with_nulls().with_dictionaries(),
-    &Function::new("isZeroOrNull", is_zero_or_null).with_nulls().without_dictionary(),
-    &Function::new("toNullable", to_nullable).with_nulls().with_dictionaries(),
-    &Function::new("assumeNotNull", assume_not_null).with_nulls().with_dictionaries(),
-    &Function::new("ifNull", if_null).with_nulls().without_dictionary(),
-    &Function::new("nullIf", null_if).with_nulls().without_dictionary(),
-    &Function::new("coalesce", coalesce).with_nulls().without_dictionary(),
+    &Function::new("isNull", |call| is_null(call, true)).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("isNotNull", |call| is_null(call, false)).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("isNullable", is_nullable).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("isZeroOrNull", is_zero_or_null).with_nulls().without_dictionary().never_throws(),
+    &Function::new("toNullable", to_nullable).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("assumeNotNull", assume_not_null).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("ifNull", if_null).with_nulls().without_dictionary().never_throws(),
+    &Function::new("nullIf", null_if).with_nulls().without_dictionary().never_throws(),
+    &Function::new("coalesce", coalesce).with_nulls().without_dictionary().never_throws(),
 ];
 
 /// For each row 1 where it is NULL.

@@ -7,18 +7,30 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Column, Error, Result};
+use squall_types::{Column, DataType, Error, Result, uuid_rank};
 
 /// Compares a row of one array with a row of another.
 pub(crate) type RowOrder = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
 
-/// The order of the rows of two arrays of one Arrow type: numbers by value with NaN last, strings by bytes, lists and structs item
-/// by item, NULL last and equal to NULL.
+/// The order of the rows of two columns of one type: numbers by value with NaN last, strings by bytes, lists and structs item by item,
+/// NULL last and equal to NULL. Of a constant there is one row.
 ///
 /// # Errors
-/// `LOGICAL_ERROR` where the arrays differ in type.
-pub(crate) fn row_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
-    let by_value = value_order(left, right)?;
+/// `LOGICAL_ERROR` where the columns differ in type.
+pub(crate) fn row_order(left: &Column, right: &Column) -> Result<RowOrder> {
+    row_order_with(left, right, Ordering::Greater)
+}
+
+/// [`row_order`] where NULL and NaN compare with anything else as `unknown`.
+///
+/// # Errors
+/// `LOGICAL_ERROR` where the columns differ in type.
+pub(crate) fn row_order_with(left: &Column, right: &Column, unknown: Ordering) -> Result<RowOrder> {
+    array_order(left.data_type(), left.array(), right.array(), unknown)
+}
+
+fn array_order(data_type: &DataType, left: &ArrayRef, right: &ArrayRef, unknown: Ordering) -> Result<RowOrder> {
+    let by_value = value_order(data_type, left, right, unknown)?;
     let (left_nulls, right_nulls) = (left.nulls().cloned(), right.nulls().cloned());
     if left_nulls.is_none() && right_nulls.is_none() {
         return Ok(by_value);
@@ -28,9 +40,15 @@ pub(crate) fn row_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
         let right_is_null = right_nulls.as_ref().is_some_and(|nulls| nulls.is_null(r));
         match (left_is_null, right_is_null) {
             (false, false) => by_value(l, r),
-            (left, right) => left.cmp(&right),
+            (left, right) => as_unknown(left.cmp(&right), unknown),
         }
     }))
+}
+
+/// The order of what is NULL or NaN with what is not, where these come last, turned round where they come first.
+#[inline]
+fn as_unknown(last: Ordering, unknown: Ordering) -> Ordering {
+    if unknown.is_lt() { last.reverse() } else { last }
 }
 
 /// The order in which `arraySort` puts items: ascending, or descending where reversed, NaN and NULL at the end either way.
@@ -69,7 +87,7 @@ impl ItemOrder {
         Ok(match bits {
             Some(bits) => Self::Bits(bits),
             None => Self::Values(ValueOrder {
-                by_value: row_order(array, array)?,
+                by_value: row_order(items, items)?,
                 nulls: array.nulls().cloned(),
                 nans,
                 is_reversed,
@@ -172,27 +190,39 @@ macro_rules! total_order_float {
 
 total_order_float!(f32, f64);
 
-fn value_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
+fn value_order(data_type: &DataType, left: &ArrayRef, right: &ArrayRef, unknown: Ordering) -> Result<RowOrder> {
     squall_types::match_primitive!(left.data_type(), T => {
         let (Some(left), Some(right)) = (left.as_primitive_opt::<T>(), right.as_primitive_opt::<T>()) else {
             return Err(differ());
         };
-        Ok(primitive::<T>(left.values().clone(), right.values().clone()))
-    }, _ => other_order(left, right))
+        Ok(primitive::<T>(left.values().clone(), right.values().clone(), unknown))
+    }, _ => other_order(data_type, left, right, unknown))
 }
 
 fn primitive<T: ArrowPrimitiveType<Native: TotalOrder>>(
     left: arrow_buffer::ScalarBuffer<T::Native>,
     right: arrow_buffer::ScalarBuffer<T::Native>,
+    unknown: Ordering,
 ) -> RowOrder {
-    Box::new(move |l, r| left[l].order(right[r]))
+    Box::new(move |l, r| {
+        let (left, right) = (left[l], right[r]);
+        if left.is_nan_value() || right.is_nan_value() {
+            as_unknown(left.order(right), unknown)
+        } else {
+            left.order(right)
+        }
+    })
 }
 
 fn differ() -> Error {
     Error::logical("arrays of different types are compared")
 }
 
-fn other_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
+fn other_order(data_type: &DataType, left: &ArrayRef, right: &ArrayRef, unknown: Ordering) -> Result<RowOrder> {
+    let data_type = match data_type {
+        DataType::Nullable(inner) => inner,
+        other => other,
+    };
     match (left.data_type(), right.data_type()) {
         (ArrowType::Null, _) | (_, ArrowType::Null) => Ok(Box::new(|_, _| Ordering::Equal)),
         (ArrowType::Binary, ArrowType::Binary) => {
@@ -201,17 +231,24 @@ fn other_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
         }
         (ArrowType::FixedSizeBinary(_), ArrowType::FixedSizeBinary(_)) => {
             let (left, right) = (left.as_fixed_size_binary().clone(), right.as_fixed_size_binary().clone());
+            if *data_type == DataType::UUID {
+                return Ok(Box::new(move |l, r| uuid_rank(left.value(l)).cmp(&uuid_rank(right.value(r)))));
+            }
             Ok(Box::new(move |l, r| left.value(l).cmp(right.value(r))))
         }
         (ArrowType::Dictionary(..), ArrowType::Dictionary(..)) => {
             let (left, right) = (left.as_dictionary::<UInt32Type>(), right.as_dictionary::<UInt32Type>());
-            let entries = row_order(left.values(), right.values())?;
+            let entries = array_order(data_type.remove_low_cardinality(), left.values(), right.values(), unknown)?;
             let (left, right) = (left.keys().values().clone(), right.keys().values().clone());
             Ok(Box::new(move |l, r| entries(left[l] as usize, right[r] as usize)))
         }
         (ArrowType::List(_), ArrowType::List(_)) => {
+            let item_type = match data_type {
+                DataType::Array(item) => (**item).clone(),
+                map => map.map_entry_type(),
+            };
             let (left, right) = (left.as_list::<i32>(), right.as_list::<i32>());
-            let items = row_order(left.values(), right.values())?;
+            let items = array_order(&item_type, left.values(), right.values(), unknown)?;
             let (left, right) = (left.offsets().clone(), right.offsets().clone());
             Ok(Box::new(move |l, r| {
                 let (left, right) = (left[l] as usize..left[l + 1] as usize, right[r] as usize..right[r + 1] as usize);
@@ -220,12 +257,14 @@ fn other_order(left: &ArrayRef, right: &ArrayRef) -> Result<RowOrder> {
             }))
         }
         (ArrowType::Struct(_), ArrowType::Struct(_)) => {
+            let DataType::Tuple(elements) = data_type else { return Err(differ()) };
             let (left, right) = (left.as_struct(), right.as_struct());
-            if left.num_columns() != right.num_columns() {
+            if left.num_columns() != right.num_columns() || left.num_columns() != elements.len() {
                 return Err(differ());
             }
-            let columns =
-                left.columns().iter().zip(right.columns()).map(|(l, r)| row_order(l, r)).collect::<Result<Vec<_>>>()?;
+            let columns = elements.iter().zip(left.columns().iter().zip(right.columns()));
+            let columns = columns.map(|(element, (l, r))| array_order(&element.data_type, l, r, unknown));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
             Ok(Box::new(move |l, r| {
                 columns.iter().map(|column| column(l, r)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
             }))

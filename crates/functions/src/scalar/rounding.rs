@@ -15,14 +15,14 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("round", |call| places(call, Rounding::HalfAwayOrEven)),
-    &Function::new("roundBankers", |call| places(call, Rounding::HalfEven)),
-    &Function::new("floor", |call| places(call, Rounding::Floor)),
-    &Function::new("ceil", |call| places(call, Rounding::Ceil)),
-    &Function::new("trunc", |call| places(call, Rounding::Truncate)),
-    &Function::new("roundToExp2", round_to_exp2),
-    &Function::new("roundDuration", |call| steps(call, &DURATIONS, DataType::UInt16)),
-    &Function::new("roundAge", |call| steps(call, &AGES, DataType::UInt8)),
+    &Function::new("round", |call| places(call, Rounding::HalfAwayOrEven)).never_throws(),
+    &Function::new("roundBankers", |call| places(call, Rounding::HalfEven)).never_throws(),
+    &Function::new("floor", |call| places(call, Rounding::Floor)).never_throws(),
+    &Function::new("ceil", |call| places(call, Rounding::Ceil)).never_throws(),
+    &Function::new("trunc", |call| places(call, Rounding::Truncate)).never_throws(),
+    &Function::new("roundToExp2", round_to_exp2).never_throws(),
+    &Function::new("roundDuration", |call| steps(call, &DURATIONS, DataType::UInt16)).never_throws(),
+    &Function::new("roundAge", |call| steps(call, &AGES, DataType::UInt8)).never_throws(),
     &Function::new("roundDown", round_down),
 ];
 

@@ -16,15 +16,16 @@ use squall_types::{
 use super::kernel::bytes_column;
 use super::simple::{Call, Function, Strings, argument};
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
+use crate::properties::Properties;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("in", |call| of_constant(call, false)),
-    &Function::new("notIn", |call| of_constant(call, true)),
-    &Function::new("globalIn", |call| of_constant(call, false)),
-    &Function::new("globalNotIn", |call| of_constant(call, true)),
+    &Function::new("in", |call| of_constant(call, false)).never_throws(),
+    &Function::new("notIn", |call| of_constant(call, true)).never_throws(),
+    &Function::new("globalIn", |call| of_constant(call, false)).never_throws(),
+    &Function::new("globalNotIn", |call| of_constant(call, true)).never_throws(),
 ];
 
 /// `argument IN values` (`NOT IN` where negated) as a function of one argument of `argument_type`. `values` is any column that
@@ -50,7 +51,8 @@ pub fn in_set(
         }
 
         fn resolve(&self, arguments: &[Argument], context: &FunctionContext) -> Bound {
-            let call = Call { name: self.name(), arguments, context };
+            let properties = Properties { may_throw: false, ..Properties::UNKNOWN };
+            let call = Call { name: self.name(), arguments, context, properties };
             call.arguments(1..=1)?;
             bind(&call, &self.values, self.is_negated)
         }

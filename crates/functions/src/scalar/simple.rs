@@ -13,6 +13,7 @@ use squall_types::text::TextOptions;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
 
 use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
+use crate::properties::{Lazy, Properties};
 
 /// A function by name, with what settles its types.
 pub(crate) struct Function {
@@ -20,13 +21,70 @@ pub(crate) struct Function {
     resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>,
     defaults: Defaults,
     keeps_low_cardinality: bool,
+    properties: Properties,
+    looks_up: bool,
 }
 
 impl Function {
     /// A function whose NULLs, dictionaries and constants the registry handles.
     pub const fn new(name: &'static str, resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>) -> Self {
         let defaults = Defaults { nulls: true, low_cardinality: true, constants: true };
-        Self { name, resolve, defaults, keeps_low_cardinality: true }
+        let properties = Properties::UNKNOWN;
+        Self { name, resolve, defaults, keeps_low_cardinality: true, properties, looks_up: false }
+    }
+
+    /// The function has a result for all values of the types that it takes.
+    pub const fn never_throws(mut self) -> Self {
+        self.properties.may_throw = false;
+        self
+    }
+
+    /// Some arguments count only for some rows.
+    pub const fn lazy(mut self, lazy: Lazy) -> Self {
+        self.properties.lazy = Some(lazy);
+        self
+    }
+
+    /// A call of constants is left to run: for what it does, or as its result must be no constant.
+    pub const fn not_folded(mut self) -> Self {
+        self.properties.is_foldable = false;
+        self
+    }
+
+    /// The result depends on the arguments' types alone.
+    pub const fn of_types(mut self) -> Self {
+        self.properties.needs_only_types = true;
+        self
+    }
+
+    /// The function tells how two values are ordered.
+    pub const fn compares(mut self) -> Self {
+        self.properties.compares = true;
+        self
+    }
+
+    /// The result never decreases when the first argument, a date or a time, grows.
+    pub const fn monotonic(mut self) -> Self {
+        self.properties.monotonic = Some((i64::MIN, i64::MAX));
+        self
+    }
+
+    /// The function gives other results for the same arguments.
+    pub const fn random(mut self) -> Self {
+        self.properties.is_deterministic = false;
+        self.not_folded()
+    }
+
+    /// The result is of the run, its user or the server.
+    pub const fn of_moment(mut self) -> Self {
+        self.properties.is_of_moment = true;
+        self
+    }
+
+    /// The function finds rows by key in what its first argument names.
+    pub const fn of_lookups(mut self) -> Self {
+        self.looks_up = true;
+        self.of_moment().not_folded()
     }
 
     /// The function sees NULLs itself.
@@ -60,7 +118,15 @@ impl ScalarFunction for Function {
     }
 
     fn resolve(&self, arguments: &[Argument], context: &FunctionContext) -> Result<Arc<dyn BoundFunction>> {
-        (self.resolve)(&Call { name: self.name, arguments, context })
+        (self.resolve)(&Call { name: self.name, arguments, context, properties: self.properties })
+    }
+
+    fn properties(&self) -> Properties {
+        self.properties
+    }
+
+    fn looks_up(&self) -> bool {
+        self.looks_up
     }
 
     fn keeps_low_cardinality(&self) -> bool {
@@ -78,9 +144,23 @@ pub(crate) struct Call<'a> {
     pub name: &'static str,
     pub arguments: &'a [Argument],
     pub context: &'a FunctionContext,
+    /// What the function is that this call binds.
+    pub properties: Properties,
 }
 
 impl<'a> Call<'a> {
+    /// The same call for types of which it has a result for all values.
+    pub fn never_throws(mut self) -> Self {
+        self.properties.may_throw = false;
+        self
+    }
+
+    /// The same call for a first argument with which its result grows between these values.
+    pub fn monotonic(mut self, values: Option<(i64, i64)>) -> Self {
+        self.properties.monotonic = values;
+        self
+    }
+
     /// Checks the number of arguments.
     pub fn arguments(&self, allowed: RangeInclusive<usize>) -> Result<()> {
         let passed = self.arguments.len();
@@ -162,16 +242,7 @@ impl<'a> Call<'a> {
         return_type: DataType,
         execute: impl Fn(&[Column], usize) -> Result<Column> + Send + Sync + 'static,
     ) -> Result<Arc<dyn BoundFunction>> {
-        Ok(Arc::new(Bound { name: self.name, return_type, execute, is_deterministic: true }))
-    }
-
-    /// [`bind`](Self::bind) for a function that gives other results for the same arguments.
-    pub fn bind_random(
-        &self,
-        return_type: DataType,
-        execute: impl Fn(&[Column], usize) -> Result<Column> + Send + Sync + 'static,
-    ) -> Result<Arc<dyn BoundFunction>> {
-        Ok(Arc::new(Bound { name: self.name, return_type, execute, is_deterministic: false }))
+        Ok(Arc::new(Bound { name: self.name, return_type, execute, properties: self.properties }))
     }
 }
 
@@ -179,7 +250,7 @@ struct Bound<F> {
     name: &'static str,
     return_type: DataType,
     execute: F,
-    is_deterministic: bool,
+    properties: Properties,
 }
 
 impl<F> fmt::Debug for Bound<F> {
@@ -197,8 +268,8 @@ impl<F: Fn(&[Column], usize) -> Result<Column> + Send + Sync> BoundFunction for 
         (self.execute)(arguments, rows)
     }
 
-    fn is_deterministic(&self) -> bool {
-        self.is_deterministic
+    fn properties(&self) -> Properties {
+        self.properties
     }
 }
 

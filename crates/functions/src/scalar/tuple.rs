@@ -14,9 +14,9 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("tuple", tuple).with_nulls().with_dictionaries(),
-    &Function::new("tupleElement", tuple_element).with_nulls().with_dictionaries(),
-    &Function::new("tupleNames", tuple_names).with_nulls().with_dictionaries(),
+    &Function::new("tuple", tuple).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("tupleElement", tuple_element).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("tupleNames", tuple_names).with_nulls().with_dictionaries().never_throws(),
 ];
 
 /// The elements of a tuple column as columns; of a constant as constants.

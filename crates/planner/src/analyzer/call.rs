@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use squall_functions::{
-    Argument, HigherOrderFunction, aggregate_exists, canonical_name, check_aggregate_allowed, higher_order,
+    Argument, HigherOrderFunction, aggregate_exists, canonical_name, check_aggregate_allowed, higher_order, looks_up,
     resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
@@ -14,12 +14,6 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value, 
 use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
 use super::scope::{Local, Scope};
 use crate::uses::Used;
-
-/// The result of these depends on their arguments' types alone.
-const TYPE_FUNCTIONS: &[&str] = &["toTypeName"];
-
-/// Functions of constants that are not folded: the point of the first is not to be a constant, of the others what they do.
-const NOT_FOLDED: &[&str] = &["materialize", "sleep", "sleepEachRow", "throwIf"];
 
 /// Longer constants are computed while the query runs, where memory is accounted for.
 pub(crate) const FOLDED_BYTES_MAX: usize = 1 << 20;
@@ -52,7 +46,7 @@ impl Scope<'_> {
         }
         let is_scalar = call.parameters.is_none() && scalar_exists(&call.name);
         if is_scalar {
-            let arguments = match is_lookup(&call.name) {
+            let arguments = match looks_up(&call.name) {
                 true => self.lookup_arguments(&call.arguments)?,
                 false => self.arguments(&call.arguments)?,
             };
@@ -105,7 +99,7 @@ impl Scope<'_> {
             return Ok(known);
         }
         let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
-        if is_lookup(name) {
+        if looks_up(name) {
             let of = described.first().and_then(|first| first.constant.as_ref()).and_then(Value::as_str);
             let begun = self.analyzer.context.catalog.begin_lookup(name, of);
             let loaded = begun.and_then(|rows| self.load(rows));
@@ -122,7 +116,8 @@ impl Scope<'_> {
         let functions = &self.analyzer.context.functions;
         let function = resolve_scalar(name, &described, functions).map_err(|error| self.in_scope_of_call(error))?;
         let is_constant = described.iter().all(|argument| argument.constant.is_some());
-        if is_constant && function.is_deterministic() && !is_not_folded(name) {
+        let properties = function.properties();
+        if is_constant && properties.is_deterministic && properties.is_foldable {
             let columns = described
                 .iter()
                 .map(|argument| {
@@ -136,11 +131,11 @@ impl Scope<'_> {
                 return Ok(self.graph.constant(result.value(0), function.return_type().clone()));
             }
         }
-        if TYPE_FUNCTIONS.contains(&name)
-            && let [argument] = &described[..]
-        {
-            let text = Value::string(argument.data_type.to_string());
-            return Ok(self.graph.constant(text, function.return_type().clone()));
+        if properties.needs_only_types {
+            let any = described.iter().map(|argument| Column::default_values(argument.data_type.clone(), 1));
+            let result = function.execute(&any.collect::<Result<Vec<_>>>()?, 1);
+            let result = result.map_err(|error| self.in_scope_of_call(error))?;
+            return Ok(self.graph.constant(result.value(0), function.return_type().clone()));
         }
         self.graph.add_function(name.into(), function, arguments)
     }
@@ -310,7 +305,7 @@ impl Scope<'_> {
             return Err(self.in_scope_of_call(Error::new(ErrorCode::UNKNOWN_SETTING, message)));
         };
         let value = match description.setting_type {
-            SettingType::String => Value::string(text),
+            SettingType::String | SettingType::TimeZone => Value::string(text),
             SettingType::Bool => Value::Bool(text == "1"),
             SettingType::Float | SettingType::Seconds => Value::Float64(text.parse().unwrap_or_default()),
             SettingType::Int64 => Value::Int64(text.parse().unwrap_or_default()),
@@ -466,16 +461,6 @@ enum LambdaArgument<'e> {
     Written(&'e ast::Lambda),
     /// The name of a function, which is called with the items themselves.
     Function(&'e str),
-}
-
-/// Whether calls of a function stay even where all arguments are constants.
-pub(crate) fn is_not_folded(name: &str) -> bool {
-    NOT_FOLDED.contains(&name) || is_lookup(name)
-}
-
-/// Whether a function finds rows by key: what it finds changes, so that a plan may hold the call but not its value.
-pub(super) fn is_lookup(name: &str) -> bool {
-    name.starts_with("dict") || name.starts_with("joinGet")
 }
 
 /// Whether an expression is `*` without anything.

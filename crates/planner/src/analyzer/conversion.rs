@@ -26,8 +26,13 @@ pub(crate) fn convert(value: &Value, from: &DataType, to: &DataType, context: &F
     if value.is_null() && to.is_nullable() {
         return Ok(Value::Null);
     }
+    squall_types::cast_value(value, from, to, &options(context))
+}
+
+/// How constants are converted: as CAST does, texts of times read in the session's time zone.
+pub(crate) fn options(context: &FunctionContext) -> CastOptions {
     let zone = TimeZone::named(&context.time_zone).unwrap_or_else(|_| TimeZone::utc());
-    squall_types::cast_value(value, from, to, &CastOptions::new(CastMode::Plain, zone))
+    CastOptions::new(CastMode::Plain, zone)
 }
 
 /// `CAST(input, 'to')`; the input itself where it has the type already.

@@ -15,14 +15,19 @@ use crate::plan::Plan;
 pub(crate) struct Definitions<'q> {
     scope: Scope<'q>,
     columns: &'q [ColumnDescription],
-    states: Vec<State>,
+    states: Vec<State<'q>>,
     /// The columns whose defaults are being resolved, outermost first.
     path: Vec<usize>,
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum State<'q> {
     New,
+    /// It comes as column `at` of what comes in, not of its own type or perhaps NULL for its default.
+    Given {
+        at: usize,
+        from: &'q DataType,
+    },
     InProgress,
     Known(NodeId),
 }
@@ -35,32 +40,34 @@ impl<'q> Definitions<'q> {
     }
 
     /// A column is given as column `at`, of type `from`, of what comes in; it is converted to its own type.
-    ///
-    /// # Errors
-    /// Where there is no such conversion.
-    pub fn give(&mut self, position: usize, at: usize, from: &DataType) -> Result<()> {
+    pub fn give(&mut self, position: usize, at: usize, from: &'q DataType) {
+        self.set(position, State::Given { at, from });
+    }
+
+    /// A column that is given, converted to its own type; NULL in a column that takes none is its default.
+    fn given(&mut self, position: usize, at: usize, from: &DataType) -> Result<NodeId> {
         let Some(column) = self.columns.get(position) else { return Err(Error::logical("no such column")) };
-        let mut node = self.scope.graph.column(at, from);
+        let node = self.scope.graph.column(at, from);
         let takes_default = from.is_nullable()
             && !column.data_type.is_nullable()
             && self.scope.analyzer.context.settings.insert_null_as_default;
-        if takes_default {
-            // NULL in a column that takes none is its default.
-            let default = self.default_of(position)?;
-            let is_null = self.scope.scalar("isNull", vec![node])?;
-            let value = if *from.inner() == DataType::Nothing {
-                default
-            } else {
-                let value = self.scope.scalar("assumeNotNull", vec![node])?;
-                self.cast(value, &column.data_type)?
-            };
-            node = self.scope.scalar("if", vec![is_null, default, value])?;
+        if !takes_default {
+            return self.converted(node, column);
         }
-        let node = self.cast(node, &column.data_type).map_err(|error| {
+        let default = self.default_of(position)?;
+        if *from.inner() == DataType::Nothing {
+            return Ok(default);
+        }
+        let is_null = self.scope.scalar("isNull", vec![node])?;
+        let value = self.scope.scalar("assumeNotNull", vec![node])?;
+        let value = self.converted(value, column)?;
+        self.scope.scalar("if", vec![is_null, default, value])
+    }
+
+    fn converted(&mut self, node: NodeId, column: &ColumnDescription) -> Result<NodeId> {
+        self.cast(node, &column.data_type).map_err(|error| {
             error.context(format_args!("while converting source column to destination column {}", column.name))
-        })?;
-        self.set(position, State::Known(node));
-        Ok(())
+        })
     }
 
     /// The expression of a column over what comes in.
@@ -90,9 +97,10 @@ impl<'q> Definitions<'q> {
     }
 
     fn node(&mut self, position: usize) -> Result<NodeId> {
-        match self.states.get(position) {
+        let given = match self.states.get(position) {
             Some(State::Known(node)) => return Ok(*node),
-            Some(State::New) => {}
+            Some(State::New) => None,
+            Some(State::Given { at, from }) => Some((*at, *from)),
             Some(State::InProgress) => {
                 let names: Vec<&str> = self.path.iter().chain([&position]).map(|at| self.name(*at)).collect();
                 return Err(Error::new(
@@ -101,10 +109,13 @@ impl<'q> Definitions<'q> {
                 ));
             }
             None => return Err(Error::logical("no such column")),
-        }
+        };
         self.set(position, State::InProgress);
         self.path.push(position);
-        let node = self.default_of(position);
+        let node = match given {
+            Some((at, from)) => self.given(position, at, from),
+            None => self.default_of(position),
+        };
         self.path.pop();
         let node = node?;
         self.set(position, State::Known(node));
@@ -185,7 +196,7 @@ impl<'q> Definitions<'q> {
         self.scope.scalar("CAST", vec![node, name])
     }
 
-    fn set(&mut self, position: usize, state: State) {
+    fn set(&mut self, position: usize, state: State<'q>) {
         if let Some(known) = self.states.get_mut(position) {
             *known = state;
         }

@@ -240,7 +240,7 @@ impl Graph {
     ) -> Result<NodeId> {
         let hash = self.hash(&(2u8, &*name, &arguments[..]));
         let data_type = function.return_type().clone();
-        let is_deterministic = function.is_deterministic();
+        let is_deterministic = function.properties().is_deterministic;
         let mut node = self.parent(&arguments, NodeKind::Column(0), data_type)?;
         node.is_deterministic &= is_deterministic;
         node.kind = NodeKind::Function { name, function, arguments };
@@ -403,11 +403,7 @@ impl Graph {
     /// The first argument of a node that may not be computed for every row.
     pub fn lazy_from(&self, id: NodeId) -> usize {
         match &self.node(id).kind {
-            NodeKind::Function { name, .. }
-                if matches!(&**name, "if" | "and" | "or" | "multiIf" | "coalesce" | "ifNull") =>
-            {
-                1
-            }
+            NodeKind::Function { function, .. } if function.properties().lazy.is_some() => 1,
             _ => usize::MAX,
         }
     }
@@ -520,6 +516,7 @@ fn hash_value(value: &Value, state: &mut impl Hasher) {
         Value::Int64(value) => value.hash(state),
         Value::Float64(value) => value.to_bits().hash(state),
         Value::String(bytes) => bytes.hash(state),
+        Value::Uuid(bytes) => bytes.hash(state),
         Value::Array(items) | Value::Tuple(items) => items.iter().for_each(|item| hash_value(item, state)),
         Value::Map(entries) => entries.iter().for_each(|(key, value)| {
             hash_value(key, state);

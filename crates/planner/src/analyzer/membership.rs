@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use squall_functions::FunctionContext;
 use squall_sql::ast::{self, ExpressionKind};
-use squall_types::{DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
+use squall_types::{DataType, Error, ErrorCode, Result, Value, checkpoint, exact_value, grow};
 
 use super::conversion;
 use super::graph::{NodeId, NodeKind};
@@ -94,38 +93,48 @@ impl Scope<'_> {
 
     fn set_of_constant(&mut self, left: NodeId, value: &Value, data_type: &DataType) -> Result<NodeId> {
         let to = self.set_type(left);
-        // How deep the left side is tells whether a tuple or an array is one value or a list of them.
+        if value.is_null() {
+            return Ok(self.set(Vec::new(), to));
+        }
+        // How deep both sides are tells whether a tuple or an array is one value or a list of them.
+        let (left_depth, right_depth) = (depth(&to), depth(data_type));
         let items: Vec<(Value, DataType)> = match (value, data_type) {
-            (Value::Array(items), DataType::Array(item)) if array_depth(data_type) > array_depth(&to) => {
+            _ if left_depth == right_depth => vec![(value.clone(), data_type.clone())],
+            _ if left_depth + 1 != right_depth => {
+                let message = format!(
+                    "Unsupported types for IN. First argument type {}. Second argument type {data_type}",
+                    self.graph.data_type(left)
+                );
+                return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message));
+            }
+            (Value::Array(items), DataType::Array(item)) => {
                 items.iter().map(|value| (value.clone(), (**item).clone())).collect()
             }
             (Value::Tuple(items), DataType::Tuple(elements)) => {
-                let is_list = match &to {
-                    DataType::Tuple(_) => {
-                        elements.iter().all(|element| matches!(element.data_type, DataType::Tuple(_)))
-                            && !elements.is_empty()
-                    }
-                    _ => true,
-                };
-                if is_list {
-                    let types = elements.iter().map(|element| element.data_type.clone());
-                    items.iter().cloned().zip(types).collect()
-                } else {
-                    vec![(value.clone(), data_type.clone())]
-                }
+                let types = elements.iter().map(|element| element.data_type.clone());
+                items.iter().cloned().zip(types).collect()
             }
             _ => vec![(value.clone(), data_type.clone())],
         };
-        let functions = &self.analyzer.context.functions;
+        let options = conversion::options(&self.analyzer.context.functions);
         let mut values = Vec::with_capacity(items.len());
         for (value, from) in &items {
             checkpoint(VALUE_WORK)?;
-            if let (DataType::Tuple(left), DataType::Tuple(right)) = (&to, from)
-                && left.len() != right.len()
+            if let DataType::Tuple(left) = &to
+                && !value.is_null()
             {
-                return Err(columns_differ(left.len(), right.len()));
+                let wrong = match from.inner() {
+                    DataType::Tuple(right) if left.len() == right.len() => None,
+                    DataType::Tuple(right) => {
+                        Some(format!("Incorrect size of tuple in set: {} instead of {}", right.len(), left.len()))
+                    }
+                    other => Some(format!("Invalid element type in set. Expected Tuple, got {other}")),
+                };
+                if let Some(message) = wrong {
+                    return Err(Error::new(ErrorCode::INCORRECT_ELEMENT_OF_SET, message));
+                }
             }
-            if let Some(value) = exact(value, from, &to, functions)? {
+            if let Some(value) = exact_value(value, from, &to, &options)? {
                 values.push(value);
             }
         }
@@ -136,7 +145,10 @@ impl Scope<'_> {
         let to = self.set_type(left);
         let from: Vec<DataType> = plan.schema().types().cloned().collect();
         let to_types: Vec<DataType> = match &to {
-            DataType::Tuple(elements) if from.len() > 1 || elements.len() == 1 => {
+            DataType::Tuple(elements)
+                if elements.len() == 1
+                    || !matches!(from.as_slice(), [one] if matches!(one.inner(), DataType::Tuple(_))) =>
+            {
                 elements.iter().map(|element| element.data_type.clone()).collect()
             }
             other => vec![other.clone()],
@@ -145,7 +157,7 @@ impl Scope<'_> {
             return Err(columns_differ(to_types.len(), from.len()));
         }
         let is_tuple = matches!(to, DataType::Tuple(_)) && !matches!(to_types[..], [DataType::Tuple(_)]);
-        let functions = &self.analyzer.context.functions;
+        let options = conversion::options(&self.analyzer.context.functions);
         let blocks = self.run(Plan::Distinct { input: Box::new(plan) })?;
         let mut values = Vec::new();
         grow(&mut values, blocks.iter().map(squall_types::Block::rows).sum())?;
@@ -154,9 +166,10 @@ impl Scope<'_> {
                 checkpoint(VALUE_WORK)?;
                 let mut items = Vec::with_capacity(from.len());
                 for ((column, from), to) in block.columns().iter().zip(&from).zip(&to_types) {
-                    match exact_of_row(&column.value(row), from, to, functions)? {
-                        Some(value) => items.push(value),
-                        None => continue 'rows,
+                    match exact_value(&column.value(row), from, to, &options) {
+                        Ok(Some(value)) => items.push(value),
+                        // A text that cannot be read is only not found.
+                        Ok(None) | Err(_) => continue 'rows,
                     }
                 }
                 match (is_tuple, items.pop()) {
@@ -188,83 +201,11 @@ fn columns_differ(left: usize, right: usize) -> Error {
     )
 }
 
-fn array_depth(data_type: &DataType) -> usize {
+/// How many arrays and tuples are around the first value.
+fn depth(data_type: &DataType) -> usize {
     match data_type {
-        DataType::Array(item) => 1 + array_depth(item),
+        DataType::Array(item) => 1 + depth(item),
+        DataType::Tuple(elements) => 1 + elements.first().map_or(0, |first| depth(&first.data_type)),
         _ => 0,
     }
-}
-
-/// The value of type `from` as exactly the same value of type `to`; `None` where `to` cannot hold it, and for NULL, which is
-/// never found.
-///
-/// # Errors
-/// For texts that cannot be read as a value of `to`.
-fn exact(value: &Value, from: &DataType, to: &DataType, functions: &FunctionContext) -> Result<Option<Value>> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    if from == to {
-        return Ok(Some(value.clone()));
-    }
-    let is_number = |data_type: &DataType| data_type.is_number() || *data_type == DataType::Bool;
-    match (value, from.inner(), to) {
-        (Value::Tuple(items), DataType::Tuple(from), DataType::Tuple(to)) => {
-            let items = items.iter().zip(from.iter()).zip(to.iter());
-            let items = items.map(|((value, from), to)| exact(value, &from.data_type, &to.data_type, functions));
-            let items = items.collect::<Result<Option<Vec<_>>>>()?;
-            Ok(items.map(|items| Value::Tuple(items.into())))
-        }
-        (value, from, to) if is_number(from) && is_number(to) => Ok(exact_number(value, to)),
-        (value, DataType::String, to @ (DataType::Enum8(_) | DataType::Enum16(_))) => {
-            // A name that the enum has not is never found.
-            Ok(conversion::convert(value, &DataType::String, to, functions).ok())
-        }
-        (value, DataType::String, to) => conversion::convert(value, &DataType::String, to, functions)
-            .map(Some)
-            .map_err(|error| match (to.is_number(), value.as_str()) {
-                (true, Some(text)) => {
-                    Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string '{text}' to type {to}"))
-                }
-                _ => error,
-            }),
-        (value, from, to) => Ok(conversion::convert(value, from, to, functions).ok()),
-    }
-}
-
-/// The same for a value that a subquery found: a text that cannot be read is only not found.
-fn exact_of_row(value: &Value, from: &DataType, to: &DataType, functions: &FunctionContext) -> Result<Option<Value>> {
-    Ok(exact(value, from, to, functions).unwrap_or(None))
-}
-
-fn exact_number(value: &Value, to: &DataType) -> Option<Value> {
-    let (least, most): (i128, i128) = match to {
-        DataType::Bool => (0, 1),
-        DataType::UInt8 => (0, u8::MAX.into()),
-        DataType::UInt16 => (0, u16::MAX.into()),
-        DataType::UInt32 => (0, u32::MAX.into()),
-        DataType::UInt64 => (0, u64::MAX.into()),
-        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
-        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
-        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
-        DataType::Int64 => (i64::MIN.into(), i64::MAX.into()),
-        DataType::Float32 | DataType::Float64 => return value.as_f64().map(Value::Float64),
-        _ => return None,
-    };
-    let number = match value {
-        Value::Bool(value) => i128::from(*value),
-        Value::UInt64(value) => i128::from(*value),
-        Value::Int64(value) => i128::from(*value),
-        // Every whole f64 within 64 bits is exact as an i128.
-        Value::Float64(value) if value.fract() == 0.0 && value.abs() < 2e19 => *value as i128,
-        _ => return None,
-    };
-    if !(least..=most).contains(&number) {
-        return None;
-    }
-    Some(match to {
-        DataType::Bool => Value::Bool(number == 1),
-        _ if to.is_signed_integer() => Value::Int64(i64::try_from(number).ok()?),
-        _ => Value::UInt64(u64::try_from(number).ok()?),
-    })
 }

@@ -33,7 +33,7 @@ use squall_types::{Error, ErrorCode, Result, checkpoint};
 use crate::context::PlannerContext;
 use crate::plan::Plan;
 
-pub(crate) use call::{FOLDED_BYTES_MAX, is_not_folded};
+pub(crate) use call::FOLDED_BYTES_MAX;
 pub(crate) use conversion::cast;
 pub(crate) use definitions::Definitions;
 pub(crate) use join::{equality, key_type, sides_of};

@@ -1,6 +1,7 @@
 //! The names of result columns. ClickHouse makes them of the query as written: aliases stay, operators are functions, names lose
 //! the table in front.
 
+use squall_functions::looks_up;
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::Result;
 
@@ -102,7 +103,7 @@ impl Scope<'_> {
             match &call.arguments[..] {
                 // What is looked in may be named without quotes.
                 [ast::Expression { kind: ExpressionKind::Identifier(parts), alias: None, .. }, others @ ..]
-                    if super::call::is_lookup(&call.name) =>
+                    if looks_up(&call.name) =>
                 {
                     let name = parts.iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
                     append_constant(out, &squall_types::Value::string(name.join(".")));

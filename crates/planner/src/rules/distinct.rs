@@ -13,7 +13,8 @@ fn rewrite(plan: &mut Plan, is_limited: bool) {
         Plan::Distinct { input } => {
             let below_is_ordered = is_ordered(input);
             rewrite(input, is_limited);
-            if !is_limited && !below_is_ordered && !input.schema().is_empty() {
+            // An aggregation would end the way of totals.
+            if !is_limited && !below_is_ordered && !input.schema().is_empty() && !has_totals(input) {
                 plan.replace(|plan| match plan {
                     Plan::Distinct { input } => group_by_all(input),
                     other => other,
@@ -30,6 +31,15 @@ fn rewrite(plan: &mut Plan, is_limited: bool) {
             rewrite(&mut join.right, false);
         }
         Plan::Scan(_) | Plan::Values { .. } => {}
+    }
+}
+
+/// Whether a row of WITH TOTALS goes through a plan.
+fn has_totals(plan: &Plan) -> bool {
+    match plan {
+        Plan::Aggregate(aggregate) => aggregate.with_totals,
+        Plan::Scan(_) | Plan::Values { .. } => false,
+        other => other.inputs().any(has_totals),
     }
 }
 

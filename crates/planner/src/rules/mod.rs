@@ -92,9 +92,10 @@ pub(crate) fn call(name: &str, arguments: Vec<Expression>, functions: &FunctionC
 /// The value of a call whose arguments are constants; the expression itself otherwise, and where computing it fails: then it
 /// fails when the query runs, if it is computed at all.
 fn fold(expression: Expression) -> Expression {
-    let Expression::Function { name, function, arguments } = &expression else { return expression };
+    let Expression::Function { function, arguments, .. } = &expression else { return expression };
     let is_constant = arguments.iter().all(|argument| argument.constant().is_some());
-    if !is_constant || !function.is_deterministic() || crate::analyzer::is_not_folded(name) {
+    let properties = function.properties();
+    if !is_constant || !properties.is_deterministic || !properties.is_foldable {
         return expression;
     }
     let columns = arguments

@@ -1,25 +1,9 @@
 //! An ORDER BY whose order nobody sees is dropped: below another ORDER BY, and below an aggregation whose functions do not care
 //! (ClickHouse's `query_plan_remove_redundant_sorting`). Views and generated queries are full of them.
 
-use crate::plan::{Aggregate, JoinStrictness, Plan};
+use squall_functions::ignores_order;
 
-/// Aggregate functions whose results depend on the order of rows in no way.
-const ORDERLESS: &[&str] = &[
-    "count",
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "uniq",
-    "uniqExact",
-    "uniqCombined",
-    "uniqHLL12",
-    "quantileExact",
-    "quantilesExact",
-    "medianExact",
-    "sumDistinct",
-    "countDistinct",
-];
+use crate::plan::{Aggregate, JoinStrictness, Plan};
 
 pub(super) fn apply(plan: &mut Plan) {
     remove(plan, true);
@@ -38,10 +22,7 @@ fn remove(plan: &mut Plan, order_matters: bool) {
         Plan::Scan(_) | Plan::Values { .. } => {}
         Plan::Sort { input, .. } => remove(input, false),
         Plan::Aggregate(Aggregate { input, aggregates, .. }) => {
-            let is_orderless = aggregates.iter().all(|call| {
-                let name = call.function_name();
-                ORDERLESS.contains(&name.strip_suffix("If").unwrap_or(name))
-            });
+            let is_orderless = aggregates.iter().all(|call| ignores_order(call.function_name()));
             remove(input, !is_orderless);
         }
         // A window's rows must come in its order.

@@ -103,7 +103,8 @@ fn text(value: &[u8], flags: u64) -> String {
 fn is_text(name: &str) -> bool {
     match Settings::description(name) {
         Some(description) => {
-            matches!(description.setting_type, SettingType::String | SettingType::Float) || OLD_TEXTS.contains(&name)
+            matches!(description.setting_type, SettingType::String | SettingType::TimeZone | SettingType::Float)
+                || OLD_TEXTS.contains(&name)
         }
         None => OLD_TEXTS.contains(&name),
     }

@@ -18,17 +18,18 @@ impl Extremes {
         for (column, extremes) in block.columns().iter().zip(&mut self.columns) {
             for row in 0..if column.is_constant() { column.rows().min(1) } else { column.rows() } {
                 let value = column.value(row);
-                // NULL is neither least nor greatest, and arrays are not compared.
+                // NULL is neither least nor greatest, NaN only where there is nothing else, and arrays are not compared.
                 if matches!(value, Value::Null | Value::Array(_) | Value::Map(_)) {
                     continue;
                 }
                 match extremes {
                     None => *extremes = Some((value.clone(), value)),
                     Some((least, greatest)) => {
-                        if value.compare(least) == Ordering::Less {
+                        if value.compare_with(greatest, Ordering::Less).is_gt() {
+                            *greatest = value.clone();
+                        }
+                        if value.compare_with(least, Ordering::Greater).is_lt() {
                             *least = value;
-                        } else if value.compare(greatest) == Ordering::Greater {
-                            *greatest = value;
                         }
                     }
                 }

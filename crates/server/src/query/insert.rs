@@ -4,11 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_array::BooleanArray;
+use arrow_array::{BooleanArray, UInt32Array};
+use arrow_buffer::BooleanBuffer;
 use squall_engine::evaluate::evaluate;
 use squall_engine::{Check, InsertStream, QueryContext};
 use squall_formats::{Evaluate, FormatOptions, InputBlock, InputFormat, Omitted, input_format};
-use squall_planner::{ColumnDescription, DefaultKind, Expression, InsertPlan, Plan, Used, insert_columns, plan_insert};
+use squall_planner::{
+    ColumnDescription, Expression, InsertPlan, Plan, Used, insert_columns, plan_defaults, plan_insert,
+};
 use squall_sql::ast::{self, InsertSource, InsertTarget};
 use squall_storage::Table;
 use squall_types::checkpoint::leash;
@@ -91,15 +94,8 @@ pub struct InsertSink {
     schema: Arc<Schema>,
     stream: InsertStream,
     /// What computes columns that were left out of some rows, by which were: formats leave out the same ones again and again.
-    defaults: HashMap<Vec<usize>, Arc<Defaults>>,
-}
-
-/// What computes columns that were left out of rows.
-struct Defaults {
-    /// Positions in the sent block of the columns that the expressions are over.
-    given: Vec<usize>,
-    /// For each column that was left out, its position in the sent block and its default.
-    expressions: Vec<(usize, Expression)>,
+    /// Each is the column's position among the sent ones and its default over these, in the order in which they are computed.
+    defaults: HashMap<Vec<usize>, Arc<[(usize, Expression)]>>,
 }
 
 impl InsertSink {
@@ -197,15 +193,13 @@ impl InsertSink {
         self.stream.finish().await
     }
 
-    /// Computes the DEFAULT of values that the input left out.
+    /// Computes the DEFAULT of values that the input left out, for their rows alone.
     fn with_defaults(&mut self, input: InputBlock) -> Result<Block> {
-        let InputBlock { block, omitted } = input;
+        let InputBlock { mut block, omitted } = input;
         let columns = self.table.columns();
         let has_default = |at: usize| {
             let column = self.positions.get(at).and_then(|position| columns.get(*position));
-            column
-                .and_then(|column| column.default.as_ref())
-                .is_some_and(|default| default.kind == DefaultKind::Default)
+            column.is_some_and(|column| column.default.is_some())
         };
         let left_out: Vec<usize> = omitted
             .iter()
@@ -219,48 +213,43 @@ impl InsertSink {
         let defaults = match self.defaults.get(&left_out) {
             Some(defaults) => defaults.clone(),
             None => {
-                let defaults = Arc::new(self.plan_defaults(&left_out)?);
+                let planned = planning::planner_now(&self.session, &self.context, |planner| {
+                    plan_defaults(self.table.columns(), &self.positions, &left_out, planner)
+                })?;
+                let defaults: Arc<[_]> = planned.into();
                 self.defaults.insert(left_out, defaults.clone());
                 defaults
             }
         };
-        let given_columns = defaults.given.iter().map(|at| block.column(*at).clone()).collect();
-        let given_fields = defaults.given.iter().filter_map(|at| self.schema.fields.get(*at).cloned());
-        let given = Block::new(Arc::new(Schema { fields: given_fields.collect() }), given_columns, block.rows());
-        let mut columns = block.columns().to_vec();
-        for (at, expression) in &defaults.expressions {
-            let (Some(column), Some(omitted)) = (columns.get_mut(*at), omitted.get(*at)) else { continue };
-            let default = evaluate(expression, &given)?.materialize()?;
-            *column = match omitted {
-                Omitted::None => continue,
-                Omitted::All => default,
-                Omitted::Rows(rows) => {
+        for (at, expression) in &*defaults {
+            let column = match omitted.get(*at) {
+                None | Some(Omitted::None) => continue,
+                Some(Omitted::All) => evaluate(expression, &block)?.materialize()?,
+                Some(Omitted::Rows(rows)) => {
                     let mask = BooleanArray::new(rows.clone(), None);
-                    let merged = arrow_select::zip::zip(&mask, default.array(), &column.to_array()?)?;
-                    Column::new(column.data_type().clone(), merged)
+                    let default = evaluate(expression, &block.filter(&mask)?)?.materialize()?;
+                    replaced(block.column(*at), rows, default)?
                 }
             };
+            let mut columns = block.columns().to_vec();
+            if let Some(place) = columns.get_mut(*at) {
+                *place = column;
+            }
+            block = Block::new(self.schema.clone(), columns, block.rows());
         }
-        Ok(Block::new(self.schema.clone(), columns, block.rows()))
+        Ok(block)
     }
+}
 
-    /// The defaults of some of the sent columns, over the others.
-    fn plan_defaults(&self, left_out: &[usize]) -> Result<Defaults> {
-        let given: Vec<usize> = (0..self.positions.len()).filter(|at| !left_out.contains(at)).collect();
-        let positions: Vec<usize> = given.iter().filter_map(|at| self.positions.get(*at).copied()).collect();
-        let source = Schema { fields: given.iter().filter_map(|at| self.schema.fields.get(*at).cloned()).collect() };
-        let InsertPlan { expressions, schema } = planning::planner_now(&self.session, &self.context, |planner| {
-            plan_insert(self.table.columns(), &positions, &source, planner)
-        })?;
-        let expressions = left_out
-            .iter()
-            .filter_map(|at| {
-                let (name, _) = self.schema.fields.get(*at)?;
-                Some((*at, expressions.get(schema.position(name)?)?.clone()))
-            })
-            .collect();
-        Ok(Defaults { given, expressions })
-    }
+/// The column with these values in the rows whose bit is set.
+fn replaced(column: &Column, rows: &BooleanBuffer, values: Column) -> Result<Column> {
+    let both = Column::concat(&[column.materialize()?, values])?;
+    let mut next = column.rows() as u32;
+    let positions = rows.iter().enumerate().map(|(row, is_replaced)| {
+        next += u32::from(is_replaced);
+        if is_replaced { next - 1 } else { row as u32 }
+    });
+    both.take(&UInt32Array::from_iter_values(positions))
 }
 
 /// Whether the sent columns are the table's as they come.

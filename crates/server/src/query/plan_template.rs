@@ -19,8 +19,6 @@ const LITERALS_MAX: usize = 32;
 const SHARDS: usize = 16;
 /// Shapes of one shard; when there are more, some go.
 const SHARD_SHAPES_MAX: usize = 64;
-/// Comparisons, which are planned the same whatever constant of a type they compare with.
-const COMPARISONS: &[&str] = &["equals", "notEquals", "less", "lessOrEquals", "greater", "greaterOrEquals"];
 
 /// A text taken apart into its literals and all the rest.
 #[derive(PartialEq, Eq, Debug)]
@@ -159,7 +157,8 @@ fn for_each_compared(plan: &mut Plan, visit: &mut dyn FnMut(&mut Value, &DataTyp
 }
 
 fn for_each_compared_in(expression: &mut Expression, visit: &mut dyn FnMut(&mut Value, &DataType)) {
-    let compares = matches!(expression, Expression::Function { name, .. } if COMPARISONS.contains(&&**name));
+    // Comparisons are planned the same whatever constant of a type they compare with.
+    let compares = matches!(expression, Expression::Function { function, .. } if function.properties().compares);
     for child in expression.children_mut() {
         match child {
             Expression::Constant { value, data_type } if compares => visit(value, data_type),

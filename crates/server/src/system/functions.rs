@@ -30,9 +30,7 @@ pub(super) fn functions() -> Arc<dyn Table> {
     ] {
         table = table.constant(name, "String", text(""));
     }
-    Arc::new(table.constant("deterministic", "Nullable(UInt8)", Value::Null).constant(
-        "higher_order",
-        "Nullable(UInt8)",
-        Value::Null,
-    ))
+    let known = |value: Option<bool>| value.map_or(Value::Null, flag);
+    let table = table.column("deterministic", "Nullable(UInt8)", move |row| known(row.deterministic));
+    Arc::new(table.column("higher_order", "Nullable(UInt8)", move |row| known(row.higher_order)))
 }

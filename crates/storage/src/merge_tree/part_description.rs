@@ -160,7 +160,8 @@ fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
             out.push(4);
             out.extend_from_slice(&value.to_bits().to_le_bytes());
         }
-        Some(Value::String(bytes)) => {
+        Some(value @ (Value::String(_) | Value::Uuid(_))) => {
+            let bytes = value.as_bytes().unwrap_or_default();
             out.push(5);
             put_number(out, bytes.len() as u64);
             out.extend_from_slice(bytes);

@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Array};
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, uuid_rank};
 
 use super::radix::{self, Entry};
 use squall_runtime::Pieces;
@@ -211,7 +211,15 @@ impl KeyColumn {
                 unsigned(8, array.as_primitive::<Float64Type>().values().iter().map(|v| float_rank(*v)).collect())
             }
             ArrowType::Binary => Ok(Self::Bytes(array.as_binary().clone())),
-            ArrowType::FixedSizeBinary(_) => Ok(Self::FixedBytes(array.as_fixed_size_binary().clone())),
+            ArrowType::FixedSizeBinary(width) => {
+                let values = array.as_fixed_size_binary();
+                if *column.data_type().remove_low_cardinality() != DataType::UUID {
+                    return Ok(Self::FixedBytes(values.clone()));
+                }
+                let ranks: Vec<u8> =
+                    values.iter().flat_map(|value| uuid_rank(value.unwrap_or_default()).to_be_bytes()).collect();
+                Ok(Self::FixedBytes(FixedSizeBinaryArray::try_new(*width, ranks.into(), None)?))
+            }
             _ => Err(Error::new(
                 ErrorCode::NOT_IMPLEMENTED,
                 format!("Sorting key of type {} is not implemented", column.data_type()),

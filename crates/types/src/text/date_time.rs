@@ -112,12 +112,10 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Ticks of 10^-`digits` seconds; digits beyond are cut off.
-    pub fn ticks(self, digits: u8) -> i64 {
+    /// Ticks of 10^-`digits` seconds; digits beyond are cut off. `None` where 64 bits do not hold them.
+    pub fn checked_ticks(self, digits: u8) -> Option<i64> {
         let digits = u32::from(digits.min(9));
-        self.seconds
-            .saturating_mul(10i64.pow(digits))
-            .saturating_add(i64::from(self.nanoseconds / 10u32.pow(9 - digits)))
+        self.seconds.checked_mul(10i64.pow(digits))?.checked_add(i64::from(self.nanoseconds / 10u32.pow(9 - digits)))
     }
 }
 
@@ -486,7 +484,7 @@ mod tests {
         let mut zone = TimeZone::named("Europe/Berlin")?.cursor();
         let (moment, _) = read_date_time(text.as_bytes(), &mut zone)?;
         let mut out = Vec::new();
-        append_date_time64(&mut out, moment.ticks(3), 3, &mut TimeZone::utc().cursor());
+        append_date_time64(&mut out, moment.checked_ticks(3).unwrap(), 3, &mut TimeZone::utc().cursor());
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -2,6 +2,7 @@
 //! builds a column from text; both are compiled once per column from its type. Fields and rows (tabs, commas, braces around rows)
 //! are the formats' business.
 
+mod basic_time;
 mod date_time;
 mod escape;
 mod number;
@@ -9,6 +10,7 @@ mod read;
 pub mod readable;
 mod write;
 
+pub use basic_time::{basic_date_time, basic_date_time64};
 pub use date_time::{
     Moment, append_date, append_date_time, append_date_time64, append_local_time, read_date, read_date_time,
 };
@@ -19,6 +21,7 @@ pub use number::{
 };
 pub use read::ValueReader;
 pub use write::ValueWriter;
+pub(crate) use write::append_uuid;
 
 use crate::calendar::TimeZone;
 
@@ -44,6 +47,8 @@ pub struct TextOptions {
     pub time_zone: TimeZone,
     /// `output_format_json_quote_64bit_integers`.
     pub json_quote_64bit_integers: bool,
+    /// `output_format_json_quote_64bit_floats`.
+    pub json_quote_64bit_floats: bool,
     /// `output_format_json_quote_denormals`: `"nan"` in place of `null`.
     pub json_quote_denormals: bool,
     /// `output_format_json_escape_forward_slashes`.
@@ -65,6 +70,7 @@ impl TextOptions {
         Self {
             time_zone,
             json_quote_64bit_integers: false,
+            json_quote_64bit_floats: false,
             json_quote_denormals: false,
             json_escape_forward_slashes: true,
             json_named_tuples_as_objects: true,

@@ -609,7 +609,12 @@ impl Node {
                 let smallest = i64::from(DATE32_MIN) * crate::calendar::DAY_SECONDS;
                 let largest = (i64::from(DATE32_MAX) + 1) * crate::calendar::DAY_SECONDS - 1;
                 let moment = Moment { seconds: moment.seconds.clamp(smallest, largest), ..moment };
-                values.push(moment.ticks(*digits));
+                values.push(moment.checked_ticks(*digits).ok_or_else(|| {
+                    Error::new(
+                        ErrorCode::DECIMAL_OVERFLOW,
+                        format!("Decimal math overflow: {} as DateTime64", shown(text)),
+                    )
+                })?);
                 Ok(read)
             }
             Self::Enum8(values, names) => {

@@ -33,6 +33,7 @@ pub struct ValueWriter {
 #[derive(Clone, Copy, Debug)]
 struct JsonOptions {
     quote_64bit_integers: bool,
+    quote_64bit_floats: bool,
     quote_denormals: bool,
     escape_slashes: bool,
     tuples_as_objects: bool,
@@ -88,6 +89,7 @@ impl ValueWriter {
             is_constant: column.is_constant(),
             json: JsonOptions {
                 quote_64bit_integers: options.json_quote_64bit_integers,
+                quote_64bit_floats: options.json_quote_64bit_floats,
                 quote_denormals: options.json_quote_denormals,
                 escape_slashes: options.json_escape_forward_slashes,
                 tuples_as_objects: options.json_named_tuples_as_objects,
@@ -365,6 +367,15 @@ impl Node {
                 out.push(b'"');
             }
             Values::Float32(values) if !values[row].is_finite() => write_denormal(out, values[row].into(), json),
+            Values::Float64(values) if json.quote_64bit_floats => {
+                out.push(b'"');
+                if values[row].is_finite() || json.quote_denormals {
+                    self.write_plain(out, row);
+                } else {
+                    out.extend_from_slice(b"null");
+                }
+                out.push(b'"');
+            }
             Values::Float64(values) if !values[row].is_finite() => write_denormal(out, values[row], json),
             Values::Dictionary(keys, entries) => entries.write_json(out, keys.value(row) as usize, json),
             Values::Array(offsets, items) => {
@@ -440,7 +451,7 @@ fn append_display(out: &mut Vec<u8>, value: impl std::fmt::Display) {
 }
 
 /// Appends the 16 bytes of a `UUID` in hexadecimal with its dashes.
-fn append_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn append_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     for (at, byte) in bytes.iter().enumerate() {
         if matches!(at, 4 | 6 | 8 | 10) {

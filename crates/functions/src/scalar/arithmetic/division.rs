@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::number::{as_result, magnitudes};
 use super::{Shape, illegal_pair};
 use crate::function::BoundFunction;
+use crate::scalar::conditional::select;
 use crate::scalar::kernel::{as_type, binary, map2};
 use crate::scalar::simple::{Call, Numbers};
 
@@ -40,12 +41,24 @@ pub(super) fn int_div_or_zero(call: &Call<'_>) -> Bound {
     quotient(call, ByZero::Zero)
 }
 
+/// The call, which never throws where integers are divided by a constant that divides them all.
+fn by_constant<'a>(call: &Call<'a>, left: Shape, right: Shape) -> Call<'a> {
+    let divides_all = |value: &Value| value.as_i64().is_some_and(|divisor| !matches!(divisor, 0 | -1));
+    match call.constant(1) {
+        Some(divisor) if !left.is_float && !right.is_float && divides_all(divisor) => call.never_throws(),
+        _ => *call,
+    }
+}
+
 fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
     let (left, right) = Shape::pair(call)?;
+    let call = &by_constant(call, left, right);
     let is_signed = left.is_signed || right.is_signed;
     if left.is_float || right.is_float {
         // The quotient of floats, cut to an integer of the left side's width.
         let result = Shape { is_signed, is_float: false, bytes: left.bytes }.data_type();
+        // The least of the result's type is -limit, its greatest limit - 1.
+        let limit = 2f64.powi(8 * i32::try_from(left.bytes).unwrap_or(8) - 1);
         return call.bind(result.clone(), move |arguments, rows| {
             let arguments = as_type(arguments, &DataType::Float64)?;
             if by_zero == ByZero::Error {
@@ -54,15 +67,19 @@ fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
             let divide = |left: f64, right: f64| match () {
                 () if right == 0.0 => 0.0,
                 () if !left.is_finite() || !right.is_finite() => f64::NAN,
-                () => (left / right).trunc(),
+                () => left / right,
             };
             let column = binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, divide)?;
-            const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-            if column.as_primitive::<Float64Type>()?.values().iter().any(|value| value.is_nan() || value.abs() > LIMIT)
+            // Either end is refused as well: whether the quotient of floats is the end or beyond cannot be told at 64 bits.
+            if column
+                .as_primitive::<Float64Type>()?
+                .values()
+                .iter()
+                .any(|value| !(-limit..limit - 1.0).contains(value) || *value == -limit)
             {
                 return Err(Error::new(
                     ErrorCode::ILLEGAL_DIVISION,
-                    "Cannot perform integer division on infinite or too large floating point numbers",
+                    "Cannot perform integer division, because it will produce infinite or too large number",
                 ));
             }
             squall_types::cast(&column, &result, &squall_types::CastOptions::default())
@@ -74,12 +91,47 @@ fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
     let (result, divisor_type) = (dividend.data_type(), divisor.data_type());
     let operand = operand_type(dividend, divisor);
     call.bind(result.clone(), move |arguments, rows| {
+        let overflows = overflows(arguments, left, right, rows)?;
+        if overflows.is_some() && by_zero == ByZero::Error {
+            return Err(overflow());
+        }
         let dividends = as_type(&as_type(arguments.get(..1).unwrap_or_default(), &result)?, &operand)?;
         let divisors = as_type(&as_type(arguments.get(1..).unwrap_or_default(), &divisor_type)?, &operand)?;
         let sides: Vec<Column> = dividends.into_iter().chain(divisors).collect();
         let column = integers_of(&operand, &sides, rows, by_zero, Operation::Quotient)?;
-        as_result(&column, &result)
+        let column = as_result(&column, &result)?;
+        match overflows {
+            Some(overflows) => select(&overflows, &Column::default_values(result.clone(), rows)?, &column),
+            None => Ok(column),
+        }
     })
+}
+
+fn overflow() -> Error {
+    Error::new(ErrorCode::ILLEGAL_DIVISION, "Division of minimal signed number by minus one")
+}
+
+/// For each row whether the least number of its type is divided by -1; `None` where none is.
+fn overflows(arguments: &[Column], left: Shape, right: Shape, rows: usize) -> Result<Option<Vec<u8>>> {
+    let [dividends, divisors] = arguments else { return Ok(None) };
+    if !left.is_signed || !right.is_signed {
+        return Ok(None);
+    }
+    let divisors = as_type(std::slice::from_ref(divisors), &DataType::Int64)?;
+    let divisors = Numbers::<Int64Type>::of(&divisors, 0)?;
+    let has_minus_one = match divisors {
+        Numbers::Varying(values) => values.contains(&-1),
+        Numbers::Constant(value) => value == -1,
+    };
+    if !has_minus_one {
+        return Ok(None);
+    }
+    let dividends = as_type(std::slice::from_ref(dividends), &DataType::Int64)?;
+    let dividends = Numbers::<Int64Type>::of(&dividends, 0)?;
+    let least = i64::MIN >> (64 - 8 * left.bytes);
+    let overflows: Vec<u8> =
+        (0..rows).map(|row| u8::from(divisors.get(row) == -1 && dividends.get(row) == least)).collect();
+    Ok(overflows.contains(&1).then_some(overflows))
 }
 
 pub(super) fn modulo(call: &Call<'_>) -> Bound {
@@ -103,6 +155,7 @@ fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
         other => Shape::of(other),
     };
     let (Some(left), Some(right)) = (left, Shape::of(call.type_of(1))) else { return Err(illegal_pair(call)) };
+    let call = &by_constant(call, left, right);
     if left.is_float || right.is_float {
         return call.bind(DataType::Float64, move |arguments, rows| {
             let arguments = as_type(arguments, &DataType::Float64)?;
@@ -127,6 +180,9 @@ fn remainder(call: &Call<'_>, by_zero: ByZero, is_positive: bool) -> Bound {
     let takes_magnitude = !left.is_signed && right.is_signed;
     let is_beyond_signed = left.is_signed && !right.is_signed && right.bytes == 8;
     call.bind(result.clone(), move |arguments, rows| {
+        if by_zero == ByZero::Error && overflows(arguments, left, right, rows)?.is_some() {
+            return Err(overflow());
+        }
         let mut sides = as_type(arguments.get(..1).unwrap_or_default(), &operand)?;
         let divisors = arguments.get(1..).unwrap_or_default();
         if takes_magnitude {
@@ -264,7 +320,7 @@ fn integers<T: ArrowPrimitiveType<Native: Divide>>(
         && by_zero == ByZero::Error
         && (0..rows).any(|row| dividends.get(row) == dividend && divisors.get(row) == divisor)
     {
-        return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division of minimal signed number by minus one"));
+        return Err(overflow());
     }
     let values = match operation {
         Operation::Quotient => map2(dividends, divisors, rows, T::Native::quotient),

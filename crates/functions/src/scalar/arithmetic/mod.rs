@@ -16,19 +16,19 @@ use crate::function::{BoundFunction, ScalarFunction};
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("plus", plus),
     &Function::new("minus", minus),
-    &Function::new("multiply", number::multiply),
-    &Function::new("divide", division::divide),
+    &Function::new("multiply", number::multiply).never_throws(),
+    &Function::new("divide", division::divide).never_throws(),
     &Function::new("intDiv", division::int_div),
     &Function::new("intDivOrZero", division::int_div_or_zero),
     &Function::new("modulo", division::modulo),
-    &Function::new("moduloOrZero", division::modulo_or_zero),
+    &Function::new("moduloOrZero", division::modulo_or_zero).never_throws(),
     &Function::new("positiveModulo", division::positive_modulo),
-    &Function::new("negate", number::negate),
-    &Function::new("abs", number::abs),
+    &Function::new("negate", number::negate).never_throws(),
+    &Function::new("abs", number::abs).never_throws(),
     &Function::new("gcd", number::gcd),
     &Function::new("lcm", number::lcm),
-    &Function::new("min2", number::min2),
-    &Function::new("max2", number::max2),
+    &Function::new("min2", number::min2).never_throws(),
+    &Function::new("max2", number::max2).never_throws(),
 ];
 
 fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
@@ -36,7 +36,7 @@ fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     if let Some(bound) = time::plus(call)? {
         return Ok(bound);
     }
-    number::plus(call)
+    number::plus(&call.never_throws())
 }
 
 fn minus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
@@ -44,7 +44,7 @@ fn minus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     if let Some(bound) = time::minus(call)? {
         return Ok(bound);
     }
-    number::minus(call)
+    number::minus(&call.never_throws())
 }
 
 /// `ILLEGAL_TYPE_OF_ARGUMENT` for two arguments.

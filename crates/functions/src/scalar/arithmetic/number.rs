@@ -11,7 +11,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 use super::{Shape, illegal_pair};
 use crate::function::BoundFunction;
 use crate::scalar::kernel::{as_type, binary, unary};
-use crate::scalar::simple::Call;
+use crate::scalar::simple::{Call, Numbers};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -156,14 +156,45 @@ pub(super) fn magnitudes(arguments: &[Column]) -> Result<Vec<Column>> {
         .collect()
 }
 
-/// Neither side of `gcd` and `lcm` may be zero: ClickHouse divides by both.
-fn refuse_zeros(columns: Vec<Column>) -> Result<Vec<Column>> {
-    for column in &columns {
+/// The absolute values of both sides of `gcd` and `lcm`. ClickHouse divides by either, so that neither may be zero nor overflow; where
+/// the result is `Int64` the sides are as well, and must not be its least or greatest.
+fn divisible(arguments: &[Column], result: &DataType, rows: usize) -> Result<Vec<Column>> {
+    let types: Vec<DataType> = arguments.iter().map(|column| column.data_type().clone()).collect();
+    let is_signed = *result == DataType::Int64;
+    let sides = if is_signed { as_type(arguments, &DataType::Int64)? } else { arguments.to_vec() };
+    let magnitudes = magnitudes(&sides)?;
+    for column in &magnitudes {
         if column.as_primitive::<UInt64Type>()?.values().contains(&0) {
             return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division by zero"));
         }
     }
-    Ok(columns)
+    if let [left, right] = &types[..]
+        && left.is_signed_integer()
+        && right.is_signed_integer()
+    {
+        let least = |data_type: &DataType| i64::MIN >> (64 - 8 * data_type.fixed_width_bytes().unwrap_or(8));
+        let wide = as_type(arguments, &DataType::Int64)?;
+        let (lefts, rights) = (Numbers::<Int64Type>::of(&wide, 0)?, Numbers::<Int64Type>::of(&wide, 1)?);
+        let overflows = |row: usize| {
+            let (l, r) = (lefts.get(row), rights.get(row));
+            r == -1 && l == least(left) || l == -1 && r == least(right)
+        };
+        if (0..rows).any(overflows) {
+            return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division of minimal signed number by minus one"));
+        }
+    }
+    let ends = |column: &Column| {
+        column
+            .as_primitive::<Int64Type>()
+            .is_ok_and(|array| array.values().iter().any(|value| matches!(*value, i64::MIN | i64::MAX)))
+    };
+    if is_signed && sides.iter().any(ends) {
+        return Err(Error::new(
+            ErrorCode::DECIMAL_OVERFLOW,
+            format!("Intermediate result overflow (min = {}, max = {})", i64::MIN, i64::MAX),
+        ));
+    }
+    Ok(magnitudes)
 }
 
 fn greatest_divisor(mut left: u64, mut right: u64) -> u64 {
@@ -182,7 +213,7 @@ pub(super) fn gcd(call: &Call<'_>) -> Bound {
     call.bind(result.clone(), move |arguments, rows| {
         let column = binary::<UInt64Type, UInt64Type, UInt64Type>(
             &DataType::UInt64,
-            &refuse_zeros(magnitudes(arguments)?)?,
+            &divisible(arguments, &result, rows)?,
             rows,
             greatest_divisor,
         )?;
@@ -203,7 +234,7 @@ pub(super) fn lcm(call: &Call<'_>) -> Bound {
         };
         let column = binary::<UInt64Type, UInt64Type, UInt64Type>(
             &DataType::UInt64,
-            &refuse_zeros(magnitudes(arguments)?)?,
+            &divisible(arguments, &result, rows)?,
             rows,
             least,
         )?;

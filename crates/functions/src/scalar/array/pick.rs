@@ -88,7 +88,7 @@ fn of_map(call: &Call<'_>, key: &DataType, value: &DataType, or_null: bool) -> B
         let [keys, values] = parts.as_slice() else { return Err(Error::logical("map without entries")) };
         let keys = cast(keys, &key, &options)?;
         let wanted = cast(argument(arguments, 1)?, &key, &options)?;
-        let order = row_order(keys.array(), wanted.array())?;
+        let order = row_order(&keys, &wanted)?;
         let positions: Vec<Option<u32>> = (0..rows)
             .map(|row| {
                 let wanted_row = if wanted.is_constant() { 0 } else { row };

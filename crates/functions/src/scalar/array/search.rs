@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, UInt32Type, UInt64Type};
+use arrow_schema::DataType as ArrowType;
 use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, convert_value, least_supertype};
@@ -67,9 +69,14 @@ pub(super) fn find(call: &Call<'_>, found: Found) -> Bound {
         let lists = Lists::of(arguments, 0)?;
         let items = cast(&lists.items, &common, &options)?;
         let value = cast(argument(arguments, 1)?, &common, &options)?;
-        let order = row_order(items.array(), value.array())?;
+        let order = row_order(&items, &value)?;
         let is_constant = value.is_constant();
-        let equals = |at: usize, row: usize| order(at, if is_constant { 0 } else { row }).is_eq();
+        // NaN is no item, not even where it is one.
+        let nans = nans(&value);
+        let equals = |at: usize, row: usize| {
+            let row = if is_constant { 0 } else { row };
+            order(at, row).is_eq() && nans.get(row) != Some(&true)
+        };
         Ok(match found {
             Found::Any => {
                 let any = |row: usize| Ok(u8::from(items_of(&lists, row)?.any(|at| equals(at, row))));
@@ -94,6 +101,17 @@ fn items_of(lists: &Lists, row: usize) -> Result<std::ops::Range<usize>> {
     let range = lists.range(row);
     checkpoint(4 * range.len())?;
     Ok(range)
+}
+
+/// Which values are NaN; empty where none is.
+fn nans(column: &Column) -> Vec<bool> {
+    let array = column.array();
+    let nans: Vec<bool> = match array.data_type() {
+        ArrowType::Float32 => array.as_primitive::<Float32Type>().values().iter().map(|value| value.is_nan()).collect(),
+        ArrowType::Float64 => array.as_primitive::<Float64Type>().values().iter().map(|value| value.is_nan()).collect(),
+        _ => Vec::new(),
+    };
+    if nans.contains(&true) { nans } else { Vec::new() }
 }
 
 /// How one array may contain another.

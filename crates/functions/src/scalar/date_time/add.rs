@@ -32,6 +32,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         },
         (Kind::DateTime64 { digits, .. }, kind) => time.date_time64(digits.max(unit::digits(kind).unwrap_or(0))),
     };
+    // Only DateTime64 does not wrap or stop where its range ends.
+    let is_wide = matches!(return_type, DataType::DateTime64(..));
+    let call = if is_wide { *call } else { call.never_throws() };
     call.bind(return_type.clone(), move |arguments, rows| {
         let deltas = integers(arguments, 1, rows)?;
         let delta = |row: usize| deltas[row].saturating_mul(sign);

@@ -8,7 +8,7 @@ use squall_types::text::read_date_time;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::function::{Argument, BoundFunction};
-use crate::scalar::simple::{Call, Strings, integers};
+use crate::scalar::simple::{Call, Strings, floats, integers};
 
 use super::time::{Kind, Time, date, date_time, zone_argument};
 
@@ -25,7 +25,9 @@ pub(super) fn resolve_date(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let count = call.arguments.len();
     call.bind(if narrow { DataType::Date } else { DataType::Date32 }, move |arguments, rows| {
         let fields = (0..count).map(|at| integers(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
+        let numbers = (0..count).map(|at| floats(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
         let days = |row: usize| match &fields[..] {
+            _ if numbers.iter().any(|numbers| numbers.get(row).is_some_and(|number| number.is_nan())) => None,
             // One argument is `20210829`, two are a year and a day of it.
             [digits] => checked_days(digits[row] / 10_000, digits[row] / 100 % 100, digits[row] % 100),
             [years, days] => {
@@ -71,6 +73,10 @@ pub(super) fn resolve_date_time(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
     })
 }
 
+/// 1900-01-01 00:00:00 and 2299-12-31 23:59:59: `makeDateTime64` goes no further.
+const MOMENTS_MIN: i64 = -25_567 * DAY_SECONDS;
+const MOMENTS_MAX: i64 = 120_530 * DAY_SECONDS - 1;
+
 pub(super) fn resolve_date_time64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(6..=9)?;
     call.each(0..8, |data_type| data_type.is_number())?;
@@ -87,11 +93,23 @@ pub(super) fn resolve_date_time64(call: &Call<'_>) -> Result<Arc<dyn BoundFuncti
     call.bind(return_type.clone(), move |arguments, rows| {
         let count = arguments.len().min(7);
         let fields = (0..count).map(|at| integers(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
-        let value = |row: usize| {
+        let numbers = (0..count).map(|at| floats(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
+        let mut values = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let is_number = numbers.iter().all(|numbers| numbers.get(row).is_some_and(|number| !number.is_nan()));
+            let local = local_seconds(&fields, row).filter(|_| is_number);
             let fraction = fields.get(6).map_or(0, |fractions| fractions[row].clamp(0, ticks - 1));
-            local_seconds(&fields, row).map_or(0, |local| zone.to_utc(local).wrapping_mul(ticks).wrapping_add(fraction))
-        };
-        Ok(Column::from_primitive::<Int64Type>(return_type.clone(), (0..rows).map(value).collect()))
+            // What no calendar has is the first moment of the range, as what lies before it is.
+            let (local, fraction) = match local {
+                None => (MOMENTS_MIN, 0),
+                Some(local) if local < MOMENTS_MIN => (MOMENTS_MIN, 0),
+                Some(local) if local > MOMENTS_MAX => (MOMENTS_MAX, ticks - 1),
+                Some(local) => (local, fraction),
+            };
+            let value = zone.to_utc(local).checked_mul(ticks).and_then(|value| value.checked_add(fraction));
+            values.push(value.ok_or_else(|| Error::new(ErrorCode::DECIMAL_OVERFLOW, "Decimal math overflow"))?);
+        }
+        Ok(Column::from_primitive::<Int64Type>(return_type.clone(), values))
     })
 }
 
@@ -232,7 +250,7 @@ pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
                 for row in 0..rows {
                     let text = strings.get(row);
                     let (moment, _) = read_date_time(text, &mut cursor)?;
-                    seconds.push(moment.ticks(0) as u32);
+                    seconds.push(moment.seconds as u32);
                 }
                 Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, seconds))
             })
@@ -243,6 +261,8 @@ pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
         }),
         DataType::Date | DataType::Date32 => {
             let time = Time::of(call, 0, None)?;
+            // The days that 32 bits of seconds have in every time zone; beyond, they wrap.
+            let call = call.never_throws().monotonic(Some((1, 49_708)));
             call.bind(DataType::UInt32, move |arguments, _| {
                 time.map::<UInt32Type>(arguments, 0, &DataType::UInt32, |instant| {
                     time.zone.to_utc(instant.local) as u32
@@ -251,6 +271,8 @@ pub(super) fn resolve_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
         }
         _ => {
             let time = Time::of(call, 0, Some(1))?;
+            // What is out of range is refused.
+            let call = call.monotonic(Some((i64::MIN, i64::MAX)));
             call.bind(DataType::UInt32, move |arguments, _| {
                 let mut in_range = true;
                 let column = crate::scalar::simple::argument(arguments, 0)?;

@@ -28,11 +28,19 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     })?;
     let (from, to) = (Time::of(call, 1, Some(3))?, Time::of(call, 2, Some(3))?);
     let ages = call.name == "age";
+    // Hours and what is shorter are counted from a date's midnight in the zone.
+    let moments = |time: &Time, instants: Vec<Instant>| -> Vec<Instant> {
+        if time.has_clock() {
+            return instants;
+        }
+        instants.into_iter().map(|instant| Instant { utc: time.zone.to_utc(instant.local), ..instant }).collect()
+    };
     call.bind(DataType::Int64, move |arguments, rows| {
-        let (starts, ends) = (from.instants(arguments, 1, rows)?, to.instants(arguments, 2, rows)?);
+        let starts = moments(&from, from.instants(arguments, 1, rows)?);
+        let ends = moments(&to, to.instants(arguments, 2, rows)?);
         let difference = |(start, end): (&Instant, &Instant)| {
             if let Some(digits) = unit::digits(kind) {
-                return between_ticks((*start, &from), (*end, &to), digits);
+                return between_ticks((*start, &from), (*end, &to), digits, ages);
             }
             let of = |instant: &Instant, time: &Time| match kind {
                 // Ages count whole weeks before the epoch, too.
@@ -45,6 +53,12 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             }
             let (start, end) = ((*start, ticks(&from)), (*end, ticks(&to)));
             match instant_order(start, end) {
+                // ClickHouse does not turn the days of the week round, only the clock.
+                Ordering::Greater if kind == IntervalKind::Week => {
+                    let weekday = |of: (Instant, i64)| weekday(of.0.day());
+                    let clock = |of: (Instant, i64)| (of.0.second_of_day(), nanoseconds(of));
+                    borders + i64::from((weekday(start), clock(end)) > (weekday(end), clock(start)))
+                }
                 Ordering::Greater => borders + i64::from(is_incomplete(kind, end, start)),
                 _ => borders - i64::from(is_incomplete(kind, start, end)),
             }
@@ -71,13 +85,14 @@ fn instant_order(left: (Instant, i64), right: (Instant, i64)) -> Ordering {
     (left.0.utc, nanoseconds(left)).cmp(&(right.0.utc, nanoseconds(right)))
 }
 
-/// The difference in ticks of so many digits.
-fn between_ticks((start, from): (Instant, &Time), (end, to): (Instant, &Time), digits: u8) -> i64 {
-    let scale = 10_i128.pow(u32::from(digits));
+/// The difference in ticks of so many digits: of the ticks that either moment lies in or, as an age, of those that have passed.
+fn between_ticks((start, from): (Instant, &Time), (end, to): (Instant, &Time), digits: u8, ages: bool) -> i64 {
+    let scale = 10_i128.pow(if ages { 9 } else { u32::from(digits) });
     let of = |instant: Instant, time: &Time| {
         i128::from(instant.utc) * scale + i128::from(instant.fraction) * scale / i128::from(ticks(time))
     };
-    (of(end, to) - of(start, from)) as i64
+    let difference = of(end, to) - of(start, from);
+    (if ages { difference / 10_i128.pow(9 - u32::from(digits)) } else { difference }) as i64
 }
 
 /// Whether the last unit before `end`, which is not before `start`, is not over yet.

@@ -90,6 +90,9 @@ pub(super) fn resolve_fraction(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
 pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=2)?;
     let time = Time::of(call, 0, Some(1))?;
+    // Where clocks are turned back, the digits of the local time are.
+    let always_grows = !time.has_clock() || &**time.zone.name() == "UTC";
+    let call = call.monotonic(always_grows.then_some((i64::MIN, i64::MAX)));
     call.bind(DataType::UInt64, move |arguments, _| {
         time.map::<UInt64Type>(arguments, 0, &DataType::UInt64, |instant| {
             let second = instant.second_of_day() as u64;

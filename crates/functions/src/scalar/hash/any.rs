@@ -92,7 +92,7 @@ pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let algorithm = match call.name {
         "xxHash32" => by_bytes(xx32, mixed),
         "murmurHash2_32" => by_bytes(|bytes| murmur::hash2_32(bytes, 0), mixed),
-        "kafkaMurmurHash" => by_bytes(|bytes| murmur::hash2_32(bytes, murmur::KAFKA_SEED), mixed),
+        "kafkaMurmurHash" => by_bytes(|bytes| murmur::hash2_32(bytes, murmur::KAFKA_SEED) & 0x7FFF_FFFF, mixed),
         _ => by_bytes(murmur::hash3_32, mixed),
     };
     for at in 0..call.arguments.len() {

@@ -178,7 +178,7 @@ pub(super) fn compact(call: &Call<'_>) -> Settled {
     let result = DataType::array(call.item.clone());
     Finish::new(result, |applied| {
         let results = applied.results.materialize()?;
-        let order = row_order(results.array(), results.array())?;
+        let order = row_order(&results, &results)?;
         let (mut positions, mut ends) = (Vec::new(), vec![0i32]);
         for range in applied.arrays.ranges() {
             let start = range.start;

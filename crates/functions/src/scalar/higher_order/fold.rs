@@ -76,6 +76,10 @@ impl BoundHigherOrder for Bound {
         &self.0
     }
 
+    fn may_throw(&self) -> bool {
+        false
+    }
+
     fn execute(&self, lambda: &dyn Lambda, arguments: &[Column], rows: usize) -> Result<Column> {
         let [arrays @ .., first] = arguments else { return Err(too_few()) };
         let (flat, items) = Flat::of("arrayFold", arrays, rows)?;

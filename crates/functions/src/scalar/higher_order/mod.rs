@@ -244,6 +244,10 @@ impl BoundHigherOrder for BoundOverArrays {
         &self.finish.return_type
     }
 
+    fn may_throw(&self) -> bool {
+        false
+    }
+
     fn execute(&self, lambda: &dyn Lambda, arguments: &[Column], rows: usize) -> Result<Column> {
         let arrays = arguments.get(self.arrays_from..).unwrap_or_default();
         let (flat, items) = Flat::of(self.name, arrays, rows)?;

@@ -91,6 +91,10 @@ impl BoundHigherOrder for Bound {
         &self.return_type
     }
 
+    fn may_throw(&self) -> bool {
+        false
+    }
+
     fn execute(&self, lambda: &dyn Lambda, arguments: &[Column], rows: usize) -> Result<Column> {
         let mut arguments = arguments.to_vec();
         if let Some(map) = arguments.last_mut() {

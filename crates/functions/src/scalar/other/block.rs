@@ -8,34 +8,32 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, Int64Type, UInt8Type
 use squall_types::{Column, DataType, Result, Value};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::{Call, floats, integers, primitive_column};
+use crate::scalar::simple::{Call, argument, floats, integers, primitive_column};
 
 pub(super) fn resolve_number(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
     call.context.moment.note();
     let blocks = AtomicU64::new(0);
-    call.bind_random(DataType::UInt64, move |_, rows| {
+    call.bind(DataType::UInt64, move |_, rows| {
         Column::constant(DataType::UInt64, &Value::UInt64(blocks.fetch_add(1, Ordering::Relaxed)), rows)
     })
 }
 
 pub(super) fn resolve_size(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
-    call.bind_random(DataType::UInt64, |_, rows| Column::constant(DataType::UInt64, &Value::UInt64(rows as u64), rows))
+    call.bind(DataType::UInt64, |_, rows| Column::constant(DataType::UInt64, &Value::UInt64(rows as u64), rows))
 }
 
 pub(super) fn resolve_row(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
-    call.bind_random(DataType::UInt64, |_, rows| {
-        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| row as u64))
-    })
+    call.bind(DataType::UInt64, |_, rows| Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| row as u64)))
 }
 
 pub(super) fn resolve_row_in_all(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
     call.context.moment.note();
     let seen = AtomicU64::new(0);
-    call.bind_random(DataType::UInt64, move |_, rows| {
+    call.bind(DataType::UInt64, move |_, rows| {
         let start = seen.fetch_add(rows as u64, Ordering::Relaxed);
         Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| start + row as u64))
     })
@@ -43,8 +41,12 @@ pub(super) fn resolve_row_in_all(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
 
 pub(super) fn resolve_is_constant(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
-    let value = Value::UInt64(u64::from(call.constant(0).is_some()));
-    call.bind(DataType::UInt8, move |_, rows| Column::constant(DataType::UInt8, &value, rows))
+    let known = call.constant(0).is_some();
+    // What becomes a constant only when the plan is simplified is one all the same.
+    call.bind(DataType::UInt8, move |arguments, rows| {
+        let is_constant = known || argument(arguments, 0)?.is_constant();
+        Column::constant(DataType::UInt8, &Value::UInt64(is_constant.into()), rows)
+    })
 }
 
 /// The difference to the row before within the block.
@@ -63,7 +65,7 @@ pub(super) fn resolve_difference(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
         _ => return Err(call.illegal(0)),
     };
     let keeps_first = call.name != "runningDifference";
-    call.bind_random(return_type.clone(), move |arguments, rows| {
+    call.bind(return_type.clone(), move |arguments, rows| {
         if return_type == DataType::Float64 {
             let values = floats(arguments, 0, rows)?;
             let difference = |row: usize| match row.checked_sub(1) {

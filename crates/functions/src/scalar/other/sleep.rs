@@ -28,7 +28,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     }
     let microseconds = (seconds * 1e6) as u64;
     let each_row = call.name == "sleepEachRow";
-    call.bind_random(DataType::UInt8, move |_, rows| {
+    call.bind(DataType::UInt8, move |_, rows| {
         let count = if each_row { rows as u64 } else { u64::from(rows > 0) };
         let total = microseconds.saturating_mul(count);
         if total > MICROSECONDS_MAX {

@@ -13,14 +13,14 @@ use super::generator::Generator;
 /// The argument of `rand(x)` only keeps calls apart.
 pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=1)?;
-    call.bind_random(DataType::UInt32, |_, rows| {
+    call.bind(DataType::UInt32, |_, rows| {
         Ok(Column::from_primitive::<UInt32Type>(DataType::UInt32, Generator::of_thread().halves(rows)))
     })
 }
 
 pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=1)?;
-    call.bind_random(DataType::UInt64, |_, rows| {
+    call.bind(DataType::UInt64, |_, rows| {
         Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, Generator::of_thread().numbers(rows)))
     })
 }
@@ -35,7 +35,7 @@ pub(super) fn resolve_constant(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
 
 pub(super) fn resolve_canonical(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=1)?;
-    call.bind_random(DataType::Float64, |_, rows| {
+    call.bind(DataType::Float64, |_, rows| {
         let mut generator = Generator::of_thread();
         let values = (0..rows).map(|_| generator.canonical()).collect();
         Ok(Column::from_primitive::<Float64Type>(DataType::Float64, values))
@@ -76,7 +76,7 @@ pub(super) fn resolve_distribution(call: &Call<'_>) -> Result<Arc<dyn BoundFunct
         _ => |generator, mean, deviation| (mean + deviation * normal(generator)).exp(),
     };
     let return_type = if call.name == "randBernoulli" { DataType::UInt8 } else { DataType::Float64 };
-    call.bind_random(return_type.clone(), move |_, rows| {
+    call.bind(return_type.clone(), move |_, rows| {
         let mut generator = Generator::of_thread();
         let values = (0..rows).map(|_| sample(&mut generator, first, second));
         Ok(match return_type {

@@ -51,7 +51,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "randomPrintableASCII" => append_printable,
         _ => append_characters,
     };
-    call.bind_random(DataType::String, move |arguments, rows| {
+    call.bind(DataType::String, move |arguments, rows| {
         let lengths = integers(arguments, 0, rows)?;
         let mut generator = Generator::of_thread();
         string_column(rows, lengths.iter().map(|&length| length.clamp(0, 64) as usize).sum(), |out, row| {
@@ -81,7 +81,7 @@ pub(super) fn resolve_fixed(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     }
     let length = length as usize;
     let return_type = DataType::FixedString(length);
-    call.bind_random(return_type.clone(), move |_, rows| {
+    call.bind(return_type.clone(), move |_, rows| {
         if length.saturating_mul(rows) > i32::MAX as usize {
             return Err(too_large());
         }

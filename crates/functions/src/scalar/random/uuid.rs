@@ -14,7 +14,7 @@ use super::generator::Generator;
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=1)?;
     let timed = call.name == "generateUUIDv7";
-    call.bind_random(DataType::UUID, move |_, rows| {
+    call.bind(DataType::UUID, move |_, rows| {
         let mut generator = Generator::of_thread();
         let milliseconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
         // A counter in the bits behind the time keeps the UUIDs of a block in order.

@@ -78,15 +78,13 @@ pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
                 || matches!(number, DataType::Bool | DataType::Date | DataType::DateTime(_) | DataType::IPv4) =>
         {
             let width = number.fixed_width_bytes().unwrap_or(8);
-            let keeps_zeros = *number == DataType::IPv4;
             call.bind(DataType::String, move |arguments, rows| {
                 let column = argument(arguments, 0)?.materialize()?;
                 let bits = bits(&column)?;
                 string_column(rows, rows * width, |out, row| {
                     let bytes = &bits[row].to_be_bytes()[8 - width..];
                     let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
-                    let zeros = if keeps_zeros { 0 } else { zeros.min(width - 1) };
-                    bytes[zeros..].iter().for_each(|&byte| append(out, byte));
+                    bytes[zeros.min(width - 1)..].iter().for_each(|&byte| append(out, byte));
                     Ok(())
                 })
             })

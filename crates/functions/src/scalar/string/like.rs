@@ -28,6 +28,8 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         None => None,
     };
     let options = call.text_options()?;
+    // A pattern is refused where it is compiled.
+    let call = if constant.is_some() { call.never_throws() } else { *call };
     call.bind(DataType::UInt8, move |arguments, rows| {
         let named = regexp::with_names(arguments, rows, &options)?;
         let arguments = named.as_deref().unwrap_or(arguments);

@@ -97,6 +97,7 @@ pub(super) fn resolve_match(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.strings([1])?;
     let constant = Expressions::constant(call, 1)?;
     let options = call.text_options()?;
+    let call = if constant.is_some() { call.never_throws() } else { *call };
     call.bind(DataType::UInt8, move |arguments, rows| {
         let named = with_names(arguments, rows, &options)?;
         let arguments = named.as_deref().unwrap_or(arguments);
@@ -138,11 +139,15 @@ pub(super) fn resolve_extract_all(call: &Call<'_>) -> Result<Arc<dyn BoundFuncti
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         list_column(rows, |list, row| {
-            checkpoint(64 + 4 * strings.get(row).len())?;
-            let found = expression.captures_iter(strings.get(row));
-            // An empty match ends the search in ClickHouse.
-            let found = found.take_while(|captures| captures.get(0).is_some_and(|whole| !whole.is_empty()));
-            found.into_iter().try_for_each(|captures| list.push(wanted(&captures)))
+            let (string, mut at) = (strings.get(row), 0);
+            checkpoint(64 + 4 * string.len())?;
+            while let Some(captures) = expression.captures_at(string, at) {
+                // An empty match ends the search in ClickHouse.
+                let Some(whole) = captures.get(0).filter(|whole| !whole.is_empty()) else { break };
+                list.push(wanted(&captures))?;
+                at = whole.end();
+            }
+            Ok(())
         })
     })
 }
@@ -245,8 +250,7 @@ pub(super) fn resolve_quote(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         string_column(rows, strings.bytes(rows), |out, row| {
             for &byte in strings.get(row) {
                 match byte {
-                    0 => out.extend_from_slice(b"\\0"),
-                    b'\\' | b'(' | b')' | b'^' | b'$' | b'.' | b'[' | b']' | b'?' | b'*' | b'+' | b'{' | b':'
+                    0 | b'\\' | b'(' | b')' | b'^' | b'$' | b'.' | b'[' | b']' | b'?' | b'*' | b'+' | b'{' | b':'
                     | b'-' | b'|' => {
                         out.extend([b'\\', byte]);
                     }
@@ -345,17 +349,26 @@ fn replace(out: &mut Vec<u8>, string: &[u8], expression: &Regex, pieces: &[Piece
         if out.len() > i32::MAX as usize { Err(crate::scalar::simple::too_large()) } else { Ok(()) }
     };
     // Where no group is asked for, finding the matches alone is several times faster than finding their groups, too.
-    if pieces.iter().any(|piece| matches!(piece, Piece::Group(1..))) {
-        for captures in expression.captures_iter(string).take(count) {
-            let Some(whole) = captures.get(0) else { continue };
+    let wants_groups = pieces.iter().any(|piece| matches!(piece, Piece::Group(1..)));
+    // Right behind a match an empty one counts as well.
+    let mut at = 0;
+    for _ in 0..count {
+        let whole = if wants_groups {
+            let Some(captures) = expression.captures_at(string, at) else { break };
+            let Some(whole) = captures.get(0) else { break };
             let append = |out: &mut Vec<u8>, at: usize| {
                 out.extend_from_slice(captures.get(at).map_or(&[], |group| group.as_bytes()));
             };
             put(whole, &append)?;
-        }
-    } else {
-        for whole in expression.find_iter(string).take(count) {
+            whole
+        } else {
+            let Some(whole) = expression.find_at(string, at) else { break };
             put(whole, &|out: &mut Vec<u8>, _| out.extend_from_slice(whole.as_bytes()))?;
+            whole
+        };
+        at = if whole.is_empty() { whole.end() + 1 } else { whole.end() };
+        if at > string.len() {
+            break;
         }
     }
     out.extend_from_slice(&string[end..]);
@@ -377,7 +390,18 @@ pub(super) fn resolve_split(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             if by_character {
                 return characters(string).take(parts_max).try_for_each(|character| list.push(character));
             }
-            expression.split(string).take(parts_max).try_for_each(|part| list.push(part))
+            let (mut start, mut parts) = (0, 0);
+            while parts < parts_max {
+                // An empty match separates nothing, and what follows it is one part.
+                let found = expression.find_at(string, start).filter(|found| !found.is_empty());
+                let Some(found) = found else {
+                    list.push(string.get(start..).unwrap_or_default())?;
+                    break;
+                };
+                list.push(string.get(start..found.start()).unwrap_or_default())?;
+                (start, parts) = (found.end(), parts + 1);
+            }
+            Ok(())
         })
     })
 }

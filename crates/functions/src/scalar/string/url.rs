@@ -153,8 +153,14 @@ fn top_level_domain(host: &[u8]) -> &[u8] {
     host.iter().rposition(|&byte| byte == b'.').map_or(&[], |at| &host[at + 1..])
 }
 
-/// The first significant part of a host (`example` of `news.example.co.uk`) and the host from it on. Second-level domains that
-/// stand for the top level are `com`, `net`, `org`, `co`, `biz`, `gov` and `edu`, and not those of a public list.
+/// Whether a domain of two parts is shared by many owners, as `co.uk` is: the public suffix list has it by name. Where the list
+/// says that all domains of a top level are, ClickHouse takes none of them.
+fn is_shared(domain: &[u8], top_level: &[u8]) -> bool {
+    let is_suffix = |domain: &[u8]| psl::suffix(domain).is_some_and(|suffix| suffix.as_bytes() == domain);
+    is_suffix(domain) && !is_suffix(&[b"no-such-owner.".as_slice(), top_level].concat())
+}
+
+/// The first significant part of a host (`example` of `news.example.co.uk`) and the host from it on.
 fn first_significant(host: &[u8]) -> (&[u8], &[u8]) {
     let host = without_www(host);
     let dots: Vec<usize> = host.iter().enumerate().rev().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at).collect();
@@ -166,8 +172,7 @@ fn first_significant(host: &[u8]) -> (&[u8], &[u8]) {
         [] => (host, host),
         [last] => (&host[..last], host),
         [last, second, ..] => {
-            const SHARED: [&[u8]; 7] = [b"com", b"net", b"org", b"co", b"biz", b"gov", b"edu"];
-            if SHARED.contains(&&host[second + 1..last]) {
+            if is_shared(&host[second + 1..], &host[last + 1..]) {
                 part_before(second, dots.get(2).copied())
             } else {
                 part_before(last, Some(second))
