@@ -122,10 +122,7 @@ pub(super) async fn insert(query: &mut Query, format: &str, inline: &[u8], input
             }
         }
     }
-    reader.finish(&mut blocks)?;
-    for block in blocks.drain(..) {
-        sink.send_input(block).await?;
-    }
+    sink.send_rest(reader).await?;
     query.finish_insert().await
 }
 

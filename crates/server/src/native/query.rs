@@ -446,10 +446,10 @@ async fn insert_inline(query: &mut Query, format: &str, data: &[u8]) -> Result<O
     let mut reader = sink.reader(format)?;
     let mut blocks = Vec::new();
     reader.feed(data, &mut blocks)?;
-    reader.finish(&mut blocks)?;
     for block in blocks {
         sink.send_input(block).await?;
     }
+    sink.send_rest(reader).await?;
     query.finish_insert().await?;
     Ok(Outcome::Finished)
 }
