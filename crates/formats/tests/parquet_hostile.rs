@@ -54,8 +54,7 @@ fn a_schema_of_many_groups_is_an_error() {
     assert_eq!(read("Parquet", &table, &file_of(&metadata), 1 << 20).unwrap_err().code, ErrorCode::INCORRECT_DATA);
     // As many as are there are good.
     let metadata = schema_of((0..60).map(|at| u32::from(at < 59)));
-    let error = read("Parquet", &table, &file_of(&metadata), 1 << 20).unwrap_err();
-    assert!(!error.message.contains("nests"), "{error}");
+    assert!(read("Parquet", &table, &file_of(&metadata), 1 << 20).unwrap().is_empty());
 }
 
 #[test]
@@ -85,8 +84,8 @@ fn a_long_string_many_times_comes_in_short_blocks() {
 
 #[test]
 fn a_file_with_any_byte_changed_is_read_or_refused() {
-    let schema = common::schema("numbers");
-    let blocks = read("Native", &schema, &common::golden("numbers", "Native").unwrap(), 1 << 20).unwrap();
+    let schema = common::schema("strings");
+    let blocks = read("Native", &schema, &common::golden("strings", "Native").unwrap(), 1 << 20).unwrap();
     let file = write("Parquet", &schema, &blocks).unwrap();
     let rows: usize = blocks.iter().map(Block::rows).sum();
     let mut refused = 0;

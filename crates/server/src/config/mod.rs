@@ -134,9 +134,9 @@ impl Config {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn read(source: &ConfigSource) -> Result<Self> {
-        let from = |name: &str| Origin { file: name.into(), line: 0 };
         let mut findings = Findings::default();
-        let (mut root, mut files) = match &source.config_file {
+        let from = |name: &str| Origin { file: name.into(), line: 0 };
+        let (root, files) = match &source.config_file {
             Some(file) => {
                 let merged = merge::load(file)?;
                 if !matches!(merged.root.name.as_str(), "clickhouse" | "yandex") {
@@ -155,8 +155,21 @@ impl Config {
                 (root, Vec::new())
             }
         };
+        Self::of_tree(root, files, findings, source)
+    }
+
+    /// The configuration that a tree of elements means, after what the command line overrides.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn of_tree(
+        mut root: Element,
+        mut files: Vec<PathBuf>,
+        mut findings: Findings,
+        source: &ConfigSource,
+    ) -> Result<Self> {
         for (path, value) in &source.overrides {
-            set_override(&mut root, path, value, &from("command line"))?;
+            set_override(&mut root, path, value, &Origin { file: "command line".into(), line: 0 })?;
         }
 
         let config_folder = source.config_file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
