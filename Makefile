@@ -28,10 +28,11 @@ storm-full: build ## The whole stress suite: every scenario at every number of c
 storm-short: build ## The seed's experiment alone, with a tenth of the rows and short points: a minute, for trying things out.
 	$(SQUALL) storm experiment --output $(RESULTS) --rows 900000 --seconds 0.3 --rounds 2
 
-test: ## Everything that must hold: format, lints, Rust tests, and real clients against a real server.
+test: ## Everything that must hold: format, lints, Rust tests, models (20 s each), and real clients, which are installed from PyPI into .venv.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo test --workspace
+	LOOM_MAX_DURATION=20 $(MAKE) --no-print-directory models
 	$(MAKE) --no-print-directory test-clients
 
 test-rust: ## The Rust tests alone.
@@ -51,7 +52,7 @@ bench: ## The micro-benchmarks of all crates that have some.
 	cargo bench --workspace
 
 models: ## Model-check what threads do at once: the scheduler's lock-free parts with loom, the engine's protocols with shuttle.
-	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib model
+	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib --target-dir $(CARGO_TARGET_DIR)/loom model
 	cargo test --package squall-engine --features model --lib model
 
 fuzz: ## Hostile bytes for everything that reads bytes, FUZZ_SECONDS (60) for each of the eight targets; what is found lies in fuzz-findings.
