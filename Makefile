@@ -3,6 +3,7 @@
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 SQUALL := $(CARGO_TARGET_DIR)/release/squall
 RESULTS ?= $(CURDIR)/storm-results
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
 .PHONY: help build server storm storm-full storm-short test test-rust test-clients lint fmt bench models fuzz peers flights clean
@@ -27,10 +28,11 @@ storm-full: build ## The whole stress suite: every scenario at every number of c
 storm-short: build ## The seed's experiment alone, with a tenth of the rows and short points: a minute, for trying things out.
 	$(SQUALL) storm experiment --output $(RESULTS) --rows 900000 --seconds 0.3 --rounds 2
 
-test: ## Everything that must hold: format, lints, Rust tests, and real clients against a real server.
+test: ## Everything that must hold: format, lints, Rust tests, models (20 s each), and real clients, which are installed from PyPI into .venv.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 	cargo test --workspace
+	LOOM_MAX_DURATION=20 $(MAKE) --no-print-directory models
 	$(MAKE) --no-print-directory test-clients
 
 test-rust: ## The Rust tests alone.
@@ -50,11 +52,12 @@ bench: ## The micro-benchmarks of all crates that have some.
 	cargo bench --workspace
 
 models: ## Model-check what threads do at once: the scheduler's lock-free parts with loom, the engine's protocols with shuttle.
-	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib model
+	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib --target-dir $(CARGO_TARGET_DIR)/loom model
 	cargo test --package squall-engine --features model --lib model
 
-fuzz: ## Fuzz the parser for a minute (needs a nightly toolchain and cargo-fuzz).
-	cargo +nightly fuzz run sql_round_trip -- -max_total_time=60
+fuzz: ## Hostile bytes for everything that reads bytes, FUZZ_SECONDS (60) for each of the eight targets; what is found lies in fuzz-findings.
+	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/fuzz/instrument.sh cargo build --profile fuzz --package squall-fuzz --target-dir $(CARGO_TARGET_DIR)/fuzz
+	$(CARGO_TARGET_DIR)/fuzz/fuzz/squall-fuzz --inputs 1000000000 --seconds $(FUZZ_SECONDS)
 
 peers: build ## The seed's query on Squall, ClickHouse 26.9 in process (chdb) and DuckDB, in turns; installs the peers.
 	scripts/peers.sh --squall $(SQUALL)

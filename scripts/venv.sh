@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 folder=${1:-.venv}
 requirements=${2:-tests/clients/requirements.txt}
 if ! cmp -s "$requirements" "$folder/installed.txt"; then
+    echo "Installing into $folder from PyPI: $(grep -v '^#' "$requirements" | tr '\n' ' ')"
     python3 -m venv "$folder"
     "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements"
     cp "$requirements" "$folder/installed.txt"

@@ -1,4 +1,7 @@
-"""Fixtures: one server for all tests that only talk to it, and a way to start others with a configuration of their own."""
+"""Fixtures: one server for all tests that only talk to it, and a way to start others with a configuration of their own.
+
+HTTP is read in two ways: what is simple straight on the socket, anything else by hyper, which reads all where
+max_keep_alive_requests is set. The tests of BOTH_READERS run with either."""
 
 import itertools
 import uuid
@@ -7,23 +10,55 @@ import pytest
 from server import Server, installed
 
 
+BOTH_READERS = {
+    "test_bad_input",
+    "test_cross_origin",
+    "test_external_data",
+    "test_http",
+    "test_http_handlers",
+    "test_http_progress",
+}
+HYPER_ALONE = {"max_keep_alive_requests": 1_000_000}
+
+
+def pytest_generate_tests(metafunc):
+    if metafunc.module.__name__ in BOTH_READERS and "http_reader" in metafunc.fixturenames:
+        metafunc.parametrize("http_reader", ["direct", "hyper"], indirect=True)
+
+
+@pytest.fixture
+def http_reader(request):
+    """How the servers of a test read HTTP."""
+    return getattr(request, "param", "direct")
+
+
 def pytest_report_header():
     missing = [name for name in ("clickhouse-client", "clickhouse-benchmark") if not installed(name)]
     return f"not installed, so their tests are skipped: {', '.join(missing)}" if missing else "all clients are installed"
 
 
-@pytest.fixture(scope="session")
-def shared_server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server")).start()
+def run_shared(tmp_path_factory, settings):
+    server = Server(tmp_path_factory.mktemp("server"), settings=settings).start()
     yield server
     status = server.stop()
     assert status == 0, f"the server ended with {status}:\n{server.log_tail()}"
     assert "panicked" not in server.log
 
 
+@pytest.fixture(scope="session")
+def direct_server(tmp_path_factory):
+    yield from run_shared(tmp_path_factory, {})
+
+
+@pytest.fixture(scope="session")
+def hyper_server(tmp_path_factory):
+    yield from run_shared(tmp_path_factory, HYPER_ALONE)
+
+
 @pytest.fixture
-def server(shared_server):
+def server(request, http_reader):
     """The shared server. A test that brings it down fails; it is started again for those after it."""
+    shared_server = request.getfixturevalue(f"{http_reader}_server")
     yield shared_server
     if not shared_server.alive():
         ended = shared_server.process.returncode
@@ -34,13 +69,15 @@ def server(shared_server):
 
 
 @pytest.fixture
-def start_server(tmp_path):
+def start_server(tmp_path, http_reader):
     """Starts servers that are stopped when the test ends: start_server(settings={...}, …)."""
     started = []
     numbers = itertools.count()
 
-    def start(*, folder=None, wait=True, **options):
-        server = Server(folder or tmp_path / f"server{next(numbers)}", **options)
+    def start(*, folder=None, wait=True, settings=None, **options):
+        if http_reader == "hyper":
+            settings = HYPER_ALONE | (settings or {})
+        server = Server(folder or tmp_path / f"server{next(numbers)}", settings=settings, **options)
         started.append(server)
         if wait:
             server.start()

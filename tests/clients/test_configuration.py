@@ -8,8 +8,9 @@ import threading
 import time
 
 import lz4.frame
+import pytest
 from ports import free_port
-from server import BINARY, installed, wait_until
+from server import BINARY, ROOT, ServerError, installed, wait_until
 
 
 def setting(server, name):
@@ -80,23 +81,19 @@ def test_port_in_use_is_an_error(start_server):
     assert str(first.http_port) in second.log
 
 
-def test_debians_own_configuration_is_understood(start_server, tmp_path):
-    """The files of Debian's clickhouse-server, with only ports and paths replaced."""
-    source = "/etc/clickhouse-server"
-    if not os.path.exists(f"{source}/config.xml"):
-        import pytest
-
-        pytest.skip("clickhouse-server is not installed")
-    folder = tmp_path / "debian"
+def test_clickhouses_own_configuration_is_understood(tmp_path):
+    """The elements that ClickHouse's packages set, with only ports and paths replaced."""
+    folder = tmp_path / "stock"
     (folder / "config.d").mkdir(parents=True)
-    for name in ("config.xml", "users.xml"):
-        (folder / name).write_text(open(f"{source}/{name}").read())
+    (folder / "config.xml").write_text((ROOT / "crates/server/tests/data/stock_config.xml").read_text())
     port = free_port()
     (folder / "config.d" / "here.xml").write_text(
         f"<yandex><http_port>{port}</http_port><tcp_port>{free_port()}</tcp_port><path>{folder}/data/</path>"
         f'<tmp_path>{folder}/tmp/</tmp_path><listen_host replace="1">127.0.0.1</listen_host>'
         f"<logger><log>{folder}/server.log</log><errorlog>{folder}/error.log</errorlog></logger></yandex>"
     )
+    checked = subprocess.run([BINARY, "check-config", str(folder / "config.xml")], capture_output=True, text=True)
+    assert checked.returncode == 0 and "<mysql_port> is ignored" in checked.stdout, checked.stdout + checked.stderr
     process = subprocess.Popen([BINARY, "server", "--config-file", str(folder / "config.xml")], cwd=folder)
     try:
         import urllib.request
@@ -257,3 +254,48 @@ def test_a_broken_file_is_logged_once_and_the_old_configuration_stays(start_serv
     assert setting(server, "total_max_threads") == "3"
     change("config.d/more.xml", "<clickhouse><total_max_threads>7</total_max_threads></clickhouse>")
     wait_until(lambda: setting(server, "total_max_threads") == "7", "the mended file is loaded")
+
+
+def test_what_guards_something_stops_the_start(tmp_path):
+    file = tmp_path / "config.xml"
+    file.write_text("<clickhouse><encryption_codecs><aes><key>1</key></aes></encryption_codecs></clickhouse>")
+    for command in (["check-config"], ["server", "--config-file"]):
+        done = subprocess.run([BINARY, *command, str(file)], capture_output=True, text=True, timeout=30, cwd=tmp_path)
+        assert done.returncode == 1 and "<encryption_codecs>" in done.stdout + done.stderr
+
+
+def test_queries_are_masked_wherever_they_are_kept(start_server):
+    rules = r"<rule><name>card</name><regexp>(card)\s+\d{4}</regexp><replace>\1 ????</replace></rule>"
+    server = start_server(settings={"query_masking_rules": rules, "query_log": "<flush_interval_milliseconds>100</flush_interval_milliseconds>"})
+    assert server.query("SELECT 'card 1234'").strip() == "card 1234"
+    with pytest.raises(ServerError):
+        server.query("SELECT 'card 1234', throwIf(1, 'card 1234')")
+    server.query("SYSTEM FLUSH LOGS")
+    kept = server.query("SELECT query, exception, formatted_query FROM system.query_log FORMAT TSV")
+    kept += server.query("SELECT last_error_message FROM system.errors FORMAT TSV") + server.log
+    assert "card ????" in kept and "card 1234" not in kept
+    assert int(server.value("SELECT value FROM system.events WHERE event = 'QueryMaskingRulesMatch'")) > 1
+
+
+def test_a_server_that_takes_no_rows_takes_none(start_server):
+    server = start_server(settings={"disable_insertion_and_mutation": 1})
+    server.query("CREATE TABLE t (a UInt8) ENGINE = Memory")
+    for query in ("INSERT INTO t VALUES (1)", "INSERT INTO t SELECT 1"):
+        with pytest.raises(ServerError) as refused:
+            server.query(query)
+        assert refused.value.code == 392
+
+
+def test_large_tables_are_dropped_only_by_who_says_so(start_server):
+    server = start_server(settings={"max_table_size_to_drop": 1})
+    server.query("CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a AS SELECT number FROM numbers(1000)")
+    for query in ("DROP TABLE t", "TRUNCATE TABLE t"):
+        with pytest.raises(ServerError) as refused:
+            server.query(query)
+        assert refused.value.code == 359
+    (server.data / "flags").mkdir()
+    (server.data / "flags" / "force_drop_table").touch()
+    server.query("TRUNCATE TABLE t")
+    assert not (server.data / "flags" / "force_drop_table").exists()
+    server.query("INSERT INTO t SELECT number FROM numbers(1000)")
+    server.query("DROP TABLE t", max_table_size_to_drop=0)

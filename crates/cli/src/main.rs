@@ -1,5 +1,6 @@
 //! The one binary, `squall`: its commands and their arguments. What each command does is its crate's business.
 
+mod check_config;
 mod mimalloc;
 mod simulate;
 
@@ -27,6 +28,7 @@ struct Squall {
 #[derive(Subcommand, Debug)]
 enum Command {
     Server(ServerArgs),
+    CheckConfig(check_config::Args),
     Datagen(squall_storm::datagen::Args),
     Benchmark(squall_storm::benchmark::Args),
     Storm(squall_storm::storm::Args),
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
     mimalloc::configure();
     let result = match Squall::parse().command {
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),
+        Command::CheckConfig(args) => return check_config::run(args),
         Command::Datagen(args) => squall_storm::datagen::run(&args),
         Command::Benchmark(args) => squall_storm::benchmark::run(&args),
         Command::Storm(args) => squall_storm::storm::run(&args),

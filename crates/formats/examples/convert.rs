@@ -24,6 +24,9 @@ fn read(from: &str, schema: &Arc<Schema>, input: &[u8], piece_bytes: usize) -> R
         format.feed(chunk, &mut blocks)?;
     }
     format.finish(&mut blocks)?;
+    while let Some(block) = format.next_block()? {
+        blocks.push(block);
+    }
     Ok(blocks.into_iter().map(|block| block.block).collect())
 }
 

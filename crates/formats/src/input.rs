@@ -51,6 +51,20 @@ pub trait InputFormat: Send {
     /// # Errors
     /// As [`InputFormat::feed`]; `CANNOT_READ_ALL_DATA` and its like where the end comes too early.
     fn finish(&mut self, blocks: &mut Vec<InputBlock>) -> Result<()>;
+
+    /// After [`finish`](Self::finish): the next block of a format that has to have all of its input before it reads any; `None` at the end.
+    /// Reading takes time: not for I/O threads.
+    ///
+    /// # Errors
+    /// As [`InputFormat::feed`].
+    fn next_block(&mut self) -> Result<Option<InputBlock>> {
+        Ok(None)
+    }
+
+    /// Whether [`next_block`](Self::next_block) has any.
+    fn reads_at_end(&self) -> bool {
+        false
+    }
 }
 
 /// The columns of the table that input goes to, and how names in the input find them.

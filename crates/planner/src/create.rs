@@ -99,6 +99,12 @@ fn declared_columns(
     let mut columns: Vec<ColumnDescription> = Vec::with_capacity(declarations.len());
     for declaration in declarations {
         refuse(declaration.ttl.is_some(), "TTL")?;
+        check_codecs(declaration.codec.as_deref().unwrap_or_default())?;
+        if declaration.statistics.is_some() {
+            let message =
+                "Statistics of columns are not supported: parts hold the minimum and maximum of each block anyway";
+            return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message));
+        }
         let name: Arc<str> = declaration.name.value.as_str().into();
         if columns.iter().any(|known| known.name == name) {
             return Err(Error::new(
@@ -123,6 +129,38 @@ fn declared_columns(
     }
     infer_types(&mut columns, declarations, context)?;
     Ok(columns)
+}
+
+/// Refuses codecs of columns that would guard the data, and those that nobody knows. The others choose how data are packed, which tables here
+/// decide by the data.
+fn check_codecs(codecs: &[ast::Function]) -> Result<()> {
+    const PACKING: [&str; 14] = [
+        "NONE",
+        "LZ4",
+        "LZ4HC",
+        "ZSTD",
+        "DEFAULT",
+        "DELTA",
+        "DOUBLEDELTA",
+        "GORILLA",
+        "FPC",
+        "T64",
+        "GCD",
+        "ALP",
+        "DEFLATE_QPL",
+        "ZSTD_QAT",
+    ];
+    for codec in codecs {
+        let name = codec.name.to_ascii_uppercase();
+        if name.starts_with("AES_") {
+            let message = format!("Codec {} is not supported: data would be stored unencrypted", codec.name);
+            return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message));
+        }
+        if !PACKING.contains(&name.as_str()) {
+            return Err(Error::new(ErrorCode::UNKNOWN_CODEC, format!("Unknown codec family code: {}", codec.name)));
+        }
+    }
+    Ok(())
 }
 
 /// Types of columns that have only a default: in an order in which each default's own columns are known.

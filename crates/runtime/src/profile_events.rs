@@ -35,6 +35,7 @@ events! {
     FailedQuery "Number of failed queries.";
     FailedSelectQuery "Same as FailedQuery, but only for SELECT queries.";
     FailedInsertQuery "Same as FailedQuery, but only for INSERT queries.";
+    QueryMaskingRulesMatch "Number of times query masking rules was successfully matched.";
     QueryTimeMicroseconds "Total time of all queries.";
     SelectQueryTimeMicroseconds "Total time of SELECT queries.";
     InsertQueryTimeMicroseconds "Total time of INSERT queries.";

@@ -2,11 +2,13 @@
 //! the planner and the engine, and blocks into bytes; it executes nothing itself.
 
 pub mod asynchronous_metrics;
+mod check_config;
 pub mod compression;
 pub mod config;
 mod dictionaries;
 pub mod http;
 pub mod logger;
+pub mod masking;
 pub mod native;
 pub mod network;
 pub mod process;
@@ -19,5 +21,6 @@ pub mod system_log;
 pub mod users;
 pub mod version;
 
+pub use check_config::check_config;
 pub use run::{Options, run};
 pub use server::Server;

@@ -33,6 +33,7 @@ pub fn run(options: &Options) -> Result<()> {
     let began = Instant::now();
     let config = Config::load(&options.source)?;
     let zone = Some(config.server.timezone.as_str()).filter(|zone| !zone.is_empty()).map(time_zone);
+    set_umask(&config.server.umask);
     let logger = Logger::start(&config.logger, zone)?;
     log_panics();
     raise_open_files(config.server.max_open_files);
@@ -173,6 +174,13 @@ fn write_status(server: &Server, options: &Options) -> Result<()> {
     std::fs::write(pid_file, format!("{pid}\n")).map_err(|error| {
         Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("Cannot write {}: {error}", pid_file.display()))
     })
+}
+
+/// Sets the permissions that files are made without, in octal digits, where there are some.
+fn set_umask(digits: &str) {
+    if let Ok(mask) = u32::from_str_radix(digits.trim(), 8) {
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
+    }
 }
 
 /// Raises the limit of open files: to the configured number, or as far as the system lets.

@@ -23,6 +23,7 @@ use tokio::sync::watch;
 use crate::asynchronous_metrics::AsynchronousMetrics;
 use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
 use crate::dictionaries::DictionaryFiles;
+use crate::masking;
 use crate::network::generate_certificate;
 use crate::process::ProcessList;
 use crate::query::{PlanTemplates, StatementCache};
@@ -106,7 +107,8 @@ impl Server {
     pub fn start(config: Config, source: ConfigSource) -> Result<Arc<Self>> {
         let mut warnings = Vec::new();
         let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
-        for warning in config.warnings.iter().chain(&warnings) {
+        masking::set_rules(&config.masking_rules);
+        for warning in config.findings.warnings.iter().chain(&warnings) {
             tracing::warn!(target: "Config", "{warning}");
         }
         let settings = &config.server;
@@ -230,10 +232,11 @@ impl Server {
 
     fn load_again(&self) -> Result<()> {
         let mut config = Config::load(&self.source)?;
-        let mut warnings = std::mem::take(&mut config.warnings);
+        let mut warnings = std::mem::take(&mut config.findings.warnings);
         let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
         let (policy, budget) = scheduling(&config.server)?;
         let tls = tls(&config)?;
+        masking::set_rules(&config.masking_rules);
         for warning in &warnings {
             tracing::warn!(target: "Config", "{warning}");
         }

@@ -50,8 +50,17 @@ pub struct SettingDescription {
     pub setting_type: SettingType,
     /// The default as text.
     pub default: &'static str,
+    /// The values that it can have, where there are only some: others would change what a query means, and nothing here does what they say.
+    pub allowed: &'static [&'static str],
     /// What it does.
     pub description: &'static str,
+}
+
+impl SettingDescription {
+    /// Whether nothing reads it: what it asks for is already so, or does not change what a query answers.
+    pub fn is_without_effect(&self) -> bool {
+        self.description.starts_with("Accepted for compatibility")
+    }
 }
 
 /// A Rust type that holds a setting's value.
@@ -147,7 +156,9 @@ impl SettingValue for Duration {
 }
 
 macro_rules! settings {
-    ($($name:ident : $rust:ty as $setting_type:ident = $default:literal, $description:literal;)*) => {
+    ($(
+        $name:ident : $rust:ty as $setting_type:ident = $default:literal $(only [$($allowed:literal),*])?, $description:literal;
+    )*) => {
         /// The settings that a query runs under; each field is ClickHouse's setting of that name.
         #[derive(Clone, PartialEq, Debug)]
         pub struct Settings {
@@ -172,6 +183,7 @@ macro_rules! settings {
                     name: stringify!($name),
                     setting_type: SettingType::$setting_type,
                     default: $default,
+                    allowed: &[$($($allowed),*)?],
                     description: $description,
                 }),*
             ];
@@ -179,12 +191,15 @@ macro_rules! settings {
             /// Sets a setting from text, as in a URL, a configuration file or `SET`.
             ///
             /// # Errors
-            /// `UNKNOWN_SETTING`; `CANNOT_PARSE_TEXT` where the text is not a value of the setting's type.
+            /// `UNKNOWN_SETTING`; `CANNOT_PARSE_TEXT` where the text is not a value of the setting's type; `SUPPORT_IS_DISABLED` where the value
+            /// would mean something that is not there.
             pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
                 let name = match name {
                     $(stringify!($name) => {
-                        self.$name = <$rust as SettingValue>::from_text(SettingType::$setting_type, text)
+                        let value = <$rust as SettingValue>::from_text(SettingType::$setting_type, text)
                             .ok_or_else(|| bad_value(name, SettingType::$setting_type, text))?;
+                        $(check_allowed(name, &value.to_text(SettingType::$setting_type), &[$($allowed),*])?;)?
+                        self.$name = value;
                         stringify!($name)
                     })*
                     _ => return Err(Error::new(ErrorCode::UNKNOWN_SETTING, format!("Unknown setting '{name}'"))),
@@ -216,6 +231,17 @@ fn bad_value(name: &str, setting_type: SettingType, text: &str) -> Error {
     )
 }
 
+fn check_allowed(name: &str, value: &str, allowed: &[&str]) -> Result<()> {
+    if allowed.contains(&value) {
+        return Ok(());
+    }
+    let allowed = allowed.join(", ");
+    Err(Error::new(
+        ErrorCode::SUPPORT_IS_DISABLED,
+        format!("Setting '{name}' cannot be '{value}' here: only {allowed}"),
+    ))
+}
+
 impl Settings {
     /// The names and values that differ from a fresh `Settings` because somebody set them.
     pub fn changes(&self) -> impl Iterator<Item = (&'static str, String)> {
@@ -235,9 +261,9 @@ impl Settings {
 
 settings! {
     max_threads: u64 as MaxThreads = "0", "The maximum number of threads that work on one query at once; 0 is the number of logical CPUs.";
-    max_insert_threads: u64 as UInt64 = "0", "The maximum number of threads that execute an INSERT SELECT; 0 is as many as the SELECT has.";
+    max_insert_threads: u64 as UInt64 = "0", "Accepted for compatibility: an INSERT SELECT has as many threads as its SELECT.";
     max_block_size: u64 as UInt64 = "65409", "The maximum number of rows of a block that is read from a table.";
-    preferred_block_size_bytes: u64 as UInt64 = "1000000", "The size in bytes that blocks read from a table are cut to where rows are wide.";
+    preferred_block_size_bytes: u64 as UInt64 = "1000000", "Accepted for compatibility: morsels are as long as they take, whatever their rows' width.";
     max_insert_block_size: u64 as UInt64 = "1048449", "The number of rows of the blocks that an INSERT is cut into.";
     min_insert_block_size_rows: u64 as UInt64 = "1048449", "Smaller blocks of an INSERT are squashed to this many rows.";
     min_insert_block_size_bytes: u64 as UInt64 = "268402944", "Smaller blocks of an INSERT are squashed to this many bytes.";
@@ -274,20 +300,21 @@ settings! {
     max_temporary_data_on_disk_size_for_query: u64 as UInt64 = "0", "The most bytes of temporary data on disk that a query may have at once; 0 is unlimited.";
     max_temporary_data_on_disk_size_for_user: u64 as UInt64 = "0", "The most bytes of temporary data on disk that all queries of a user may have at once; 0 is unlimited.";
     max_rows_to_group_by: u64 as UInt64 = "0", "The most groups of an aggregation; 0 is unlimited.";
-    group_by_overflow_mode: String as String = "throw", "What happens at max_rows_to_group_by: throw, break or any.";
+    group_by_overflow_mode: String as String = "throw" only ["throw"], "What happens at max_rows_to_group_by: throw is the only mode.";
     max_query_size: u64 as UInt64 = "262144", "The most bytes of a query's text that the parser reads.";
     max_parser_depth: u64 as UInt64 = "1000", "The deepest nesting that the parser follows.";
     max_parser_backtracks: u64 as UInt64 = "1000000", "The most attempts that the parser makes.";
     max_ast_depth: u64 as UInt64 = "1000", "The deepest syntax tree.";
-    max_ast_elements: u64 as UInt64 = "50000", "The most elements of a syntax tree.";
+    max_ast_elements: u64 as UInt64 = "50000", "The most elements of a syntax tree, counted as those of max_expanded_ast_elements; where it is set and smaller, it is what holds.";
     max_expanded_ast_elements: u64 as UInt64 = "500000", "The most elements of a syntax tree after aliases and asterisks are expanded.";
     max_columns_to_read: u64 as UInt64 = "0", "The most columns that a query may read from a table; 0 is unlimited.";
+    max_table_size_to_drop: u64 as UInt64 = "50000000000", "The most bytes of a table that DROP and TRUNCATE remove; 0 is unlimited. Where it is not set, the server's element of that name holds.";
     max_subquery_depth: u64 as UInt64 = "100", "The deepest nesting of subqueries.";
     use_uncompressed_cache: bool as Bool = "0", "Accepted for compatibility: hot columns are always cached decoded.";
     extremes: bool as Bool = "0", "Whether minima and maxima of the result's columns are computed.";
-    totals_mode: String as String = "after_having_exclusive", "How WITH TOTALS counts rows that HAVING removes.";
+    totals_mode: String as String = "after_having_exclusive" only ["after_having_exclusive"], "How WITH TOTALS counts rows that HAVING removes: after_having_exclusive, not at all, is the only mode.";
     enable_optimize_predicate_expression: bool as Bool = "1", "Whether predicates are pushed into subqueries.";
-    optimize_move_to_prewhere: bool as Bool = "1", "Whether conditions of WHERE are tested before other columns are read.";
+    optimize_move_to_prewhere: bool as Bool = "1", "Accepted for compatibility: conditions of WHERE are always tested first where that saves reading.";
     optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum(x + c) becomes sum(x) + c * count().";
     optimize_trivial_count_query: bool as Bool = "1", "Whether count() of a whole table is taken from what the table knows of itself.";
     enable_positional_arguments: bool as Bool = "1", "Whether a number in GROUP BY, ORDER BY and LIMIT BY stands for a selected expression.";
@@ -335,26 +362,26 @@ settings! {
     http_send_timeout: Duration as Seconds = "30", "The time in which an HTTP client must take what it is sent, in seconds; that of the default profile counts.";
     tcp_keep_alive_timeout: Duration as Seconds = "290", "The time after which a silent connection is probed, in seconds; 0 is never, that of the default profile counts.";
     session_timezone: String as TimeZone = "", "The time zone of the session; empty is the server's.";
-    date_time_input_format: String as String = "basic", "How DateTime is read from text: basic or best_effort.";
-    date_time_output_format: String as String = "simple", "How DateTime is written as text: simple, iso or unix_timestamp.";
+    date_time_input_format: String as String = "basic" only ["basic", "best_effort", "best_effort_us"], "Accepted for compatibility: dates and times in input are ISO 8601's and numbers; other texts are errors under any value.";
+    date_time_output_format: String as String = "simple" only ["simple"], "How DateTime is written as text: simple is the only way.";
     format_csv_delimiter: String as String = ",", "The delimiter of the CSV formats.";
     format_csv_allow_single_quotes: bool as Bool = "0", "Whether CSV strings may stand in single quotes.";
     format_csv_allow_double_quotes: bool as Bool = "1", "Whether CSV strings may stand in double quotes.";
     output_format_csv_crlf_end_of_line: bool as Bool = "0", "Whether CSV rows end in CR LF.";
     output_format_json_quote_64bit_integers: bool as Bool = "0", "Whether 64-bit integers are quoted in JSON.";
-    output_format_json_quote_64bit_floats: bool as Bool = "0", "Whether 64-bit floats are quoted in JSON.";
+    output_format_json_quote_64bit_floats: bool as Bool = "0" only ["0"], "Whether 64-bit floats are quoted in JSON: they are not.";
     output_format_json_quote_denormals: bool as Bool = "0", "Whether inf and nan are written in JSON, quoted, rather than as null.";
     output_format_json_escape_forward_slashes: bool as Bool = "1", "Whether / is escaped in JSON.";
     output_format_json_named_tuples_as_objects: bool as Bool = "1", "Whether named tuples are JSON objects.";
     output_format_json_array_of_rows: bool as Bool = "0", "Whether JSONEachRow writes one array of all rows.";
     output_format_pretty_max_rows: u64 as UInt64 = "1000", "The most rows that Pretty formats show.";
     output_format_pretty_max_column_pad_width: u64 as UInt64 = "250", "The widest padding of a column in Pretty formats.";
-    output_format_pretty_color: String as String = "auto", "Whether Pretty formats colour: 0, 1 or auto.";
+    output_format_pretty_color: String as String = "auto" only ["auto", "0"], "Whether Pretty formats colour: they do not.";
     output_format_pretty_row_numbers: bool as Bool = "1", "Whether Pretty formats number rows.";
     output_format_write_statistics: bool as Bool = "1", "Whether JSON and XML formats write elapsed time and rows read.";
     output_format_parquet_row_group_size: u64 as UInt64 = "1000000", "Rows of a row group of Parquet output.";
     input_format_skip_unknown_fields: bool as Bool = "1", "Whether input columns that the table does not have are skipped.";
-    input_format_with_names_use_header: bool as Bool = "1", "Whether the header of WithNames formats names the columns.";
+    input_format_with_names_use_header: bool as Bool = "1" only ["1"], "Whether the header of WithNames formats names the columns: it does.";
     input_format_with_types_use_header: bool as Bool = "1", "Whether the types of WithNamesAndTypes formats are checked.";
     input_format_null_as_default: bool as Bool = "1", "Whether NULL in input becomes the default of a column that takes no NULL.";
     input_format_defaults_for_omitted_fields: bool as Bool = "1", "Whether omitted fields get the column's DEFAULT.";
@@ -363,7 +390,7 @@ settings! {
     input_format_allow_errors_num: u64 as UInt64 = "0", "Rows with errors that text input may skip.";
     input_format_allow_errors_ratio: f64 as Float = "0", "The share of rows with errors that text input may skip.";
     insert_allow_materialized_columns: bool as Bool = "0", "Whether MATERIALIZED columns may be inserted.";
-    insert_deduplicate: bool as Bool = "1", "Accepted for compatibility.";
+    insert_deduplicate: bool as Bool = "1", "Accepted for compatibility: there are no replicated tables, whose inserts would be deduplicated.";
     async_insert: bool as Bool = "0", "Accepted for compatibility: inserts are synchronous.";
     wait_for_async_insert: bool as Bool = "1", "Accepted for compatibility: inserts are synchronous.";
     max_partitions_per_insert_block: u64 as UInt64 = "100", "The most partitions that one block of an INSERT may touch; 0 is unlimited.";
@@ -373,7 +400,7 @@ settings! {
     join_any_take_last_row: bool as Bool = "0", "Whether ANY JOIN with the right table's keys takes the last row of a key rather than the first.";
     joined_subquery_requires_alias: bool as Bool = "0", "Whether subqueries and table functions in a JOIN need aliases. ClickHouse's default is 1 since version 20.";
     analyzer_compatibility_join_using_top_level_identifier: bool as Bool = "1", "Whether a name in USING that the left table does not have may be an alias of the SELECT list, as before ClickHouse 24.";
-    single_join_prefer_left_table: bool as Bool = "1", "Whether a name that both tables of a single JOIN have means the left table's column.";
+    single_join_prefer_left_table: bool as Bool = "1" only ["1"], "Whether a name that both tables of a single JOIN have means the left table's column: it does.";
     max_rows_in_join: u64 as UInt64 = "0", "The most rows of the right table of a JOIN that are held in memory; 0 is unlimited.";
     max_bytes_in_join: u64 as UInt64 = "0", "The most bytes of the right table of a JOIN that are held in memory; 0 is unlimited.";
     join_overflow_mode: String as String = "throw", "What happens at the limits of JOIN: throw, or break with the rows so far.";
@@ -392,13 +419,12 @@ settings! {
     prefer_column_name_to_alias: bool as Bool = "0", "Whether a name that is both is the column rather than the alias.";
     count_distinct_implementation: String as String = "uniqExact", "The function that COUNT(DISTINCT x) is.";
     inline_rows_limit: u64 as UInt64 = "32768", "Squall: a query that reads fewer rows begins on the thread that received it, and mostly ends there.";
-    result_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
     use_query_cache: bool as Bool = "0", "Accepted for compatibility: results are not cached.";
-    distributed_product_mode: String as String = "deny", "Accepted for compatibility.";
-    load_balancing: String as String = "random", "Accepted for compatibility.";
-    max_distributed_connections: u64 as UInt64 = "1024", "Accepted for compatibility.";
-    database_atomic_wait_for_drop_and_detach_synchronously: bool as Bool = "0", "Accepted for compatibility.";
-    mutations_sync: u64 as UInt64 = "0", "Whether mutations are waited for.";
+    distributed_product_mode: String as String = "deny", "Accepted for compatibility: there are no distributed tables.";
+    load_balancing: String as String = "random", "Accepted for compatibility: there are no replicas.";
+    max_distributed_connections: u64 as UInt64 = "1024", "Accepted for compatibility: there are no distributed tables.";
+    database_atomic_wait_for_drop_and_detach_synchronously: bool as Bool = "0", "Accepted for compatibility: DROP returns when the table is gone.";
+    mutations_sync: u64 as UInt64 = "0", "Accepted for compatibility: there are no mutations that go on in the background.";
 }
 
 #[cfg(test)]

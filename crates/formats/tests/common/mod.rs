@@ -57,6 +57,9 @@ pub fn read(format: &str, schema: &Arc<Schema>, input: &[u8], piece_bytes: usize
         format.feed(piece, &mut blocks)?;
     }
     format.finish(&mut blocks)?;
+    while let Some(block) = format.next_block()? {
+        blocks.push(block);
+    }
     Ok(blocks.into_iter().map(|block| block.block).collect())
 }
 

@@ -105,6 +105,9 @@ impl Scope<'_> {
             ),
             _ => return Ok(None),
         };
+        if !self.analyzer.context.settings.enable_positional_arguments {
+            return Ok(None);
+        }
         match at.and_then(|at| items.get(at)) {
             Some(item) => Ok(Some(item)),
             None => Err(self.in_scope(Error::new(

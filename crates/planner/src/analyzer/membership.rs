@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use squall_sql::ast::{self, ExpressionKind};
-use squall_types::{DataType, Error, ErrorCode, Result, Value, checkpoint, exact_value, grow};
+use squall_types::{DataType, Error, ErrorCode, Result, Value, checkpoint, exact_value, grow, reserve};
 
 use super::conversion;
 use super::graph::{NodeId, NodeKind};

@@ -28,7 +28,7 @@ mod window;
 use std::cell::Cell;
 
 use squall_sql::ast;
-use squall_types::{Error, ErrorCode, Result, checkpoint};
+use squall_types::{Error, ErrorCode, Result, Settings, checkpoint};
 
 use crate::context::PlannerContext;
 use crate::plan::Plan;
@@ -65,6 +65,16 @@ pub(crate) struct Analyzer<'a> {
     joins: Cell<u64>,
 }
 
+/// The most expressions of a query; 0 is unlimited. `max_ast_elements` counts where somebody set it: its default is ClickHouse's, whose trees
+/// hold long lists of constants as one element.
+pub(crate) fn elements_max(settings: &Settings) -> u64 {
+    let limits = [
+        settings.max_expanded_ast_elements,
+        if settings.is_changed("max_ast_elements") { settings.max_ast_elements } else { 0 },
+    ];
+    limits.into_iter().filter(|limit| *limit > 0).min().unwrap_or(0)
+}
+
 impl<'a> Analyzer<'a> {
     pub fn new(context: &'a PlannerContext<'a>) -> Self {
         Self { context, elements: Cell::new(0), depth: Cell::new(0), subqueries: Cell::new(0), joins: Cell::new(0) }
@@ -78,7 +88,7 @@ impl<'a> Analyzer<'a> {
         checkpoint(ELEMENT_WORK)?;
         let elements = self.elements.get() + 1;
         self.elements.set(elements);
-        match self.context.settings.max_expanded_ast_elements {
+        match elements_max(self.context.settings) {
             0 => Ok(()),
             most if elements > most => Err(graph::too_big(most)),
             _ => Ok(()),

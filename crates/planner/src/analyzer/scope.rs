@@ -137,7 +137,7 @@ impl<'q> Scope<'q> {
             analyzer,
             outer,
             select: None,
-            graph: Graph::new(settings.max_expanded_ast_elements, settings.max_ast_depth),
+            graph: Graph::new(super::elements_max(settings), settings.max_ast_depth),
             source: Source::one(),
             aliases: HashMap::new(),
             common_tables: Vec::new(),

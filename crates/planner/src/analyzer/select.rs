@@ -257,7 +257,10 @@ impl Scope<'_> {
                 return Err(Error::not_implemented("WITH FILL"));
             }
             if item.collation.is_some() {
-                return Err(Error::not_implemented("COLLATE"));
+                return Err(Error::new(
+                    ErrorCode::SUPPORT_IS_DISABLED,
+                    "Collations are not supported: text is ordered by its bytes",
+                ));
             }
             let nodes: Vec<NodeId> = if order_by.all {
                 items.iter().map(|item| item.node).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_types::Schema;
+use squall_types::{Error, ErrorCode, Result, Schema};
 
 use crate::expression::Expression;
 use crate::plan::{Aggregate, Join, Plan, Scan, SortKey, Window};
@@ -10,6 +10,23 @@ use crate::plan::{Aggregate, Join, Plan, Scan, SortKey, Window};
 pub(super) fn apply(plan: &mut Plan) {
     let needed = vec![true; plan.schema().len()];
     prune(plan, &needed);
+}
+
+/// Refuses scans of more columns than `max_columns_to_read`; 0 is unlimited.
+///
+/// # Errors
+/// `TOO_MANY_COLUMNS`.
+pub(super) fn check_limit(plan: &Plan, columns_max: u64) -> Result<()> {
+    match plan {
+        Plan::Scan(scan) if columns_max > 0 && scan.columns.len() as u64 > columns_max => Err(Error::new(
+            ErrorCode::TOO_MANY_COLUMNS,
+            format!(
+                "Limit for number of columns to read exceeded. Requested: {}, maximum: {columns_max}",
+                scan.columns.len()
+            ),
+        )),
+        _ => plan.inputs().try_for_each(|input| check_limit(input, columns_max)),
+    }
 }
 
 /// Where each column of a step went: its new position, or none.

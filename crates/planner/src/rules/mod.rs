@@ -60,6 +60,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     checkpoint(PASS_WORK)?;
     duplicate_aggregates::apply(&mut plan)?;
     column_pruning::apply(&mut plan);
+    column_pruning::check_limit(&plan, settings.max_columns_to_read)?;
     if settings.optimize_trivial_count_query {
         trivial_count::apply(&mut plan)?;
     }

@@ -2,7 +2,8 @@
 //! and profiles stay an element tree here; `users` reads them.
 
 pub mod element;
-mod known_elements;
+mod elements;
+mod findings;
 pub mod merge;
 mod query_limit;
 mod server_settings;
@@ -16,9 +17,11 @@ use squall_types::{Error, ErrorCode, Result};
 
 use crate::http::{OptionsResponse, PrometheusConfig, Rules, SharedRules};
 use crate::logger::LoggerConfig;
+use crate::masking::MaskingRules;
 use crate::network::TlsConfig;
 pub use element::Element;
 use element::Origin;
+pub use findings::{Findings, Verdict};
 pub use query_limit::QueryLimit;
 pub use server_settings::{Changeable, ServerSetting, ServerSettings};
 pub use system_logs::{LogKind, SystemLogConfig, SystemLogsConfig};
@@ -84,8 +87,10 @@ pub struct Config {
     pub users: Element,
     /// Every file that was read.
     pub files: Vec<PathBuf>,
-    /// What an operator should know, each with file and element.
-    pub warnings: Vec<String>,
+    /// `query_masking_rules`.
+    pub masking_rules: MaskingRules,
+    /// What became of every element.
+    pub findings: Findings,
 }
 
 /// One cluster of `remote_servers`, for show only.
@@ -107,16 +112,38 @@ impl Config {
     /// Reads, merges, overrides and types.
     ///
     /// # Errors
-    /// Where a file cannot be read or parsed, or a value is not of its element's type; the message names file and element.
+    /// Where a file cannot be read or parsed, or a value is not of its element's type; the message names file and element. `NOT_IMPLEMENTED`
+    /// where an element guards something that nothing here would guard.
     pub fn load(source: &ConfigSource) -> Result<Self> {
+        let config = Self::read(source)?;
+        if config.findings.stops.is_empty() {
+            return Ok(config);
+        }
+        let stops = config.findings.stops.join("\n  ");
+        Err(Error::new(
+            ErrorCode::INVALID_CONFIG_PARAMETER,
+            format!(
+                "The configuration guards what nothing here would guard, so it is not taken:\n  {stops}\nTake such an \
+                 element out where that is right (in config.d: <name remove=\"1\"/>); squall check-config tells everything"
+            ),
+        ))
+    }
+
+    /// As [`load`](Self::load), but what guards something is only found, not refused.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn read(source: &ConfigSource) -> Result<Self> {
+        let mut findings = Findings::default();
         let from = |name: &str| Origin { file: name.into(), line: 0 };
-        let (mut root, mut files, mut warnings) = match &source.config_file {
+        let (root, files) = match &source.config_file {
             Some(file) => {
                 let merged = merge::load(file)?;
                 if !matches!(merged.root.name.as_str(), "clickhouse" | "yandex") {
                     return Err(merged.root.error("the root element must be <clickhouse> or <yandex>"));
                 }
-                (merged.root, merged.files, merged.warnings)
+                findings.warnings = merged.warnings;
+                (merged.root, merged.files)
             }
             None => {
                 let mut root = Element::new("clickhouse", from("defaults"));
@@ -125,11 +152,24 @@ impl Config {
                     element.text = port.to_string();
                     root.children.push(element);
                 }
-                (root, Vec::new(), Vec::new())
+                (root, Vec::new())
             }
         };
+        Self::of_tree(root, files, findings, source)
+    }
+
+    /// The configuration that a tree of elements means, after what the command line overrides.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn of_tree(
+        mut root: Element,
+        mut files: Vec<PathBuf>,
+        mut findings: Findings,
+        source: &ConfigSource,
+    ) -> Result<Self> {
         for (path, value) in &source.overrides {
-            set_override(&mut root, path, value, &from("command line"))?;
+            set_override(&mut root, path, value, &Origin { file: "command line".into(), line: 0 })?;
         }
 
         let config_folder = source.config_file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
@@ -147,11 +187,13 @@ impl Config {
         let mut clusters = Vec::new();
         let mut listen_hosts = Vec::new();
         let mut dictionaries_config = Vec::new();
+        let mut masking_rules = MaskingRules::default();
         for element in &root.children {
+            let warnings = &mut findings.warnings;
             match element.name.as_str() {
                 "listen_host" => listen_hosts.push(element.trimmed().to_owned()),
-                "logger" => logger.read(element, &mut warnings)?,
-                "openSSL" => tls.read(element, config_folder, &mut warnings)?,
+                "logger" => logger.read(element, &mut findings)?,
+                "openSSL" => tls.read(element, config_folder, &mut findings)?,
                 "macros" => {
                     macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())))
                 }
@@ -159,14 +201,23 @@ impl Config {
                     clusters.extend(element.children.iter().map(read_cluster).collect::<Result<Vec<_>>>()?)
                 }
                 "dictionaries_config" => dictionaries_config.push(element.trimmed().to_owned()),
-                "prometheus" => read_prometheus(element, &mut prometheus)?,
-                "http_handlers" => http_handlers = Some(Rules::read(element, &root, &mut warnings)?.into()),
-                "http_options_response" => options_response.read(element, &mut warnings)?,
-                _ if system_logs.read(element, &mut warnings)? => {}
+                "prometheus" => read_prometheus(element, &mut prometheus, &mut findings)?,
+                "http_handlers" => http_handlers = Some(Rules::read(element, &root, warnings)?.into()),
+                "http_options_response" => options_response.read(element, warnings)?,
+                "query_masking_rules" => masking_rules = MaskingRules::read(element)?,
+                // Read by `merge`, and below: the tree of users is this one or another file's.
+                "include_from" | "users_config" | "user_directories" | "users" | "profiles" | "quotas" => {}
+                _ if system_logs.read(element, warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
-                name if known_elements::is_known(name) => {}
-                name => warnings.push(format!("{}: unknown element <{name}> is ignored", element.origin)),
+                name => {
+                    match elements::verdict(element) {
+                        Some(verdict) => findings.note(element, name, verdict),
+                        None => findings.unknown(element, name),
+                    }
+                    continue;
+                }
             }
+            findings.in_force(element);
         }
 
         let listen_hosts_are_default = listen_hosts.is_empty();
@@ -197,11 +248,17 @@ impl Config {
             }
         }
         let tmp_path = absolute(Path::new(&server.tmp_path))?;
+        for directory in root.child("user_directories").into_iter().flat_map(|directories| &directories.children) {
+            if directory.name != "users_xml" {
+                let path = format!("user_directories/{}", directory.name);
+                findings.note(directory, &path, Verdict::Missing("users are not looked for there"));
+            }
+        }
         let users = match users_file(&root, source.config_file.as_deref())? {
             Some(file) => {
                 let merged = merge::load(&file)?;
                 files.extend(merged.files);
-                warnings.extend(merged.warnings);
+                findings.warnings.extend(merged.warnings);
                 merged.root
             }
             None => root,
@@ -225,7 +282,8 @@ impl Config {
             tmp_path,
             users,
             files,
-            warnings,
+            masking_rules,
+            findings,
         })
     }
 }
@@ -269,6 +327,9 @@ fn check(element: &Element, server: &ServerSettings) -> Result<()> {
         "max_server_memory_usage_to_ram_ratio" if server.max_server_memory_usage_to_ram_ratio < 0.0 => {
             Err(element.bad_value("a ratio that is not negative"))
         }
+        "umask" if !server.umask.trim().is_empty() && !is_octal(&server.umask) => {
+            Err(element.bad_value("octal digits, as 027"))
+        }
         "path" if server.path.trim().is_empty() => Err(element.error("is empty")),
         "timezone" if !server.timezone.is_empty() && server.timezone.parse::<chrono_tz::Tz>().is_err() => {
             Err(element.bad_value("a time zone of the IANA database"))
@@ -277,7 +338,11 @@ fn check(element: &Element, server: &ServerSettings) -> Result<()> {
     }
 }
 
-fn read_prometheus(element: &Element, prometheus: &mut PrometheusConfig) -> Result<()> {
+fn is_octal(text: &str) -> bool {
+    u32::from_str_radix(text.trim(), 8).is_ok_and(|mask| mask <= 0o777)
+}
+
+fn read_prometheus(element: &Element, prometheus: &mut PrometheusConfig, findings: &mut Findings) -> Result<()> {
     for child in &element.children {
         match child.name.as_str() {
             "port" => prometheus.port = Some(child.value("a port number")?).filter(|port| *port > 0),
@@ -288,8 +353,15 @@ fn read_prometheus(element: &Element, prometheus: &mut PrometheusConfig) -> Resu
             "histograms" => prometheus.histograms = child.boolean()?,
             "asynchronous_metrics" => prometheus.asynchronous_metrics = child.boolean()?,
             "errors" => prometheus.errors = child.boolean()?,
-            // Other things that ClickHouse tells Prometheus.
-            _ => {}
+            "handlers" => findings.note(child, "prometheus/handlers", Verdict::Missing("there is one page of metrics")),
+            name @ ("dimensional_metrics" | "keeper_metrics_only" | "expose_info") => {
+                findings.note(
+                    child,
+                    &format!("prometheus/{name}"),
+                    Verdict::Harmless("what there are not is not told"),
+                );
+            }
+            name => findings.unknown(child, &format!("prometheus/{name}")),
         }
     }
     Ok(())
@@ -371,7 +443,7 @@ mod tests {
         assert_eq!(config.listen_hosts, ["127.0.0.1", "::1"]);
         assert!(config.path.ends_with("squall-data") && config.path.is_absolute());
         assert!(config.server.tmp_path.ends_with("squall-data/tmp/"));
-        assert!(config.warnings.is_empty());
+        assert!(config.findings.warnings.is_empty());
     }
 
     #[test]
@@ -385,9 +457,15 @@ mod tests {
         assert_eq!(config.server.max_connections, 20);
         assert_eq!(config.listen_hosts, ["::1"]);
         assert_eq!(config.macros.get("shard").unwrap(), "01");
-        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
-        assert!(config.warnings.iter().any(|warning| warning.contains("config.xml:3: unknown element <htpp_port>")));
-        assert!(config.warnings.iter().any(|warning| warning.contains("<logger/colour>")));
+        assert_eq!(config.findings.warnings.len(), 2, "{:?}", config.findings.warnings);
+        assert!(
+            config
+                .findings
+                .warnings
+                .iter()
+                .any(|warning| warning.contains("config.xml:3: unknown element <htpp_port>"))
+        );
+        assert!(config.findings.warnings.iter().any(|warning| warning.contains("<logger/colour>")));
     }
 
     #[test]
@@ -407,17 +485,44 @@ mod tests {
     }
 
     #[test]
-    fn debians_stock_files_are_read_without_warnings() {
-        let file = PathBuf::from("/etc/clickhouse-server/config.xml");
-        if !file.exists() {
-            return;
+    fn what_guards_something_stops_the_start() {
+        let text = "<clickhouse>\n<encryption_codecs><aes_128_gcm_siv><key_hex>00</key_hex></aes_128_gcm_siv></encryption_codecs>\
+            <allow_plaintext_password>0</allow_plaintext_password><mysql_port>9004</mysql_port><query_cache/>\
+            <openSSL><fips>1</fips></openSSL></clickhouse>";
+        let error = load(text, &[]).unwrap_err();
+        for name in ["config.xml:2: <encryption_codecs>", "<allow_plaintext_password>", "<openSSL/fips>"] {
+            assert!(error.message.contains(name), "{error}");
         }
-        let config = Config::load(&ConfigSource { config_file: Some(file), ..ConfigSource::default() }).unwrap();
+        assert!(!error.message.contains("mysql_port"), "{error}");
+        let config = load("<clickhouse><mysql_port>9004</mysql_port><query_cache/></clickhouse>", &[]).unwrap();
+        assert_eq!(config.findings.warnings.len(), 1, "{:?}", config.findings);
+        assert!(config.findings.warnings[0].contains("<mysql_port> is ignored: this port is not listened on"));
+        assert_eq!(config.findings.harmless.len(), 1);
+    }
+
+    #[test]
+    fn no_element_is_both_read_and_not() {
+        let mut server = ServerSettings::default();
+        let mut logs = SystemLogsConfig::none();
+        let names = ServerSettings::default().all().into_iter().map(|setting| setting.name);
+        for name in names.chain(LogKind::ALL.map(LogKind::name)) {
+            let element = Element::new(name, Origin { file: "f".into(), line: 1 });
+            assert!(elements::verdict(&element).is_none(), "{name}");
+        }
+        let read = Element::parse("f", "<max_connections>1</max_connections>").unwrap();
+        assert!(server.read(&read).unwrap() && !logs.read(&read, &mut Vec::new()).unwrap());
+    }
+
+    #[test]
+    fn clickhouses_own_file_starts() {
+        let text = include_str!("../../tests/data/stock_config.xml");
+        let config = load(text, &[]).unwrap();
         assert_eq!(config.server.http_port, 8123);
-        assert_eq!(config.server.max_concurrent_queries, QueryLimit::Fixed(100));
+        assert_eq!(config.server.max_concurrent_queries, QueryLimit::Fixed(1000));
         assert_eq!(config.logger.size_bytes, 1000 << 20);
-        assert_eq!(config.clusters.len(), 3);
-        assert!(config.users.child("users").is_some());
-        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+        assert_eq!(config.clusters.len(), 1);
+        let unknown = |warning: &&String| !warning.contains("is ignored: ");
+        let unknown: Vec<_> = config.findings.warnings.iter().filter(unknown).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
     }
 }

@@ -128,6 +128,9 @@ impl Input {
 
     fn finish(mut self) -> Result<Vec<Block>> {
         self.format.finish(&mut self.read)?;
+        while let Some(block) = self.format.next_block()? {
+            self.read.push(block);
+        }
         Ok(self.read.into_iter().map(|input| input.block).collect())
     }
 }

@@ -332,30 +332,108 @@ fn next(bytes: &[u8], connection: &Connection) -> Next {
         Ping::Other => {}
     }
     let mut lines = [const { MaybeUninit::uninit() }; FIELDS_MAX];
-    let mut request = httparse::Request::new(&mut []);
-    let length = match request.parse_with_uninit_headers(bytes, &mut lines) {
-        Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
-        Ok(httparse::Status::Partial) if bytes.len() <= connection.limits.head_bytes_max => {
-            return Next::Incomplete { body_bytes: 0 };
+    match parse(bytes, &mut lines, connection.limits.head_bytes_max) {
+        Parsed::Request { framing, path, url_query, fields, body } => {
+            let fields = RequestFields::Lines(fields);
+            let answer = connection.answer(&RequestHead { method: &framing.method, path, url_query, fields });
+            Next::Request { answer, body, is_last: framing.is_last }
         }
+        Parsed::Incomplete { body_bytes } => Next::Incomplete { body_bytes },
+        Parsed::Other => Next::Other,
+    }
+}
+
+/// What bytes begin with, before anybody answers.
+enum Parsed<'a> {
+    Request {
+        framing: Framing,
+        path: &'a str,
+        url_query: Option<&'a str>,
+        fields: &'a [httparse::Header<'a>],
+        body: Range<usize>,
+    },
+    Incomplete {
+        body_bytes: usize,
+    },
+    Other,
+}
+
+fn parse<'a>(bytes: &'a [u8], lines: &'a mut [MaybeUninit<httparse::Header<'a>>], head_bytes_max: usize) -> Parsed<'a> {
+    let mut request = httparse::Request::new(&mut []);
+    let length = match request.parse_with_uninit_headers(bytes, lines) {
+        Ok(httparse::Status::Complete(length)) if length <= HEAD_BYTES_MAX => length,
+        Ok(httparse::Status::Partial) if bytes.len() <= head_bytes_max => return Parsed::Incomplete { body_bytes: 0 },
         // What is wrong with a request hyper says.
-        _ => return Next::Other,
+        _ => return Parsed::Other,
     };
-    let (Some(framing), Some(target)) = (Framing::of(&request), request.path) else { return Next::Other };
+    let (Some(framing), Some(target)) = (Framing::of(&request), request.path) else { return Parsed::Other };
     if !target.starts_with('/') || target.contains('#') {
-        return Next::Other;
+        return Parsed::Other;
     }
     let missing = (length + framing.body_bytes).saturating_sub(bytes.len());
     if missing > 0 {
-        return Next::Incomplete { body_bytes: missing };
+        return Parsed::Incomplete { body_bytes: missing };
     }
     let (path, url_query) = match target.split_once('?') {
         Some((path, url_query)) => (path, Some(url_query)),
         None => (target, None),
     };
-    let fields = RequestFields::Lines(request.headers);
-    let answer = connection.answer(&RequestHead { method: &framing.method, path, url_query, fields });
-    Next::Request { answer, body: length..length + framing.body_bytes, is_last: framing.is_last }
+    let body = length..length + framing.body_bytes;
+    Parsed::Request { framing, path, url_query, fields: request.headers, body }
+}
+
+/// A request as this reader understands it, for comparing it with what hyper understands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectRequest {
+    /// `GET` or `POST`.
+    pub method: hyper::Method,
+    /// What stands before `?`.
+    pub path: String,
+    /// What stands behind it.
+    pub url_query: Option<String>,
+    /// The headers; `None` of a ping, whose headers are not looked at.
+    pub fields: Option<Vec<(String, Vec<u8>)>>,
+    /// Where its body is, which ends where the next request begins.
+    pub body: Range<usize>,
+    /// Whether the connection ends with it.
+    pub is_last: bool,
+}
+
+impl DirectRequest {
+    /// The request that bytes begin with, where this reader would answer it.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let ping_of = |length: usize, is_last: bool| {
+            let path = "/ping".to_owned();
+            Some(Self {
+                method: hyper::Method::GET,
+                path,
+                url_query: None,
+                fields: None,
+                body: length..length,
+                is_last,
+            })
+        };
+        match ping(bytes) {
+            Ping::Whole(length) => return ping_of(length, false),
+            Ping::Last => return ping_of(bytes.len(), true),
+            Ping::Incomplete => return None,
+            Ping::Other => {}
+        }
+        let mut lines = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+        let Parsed::Request { framing, path, url_query, fields, body } = parse(bytes, &mut lines, HEAD_BYTES_MAX)
+        else {
+            return None;
+        };
+        let fields = fields.iter().map(|field| (field.name.to_ascii_lowercase(), field.value.to_vec())).collect();
+        Some(Self {
+            method: framing.method,
+            path: path.to_owned(),
+            url_query: url_query.map(str::to_owned),
+            fields: Some(fields),
+            body,
+            is_last: framing.is_last,
+        })
+    }
 }
 
 /// Whether an empty line is in it, by the loosest rules of HTTP.

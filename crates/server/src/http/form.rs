@@ -157,9 +157,23 @@ async fn read_table(
             tables.add(name, input.block)?;
         }
         if piece.is_none() {
-            return Ok(());
+            break;
         }
     }
+    while reader.reads_at_end() {
+        let read = tokio::task::spawn_blocking(move || {
+            let block = reader.next_block()?;
+            Ok::<_, Error>((reader, block))
+        });
+        let interrupted = |error| Error::logical(format!("reading a table was interrupted: {error}"));
+        let block;
+        (reader, block) = read.await.map_err(interrupted)??;
+        match block {
+            Some(input) => tables.add(name, input.block)?,
+            None => break,
+        }
+    }
+    Ok(())
 }
 
 /// The columns of a table: `a UInt8, b String`, or types alone, whose columns are `_1`, `_2`, ….

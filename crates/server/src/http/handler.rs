@@ -229,7 +229,8 @@ impl Connection {
         query_id: &Arc<str>,
     ) -> Result<Response> {
         let user_name = http.credentials.user.take();
-        let user_name = user_name.as_deref().unwrap_or("default");
+        let config = self.server.config.load();
+        let user_name = user_name.as_deref().unwrap_or(&config.server.default_session_user);
         let user = self
             .proof(&http.credentials)
             .and_then(|proof| self.server.users.load().authenticate(user_name, proof, self.address.ip()))

@@ -32,6 +32,7 @@ use crate::network::{Port, accept};
 use crate::server::Server;
 
 pub use cors::OptionsResponse;
+pub use direct::DirectRequest;
 pub use handler::Pages;
 pub use metrics::PrometheusConfig;
 pub use rules::{Rules, SharedRules};

@@ -118,12 +118,7 @@ pub(super) async fn insert(query: &mut Query, format: &str, inline: &[u8], input
             feed(sink, &mut *reader, &piece).await?;
         }
     }
-    for block in sink.within(|| {
-        let mut blocks = Vec::new();
-        reader.finish(&mut blocks).map(|()| blocks)
-    })? {
-        sink.send_input(block).await?;
-    }
+    sink.send_rest(reader).await?;
     query.finish_insert().await
 }
 

@@ -6,7 +6,7 @@ use squall_types::Result;
 
 use super::layout::Layout;
 use super::level::Level;
-use crate::config::Element;
+use crate::config::{Element, Findings, Verdict};
 
 /// `logger` of config.xml.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ impl LoggerConfig {
     ///
     /// # Errors
     /// `CANNOT_PARSE_TEXT` with file, line and element.
-    pub(crate) fn read(&mut self, element: &Element, warnings: &mut Vec<String>) -> Result<()> {
+    pub(crate) fn read(&mut self, element: &Element, findings: &mut Findings) -> Result<()> {
         let level = |element: &Element| {
             Level::parse(element.trimmed()).ok_or_else(|| {
                 let names = Level::ALL.map(|level| level.name().to_ascii_lowercase()).join(", ");
@@ -72,23 +72,31 @@ impl LoggerConfig {
                 "count" => self.count = child.value("a number of files")?,
                 "console" => self.console = Some(child.boolean()?),
                 "console_log_level" => self.console_level = Some(level(child)?),
-                "formatting" => self.layout = Layout::read(child, warnings)?,
+                "formatting" => self.layout = Layout::read(child, &mut findings.warnings)?,
                 "rotation" if child.trimmed().eq_ignore_ascii_case("never") => self.size_bytes = 0,
                 "rotation" => self.size_bytes = child.bytes()?,
                 "async_queue_max_size" => self.queue_lines_max = child.value::<usize>("a number of lines")?.max(1),
                 "stream_compress" => self.is_compressed = child.boolean()?,
-                "use_syslog"
-                | "syslog"
-                | "syslog_level"
-                | "async"
-                | "levels"
-                | "startup_level"
-                | "shutdown_level"
-                | "startup_console_log_level"
-                | "shutdown_console_log_level"
-                | "console_startup_level"
-                | "console_shutdown_level" => {}
-                name => warnings.push(format!("{}: unknown element <logger/{name}> is ignored", child.origin)),
+                name => {
+                    let verdict = match name {
+                        "async" => Verdict::Harmless("lines are always written by a thread of their own"),
+                        "startup_level"
+                        | "shutdown_level"
+                        | "console_startup_level"
+                        | "console_shutdown_level"
+                        | "startup_console_log_level"
+                        | "shutdown_console_log_level" => Verdict::Missing("<level> holds from the start to the end"),
+                        "levels" => Verdict::Missing("<level> holds for all components"),
+                        "syslog" | "syslog_level" => Verdict::Harmless("of <use_syslog>"),
+                        "use_syslog" if !child.boolean()? => Verdict::Harmless("asks for nothing"),
+                        "use_syslog" => Verdict::Missing("nothing is written to syslog"),
+                        _ => {
+                            findings.unknown(child, &format!("logger/{name}"));
+                            continue;
+                        }
+                    };
+                    findings.note(child, &format!("logger/{name}"), verdict);
+                }
             }
         }
         Ok(())

@@ -35,6 +35,8 @@ pub use subscription::{LogSubscription, subscribe};
 pub use text_lines::{keep_text_lines, take_text_lines};
 use writer::Writer;
 
+use crate::masking::mask;
+
 /// Longer messages are cut.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// How long what was logged may take to reach its files when the server ends.
@@ -92,7 +94,8 @@ impl LogLayer {
         let (file, at) = (metadata.file().unwrap_or_default(), metadata.line().unwrap_or(0));
         texts.clear();
         event.record(texts);
-        let message = texts.message.get(..texts.message.floor_char_boundary(MESSAGE_BYTES_MAX)).unwrap_or_default();
+        let message = mask(&texts.message);
+        let message = message.get(..message.floor_char_boundary(MESSAGE_BYTES_MAX)).unwrap_or_default();
         let line = LogLine {
             query_id: &*texts.query_id,
             message,

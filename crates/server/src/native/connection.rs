@@ -345,7 +345,8 @@ async fn greet(
         other => return Err(unexpected(other)),
     }
     let hello = wire.read(timeout, Hello::read).await?;
-    let user_name = if hello.user.is_empty() { "default" } else { hello.user.as_str() };
+    let config = server.config.load_full();
+    let user_name = if hello.user.is_empty() { &config.server.default_session_user } else { &hello.user };
     let user = authenticate(server, wire, user_name, &hello.password, address)?;
     let mut client = ClientInfo::new(Interface::Tcp, address);
     client.is_secure = wire.stream.is_secure();

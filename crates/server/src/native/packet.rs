@@ -12,6 +12,7 @@ use crate::session::{ClientInfo, HttpMethod, Interface};
 use crate::version::{VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
 
 /// Packets of clients.
+#[allow(missing_docs)]
 pub mod from_client {
     pub const HELLO: u64 = 0;
     pub const QUERY: u64 = 1;
@@ -22,6 +23,7 @@ pub mod from_client {
 }
 
 /// Packets of the server.
+#[allow(missing_docs)]
 pub mod from_server {
     pub const HELLO: u64 = 0;
     pub const DATA: u64 = 1;

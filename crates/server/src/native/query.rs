@@ -448,12 +448,12 @@ async fn insert_inline(query: &mut Query, format: &str, data: &[u8]) -> Result<O
     let mut reader = sink.reader(format)?;
     let blocks = sink.within(|| {
         let mut blocks = Vec::new();
-        reader.feed(data, &mut blocks)?;
-        reader.finish(&mut blocks).map(|()| blocks)
+        reader.feed(data, &mut blocks).map(|()| blocks)
     })?;
     for block in blocks {
         sink.send_input(block).await?;
     }
+    sink.send_rest(reader).await?;
     query.finish_insert().await?;
     Ok(Outcome::Finished)
 }

@@ -8,13 +8,17 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, WebPkiClientVerifier};
-use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
+use rustls::{RootCertStore, ServerConfig, SupportedCipherSuite, SupportedProtocolVersion, version};
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::config::Element;
+use crate::config::{Element, Findings, Verdict};
 
 /// Sessions that are kept for resumption, where nobody says how many: Poco's default.
 const SESSION_CACHE_SIZE_DEFAULT: usize = 20_480;
+
+/// Certificates between a client's and its authority's, as many as `webpki` follows.
+const CHAIN_LENGTH_MAX: u32 = 6;
+const NO_FIPS: Verdict = Verdict::Stops("the cryptography is not a validated FIPS module");
 
 /// Whether clients show certificates: Poco's modes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +52,25 @@ pub struct TlsConfig {
     pub disabled_protocols: Vec<String>,
     /// Whether the server's order of ciphers goes before the client's.
     pub prefer_server_ciphers: bool,
+    /// `cipherList`: the ciphers of TLS 1.2 that are offered, by OpenSSL's names, where it names any; otherwise all that are known to be safe.
+    pub cipher_list: Option<Vec<String>>,
+    /// `cipherSuites`: the same for TLS 1.3.
+    pub cipher_suites: Option<Vec<String>>,
+}
+
+/// The ciphers that a list in OpenSSL's language names one by one; `None` where it names classes (`HIGH`, `ALL:!LOW`), in all of which those are
+/// that rustls has, as it has only what nobody shuts out.
+fn named_ciphers(text: &str) -> Option<Vec<String>> {
+    let words = text.split([':', ',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
+    let named: Vec<&str> = words.filter(|word| !word.starts_with(['!', '-', '@'])).collect();
+    let is_cipher = |word: &&str| word.starts_with("TLS_") || word.contains("-GCM") || word.contains("-CHACHA20");
+    (!named.is_empty() && named.iter().any(|word| is_cipher(word)) && named.iter().all(|word| !is_class(word)))
+        .then(|| named.into_iter().map(|word| word.trim_start_matches('+').to_owned()).collect())
+}
+
+/// Whether a word of such a list stands for several ciphers.
+fn is_class(word: &str) -> bool {
+    !word.contains(['-', '_'])
 }
 
 impl Default for TlsConfig {
@@ -62,6 +85,8 @@ impl Default for TlsConfig {
             session_cache_size: SESSION_CACHE_SIZE_DEFAULT,
             disabled_protocols: Vec::new(),
             prefer_server_ciphers: true,
+            cipher_list: None,
+            cipher_suites: None,
         }
     }
 }
@@ -72,7 +97,16 @@ impl TlsConfig {
     ///
     /// # Errors
     /// `CANNOT_PARSE_TEXT` with file, line and element.
-    pub(crate) fn read(&mut self, element: &Element, folder: &Path, warnings: &mut Vec<String>) -> Result<()> {
+    pub(crate) fn read(&mut self, element: &Element, folder: &Path, findings: &mut Findings) -> Result<()> {
+        for child in element.children.iter().filter(|child| child.name != "server") {
+            let path = format!("openSSL/{}", child.name);
+            match child.name.as_str() {
+                "client" => findings.note(child, &path, Verdict::Harmless("this server calls no other under TLS")),
+                "fips" if child.boolean()? => findings.note(child, &path, NO_FIPS),
+                "fips" => findings.note(child, &path, Verdict::Harmless("forbids nothing")),
+                _ => findings.unknown(child, &path),
+            }
+        }
         for child in element.children_named("server").flat_map(|server| &server.children) {
             let path = || Some(child.trimmed()).filter(|path| !path.is_empty()).map(|path| folder.join(path));
             match child.name.as_str() {
@@ -95,18 +129,38 @@ impl TlsConfig {
                     let names = child.text.split(',').map(|name| name.trim().to_ascii_lowercase());
                     self.disabled_protocols = names.filter(|name| !name.is_empty()).collect();
                 }
-                // TLS 1.2 is the oldest that there is, Diffie-Hellman is always on curves, and sessions are this server's alone.
-                "dhParamsFile" | "ecdhCurve" | "requireTLSv1" | "requireTLSv1_1" | "requireTLSv1_2"
-                | "sessionIdContext" | "sessionTimeout" | "extendedVerification" | "verificationDepth" | "fips"
-                | "invalidCertificateHandler" | "privateKeyPassphraseHandler" => {}
-                name @ ("cipherList" | "cipherSuites") => warnings.push(format!(
-                    "{}: element <openSSL/server/{name}> is ignored: only ciphers that are known to be safe are offered",
-                    child.origin
-                )),
-                name => warnings.push(format!("{}: unknown element <openSSL/server/{name}> is ignored", child.origin)),
+                "cipherList" => self.cipher_list = named_ciphers(&child.text),
+                "cipherSuites" => self.cipher_suites = named_ciphers(&child.text),
+                name => match Self::without_effect(child)? {
+                    Some(verdict) => findings.note(child, &format!("openSSL/server/{name}"), verdict),
+                    None => findings.unknown(child, &format!("openSSL/server/{name}")),
+                },
             }
         }
         Ok(())
+    }
+
+    /// What becomes of an element that nothing reads; `None` where it is not known.
+    fn without_effect(child: &Element) -> Result<Option<Verdict>> {
+        Ok(Some(match child.name.as_str() {
+            "requireTLSv1" | "requireTLSv1_1" | "requireTLSv1_2" => {
+                Verdict::Harmless("TLS 1.2 is the oldest that there is")
+            }
+            "dhParamsFile" => Verdict::Harmless("Diffie-Hellman is always on curves"),
+            "sessionIdContext" => Verdict::Harmless("sessions are this server's alone"),
+            "privateKeyPassphraseHandler" => Verdict::Harmless("an encrypted key is refused"),
+            "invalidCertificateHandler" => Verdict::Harmless("a certificate that is not good is always refused"),
+            "extendedVerification" | "fips" if !child.boolean()? => Verdict::Harmless("forbids nothing"),
+            "extendedVerification" => Verdict::Stops("clients' certificates are not compared with their hosts' names"),
+            "fips" => NO_FIPS,
+            "ecdhCurve" => Verdict::Stops("the curves are X25519, P-256 and P-384, and cannot be chosen"),
+            "verificationDepth" if child.value::<u32>("a number of certificates")? >= CHAIN_LENGTH_MAX => {
+                Verdict::Harmless("longer chains are always refused")
+            }
+            "verificationDepth" => Verdict::Stops("chains of certificates may have up to 6 between both ends"),
+            "sessionTimeout" => Verdict::Missing("sessions are remembered until others take their place"),
+            _ => return Ok(None),
+        }))
     }
 
     /// Reads the files and makes what handshakes need; `None` where no certificate is configured.
@@ -127,7 +181,9 @@ impl TlsConfig {
             )),
             error => unreadable(private_key_file, &error),
         })?;
-        let provider = Arc::new(ring::default_provider());
+        let mut provider = ring::default_provider();
+        provider.cipher_suites.retain(|suite| self.offers(suite));
+        let provider = Arc::new(provider);
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&self.versions())
             .map_err(|error| failed(format_args!("openSSL.server.disableProtocols leaves nothing: {error}")))?;
@@ -155,6 +211,23 @@ impl TlsConfig {
             config.send_tls13_tickets = 0;
         }
         Ok(Some(Arc::new(config)))
+    }
+
+    /// Whether a cipher is among those that the configuration names.
+    fn offers(&self, suite: &SupportedCipherSuite) -> bool {
+        // `TLS13_AES_256_GCM_SHA384`, which is OpenSSL's `TLS_AES_256_GCM_SHA384`, or `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`, which is its
+        // `ECDHE-RSA-AES128-GCM-SHA256`.
+        let name = format!("{:?}", suite.suite());
+        let (named, known) = match suite {
+            SupportedCipherSuite::Tls13(_) => (&self.cipher_suites, vec![name.replacen("TLS13_", "TLS_", 1)]),
+            SupportedCipherSuite::Tls12(_) => {
+                let short =
+                    name.replacen("TLS_", "", 1).replace("_WITH_", "_").replace("AES_", "AES").replace('_', "-");
+                let old = short.strip_suffix("-SHA256").filter(|_| short.contains("CHACHA20")).map(str::to_owned);
+                (&self.cipher_list, [Some(name), old, Some(short)].into_iter().flatten().collect())
+            }
+        };
+        named.as_ref().is_none_or(|named| known.iter().any(|name| named.contains(name)))
     }
 
     fn versions(&self) -> Vec<&'static SupportedProtocolVersion> {
@@ -223,16 +296,16 @@ mod tests {
     use super::*;
     use crate::network::generate_certificate;
 
-    fn read(text: &str) -> (Result<TlsConfig>, Vec<String>) {
+    fn read(text: &str) -> (Result<TlsConfig>, Findings) {
         let element = Element::parse("config.xml", text).unwrap();
-        let (mut config, mut warnings) = (TlsConfig::default(), Vec::new());
-        let read = config.read(&element, Path::new("/etc/squall"), &mut warnings);
-        (read.map(|()| config), warnings)
+        let (mut config, mut findings) = (TlsConfig::default(), Findings::default());
+        let read = config.read(&element, Path::new("/etc/squall"), &mut findings);
+        (read.map(|()| config), findings)
     }
 
     #[test]
     fn elements_have_clickhouses_meaning() {
-        let (config, warnings) = read(
+        let (config, found) = read(
             "<openSSL><server><certificateFile>server.crt</certificateFile><privateKeyFile>/keys/server.key</privateKeyFile>\
              <verificationMode>once</verificationMode><disableProtocols>sslv2,sslv3, tlsv1_2</disableProtocols>\
              <cacheSessions>false</cacheSessions><cipherList>ALL</cipherList><colour/></server><client><x/></client></openSSL>",
@@ -243,9 +316,37 @@ mod tests {
         assert_eq!(config.verification_mode, VerificationMode::Relaxed);
         assert_eq!(config.versions(), [&version::TLS13]);
         assert!(!config.cache_sessions);
-        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        assert_eq!(config.cipher_list, None);
+        assert_eq!(found.warnings.len(), 1, "{found:?}");
+        assert_eq!((found.harmless.len(), found.stops.len()), (1, 0), "{found:?}");
         let (bad, _) = read("<openSSL><server><verificationMode>maybe</verificationMode></server></openSSL>");
         assert!(bad.unwrap_err().message.contains("none, relaxed, strict or once"));
+    }
+
+    #[test]
+    fn what_restricts_is_in_force_or_stops() {
+        let (_, found) = read(
+            "<openSSL><fips>true</fips><server><extendedVerification>true</extendedVerification><ecdhCurve>secp521r1</ecdhCurve>\
+             <verificationDepth>2</verificationDepth><fips>false</fips></server></openSSL>",
+        );
+        assert_eq!(found.stops.len(), 4, "{found:?}");
+        let offered = |list: &str, suites: &str| -> Vec<String> {
+            let (config, _) = read(&format!(
+                "<openSSL><server><cipherList>{list}</cipherList><cipherSuites>{suites}</cipherSuites></server></openSSL>"
+            ));
+            let config = config.unwrap();
+            let all = ring::default_provider().cipher_suites;
+            all.iter().filter(|suite| config.offers(suite)).map(|suite| format!("{:?}", suite.suite())).collect()
+        };
+        assert_eq!(offered("ALL:!ADH:!LOW:@STRENGTH", "").len(), ring::default_provider().cipher_suites.len());
+        assert_eq!(
+            offered("ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305", "TLS_AES_256_GCM_SHA384"),
+            [
+                "TLS13_AES_256_GCM_SHA384",
+                "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+                "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+            ]
+        );
     }
 
     #[test]

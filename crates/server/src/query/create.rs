@@ -9,6 +9,7 @@ use squall_sql::ast::{self, CreateMode, CreateSource, DropAction, DropTarget, Re
 use squall_storage::TableName;
 use squall_types::{Error, ErrorCode, Result};
 
+use super::drop_limit::DropLimit;
 use super::statement::{drop_verb, identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, dictionary, insert, planning};
@@ -127,7 +128,14 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
                 if statement.if_empty && databases.tables(&name).is_ok_and(|tables| !tables.is_empty()) {
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
                 }
-                run_blocking(move || databases.drop_database(&name, if_exists)).await?;
+                let limit = DropLimit::of(session);
+                run_blocking(move || {
+                    for table in databases.tables(&name).unwrap_or_default() {
+                        limit.check(&*table.table)?;
+                    }
+                    databases.drop_database(&name, if_exists)
+                })
+                .await?;
                 return Ok(Answer::Done);
             }
         }
@@ -156,8 +164,12 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
         }
     }
     let if_empty = statement.if_empty;
+    let limit = DropLimit::of(session);
     run_blocking(move || {
         for (database, table) in tables {
+            if let Ok(table) = databases.table(&database, &table) {
+                limit.check(&*table)?;
+            }
             if truncates {
                 databases.truncate_table(&database, &table, if_exists)?;
                 continue;

@@ -18,6 +18,7 @@ use squall_types::checkpoint::leash;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use super::statement::table_name;
+use super::system_command::run_blocking;
 use super::{Answer, planning, show};
 use crate::session::Session;
 
@@ -39,6 +40,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
             Ok(Answer::Done)
         }
         InsertSource::Data { format, offset } => {
+            refuse_where_disabled(session, &database)?;
             let table = session.server.databases.table(&database, &table)?;
             let sink = InsertSink::start(session, table, statement.columns.as_deref(), context)?;
             Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
@@ -50,6 +52,14 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
     }
 }
 
+/// `disable_insertion_and_mutation`, which leaves the server its own logs.
+fn refuse_where_disabled(session: &Session, database: &str) -> Result<()> {
+    if session.server.config.load().server.disable_insertion_and_mutation && database != "system" {
+        return Err(Error::new(ErrorCode::QUERY_IS_PROHIBITED, "Insert queries are prohibited"));
+    }
+    Ok(())
+}
+
 /// Inserts a query's rows.
 pub(super) async fn select_into(
     session: &Session,
@@ -59,6 +69,7 @@ pub(super) async fn select_into(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
+    refuse_where_disabled(session, database)?;
     let table = session.server.databases.table(database, table)?;
     note_table(&*table, context);
     let plan = planning::plan(session, query, context).await?;
@@ -169,6 +180,36 @@ impl InsertSink {
             self.with_defaults(input)?
         };
         self.send(block).await
+    }
+
+    /// Ends the input of a format and sends what is left in it. A format that reads only now does so block by block on a thread that may take
+    /// its time, in the query's name.
+    ///
+    /// # Errors
+    /// The format's and the INSERT's.
+    pub async fn send_rest(&mut self, mut reader: Box<dyn InputFormat>) -> Result<()> {
+        let blocks = self.within(|| {
+            let mut blocks = Vec::new();
+            reader.finish(&mut blocks).map(|()| blocks)
+        })?;
+        for block in blocks {
+            self.send_input(block).await?;
+        }
+        while reader.reads_at_end() {
+            let context = self.context.clone();
+            let read = run_blocking(move || {
+                let _working = context.enter();
+                let block = reader.next_block()?;
+                Ok((reader, block))
+            });
+            let block;
+            (reader, block) = read.await?;
+            match block {
+                Some(block) => self.send_input(block).await?,
+                None => break,
+            }
+        }
+        Ok(())
     }
 
     /// Sends a block of [`schema`](Self::schema)'s columns; waits while the table is behind.

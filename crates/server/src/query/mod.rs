@@ -6,6 +6,7 @@ mod catalog;
 mod create;
 mod describe;
 mod dictionary;
+mod drop_limit;
 mod explain;
 mod extremes;
 mod insert;

@@ -10,6 +10,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::{self, Parsed};
 use super::plan_template::TextShape;
+use crate::masking::{self, mask};
 use crate::process::QueryKind;
 use crate::session::Session;
 
@@ -17,6 +18,12 @@ use crate::session::Session;
 const SHOWN_TEXT_BYTES_MAX: usize = 100_000;
 
 pub(super) fn shown_text(text: &[u8]) -> Arc<str> {
+    if masking::is_on() {
+        // Before it is cut: half of a secret is one, too.
+        let text = String::from_utf8_lossy(text);
+        let masked = mask(text.trim());
+        return masked.get(..masked.floor_char_boundary(SHOWN_TEXT_BYTES_MAX)).unwrap_or_default().into();
+    }
     let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);
     String::from_utf8_lossy(text).trim().into()
 }
@@ -65,8 +72,8 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let normalized = squall_sql::normalize(&*shown);
     let kind = super::statement::kind(&statement);
     let shape = match kind {
-        // What is shown is the whole text, but for blanks around it.
-        QueryKind::Select if as_text.is_some_and(|text| text.trim().len() == shown.len()) => {
+        // Where what is shown is the whole text, but for blanks around it.
+        QueryKind::Select if as_text.is_some_and(|text| text.trim() == &*shown) => {
             TextShape::of(shown.as_bytes(), &normalized.literals)
         }
         _ => None,

@@ -11,6 +11,7 @@ use squall_types::{Error, ErrorCode};
 use super::table::SystemTable;
 use super::upgrade;
 use super::value::{date_time, flag, no_items, number, signed, text};
+use crate::masking::mask;
 use crate::server::Server;
 
 /// The errors since the server began.
@@ -38,7 +39,7 @@ impl ErrorCounts {
         });
         count.count += 1;
         count.last = SystemTime::now();
-        error.message.clone_into(&mut count.last_message);
+        count.last_message = mask(&error.message).into_owned();
         count.last_query_id.clone_from(query_id);
     }
 

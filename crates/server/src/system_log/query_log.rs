@@ -14,6 +14,7 @@ use squall_types::{Error, Settings, Value};
 use super::log::LogEntry;
 use super::table::LogTable;
 use super::{LogContext, microseconds};
+use crate::masking::mask;
 use crate::process::{Process, ProcessInfo};
 use crate::session::ClientInfo;
 use crate::system::value::{flag, map, no_items, number, text};
@@ -145,7 +146,7 @@ impl QueryLogEntry {
     /// Adds the query in its canonical form.
     #[must_use]
     pub fn with_formatted(mut self, formatted: String) -> Self {
-        self.rare.get_or_insert_default().formatted = formatted;
+        self.rare.get_or_insert_default().formatted = mask(&formatted).into_owned();
         self
     }
 
@@ -156,7 +157,7 @@ impl QueryLogEntry {
         settings: Arc<Settings>,
         exception: Option<&Error>,
     ) -> Self {
-        let failure = |error: &Error| Failure { code: error.code.0, text: error.text() };
+        let failure = |error: &Error| Failure { code: error.code.0, text: mask(&error.text()).into_owned() };
         let rare = exception.map(|error| Box::new(Rare { exception: Some(failure(error)), ..Rare::default() }));
         Self { events, info, query_id, settings, uses: None, format: "", rare, numbers: PackedNumbers::default() }
     }

@@ -6,21 +6,20 @@ use parquet::basic::{Compression, ZstdLevel};
 use squall_planner::TableDefinition;
 use squall_types::{Error, ErrorCode, Result};
 
-/// Settings of ClickHouse that are read and change nothing here.
-const WITHOUT_EFFECT: &[&str] = &[
-    "allow_nullable_key",
-    "enable_mixed_granularity_parts",
-    "fsync_after_insert",
-    "fsync_part_directory",
-    "index_granularity_bytes",
-    "merge_max_block_size",
-    "merge_with_ttl_timeout",
-    "min_bytes_for_wide_part",
-    "min_rows_for_wide_part",
-    "old_parts_lifetime",
-    "parts_to_delay_insert",
-    "storage_policy",
-    "use_minimalistic_part_header_in_zookeeper",
+/// Settings of ClickHouse that change nothing here, and why that is no loss.
+const WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("allow_nullable_key", "keys may always hold NULL"),
+    ("enable_mixed_granularity_parts", "granules have a number of rows, in every part"),
+    ("fsync_after_insert", "an insert is acknowledged when it is durable"),
+    ("fsync_part_directory", "an insert is acknowledged when it is durable"),
+    ("index_granularity_bytes", "granules have a number of rows, in every part"),
+    ("merge_max_block_size", "merges read morsels by the time that they take"),
+    ("merge_with_ttl_timeout", "TTL is refused"),
+    ("min_bytes_for_wide_part", "every part is one file"),
+    ("min_rows_for_wide_part", "every part is one file"),
+    ("old_parts_lifetime", "parts go when nobody reads them any more"),
+    ("parts_to_delay_insert", "inserts wait for the disk instead"),
+    ("use_minimalistic_part_header_in_zookeeper", "there is no ZooKeeper"),
 ];
 
 /// Rows between two entries of the primary index where the table does not say.
@@ -57,7 +56,13 @@ impl MergeTreeSettings {
                 "index_granularity" => settings.index_granularity = number(value)?,
                 "parts_to_throw_insert" => settings.parts_to_throw_insert = number(value)?,
                 "default_compression_codec" => settings.compression = compression(value)?,
-                other if WITHOUT_EFFECT.contains(&other) => {}
+                "storage_policy" if &**value == "default" => {}
+                // Another disk may be another promise: encrypted, or elsewhere.
+                "storage_policy" => {
+                    let message = format!("Unknown storage policy `{value}`: there is one, `default`");
+                    return Err(Error::new(ErrorCode::UNKNOWN_POLICY, message));
+                }
+                other if WITHOUT_EFFECT.iter().any(|(name, _)| *name == other) => {}
                 other => {
                     return Err(Error::new(
                         ErrorCode::UNKNOWN_SETTING,

@@ -1,5 +1,4 @@
-//! Parquet, in and out. Columns are written with the physical and logical types that ClickHouse gives them; what is read is cast to the
-//! table's types. A file ends with its table of contents, so input is held until it is whole.
+//! The output: each type with the physical and logical type that ClickHouse gives it.
 
 use std::sync::Arc;
 
@@ -9,37 +8,23 @@ use arrow_array::types::{
     TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type,
 };
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, ListArray, PrimitiveArray, RecordBatch,
-    RecordBatchOptions, StructArray,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, ListArray, RecordBatch, RecordBatchOptions,
+    StructArray,
 };
-use arrow_buffer::NullBuffer;
-use arrow_schema::{ArrowError, DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
-use bytes::Bytes;
+use arrow_schema::{DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{
-    Compression, ConvertedType, LogicalType, Repetition, TimeUnit as ParquetTimeUnit, Type as PhysicalType, ZstdLevel,
+    Compression, LogicalType, Repetition, TimeUnit as ParquetTimeUnit, Type as PhysicalType, ZstdLevel,
 };
-use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
-use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Result, Schema, TupleElement};
+use squall_types::{Block, DataType, EnumValues, Error, ErrorCode, Result, Schema};
 
-use crate::input::{InputBlock, InputFormat, TableInput};
+use super::{map, parquet_error};
+
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
-
-/// Rows of the blocks that input is cut into.
-const BLOCK_ROWS: usize = 65_409;
-
-fn parquet_error(error: &ParquetError) -> Error {
-    Error::new(ErrorCode::INCORRECT_DATA, format!("Parquet: {error}"))
-}
-
-fn arrow_error(error: &ArrowError) -> Error {
-    Error::new(ErrorCode::INCORRECT_DATA, format!("Parquet: {error}"))
-}
 
 fn unsupported(data_type: &DataType) -> Error {
     let message = format!("Type {data_type} is not supported for conversion into Parquet data format");
@@ -148,13 +133,6 @@ impl Layout {
             arrow: Field::new(name, arrow, is_nullable),
         })
     }
-}
-
-fn map<From: ArrowPrimitiveType, To: ArrowPrimitiveType>(
-    array: &ArrayRef,
-    convert: impl Fn(From::Native) -> To::Native,
-) -> PrimitiveArray<To> {
-    array.as_primitive::<From>().unary(convert)
 }
 
 fn enum_names<T: ArrowPrimitiveType<Native: Into<i16>>>(array: &ArrayRef, values: &EnumValues) -> ArrayRef {
@@ -291,187 +269,6 @@ impl OutputFormat for ParquetOutput {
         let Some(mut writer) = self.writer.take() else { return Ok(()) };
         writer.finish().map_err(|error| parquet_error(&error))?;
         out.append(writer.inner_mut());
-        Ok(())
-    }
-}
-
-/// The input format.
-#[derive(Debug)]
-pub(crate) struct ParquetInput {
-    table: TableInput,
-    file: Vec<u8>,
-    file_bytes_max: usize,
-}
-
-impl ParquetInput {
-    pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        Self { table: TableInput::new(schema, options), file: Vec::new(), file_bytes_max: options.pending_bytes_max }
-    }
-}
-
-/// The type with its strings as bytes: ours need not be UTF-8, and nobody shall check.
-fn strings_as_bytes(parquet: &TypePtr) -> Result<TypePtr, ParquetError> {
-    let info = parquet.get_basic_info();
-    if parquet.is_primitive() {
-        let is_text = match info.logical_type_ref() {
-            Some(logical) => matches!(logical, LogicalType::String | LogicalType::Enum | LogicalType::Json),
-            None => matches!(info.converted_type(), ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON),
-        };
-        if parquet.get_physical_type() != PhysicalType::BYTE_ARRAY || !is_text {
-            return Ok(parquet.clone());
-        }
-        let builder = Type::primitive_type_builder(parquet.name(), PhysicalType::BYTE_ARRAY)
-            .with_repetition(info.repetition())
-            .with_id(info.has_id().then(|| info.id()));
-        return Ok(Arc::new(builder.build()?));
-    }
-    let fields = parquet.get_fields().iter().map(strings_as_bytes).collect::<Result<_, _>>()?;
-    let mut builder = Type::group_type_builder(parquet.name())
-        .with_converted_type(info.converted_type())
-        .with_logical_type(info.logical_type_ref().cloned())
-        .with_id(info.has_id().then(|| info.id()))
-        .with_fields(fields);
-    if info.has_repetition() {
-        builder = builder.with_repetition(info.repetition());
-    }
-    Ok(Arc::new(builder.build()?))
-}
-
-/// What is read as its own type and cast afterwards: the type of ours that an Arrow array is nearest to, and the array in its layout.
-fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)> {
-    let nullable = |data_type: DataType| if array.null_count() > 0 { data_type.to_nullable() } else { data_type };
-    let times = |digits: u8, ticks: ArrayRef| Ok((nullable(DataType::DateTime64(digits, Some("UTC".into()))), ticks));
-    let plain = |data_type: DataType| Ok((nullable(data_type), array.clone()));
-    match array.data_type() {
-        ArrowType::Boolean => {
-            let truths = array.as_boolean();
-            let bytes: Vec<u8> = truths.values().iter().map(u8::from).collect();
-            Ok((
-                nullable(DataType::Bool),
-                Arc::new(PrimitiveArray::<UInt8Type>::new(bytes.into(), truths.nulls().cloned())),
-            ))
-        }
-        ArrowType::UInt8 => plain(DataType::UInt8),
-        ArrowType::UInt16 => plain(DataType::UInt16),
-        ArrowType::UInt32 => plain(DataType::UInt32),
-        ArrowType::UInt64 => plain(DataType::UInt64),
-        ArrowType::Int8 => plain(DataType::Int8),
-        ArrowType::Int16 => plain(DataType::Int16),
-        ArrowType::Int32 => plain(DataType::Int32),
-        ArrowType::Int64 => plain(DataType::Int64),
-        ArrowType::Float32 => plain(DataType::Float32),
-        ArrowType::Float64 => plain(DataType::Float64),
-        ArrowType::Binary => plain(DataType::String),
-        ArrowType::Utf8 => {
-            Ok((nullable(DataType::String), Arc::new(BinaryArray::from(array.as_string::<i32>().clone()))))
-        }
-        ArrowType::FixedSizeBinary(width) => plain(DataType::FixedString(usize::try_from(*width).unwrap_or(0))),
-        ArrowType::Date32 => {
-            Ok((nullable(DataType::Date32), Arc::new(map::<Date32Type, Int32Type>(array, |days| days))))
-        }
-        ArrowType::Timestamp(TimeUnit::Millisecond, _) => {
-            times(3, Arc::new(map::<TimestampMillisecondType, Int64Type>(array, |ticks| ticks)))
-        }
-        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
-            times(6, Arc::new(map::<TimestampMicrosecondType, Int64Type>(array, |ticks| ticks)))
-        }
-        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
-            times(9, Arc::new(map::<TimestampNanosecondType, Int64Type>(array, |ticks| ticks)))
-        }
-        ArrowType::List(item_field) => {
-            let list = array.as_list::<i32>();
-            let (item, items) = from_parquet(item_field, list.values())?;
-            let list = ListArray::try_new(item.arrow_list_item(), list.offsets().clone(), items, None)?;
-            Ok((DataType::array(item), Arc::new(list)))
-        }
-        ArrowType::Map(..) => {
-            let list = array.as_map();
-            let (key, keys) = from_parquet(field, list.keys())?;
-            let (value, values) = from_parquet(field, list.values())?;
-            let data_type = DataType::Map(Arc::new(key), Arc::new(value));
-            let entry = data_type.map_entry_type();
-            let entries = StructArray::try_new(entry.arrow_fields(), vec![keys, values], None)?;
-            let list = ListArray::try_new(entry.arrow_list_item(), list.offsets().clone(), Arc::new(entries), None)?;
-            Ok((data_type, Arc::new(list)))
-        }
-        ArrowType::Struct(fields) => {
-            let tuple = array.as_struct();
-            let mut elements = Vec::new();
-            let mut columns = Vec::new();
-            for (field, column) in fields.iter().zip(tuple.columns()) {
-                let (data_type, column) = from_parquet(field, column)?;
-                elements.push(TupleElement { name: Some(field.name().as_str().into()), data_type });
-                columns.push(column);
-            }
-            let data_type = DataType::Tuple(elements.into());
-            let tuple =
-                StructArray::try_new_with_length(data_type.arrow_fields(), columns, None::<NullBuffer>, tuple.len())?;
-            Ok((data_type, Arc::new(tuple)))
-        }
-        other => {
-            let message = format!("Parquet type {other} of column '{}' is not supported", field.name());
-            Err(Error::new(ErrorCode::UNKNOWN_TYPE, message))
-        }
-    }
-}
-
-/// A column whose bytes are already those of the type that is wanted, though Parquet has no word for it.
-fn relabel(column: Column, wanted: Option<&DataType>) -> Column {
-    let Some(wanted) = wanted else { return column };
-    let relabelled = match (column.data_type().inner(), wanted.inner()) {
-        (DataType::FixedString(16), inner @ (DataType::UUID | DataType::IPv6))
-        | (DataType::UInt32, inner @ (DataType::IPv4 | DataType::DateTime(_)))
-        | (DataType::UInt16, inner @ DataType::Date) => inner.clone(),
-        _ => return column,
-    };
-    let data_type = if column.data_type().is_nullable() { relabelled.to_nullable() } else { relabelled };
-    column.with_type(data_type)
-}
-
-impl InputFormat for ParquetInput {
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
-        if self.file.len() + chunk.len() > self.file_bytes_max {
-            let message = format!("A Parquet file of more than {} bytes", self.file_bytes_max);
-            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
-        }
-        self.file.extend_from_slice(chunk);
-        Ok(())
-    }
-
-    fn finish(&mut self, blocks: &mut Vec<InputBlock>) -> Result<()> {
-        let file = Bytes::from(std::mem::take(&mut self.file));
-        if file.is_empty() {
-            return Ok(());
-        }
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let reader = ArrowReaderMetadata::load(&file, options.clone())
-            .and_then(|metadata| {
-                let schema = metadata.parquet_schema().root_schema_ptr();
-                let schema = Arc::new(SchemaDescriptor::new(strings_as_bytes(&schema)?));
-                ArrowReaderMetadata::load(&file, options.with_parquet_schema(schema))
-            })
-            .and_then(|metadata| {
-                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-                builder.with_batch_size(BLOCK_ROWS).build()
-            })
-            .map_err(|error| parquet_error(&error))?;
-        for batch in reader {
-            let batch = batch.map_err(|error| arrow_error(&error))?;
-            let schema = batch.schema();
-            let mut fields = Vec::new();
-            let mut columns = Vec::new();
-            for (field, array) in schema.fields().iter().zip(batch.columns()) {
-                let (data_type, array) = from_parquet(field, array)?;
-                let wanted = self.table.position(field.name())?.and_then(|at| self.table.schema.fields.get(at));
-                let column = relabel(Column::new(data_type, array), wanted.map(|(_, data_type)| data_type));
-                fields.push((Arc::from(field.name().as_str()), column.data_type().clone()));
-                columns.push(column);
-            }
-            let block = Block::new(Arc::new(Schema { fields }), columns, batch.num_rows());
-            if !block.is_empty() {
-                blocks.push(self.table.match_block(&block)?);
-            }
-        }
         Ok(())
     }
 }

@@ -1,0 +1,264 @@
+//! The input. A file ends with its table of contents, so it is held until it is whole; then it is read row group by row group, block by
+//! block, as they are asked for.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    UInt8Type,
+};
+use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType as ArrowType, Field, TimeUnit};
+use bytes::Bytes;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader};
+use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, TupleElement};
+
+use super::pages::RowGroup;
+use super::{arrow_error, corrupted, footer, map, parquet_error};
+use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::options::FormatOptions;
+
+/// The input format.
+pub(crate) struct ParquetInput {
+    table: TableInput,
+    file: Vec<u8>,
+    file_bytes_max: usize,
+    opened: Option<Opened>,
+}
+
+/// A file that is whole, and how far it was read.
+struct Opened {
+    file: Bytes,
+    metadata: Arc<ParquetMetaData>,
+    levels: FieldLevels,
+    next_row_group: usize,
+    reader: Option<ParquetRecordBatchReader>,
+}
+
+impl ParquetInput {
+    pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
+        Self {
+            table: TableInput::new(schema, options),
+            file: Vec::new(),
+            file_bytes_max: options.pending_bytes_max,
+            opened: None,
+        }
+    }
+
+    /// The block of a batch of the library's.
+    fn block(&self, batch: &arrow_array::RecordBatch) -> Result<InputBlock> {
+        let schema = batch.schema();
+        let mut fields = Vec::new();
+        let mut columns = Vec::new();
+        for (field, array) in schema.fields().iter().zip(batch.columns()) {
+            let (data_type, array) = from_parquet(field, array)?;
+            let wanted = self.table.position(field.name())?.and_then(|at| self.table.schema.fields.get(at));
+            let column = relabel(Column::new(data_type, array), wanted.map(|(_, data_type)| data_type));
+            fields.push((Arc::from(field.name().as_str()), column.data_type().clone()));
+            columns.push(column);
+        }
+        let block = Block::new(Arc::new(Schema { fields }), columns, batch.num_rows());
+        self.table.match_block(&block)
+    }
+}
+
+impl InputFormat for ParquetInput {
+    fn feed(&mut self, chunk: &[u8], _: &mut Vec<InputBlock>) -> Result<()> {
+        if self.file.len() + chunk.len() > self.file_bytes_max {
+            let message = format!("A Parquet file of more than {} bytes", self.file_bytes_max);
+            return Err(Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, message));
+        }
+        if self.file.len() + chunk.len() > self.file.capacity() {
+            squall_types::reserve(self.file.capacity().max(chunk.len()) * 2)?;
+        }
+        self.file.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &mut Vec<InputBlock>) -> Result<()> {
+        Ok(())
+    }
+
+    fn reads_at_end(&self) -> bool {
+        true
+    }
+
+    fn next_block(&mut self) -> Result<Option<InputBlock>> {
+        if !self.file.is_empty() {
+            let file = Bytes::from(std::mem::take(&mut self.file));
+            self.opened = Some(without_panic(|| Opened::new(file))?);
+        }
+        while let Some(opened) = &mut self.opened {
+            match without_panic(|| opened.next_batch())? {
+                Some(batch) if batch.num_rows() == 0 => {}
+                Some(batch) => return self.block(&batch).map(Some),
+                None => self.opened = None,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The library asserts here and there what a broken file does not hold.
+fn without_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err(corrupted("the file is broken in a way that stopped its reader")))
+}
+
+impl Opened {
+    fn new(file: Bytes) -> Result<Self> {
+        footer::check(&file)?;
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = ArrowReaderMetadata::load(&file, options).map_err(|error| parquet_error(&error))?;
+        let schema = metadata.parquet_schema().root_schema_ptr();
+        let schema = strings_as_bytes(&schema).map_err(|error| parquet_error(&error))?;
+        let levels = parquet_to_arrow_field_levels(&SchemaDescriptor::new(schema), ProjectionMask::all(), None)
+            .map_err(|error| parquet_error(&error))?;
+        Ok(Self { file, metadata: metadata.metadata().clone(), levels, next_row_group: 0, reader: None })
+    }
+
+    fn next_batch(&mut self) -> Result<Option<arrow_array::RecordBatch>> {
+        loop {
+            if let Some(reader) = &mut self.reader {
+                match reader.next() {
+                    Some(batch) => return batch.map(Some).map_err(|error| arrow_error(&error)),
+                    None => self.reader = None,
+                }
+            }
+            if self.next_row_group == self.metadata.num_row_groups() {
+                return Ok(None);
+            }
+            let group = RowGroup::new(&self.file, &self.metadata, self.next_row_group)?;
+            self.next_row_group += 1;
+            let rows = group.batch_rows()?;
+            let reader = ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &group, rows, None);
+            self.reader = Some(reader.map_err(|error| parquet_error(&error))?);
+        }
+    }
+}
+
+/// The type with its strings as bytes: ours need not be UTF-8, and nobody shall check.
+fn strings_as_bytes(parquet: &TypePtr) -> Result<TypePtr, ParquetError> {
+    let info = parquet.get_basic_info();
+    if parquet.is_primitive() {
+        let is_text = match info.logical_type_ref() {
+            Some(logical) => matches!(logical, LogicalType::String | LogicalType::Enum | LogicalType::Json),
+            None => matches!(info.converted_type(), ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON),
+        };
+        if parquet.get_physical_type() != PhysicalType::BYTE_ARRAY || !is_text {
+            return Ok(parquet.clone());
+        }
+        let builder = Type::primitive_type_builder(parquet.name(), PhysicalType::BYTE_ARRAY)
+            .with_repetition(info.repetition())
+            .with_id(info.has_id().then(|| info.id()));
+        return Ok(Arc::new(builder.build()?));
+    }
+    let fields = parquet.get_fields().iter().map(strings_as_bytes).collect::<Result<_, _>>()?;
+    let mut builder = Type::group_type_builder(parquet.name())
+        .with_converted_type(info.converted_type())
+        .with_logical_type(info.logical_type_ref().cloned())
+        .with_id(info.has_id().then(|| info.id()))
+        .with_fields(fields);
+    if info.has_repetition() {
+        builder = builder.with_repetition(info.repetition());
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
+/// What is read as its own type and cast afterwards: the type of ours that an Arrow array is nearest to, and the array in its layout.
+fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)> {
+    let nullable = |data_type: DataType| if array.null_count() > 0 { data_type.to_nullable() } else { data_type };
+    let times = |digits: u8, ticks: ArrayRef| Ok((nullable(DataType::DateTime64(digits, Some("UTC".into()))), ticks));
+    let plain = |data_type: DataType| Ok((nullable(data_type), array.clone()));
+    match array.data_type() {
+        ArrowType::Boolean => {
+            let truths = array.as_boolean();
+            let bytes: Vec<u8> = truths.values().iter().map(u8::from).collect();
+            Ok((
+                nullable(DataType::Bool),
+                Arc::new(PrimitiveArray::<UInt8Type>::new(bytes.into(), truths.nulls().cloned())),
+            ))
+        }
+        ArrowType::UInt8 => plain(DataType::UInt8),
+        ArrowType::UInt16 => plain(DataType::UInt16),
+        ArrowType::UInt32 => plain(DataType::UInt32),
+        ArrowType::UInt64 => plain(DataType::UInt64),
+        ArrowType::Int8 => plain(DataType::Int8),
+        ArrowType::Int16 => plain(DataType::Int16),
+        ArrowType::Int32 => plain(DataType::Int32),
+        ArrowType::Int64 => plain(DataType::Int64),
+        ArrowType::Float32 => plain(DataType::Float32),
+        ArrowType::Float64 => plain(DataType::Float64),
+        ArrowType::Binary => plain(DataType::String),
+        ArrowType::Utf8 => {
+            Ok((nullable(DataType::String), Arc::new(BinaryArray::from(array.as_string::<i32>().clone()))))
+        }
+        ArrowType::FixedSizeBinary(width) => plain(DataType::FixedString(usize::try_from(*width).unwrap_or(0))),
+        ArrowType::Date32 => {
+            Ok((nullable(DataType::Date32), Arc::new(map::<Date32Type, Int32Type>(array, |days| days))))
+        }
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => {
+            times(3, Arc::new(map::<TimestampMillisecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
+            times(6, Arc::new(map::<TimestampMicrosecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
+            times(9, Arc::new(map::<TimestampNanosecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        ArrowType::List(item_field) => {
+            let list = array.as_list::<i32>();
+            let (item, items) = from_parquet(item_field, list.values())?;
+            let list = ListArray::try_new(item.arrow_list_item(), list.offsets().clone(), items, None)?;
+            Ok((DataType::array(item), Arc::new(list)))
+        }
+        ArrowType::Map(..) => {
+            let list = array.as_map();
+            let (key, keys) = from_parquet(field, list.keys())?;
+            let (value, values) = from_parquet(field, list.values())?;
+            let data_type = DataType::Map(Arc::new(key), Arc::new(value));
+            let entry = data_type.map_entry_type();
+            let entries = StructArray::try_new(entry.arrow_fields(), vec![keys, values], None)?;
+            let list = ListArray::try_new(entry.arrow_list_item(), list.offsets().clone(), Arc::new(entries), None)?;
+            Ok((data_type, Arc::new(list)))
+        }
+        ArrowType::Struct(fields) => {
+            let tuple = array.as_struct();
+            let mut elements = Vec::new();
+            let mut columns = Vec::new();
+            for (field, column) in fields.iter().zip(tuple.columns()) {
+                let (data_type, column) = from_parquet(field, column)?;
+                elements.push(TupleElement { name: Some(field.name().as_str().into()), data_type });
+                columns.push(column);
+            }
+            let data_type = DataType::Tuple(elements.into());
+            let tuple =
+                StructArray::try_new_with_length(data_type.arrow_fields(), columns, None::<NullBuffer>, tuple.len())?;
+            Ok((data_type, Arc::new(tuple)))
+        }
+        other => {
+            let message = format!("Parquet type {other} of column '{}' is not supported", field.name());
+            Err(Error::new(ErrorCode::UNKNOWN_TYPE, message))
+        }
+    }
+}
+
+/// A column whose bytes are already those of the type that is wanted, though Parquet has no word for it.
+fn relabel(column: Column, wanted: Option<&DataType>) -> Column {
+    let Some(wanted) = wanted else { return column };
+    let relabelled = match (column.data_type().inner(), wanted.inner()) {
+        (DataType::FixedString(16), inner @ (DataType::UUID | DataType::IPv6))
+        | (DataType::UInt32, inner @ (DataType::IPv4 | DataType::DateTime(_)))
+        | (DataType::UInt16, inner @ DataType::Date) => inner.clone(),
+        _ => return column,
+    };
+    let data_type = if column.data_type().is_nullable() { relabelled.to_nullable() } else { relabelled };
+    column.with_type(data_type)
+}

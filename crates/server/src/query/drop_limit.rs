@@ -1,0 +1,59 @@
+//! `max_table_size_to_drop`: a large table goes only where somebody says so twice.
+
+use std::path::PathBuf;
+
+use squall_storage::Table;
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::logger::ReadableSize;
+use crate::session::Session;
+
+/// How large a table may be that a session drops or truncates.
+pub(super) struct DropLimit {
+    /// In bytes; 0 is unlimited.
+    bytes_max: u64,
+    /// The file that allows it once.
+    force_flag: PathBuf,
+}
+
+impl DropLimit {
+    /// The session's own limit, or the server's where it has none.
+    pub(super) fn of(session: &Session) -> Self {
+        const NAME: &str = "max_table_size_to_drop";
+        let config = session.server.config.load();
+        let bytes_max = if session.settings.is_changed(NAME) {
+            session.settings.max_table_size_to_drop
+        } else {
+            config.server.max_table_size_to_drop
+        };
+        Self { bytes_max, force_flag: config.path.join("flags/force_drop_table") }
+    }
+
+    /// Refuses a table that is too large, unless the file is there; it is used up.
+    ///
+    /// # Errors
+    /// `TABLE_SIZE_EXCEEDS_MAX_DROP_SIZE_LIMIT`.
+    pub(super) fn check(&self, table: &dyn Table) -> Result<()> {
+        let bytes: u64 = table.parts().iter().map(|part| part.bytes_on_disk).sum();
+        if self.bytes_max == 0 || bytes <= self.bytes_max || std::fs::remove_file(&self.force_flag).is_ok() {
+            return Ok(());
+        }
+        let (size, limit) = (ReadableSize(bytes as f64), ReadableSize(self.bytes_max as f64));
+        Err(Error::new(
+            ErrorCode::TABLE_SIZE_EXCEEDS_MAX_DROP_SIZE_LIMIT,
+            format!(
+                "Table or Partition in {}.{} was not dropped.\nReason:\n1. Size ({size}) is greater than \
+                 max_[table/partition]_size_to_drop ({limit})\n2. File '{}' intended to force DROP doesn't exist\nHow to fix \
+                 this:\n1. Either increase (or set to zero) max_[table/partition]_size_to_drop in server config\n2. Either \
+                 pass a bigger (or set to zero) max_[table/partition]_size_to_drop through query settings\n3. Or create the \
+                 forcing file {} and make sure that it can be deleted.\nExample:\nsudo touch '{}' && sudo chmod 666 '{}'",
+                table.database(),
+                table.name(),
+                self.force_flag.display(),
+                self.force_flag.display(),
+                self.force_flag.display(),
+                self.force_flag.display(),
+            ),
+        ))
+    }
+}
