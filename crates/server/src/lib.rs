@@ -1,6 +1,7 @@
 //! The server: configuration, users, sessions, HTTP, the native protocol, system tables and logs. It turns requests into calls of
 //! the planner and the engine, and blocks into bytes; it executes nothing itself.
 
+pub mod access;
 pub mod asynchronous_metrics;
 pub mod compression;
 pub mod config;
@@ -16,7 +17,6 @@ pub mod server;
 pub mod session;
 pub mod system;
 pub mod system_log;
-pub mod users;
 pub mod version;
 
 pub use run::{Options, run};

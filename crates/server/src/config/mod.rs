@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::access::RemoteHosts;
 use crate::http::{OptionsResponse, PrometheusConfig, Rules, SharedRules};
 use crate::logger::LoggerConfig;
 use crate::network::TlsConfig;
@@ -74,6 +75,8 @@ pub struct Config {
     pub prometheus: PrometheusConfig,
     /// `http_options_response`.
     pub options_response: OptionsResponse,
+    /// `remote_url_allow_hosts`.
+    pub remote_hosts: RemoteHosts,
     /// `http_handlers`.
     pub http_handlers: Option<SharedRules>,
     /// `path`, absolute.
@@ -145,6 +148,7 @@ impl Config {
         let mut tls = TlsConfig::default();
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
+        let mut remote_hosts = RemoteHosts::default();
         let mut listen_hosts = Vec::new();
         let mut dictionaries_config = Vec::new();
         for element in &root.children {
@@ -162,6 +166,14 @@ impl Config {
                 "prometheus" => read_prometheus(element, &mut prometheus)?,
                 "http_handlers" => http_handlers = Some(Rules::read(element, &root, &mut warnings)?.into()),
                 "http_options_response" => options_response.read(element, &mut warnings)?,
+                "access_control_improvements" => {
+                    for child in &element.children {
+                        if child.name == "users_without_row_policies_can_read_rows" {
+                            server.read(child)?;
+                        }
+                    }
+                }
+                "remote_url_allow_hosts" => remote_hosts.read(element, &mut warnings)?,
                 _ if system_logs.read(element, &mut warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
                 name if known_elements::is_known(name) => {}
@@ -220,6 +232,7 @@ impl Config {
             folder: absolute(if config_folder.as_os_str().is_empty() { Path::new(".") } else { config_folder })?,
             prometheus,
             options_response,
+            remote_hosts,
             http_handlers,
             path,
             tmp_path,

@@ -12,6 +12,7 @@ use squall_types::{Error, ErrorCode, Result};
 use super::statement::{drop_verb, identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, dictionary, insert, planning};
+use crate::access::Privilege;
 use crate::session::Session;
 
 /// Runs CREATE DATABASE.
@@ -26,7 +27,7 @@ pub(super) async fn database(session: &Session, statement: &ast::CreateDatabase)
         ));
     }
     let name = identifier(session, &statement.name)?;
-    session.user.check_database(&name)?;
+    session.access.check(Privilege::CreateDatabase, &[&name])?;
     let (databases, if_not_exists) = (session.server.databases.clone(), statement.if_not_exists);
     let comment = statement.comment.clone().unwrap_or_default();
     run_blocking(move || databases.create_database(&name, if_not_exists, &comment)).await?;
@@ -47,6 +48,7 @@ pub(super) async fn table(
         return Err(Error::not_implemented("ATTACH TABLE"));
     }
     let (database, table) = table_name(session, &statement.name)?;
+    check_create(session, statement, &database, &table)?;
     let databases = session.server.databases.clone();
     let if_not_exists = statement.mode == CreateMode::IfNotExists;
     if if_not_exists && databases.has_table(&database, &table) {
@@ -105,12 +107,33 @@ pub(super) async fn table(
     Ok(Answer::Done)
 }
 
+/// Whether the session may make a table, and what it is made of.
+fn check_create(session: &Session, statement: &ast::CreateTable, database: &str, table: &str) -> Result<()> {
+    let access = &session.access;
+    let path = &[database, table];
+    access.check(Privilege::CreateTable, path)?;
+    if matches!(statement.mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
+        access.check(Privilege::DropTable, path)?;
+    }
+    match &statement.source {
+        Some(CreateSource::Query(_)) if !statement.empty => access.check(Privilege::Insert, path),
+        Some(CreateSource::Table(name)) => {
+            let (database, table) = table_name(session, name)?;
+            access.check_show_columns(&database, &table)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that each of some tables may be removed, or emptied.
+fn check_drop(session: &Session, truncates: bool, tables: &[(String, String)]) -> Result<()> {
+    let privilege = if truncates { Privilege::Truncate } else { Privilege::DropTable };
+    tables.iter().try_for_each(|(database, table)| session.access.check(privilege, &[database, table]))
+}
+
 /// Runs DROP, DETACH and TRUNCATE.
 pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
-    if statement.action == DropAction::Detach {
-        return Err(Error::not_implemented("DETACH"));
-    }
     let databases = session.server.databases.clone();
     let if_exists = statement.if_exists;
     let truncates = statement.action == DropAction::Truncate;
@@ -118,12 +141,15 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
     match &statement.target {
         DropTarget::Database(name) => {
             let name = identifier(session, name)?;
-            session.user.check_database(&name)?;
+            session.access.check(Privilege::DropDatabase, &[&name])?;
+            let names = databases.tables(&name).unwrap_or_default().into_iter();
+            let names: Vec<_> = names.map(|table| (name.clone(), table.table.name().to_owned())).collect();
+            check_drop(session, truncates, &names)?;
             if truncates {
-                let names =
-                    databases.tables(&name)?.into_iter().map(|table| (name.clone(), table.table.name().to_owned()));
+                databases.tables(&name)?;
                 tables.extend(names);
             } else {
+                refuse_detach(statement)?;
                 if statement.if_empty && databases.tables(&name).is_ok_and(|tables| !tables.is_empty()) {
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
                 }
@@ -135,19 +161,21 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             for name in names {
                 tables.push(table_name(session, name)?);
             }
+            check_drop(session, truncates, &tables)?;
         }
         DropTarget::AllTables { database, like: None } => {
             let name = identifier(session, database)?;
-            session.user.check_database(&name)?;
             let names = databases.tables(&name)?.into_iter().map(|table| (name.clone(), table.table.name().to_owned()));
             tables.extend(names);
+            check_drop(session, true, &tables)?;
         }
         DropTarget::AllTables { like: Some(_), .. } => return Err(Error::not_implemented("TRUNCATE TABLES with LIKE")),
         DropTarget::Dictionary(name) if statement.action == DropAction::Drop => {
             return dictionary::drop(session, name, if_exists).await;
         }
         DropTarget::View(name) | DropTarget::Dictionary(name) if if_exists => {
-            table_name(session, name)?;
+            let (database, table) = table_name(session, name)?;
+            session.access.check(Privilege::DropView, &[&database, &table])?;
             return Ok(Answer::Done);
         }
         DropTarget::View(_) => return Err(Error::not_implemented(format!("{} VIEW", drop_verb(statement.action)))),
@@ -155,6 +183,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             return Err(Error::not_implemented(format!("{} DICTIONARY", drop_verb(statement.action))));
         }
     }
+    refuse_detach(statement)?;
     let if_empty = statement.if_empty;
     run_blocking(move || {
         for (database, table) in tables {
@@ -174,6 +203,17 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
     Ok(Answer::Done)
 }
 
+/// As in ClickHouse: who gives a table another name removes one and makes another of the same rows.
+fn check_rename(session: &Session, from: &(String, String), to: &(String, String)) -> Result<()> {
+    let of = |privileges: [Privilege; 2]| privileges.into_iter().collect();
+    session.access.check_all(of([Privilege::Select, Privilege::DropTable]), &[&from.0, &from.1])?;
+    session.access.check_all(of([Privilege::CreateTable, Privilege::Insert]), &[&to.0, &to.1])
+}
+
+fn refuse_detach(statement: &ast::Drop) -> Result<()> {
+    if statement.action == DropAction::Detach { Err(Error::not_implemented("DETACH")) } else { Ok(()) }
+}
+
 /// Runs RENAME and EXCHANGE.
 pub(super) async fn rename(session: &Session, statement: &ast::Rename) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
@@ -182,7 +222,12 @@ pub(super) async fn rename(session: &Session, statement: &ast::Rename) -> Result
     }
     let mut pairs = Vec::new();
     for (from, to) in &statement.pairs {
-        pairs.push((table_name(session, from)?, table_name(session, to)?));
+        let (from, to) = (table_name(session, from)?, table_name(session, to)?);
+        check_rename(session, &from, &to)?;
+        if statement.exchange {
+            check_rename(session, &to, &from)?;
+        }
+        pairs.push((from, to));
     }
     let databases = session.server.databases.clone();
     let (exchange, if_exists) = (statement.exchange, statement.if_exists);

@@ -10,6 +10,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::{self, Parsed};
 use super::plan_template::TextShape;
+use crate::access::masked;
 use crate::process::QueryKind;
 use crate::session::Session;
 
@@ -18,7 +19,8 @@ const SHOWN_TEXT_BYTES_MAX: usize = 100_000;
 
 pub(super) fn shown_text(text: &[u8]) -> Arc<str> {
     let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);
-    String::from_utf8_lossy(text).trim().into()
+    let text = String::from_utf8_lossy(text);
+    masked(text.trim()).into()
 }
 
 /// The kind of a statement that its first word tells and that admission treats like any other; `None` where it has to be parsed: settings
@@ -48,8 +50,8 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let settings = &session.settings;
     let kind = plain_kind(text);
     if kind != QueryKind::None {
-        let is_operator = session.user.settings.use_operator_reserve;
-        session.server.processes.foresee(kind, &session.user.name, settings, is_operator)?;
+        let is_operator = session.access.settings.use_operator_reserve;
+        session.server.processes.foresee(kind, &session.access.name, settings, is_operator)?;
     }
     let limits = ParserLimits {
         max_query_size: usize::try_from(settings.max_query_size).unwrap_or(usize::MAX),
@@ -66,7 +68,7 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let kind = super::statement::kind(&statement);
     let shape = match kind {
         // What is shown is the whole text, but for blanks around it.
-        QueryKind::Select if as_text.is_some_and(|text| text.trim().len() == shown.len()) => {
+        QueryKind::Select if as_text.is_some_and(|text| text.trim() == &*shown) => {
             TextShape::of(shown.as_bytes(), &normalized.literals)
         }
         _ => None,
