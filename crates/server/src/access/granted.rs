@@ -452,13 +452,21 @@ impl Access {
         if may { Ok(()) } else { Err(self.denied(&shown(Privilege::ShowColumns.set(), &[database, table], &[]))) }
     }
 
+    /// Checks that privileges are there for a target and for all that is in it.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED`.
+    pub fn check_target(&self, target: &Target, set: PrivilegeSet) -> Result<()> {
+        let path: Vec<&str> = target.path.iter().map(|name| &**name).collect();
+        if self.rights.covers(target, set, false) { Ok(()) } else { Err(self.denied(&shown(set, &path, &[]))) }
+    }
+
     /// Checks that a privilege is there for everything, without any exception.
     ///
     /// # Errors
     /// `ACCESS_DENIED`.
     pub fn check_everywhere(&self, privilege: Privilege) -> Result<()> {
-        let has = self.rights.covers(&Target::default(), privilege.set(), false);
-        if has { Ok(()) } else { Err(self.denied(&shown(privilege.set(), &[], &[]))) }
+        self.check_target(&Target::default(), privilege.set())
     }
 
     /// Checks that a database may be used as the current one.

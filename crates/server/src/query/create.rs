@@ -48,7 +48,6 @@ pub(super) async fn table(
         return Err(Error::not_implemented("ATTACH TABLE"));
     }
     let (database, table) = table_name(session, &statement.name)?;
-    check_create(session, statement, &database, &table)?;
     let databases = session.server.databases.clone();
     let if_not_exists = statement.mode == CreateMode::IfNotExists;
     if if_not_exists && databases.has_table(&database, &table) {
@@ -105,24 +104,6 @@ pub(super) async fn table(
         insert::select_into(session, &database, &table, None, query, context).await?;
     }
     Ok(Answer::Done)
-}
-
-/// Whether the session may make a table, and what it is made of.
-fn check_create(session: &Session, statement: &ast::CreateTable, database: &str, table: &str) -> Result<()> {
-    let access = &session.access;
-    let path = &[database, table];
-    access.check(Privilege::CreateTable, path)?;
-    if matches!(statement.mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
-        access.check(Privilege::DropTable, path)?;
-    }
-    match &statement.source {
-        Some(CreateSource::Query(_)) if !statement.empty => access.check(Privilege::Insert, path),
-        Some(CreateSource::Table(name)) => {
-            let (database, table) = table_name(session, name)?;
-            access.check_show_columns(&database, &table)
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Checks that each of some tables may be removed, or emptied.

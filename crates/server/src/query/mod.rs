@@ -17,6 +17,7 @@ mod optimize;
 mod parsing;
 mod plan_template;
 mod planning;
+mod required;
 mod show;
 mod show_access;
 mod statement;

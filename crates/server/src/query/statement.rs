@@ -9,9 +9,9 @@ use squall_types::{Error, ErrorCode, Result};
 use super::cache::Parsed;
 use super::system_command::run_blocking;
 use super::{
-    Answer, access, create, describe, dictionary, explain, insert, kill, optimize, planning, show, system_command,
+    Answer, access, create, describe, dictionary, explain, insert, kill, optimize, planning, required, show,
+    system_command,
 };
-use crate::access::Privilege;
 use crate::access::definition::literal_text;
 use crate::process::QueryKind;
 use crate::session::Session;
@@ -60,6 +60,7 @@ pub(super) async fn run(session: &mut Session, parsed: &Parsed, context: &Arc<Qu
 }
 
 async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryContext>) -> Result<Answer> {
+    required::check(session, &parsed.statement)?;
     match &*parsed.statement {
         Statement::Insert(statement) => insert::run(session, statement, context).await,
         Statement::Explain(statement) => explain::run(session, statement, context).await,
@@ -87,10 +88,7 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
         Statement::Kill(statement) => kill::run(session, statement, context).await,
         Statement::System(statement) => system_command::run(session, statement, context).await,
         Statement::Optimize(statement) => optimize::run(session, statement, context).await,
-        other => {
-            check_unimplemented(session, other)?;
-            Err(Error::not_implemented(describe_kind(other)))
-        }
+        other => Err(Error::not_implemented(describe_kind(other))),
     }
 }
 
@@ -151,28 +149,6 @@ pub(super) fn refuse_cluster(cluster: &ast::OnCluster) -> Result<()> {
     match cluster {
         Some(_) => Err(Error::not_implemented("ON CLUSTER")),
         None => Ok(()),
-    }
-}
-
-/// Who may not do something is told so, also where nobody can.
-fn check_unimplemented(session: &Session, statement: &Statement) -> Result<()> {
-    use Privilege as P;
-    let access = &session.access;
-    let on_table = |privilege: Privilege, name: &ast::TableName| {
-        let (database, table) = table_name(session, name)?;
-        access.check(privilege, &[&database, &table])
-    };
-    match statement {
-        Statement::Delete(statement) => on_table(P::AlterDelete, &statement.table),
-        Statement::Update(statement) => on_table(P::AlterUpdate, &statement.table),
-        Statement::CreateView(statement) => on_table(P::CreateView, &statement.name),
-        Statement::CreateFunction(_) => access.check(P::CreateFunction, &[]),
-        Statement::CreateNamedCollection(_) => access.check(P::CreateNamedCollection, &[]),
-        Statement::CreateWorkload(_) => access.check(P::CreateWorkload, &[]),
-        Statement::CreateResource(_) => access.check(P::CreateResource, &[]),
-        Statement::AlterTable(_) => access.check(P::AlterTable, &[]),
-        Statement::Undrop(statement) => on_table(P::UndropTable, &statement.table),
-        _ => Ok(()),
     }
 }
 
