@@ -3,6 +3,9 @@
 from server import USERS_XML
 
 PAGE = {"Origin": "http://example.com"}
+# Who shows a password; of a user without one a page of another origin gets nothing: see test_access.py.
+WHO = {"user": "reader", "password": "secret"}
+FREE_READER = USERS_XML.replace("<profile>readonly</profile>", "<profile>default</profile>")
 OPTIONS_RESPONSE = """
     <header><name>Access-Control-Allow-Origin</name><value>http://example.com</value></header>
     <header><name>Access-Control-Max-Age</name><value>86400</value></header>
@@ -21,12 +24,13 @@ def test_options_without_a_configuration(server):
     assert "POST" in response.headers["Access-Control-Allow-Methods"]
 
 
-def test_add_http_cors_header(server):
-    assert origins(server.http("SELECT 1", headers=PAGE)) is None
-    response = server.http("SELECT 1", headers=PAGE, add_http_cors_header=1)
+def test_add_http_cors_header(start_server):
+    server = start_server(users_xml=FREE_READER)
+    assert origins(server.http("SELECT 1", headers=PAGE, **WHO)) is None
+    response = server.http("SELECT 1", headers=PAGE, add_http_cors_header=1, **WHO)
     assert (response.body, origins(response)) == (b"1\n", ["*"])
-    assert origins(server.http("SELECT nothing", headers=PAGE, add_http_cors_header=1)) == ["*"]
-    assert origins(server.http("SELECT number FROM numbers(3000000)", headers=PAGE, add_http_cors_header=1)) == ["*"]
+    assert origins(server.http("SELECT nothing", headers=PAGE, add_http_cors_header=1, **WHO)) == ["*"]
+    assert origins(server.http("SELECT number FROM numbers(3000000)", headers=PAGE, add_http_cors_header=1, **WHO)) == ["*"]
     # Who is not let in has no settings, and without an origin there is nobody to tell.
     assert origins(server.http("SELECT 1", headers=PAGE, add_http_cors_header=1, user="nobody")) is None
     assert origins(server.http("SELECT 1", add_http_cors_header=1)) is None

@@ -152,7 +152,7 @@ class Source(http.server.BaseHTTPRequestHandler):
 
 
 def test_http(start_server):
-    server = start_server()
+    server = start_server(settings={"remote_url_allow_hosts": "<host>127.0.0.1</host>"})
     source = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Source)
     threading.Thread(target=source.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{source.server_port}/rows"

@@ -97,6 +97,35 @@ pub trait Catalog: Send + Sync {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`.
     fn table(&self, database: Option<&str>, table: &str) -> Result<Arc<dyn TableMetadata>>;
 
+    /// Whether [`check_read`](Self::check_read) is to be asked of the columns that are read.
+    fn checks_reads(&self) -> bool {
+        false
+    }
+
+    /// Whether the query may read these columns of a table that was looked up; none are read where only rows count.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED`.
+    fn check_read(&self, _table: &dyn TableMetadata, _columns: &[&str]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether the query may call a function.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED`.
+    fn check_function(&self, _name: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// The condition that rows of a table must meet to be seen by the query, over the table's columns.
+    ///
+    /// # Errors
+    /// Where the condition cannot be had.
+    fn row_filter(&self, _table: &dyn TableMetadata) -> Result<Option<Arc<ast::Expression>>> {
+        Ok(None)
+    }
+
     /// The definition of a view of this name, if there is one; it is planned in the view's place.
     fn view(&self, _database: Option<&str>, _table: &str) -> Option<Arc<ast::Query>> {
         None

@@ -35,6 +35,14 @@ pub trait SubqueryRunner {
     /// Whatever running it meets.
     fn run(&self, plan: Plan) -> Result<Vec<Block>>;
 
+    /// The rows of a query of a dictionary's source, which is the server's own query and not that of who looks something up.
+    ///
+    /// # Errors
+    /// Those of the query.
+    fn run_source(&self, query: &squall_sql::ast::Query, context: &PlannerContext<'_>) -> Result<Vec<Block>> {
+        self.run(crate::plan_query(query, context)?)
+    }
+
     /// Whether [`run`](Self::run) would run anything here and now: asked where its error would be taken for the query's.
     ///
     /// # Errors

@@ -13,7 +13,9 @@ use crate::context::PlannerContext;
 /// # Errors
 /// Everything that can be wrong with a query.
 pub fn describe_query(query: &ast::Query, context: &PlannerContext<'_>) -> Result<Arc<Schema>> {
-    Ok(analyze_query(query, context)?.schema().clone())
+    let plan = analyze_query(query, context)?;
+    crate::rules::check_reads(&plan, context)?;
+    Ok(plan.schema().clone())
 }
 
 /// The names and types of the columns of a table function.

@@ -48,7 +48,7 @@ impl SourceReader for ContextReader<'_, '_> {
         if let Some(address) = address {
             self.context.catalog.check_address_is_local(address)?;
         }
-        self.context.subqueries.run(crate::plan_query(query, self.context)?)
+        self.context.subqueries.run_source(query, self.context)
     }
 
     fn outside(&mut self, source: &OutsideSource, schema: &Arc<Schema>, keys: Option<&Block>) -> Result<Vec<Block>> {

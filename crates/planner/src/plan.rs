@@ -274,6 +274,9 @@ pub struct Scan {
     pub predicate: Option<Expression>,
     /// How many first rows suffice, where no step above needs more.
     pub limit: Option<u64>,
+    /// Whether `predicate` hides rows from the query (a row policy): nothing of the query that could tell of hidden rows, by failing, may be
+    /// tested with it.
+    pub hides_rows: bool,
 }
 
 /// Grouping and aggregation.

@@ -1,6 +1,7 @@
 //! The server: configuration, users, sessions, HTTP, the native protocol, system tables and logs. It turns requests into calls of
 //! the planner and the engine, and blocks into bytes; it executes nothing itself.
 
+pub mod access;
 pub mod asynchronous_metrics;
 mod check_config;
 pub mod compression;
@@ -18,7 +19,6 @@ pub mod server;
 pub mod session;
 pub mod system;
 pub mod system_log;
-pub mod users;
 pub mod version;
 
 pub use check_config::check_config;

@@ -20,6 +20,7 @@ use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
 
+use crate::access::AccessControl;
 use crate::asynchronous_metrics::AsynchronousMetrics;
 use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
 use crate::dictionaries::DictionaryFiles;
@@ -30,7 +31,6 @@ use crate::query::{PlanTemplates, StatementCache};
 use crate::session::NamedSessions;
 use crate::system::{self, ErrorCounts};
 use crate::system_log::{LogContext, SystemLogs};
-use crate::users::Users;
 use crate::version::VERSION;
 
 /// How often the load is looked at.
@@ -48,8 +48,8 @@ pub struct Server {
     pub tls: ArcSwapOption<rustls::ServerConfig>,
     /// The configuration's files as they were when it was loaded; held during a reload.
     config_watch: Mutex<ConfigWatch>,
-    /// Users and profiles; a reload replaces them.
-    pub users: ArcSwap<Users>,
+    /// Who may do what.
+    pub access: AccessControl,
     /// Databases and tables.
     pub databases: Arc<Databases>,
     /// What runs plans.
@@ -106,7 +106,8 @@ impl Server {
     /// Where the configuration does not make sense, the data cannot be opened, or threads cannot be started.
     pub fn start(config: Config, source: ConfigSource) -> Result<Arc<Self>> {
         let mut warnings = Vec::new();
-        let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
+        create_folder(&config.path)?;
+        let access = AccessControl::open(&config.users, &config.server.default_profile, &config.path, &mut warnings)?;
         masking::set_rules(&config.masking_rules);
         for warning in config.findings.warnings.iter().chain(&warnings) {
             tracing::warn!(target: "Config", "{warning}");
@@ -126,7 +127,6 @@ impl Server {
             column_cache_bytes: cache_bytes.filter(|bytes| *bytes > 0),
             time_zone: zone.name().into(),
         };
-        create_folder(&config.path)?;
         create_folder(&config.tmp_path)?;
         let temporary = Arc::new(TemporaryFolder::new(&config.tmp_path, settings.max_temporary_data_on_disk_size));
         match temporary.remove_leftovers() {
@@ -157,7 +157,7 @@ impl Server {
         );
         let server = Arc::new(Self {
             tls: ArcSwapOption::new(tls),
-            users: ArcSwap::from_pointee(users),
+            access,
             databases,
             engine: Engine::new(scheduler, pool).with_temporary_folder(temporary),
             background_share: CpuShare::new(settings.background_pool_weight),
@@ -233,7 +233,7 @@ impl Server {
     fn load_again(&self) -> Result<()> {
         let mut config = Config::load(&self.source)?;
         let mut warnings = std::mem::take(&mut config.findings.warnings);
-        let users = Users::read(&config.users, &config.server.default_profile, &mut warnings)?;
+        let entities = self.access.read_again(&config.users, &config.server.default_profile, &mut warnings)?;
         let (policy, budget) = scheduling(&config.server)?;
         let tls = tls(&config)?;
         masking::set_rules(&config.masking_rules);
@@ -253,7 +253,7 @@ impl Server {
         self.engine.temporary_folder().set_bytes_max(config.server.max_temporary_data_on_disk_size);
         set_thread_pool_limits(&config.server);
         self.tls.store(tls);
-        self.users.store(Arc::new(users));
+        self.access.replace_configured(entities, &config.server.default_profile);
         self.config.store(Arc::new(config));
         self.statements.clear();
         self.plan_templates.clear();

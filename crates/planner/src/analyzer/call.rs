@@ -107,6 +107,7 @@ impl Scope<'_> {
         }
         let catalog = self.analyzer.context.catalog;
         catalog.note(Used::Function(name));
+        catalog.check_function(name)?;
         if name == "CAST"
             && let [_, Argument { constant: Some(to), .. }] = &described[..]
             && let Some(data_type) = to.as_str().and_then(|to| DataType::parse(to).ok())

@@ -11,7 +11,7 @@ use super::graph::{Graph, NodeId};
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
-use crate::catalog::LoadedByQuery;
+use crate::catalog::{LoadedByQuery, TableMetadata};
 use crate::expression::Expression;
 use crate::load::load;
 use crate::plan::Plan;
@@ -116,7 +116,7 @@ impl Scope<'_> {
         match catalog.table(database, table) {
             Ok(table) => {
                 self.load(table.loaded_by_query())?;
-                Ok(Source::table(table))
+                self.visible(table)
             }
             Err(error) if error.code == ErrorCode::UNKNOWN_TABLE => {
                 let written = database.map_or_else(|| table.to_owned(), |database| format!("{database}.{table}"));
@@ -130,6 +130,15 @@ impl Scope<'_> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The rows of a table that the query may see.
+    ///
+    /// # Errors
+    /// What is wrong with the condition of a row policy.
+    fn visible(&self, table: Arc<dyn TableMetadata>) -> Result<Source> {
+        let Some(filter) = self.analyzer.context.catalog.row_filter(&*table)? else { return Ok(Source::table(table)) };
+        self.analyzer.nested(|| filtered(self.analyzer, table, &filter))
     }
 
     /// Has what a query loads loaded, where it is not yet.
@@ -343,6 +352,39 @@ impl Analyzer<'_> {
         let source = Scope::without_select(self, None).table_function(function)?;
         Ok(whole(source).schema().clone())
     }
+}
+
+/// The rows of a table that meet a condition, as a source with all of the table's columns: first those that `*` stands for.
+fn filtered(analyzer: &Analyzer<'_>, table: Arc<dyn TableMetadata>, filter: &ast::Expression) -> Result<Source> {
+    let functions = &analyzer.context.functions;
+    let mut scope = Scope::without_select(analyzer, None);
+    scope.source = Source::table(table.clone());
+    let visible = scope.source.asterisk();
+    let hidden: Vec<usize> = (0..scope.source.table_columns()).filter(|column| !visible.contains(column)).collect();
+    let mut names: Vec<Arc<str>> = Vec::new();
+    let mut nodes = Vec::new();
+    for column in visible.iter().chain(&hidden) {
+        let name = scope.source.name(*column).to_owned();
+        nodes.push(scope.resolve(&ast::Expression::identifier(name.as_str()))?);
+        names.push(name.into());
+    }
+    let condition = scope.resolve(filter)?;
+    let graph = scope.graph;
+    let mut source = scope.source;
+    let stage = source.take_stage(&graph);
+    let missing = |_| Error::logical("a column of a table with a row policy is missing");
+    let condition = stage.lower(condition).map_err(missing)?;
+    let expressions = nodes.iter().map(|node| stage.lower(*node)).collect::<Result<Vec<_>, _>>().map_err(missing)?;
+    let mut plan = stage.into_plan();
+    if let Plan::Scan(scan) = &mut plan {
+        scan.predicate = crate::rules::all_of(vec![condition], functions)?;
+        scan.hides_rows = true;
+    } else {
+        return Err(Error::logical("a table with a row policy is no scan"));
+    }
+    let (database, name) = (table.database().to_owned(), table.name().to_owned());
+    let plan = project(plan, expressions, names.into_iter());
+    Ok(Source::plan(plan).named(Some(&database), Some(&name)).with_virtual_columns(hidden.len()))
 }
 
 /// All rows and columns of a source.

@@ -16,13 +16,16 @@ mod redundant_sort;
 mod simplify;
 mod trivial_count;
 
+use std::sync::Arc;
+
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
 use squall_types::{Column, DataType, Result, Value, checkpoint};
 
 use crate::analyzer::cast;
+use crate::catalog::TableMetadata;
 use crate::context::PlannerContext;
 use crate::expression::Expression;
-use crate::plan::Plan;
+use crate::plan::{Plan, Scan};
 
 /// What a few rules are for checkpoints: a plan may be of any size.
 const PASS_WORK: usize = 1 << 16;
@@ -36,6 +39,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         constant_rows::apply(&mut plan)?;
         return Ok(plan);
     }
+    check_reads(&plan, context)?;
     let settings = context.settings;
     checkpoint(PASS_WORK)?;
     merge_projects::apply(&mut plan)?;
@@ -66,6 +70,47 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     }
     limit_pushdown::apply(&mut plan);
     Ok(plan)
+}
+
+/// Whether the query may read what it reads: the columns that something needs, before any rule finds out that rows need not be read.
+///
+/// # Errors
+/// `ACCESS_DENIED`.
+pub(crate) fn check_reads(plan: &Plan, context: &PlannerContext<'_>) -> Result<()> {
+    fn each_scan(plan: &mut Plan, visit: &mut dyn FnMut(&mut Scan) -> Result<()>) -> Result<()> {
+        if let Plan::Scan(scan) = plan {
+            visit(scan)?;
+        }
+        plan.try_for_each_input(|input| each_scan(input, visit))
+    }
+    let catalog = context.catalog;
+    if !catalog.checks_reads() {
+        return Ok(());
+    }
+    let mut read = plan.clone();
+    // The first column that the query names of each table.
+    let mut named: Vec<(Arc<dyn TableMetadata>, usize)> = Vec::new();
+    each_scan(&mut read, &mut |scan| {
+        // The columns of a row policy are not the query's.
+        scan.predicate = scan.predicate.take().filter(|_| !scan.hides_rows);
+        if !scan.hides_rows {
+            named.extend(scan.columns.first().map(|column| (scan.table.clone(), *column)));
+        }
+        // Also a table of which nothing is needed in the end must be one that may be read.
+        catalog.check_read(&*scan.table, &[])
+    })?;
+    column_pruning::apply(&mut read);
+    each_scan(&mut read, &mut |scan| {
+        let mut columns = scan.columns.clone();
+        if columns.is_empty() {
+            // As in ClickHouse, a subquery of which only rows count has a column still.
+            let of_table = named.iter().find(|(table, _)| Arc::ptr_eq(table, &scan.table));
+            columns.extend(of_table.map(|(_, column)| *column));
+        }
+        let names = columns.iter().filter_map(|column| scan.table.columns().get(*column));
+        let names: Vec<&str> = names.map(|column| &*column.name).collect();
+        if names.is_empty() { Ok(()) } else { catalog.check_read(&*scan.table, &names) }
+    })
 }
 
 /// Whether there is nothing to do: `SELECT 1` must be planned in no time.

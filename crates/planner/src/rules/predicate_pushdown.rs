@@ -96,7 +96,11 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
         Plan::Join(join) => {
             above = push_into_join(join, conditions, functions)?;
         }
-        Plan::Scan(Scan { predicate, limit: None, .. }) => {
+        Plan::Scan(Scan { predicate, limit: None, hides_rows, .. }) => {
+            if *hides_rows {
+                let (harmless, others) = conditions.into_iter().partition(cannot_fail);
+                (conditions, above) = (harmless, others);
+            }
             split_random(conditions, &mut below, &mut above);
             if let Some(known) = predicate.take() {
                 below.insert(0, known);
@@ -180,6 +184,23 @@ fn as_key(left: &Expression, right: &Expression, functions: &FunctionContext) ->
         cast(side.clone(), &to, functions).ok()
     };
     Some(JoinKey { left: side(left)?, right: side(right)? })
+}
+
+/// Whether a condition is made of comparisons of columns with constants of their own kind: it says nothing of rows that it lets not pass.
+fn cannot_fail(condition: &Expression) -> bool {
+    match condition {
+        Expression::Column { .. } | Expression::Constant { .. } => true,
+        Expression::Function { name, arguments, .. } => match &**name {
+            "equals" | "notEquals" | "less" | "lessOrEquals" | "greater" | "greaterOrEquals" | "in" | "notIn" => {
+                arguments
+                    .iter()
+                    .all(|argument| matches!(argument, Expression::Column { .. } | Expression::Constant { .. }))
+            }
+            "and" | "or" | "not" | "isNull" | "isNotNull" => arguments.iter().all(cannot_fail),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Random conditions must be tested once for every row that gets to them, so they stay where they are.

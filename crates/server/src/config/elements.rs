@@ -54,11 +54,6 @@ const GROUPS: &[Group] = &[
         names: &["proxy"],
     },
     Group {
-        // An empty one allows none.
-        verdict: |_| guard(true, "requests to every host would be allowed"),
-        names: &["remote_url_allow_hosts"],
-    },
-    Group {
         verdict: |element| guard(is_set(element), "passwords would not be held to these rules"),
         names: &["password_complexity"],
     },

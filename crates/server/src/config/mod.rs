@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::access::RemoteHosts;
 use crate::http::{OptionsResponse, PrometheusConfig, Rules, SharedRules};
 use crate::logger::LoggerConfig;
 use crate::masking::MaskingRules;
@@ -77,6 +78,8 @@ pub struct Config {
     pub prometheus: PrometheusConfig,
     /// `http_options_response`.
     pub options_response: OptionsResponse,
+    /// `remote_url_allow_hosts`.
+    pub remote_hosts: RemoteHosts,
     /// `http_handlers`.
     pub http_handlers: Option<SharedRules>,
     /// `path`, absolute.
@@ -185,6 +188,7 @@ impl Config {
         let mut tls = TlsConfig::default();
         let mut macros = BTreeMap::new();
         let mut clusters = Vec::new();
+        let mut remote_hosts = RemoteHosts::default();
         let mut listen_hosts = Vec::new();
         let mut dictionaries_config = Vec::new();
         let mut masking_rules = MaskingRules::default();
@@ -204,6 +208,14 @@ impl Config {
                 "prometheus" => read_prometheus(element, &mut prometheus, &mut findings)?,
                 "http_handlers" => http_handlers = Some(Rules::read(element, &root, warnings)?.into()),
                 "http_options_response" => options_response.read(element, warnings)?,
+                "access_control_improvements" => {
+                    for child in &element.children {
+                        if child.name == "users_without_row_policies_can_read_rows" {
+                            server.read(child)?;
+                        }
+                    }
+                }
+                "remote_url_allow_hosts" => remote_hosts.read(element, warnings)?,
                 "query_masking_rules" => masking_rules = MaskingRules::read(element)?,
                 // Read by `merge`, and below: the tree of users is this one or another file's.
                 "include_from" | "users_config" | "user_directories" | "users" | "profiles" | "quotas" => {}
@@ -277,6 +289,7 @@ impl Config {
             folder: absolute(if config_folder.as_os_str().is_empty() { Path::new(".") } else { config_folder })?,
             prometheus,
             options_response,
+            remote_hosts,
             http_handlers,
             path,
             tmp_path,

@@ -197,7 +197,12 @@ server_settings! {
     uncompressed_cache_size: u64 as "UInt64" = "0", Yes, "The most bytes of the cache of decoded columns; 0 is a quarter of the memory that the server may use.";
     default_database: String as "String" = "default", No, "The database of sessions that name none.";
     default_profile: String as "String" = "default", No, "The profile under every user's own.";
+    system_profile: String as "String" = "", No, "The profile of the server's own work.";
     default_session_user: String as "String" = "default", Yes, "The user of clients that name none.";
+    users_without_row_policies_can_read_rows: bool as "Bool" = "1", Yes, "Whether users for whom no permissive row policy of a table is see all of its rows, where others have such policies.";
+    allow_no_password: bool as "Bool" = "1", Yes, "Whether CREATE USER may make users without a password.";
+    bcrypt_workfactor: u64 as "UInt32" = "12", Yes, "How much work a password under bcrypt is: 2 to the power of this many rounds.";
+    http_allowed_hosts: String as "String" = "", Yes, "Squall: names, separated by commas, that requests of users without a password may have in their Host header besides addresses and localhost.";
     config_reload_interval_ms: u64 as "UInt64" = "2000", Yes, "How often the configuration files are looked at, in milliseconds; those that have changed are loaded again.";
     display_name: String as "String" = "Squall", No, "The name that clients show for this server.";
     timezone: String as "String" = "", No, "The server's time zone; empty is the machine's.";

@@ -19,6 +19,8 @@ use squall_planner::{OutsidePlace, OutsideSource};
 use squall_runtime::ThreadPool;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
+use crate::access::{Reach, RemoteHosts};
+
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks of an answer that may wait to be parsed.
@@ -36,6 +38,7 @@ pub(crate) fn read(
     schema: &Arc<Schema>,
     keys: Option<&Block>,
     user_files: &str,
+    remote_hosts: &RemoteHosts,
     options: &FormatOptions,
 ) -> Result<Vec<Block>> {
     let sent = keys.map(|keys| formatted(keys, &source.format, options)).transpose()?;
@@ -48,7 +51,12 @@ pub(crate) fn read(
         }
         OutsidePlace::Http { url, credentials, headers } => {
             let wait = options.settings.http_receive_timeout.max(Duration::from_secs(1));
-            let request = http_request(url, credentials.as_ref(), headers, sent)?;
+            let mut request = http_request(url, credentials.as_ref(), headers, sent)?;
+            // A host's name may have come to mean another address since the dictionary was made.
+            if source.is_of_statement {
+                remote_hosts.check_url(url)?;
+                request.reach = remote_hosts.reach(&request.host, Some(request.port)).unwrap_or(Reach::Public);
+            }
             for chunk in send(request, wait)? {
                 input.feed(&chunk?)?;
             }
@@ -183,6 +191,8 @@ fn run(command: &str, sent: Option<Vec<u8>>, input: &mut Input) -> Result<()> {
 struct HttpRequest {
     host: String,
     port: u16,
+    /// Which of the host's addresses may be asked.
+    reach: Reach,
     request: Request<Full<Bytes>>,
 }
 
@@ -215,7 +225,7 @@ fn http_request(
     }
     let body = Full::new(Bytes::from(sent.unwrap_or_default()));
     let port = uri.port_u16().unwrap_or(80);
-    Ok(HttpRequest { host, port, request: request.body(body).map_err(|error| bad(&error))? })
+    Ok(HttpRequest { host, port, reach: Reach::Anywhere, request: request.body(body).map_err(|error| bad(&error))? })
 }
 
 /// Sends a request from a thread of its own; gives the answer's chunks as they come.
@@ -246,7 +256,16 @@ async fn exchange(request: HttpRequest, wait: Duration, chunks: &SyncSender<Resu
     let late =
         |_| Error::new(ErrorCode::SOCKET_TIMEOUT, format!("A dictionary's source is silent for {} s", wait.as_secs()));
     let address = (request.host.as_str(), request.port);
-    let connecting = tokio::time::timeout(wait, tokio::net::TcpStream::connect(address));
+    let found = tokio::time::timeout(wait, tokio::net::lookup_host(address));
+    let found = found.await.map_err(late)?.map_err(|error| network_error(&error))?;
+    let admitted: Vec<_> = found.filter(|address| request.reach.admits(address.ip())).collect();
+    if admitted.is_empty() {
+        return Err(Error::new(
+            ErrorCode::UNACCEPTABLE_URL,
+            format!("Host {} is not allowed in configuration file, see <remote_url_allow_hosts>", request.host),
+        ));
+    }
+    let connecting = tokio::time::timeout(wait, tokio::net::TcpStream::connect(&admitted[..]));
     let socket = connecting.await.map_err(late)?.map_err(|error| network_error(&error))?;
     let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
     let (mut sender, connection) = handshake.map_err(|error| network_error(&error))?;

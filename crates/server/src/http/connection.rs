@@ -48,7 +48,7 @@ async fn serve_requests(
         (Duration::from_secs(settings.keep_alive_timeout.max(1)), settings.max_keep_alive_requests)
     };
     let (send_timeout, timeouts) = {
-        let users = server.users.load();
+        let users = server.access.load();
         let settings = users.default_settings();
         let head = Some(settings.http_headers_read_timeout).filter(|timeout| !timeout.is_zero());
         (settings.http_send_timeout, Timeouts { idle, head, body: settings.http_receive_timeout })

@@ -43,6 +43,11 @@ impl OptionsResponse {
         Ok(())
     }
 
+    /// Whether the configuration says anything.
+    pub fn is_configured(&self) -> bool {
+        self.lines.is_some()
+    }
+
     /// The lines that `OPTIONS` gets.
     pub fn of_options(&self) -> &str {
         self.lines.as_deref().unwrap_or(DEFAULT)

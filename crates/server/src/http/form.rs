@@ -63,7 +63,7 @@ pub(super) async fn read(
 ) -> Result<Form> {
     let settings = &session.settings;
     // The user's own limit: the request cannot give itself another.
-    let bytes_max = match session.user.settings.http_max_multipart_form_data_size {
+    let bytes_max = match session.access.settings.http_max_multipart_form_data_size {
         0 => u64::MAX,
         bytes => bytes,
     };

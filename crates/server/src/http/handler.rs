@@ -20,11 +20,11 @@ use super::respond::{insert, known_format};
 use super::response::{Headers, Response};
 use super::rules::{Found, Handler, Page, QueryHandler, SharedRules};
 use super::trace;
+use crate::access::{Access, CertificateNames, Proof, RoleChoice};
 use crate::network::Socket;
 use crate::query::{Query, QueryRequest};
 use crate::server::Server;
 use crate::session::{ClientInfo, HttpMethod, Interface, Session, SessionLease};
-use crate::users::{CertificateNames, Proof, User};
 
 static FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
@@ -76,7 +76,7 @@ impl Connection {
     pub fn new(server: Arc<Server>, headers: Arc<Headers>, pages: Pages, stream: &Socket, address: SocketAddr) -> Self {
         let rules = if pages == Pages::All { server.config.load().http_handlers.clone() } else { None };
         Self {
-            limits: HeadLimits::of(server.users.load().default_settings()),
+            limits: HeadLimits::of(server.access.load().default_settings()),
             server,
             headers,
             pages,
@@ -229,12 +229,8 @@ impl Connection {
         query_id: &Arc<str>,
     ) -> Result<Response> {
         let user_name = http.credentials.user.take();
-        let config = self.server.config.load();
-        let user_name = user_name.as_deref().unwrap_or(&config.server.default_session_user);
-        let user = self
-            .proof(&http.credentials)
-            .and_then(|proof| self.server.users.load().authenticate(user_name, proof, self.address.ip()))
-            .inspect_err(|error| trace::refusal(error, self.address))?;
+        let user_name = user_name.unwrap_or_else(|| self.server.config.load().server.default_session_user.clone());
+        let user = self.authenticate(&user_name, http).await.inspect_err(|error| trace::refusal(error, self.address))?;
         let goes_on = http.session.is_some();
         let mut lease = None;
         let mut own = None;
@@ -247,6 +243,10 @@ impl Connection {
         // Of this request alone, so in a copy where the session goes on.
         let mut scope = if goes_on && is_of_this_request(http) { Some(session.clone()) } else { None };
         let running = scope.as_mut().unwrap_or(session);
+        running.refresh_access()?;
+        if !http.roles.is_empty() {
+            running.set_roles(RoleChoice::These(http.roles.iter().cloned().collect()))?;
+        }
         if let Some(database) = &http.database {
             running.use_database(database)?;
         }
@@ -271,7 +271,7 @@ impl Connection {
             && let Some(lease) = &mut lease
             && let Some(kept) = lease.session()
         {
-            keep_changes(kept, scope, http);
+            keep_changes(kept, &scope, http);
         }
         result
     }
@@ -365,7 +365,34 @@ impl Connection {
         self.respond(query, http, query_id).await
     }
 
-    fn lease(&self, user: &Arc<User>, client: &Arc<ClientInfo>, named: &SessionRequest) -> Result<SessionLease> {
+    /// Who the client is. A password under a slow hash is looked at on a thread that may take its time.
+    async fn authenticate(&self, user_name: &str, http: &HttpQuery) -> Result<Arc<Access>> {
+        let address = self.address.ip();
+        let access = {
+            let proof = self.proof(&http.credentials)?;
+            let snapshot = self.server.access.load();
+            if snapshot.is_slow(user_name, proof) {
+                None
+            } else {
+                Some(snapshot.authenticate(user_name, proof, address)?)
+            }
+        };
+        let access = match access {
+            Some(access) => access,
+            None => {
+                let (snapshot, name) = (self.server.access.load_full(), user_name.to_owned());
+                let password = http.credentials.password.clone();
+                let looked = tokio::task::spawn_blocking(move || {
+                    snapshot.authenticate(&name, Proof::Password(&password), address)
+                });
+                looked.await.map_err(|error| Error::logical(format!("authentication was interrupted: {error}")))??
+            }
+        };
+        http.origin.check(&access, &self.server.config.load())?;
+        Ok(access)
+    }
+
+    fn lease(&self, user: &Arc<Access>, client: &Arc<ClientInfo>, named: &SessionRequest) -> Result<SessionLease> {
         let config = self.server.config.load();
         let (default, max) = (config.server.default_session_timeout, config.server.max_session_timeout);
         let timeout = match &named.timeout {
@@ -458,7 +485,7 @@ async fn read_form(input: Input, boundary: &str, session: &Session, http: &HttpQ
 
 /// Whether a request changes its session in ways that are meant for the request alone.
 fn is_of_this_request(http: &HttpQuery) -> bool {
-    http.database.is_some() || http.only_reads || has_own_parameters(http)
+    http.database.is_some() || http.only_reads || !http.roles.is_empty() || has_own_parameters(http)
 }
 
 /// Whether query parameters come with a request.
@@ -467,18 +494,21 @@ fn has_own_parameters(http: &HttpQuery) -> bool {
 }
 
 /// Takes over into the kept session what statements changed in its copy, and not what the request's parameters did.
-fn keep_changes(kept: &mut Session, scope: Session, http: &HttpQuery) {
+fn keep_changes(kept: &mut Session, scope: &Session, http: &HttpQuery) {
     if http.database.is_none() {
-        kept.database = scope.database;
+        kept.database = scope.database.clone();
     }
     let readonly = kept.settings.readonly;
     if !Arc::ptr_eq(&kept.settings, &scope.settings) {
-        kept.settings = scope.settings;
+        kept.settings = scope.settings.clone();
         if kept.settings.readonly != readonly {
             Arc::make_mut(&mut kept.settings).readonly = readonly;
         }
     }
     if !has_own_parameters(http) {
-        kept.parameters = scope.parameters;
+        kept.parameters = scope.parameters.clone();
+    }
+    if http.roles.is_empty() {
+        kept.keep_roles_of(scope);
     }
 }

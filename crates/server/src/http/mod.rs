@@ -13,6 +13,7 @@ mod handling;
 mod head;
 mod input;
 mod metrics;
+mod origin;
 mod ping;
 mod progress;
 mod request;

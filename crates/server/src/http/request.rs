@@ -12,6 +12,7 @@ use squall_types::{Error, ErrorCode, Result};
 use super::content_encoding::ContentEncoding;
 use super::form::describes_table;
 use super::head::{RequestFields, RequestHead};
+use super::origin::Origin;
 use super::rules::QueryHandler;
 
 /// Parameters of one URL.
@@ -58,6 +59,10 @@ pub struct QueryRequest {
     pub described_tables: Vec<(String, String)>,
     /// `Origin`: a browser asks for a page of another place.
     pub has_origin: bool,
+    /// From where a browser asks.
+    pub origin: Origin,
+    /// `role`: the roles of this request.
+    pub roles: Vec<String>,
     /// `add_http_cors_header` of who asks; known where there is an `Origin`.
     pub adds_cors_header: bool,
     /// `param_x`, by `x`.
@@ -155,8 +160,9 @@ impl QueryRequest {
                     })?);
                 }
                 "close_session" => close_session = is_true(&value),
-                // Accepted without effect: there are no roles, and stacks are not sent to clients.
-                "role" | "stacktrace" => {}
+                "role" => request.roles.push(value.into_owned()),
+                // Accepted without effect: stacks are not sent to clients.
+                "stacktrace" => {}
                 name if name.starts_with("param_") => {
                     request.parameters.insert(name["param_".len()..].to_owned(), value.into_owned());
                 }
@@ -183,6 +189,7 @@ impl QueryRequest {
         request.accepted_encoding =
             fields.get(&ACCEPT_ENCODING).and_then(|value| ContentEncoding::accepted(&String::from_utf8_lossy(value)));
         request.has_origin = fields.get(&ORIGIN).is_some_and(|origin| !origin.is_empty());
+        request.origin = Origin::read(&fields);
         request.credentials = credentials(in_url, url_has_password, fields)?;
         if let Some(encoding) = fields.get(&CONTENT_ENCODING) {
             request.content_encoding = ContentEncoding::parse(&String::from_utf8_lossy(encoding))?;

@@ -106,20 +106,37 @@ impl TimeText {
 fn append_text(line: &LogLine<&str>, time: &mut TimeText, out: &mut Vec<u8>) {
     time.append(line.time, out);
     let mut number = itoa::Buffer::new();
-    for part in [
-        " [ ",
-        number.format(line.thread_id),
-        " ] {",
-        line.query_id,
-        "} <",
-        line.level.name(),
-        "> ",
-        line.component,
-        ": ",
-        line.message,
-        "\n",
-    ] {
+    for part in [" [ ", number.format(line.thread_id), " ] {"] {
         out.extend_from_slice(part.as_bytes());
+    }
+    append_printable(line.query_id, out);
+    for part in ["} <", line.level.name(), "> ", line.component, ": "] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    // What the process says of itself at its end has lines: a panic with its stack.
+    if line.component == "Application" {
+        out.extend_from_slice(line.message.as_bytes());
+    } else {
+        append_printable(line.message, out);
+    }
+    out.push(b'\n');
+}
+
+/// Appends a text in which a client may have had a part: what would begin a line or move a terminal's cursor is escaped.
+fn append_printable(text: &str, out: &mut Vec<u8>) {
+    let is_control = |byte: &u8| *byte < b' ' || *byte == 0x7F;
+    // U+0080 to U+009F begin with this byte.
+    if !text.as_bytes().iter().any(|byte| is_control(byte) || *byte == 0xC2) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    let mut bytes = [0; 4];
+    for letter in text.chars() {
+        if letter.is_control() {
+            out.extend(letter.escape_default().map(|letter| letter as u8));
+        } else {
+            out.extend_from_slice(letter.encode_utf8(&mut bytes).as_bytes());
+        }
     }
 }
 
@@ -165,6 +182,14 @@ mod tests {
 
     use super::super::level::Level;
     use super::*;
+
+    #[test]
+    fn clients_begin_no_lines() {
+        let mut out = Vec::new();
+        append_printable("a\n2026.01.01 <Error>\u{1b}[2J\u{9b}\u{e4}\t\u{7f}", &mut out);
+        let expected = "a\\n2026.01.01 <Error>\\u{1b}[2J\\u{9b}\u{e4}\\t\\u{7f}";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
 
     fn line() -> LogLine<&'static str> {
         LogLine {

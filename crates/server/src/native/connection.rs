@@ -16,10 +16,10 @@ use super::packet::{
     write_hello, write_tables_status,
 };
 use super::revision;
+use crate::access::{Access, CertificateNames, Proof};
 use crate::network::{Linger, Socket};
 use crate::server::Server;
 use crate::session::{ClientInfo, Interface, Session};
-use crate::users::{CertificateNames, Proof, User};
 
 /// How long a connection may do nothing: ClickHouse's `idle_connection_timeout`.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
@@ -318,7 +318,10 @@ impl Connection {
                 from_client::CANCEL => {}
                 from_client::TABLES_STATUS_REQUEST => {
                     let mut tables = self.wire.read(timeout, read_tables_status_request).await?;
-                    tables.retain(|(database, table)| server.databases.table(database, table).is_ok());
+                    let access = &self.session.access;
+                    tables.retain(|(database, table)| {
+                        access.may_show_table(database, table) && server.databases.table(database, table).is_ok()
+                    });
                     write_tables_status(&tables, &mut self.out);
                     self.wire.send(&mut self.out, self.session.settings.send_timeout).await?;
                 }
@@ -347,7 +350,7 @@ async fn greet(
     let hello = wire.read(timeout, Hello::read).await?;
     let config = server.config.load_full();
     let user_name = if hello.user.is_empty() { &config.server.default_session_user } else { &hello.user };
-    let user = authenticate(server, wire, user_name, &hello.password, address)?;
+    let user = authenticate(server, wire, user_name, &hello.password, address).await?;
     let mut client = ClientInfo::new(Interface::Tcp, address);
     client.is_secure = wire.stream.is_secure();
     client.client_name = hello.client_name.as_str().into();
@@ -362,19 +365,19 @@ async fn greet(
     write_hello(hello.revision, &server.time_zone, display_name, rand::random(), &mut out);
     wire.send(&mut out, timeout).await?;
     tracing::debug!(target: "TCPHandler", "Connected {} version {}.{}, revision: {}, database: {}, user: {} (from {address}).",
-        hello.client_name, hello.version.0, hello.version.1, hello.revision, session.database, session.user.name);
+        hello.client_name, hello.version.0, hello.version.1, hello.revision, session.database, session.access.name);
     Ok((session, hello.revision.min(revision::REVISION)))
 }
 
 /// Who the client is: by its certificate where it has shown one that names the user, or else by its password.
-fn authenticate(
+async fn authenticate(
     server: &Server,
     wire: &Wire,
     user_name: &str,
     password: &[u8],
     address: SocketAddr,
-) -> Result<Arc<User>> {
-    let users = server.users.load();
+) -> Result<Arc<Access>> {
+    let users = server.access.load_full();
     if let Some(certificate) = wire.stream.client_certificate() {
         let names = CertificateNames::of_certificate(certificate);
         match users.authenticate(user_name, Proof::Certificate(&names), address.ip()) {
@@ -382,6 +385,12 @@ fn authenticate(
             Err(_) => tracing::debug!(target: "TCPHandler",
                 "The certificate from {address} is not the user {user_name}'s: asking for the password"),
         }
+    }
+    if users.is_slow(user_name, Proof::Password(password)) {
+        let (name, password) = (user_name.to_owned(), password.to_vec());
+        let looked =
+            tokio::task::spawn_blocking(move || users.authenticate(&name, Proof::Password(&password), address.ip()));
+        return looked.await.map_err(|error| Error::logical(format!("authentication was interrupted: {error}")))?;
     }
     users.authenticate(user_name, Proof::Password(password), address.ip())
 }

@@ -117,7 +117,7 @@ impl Options {
     /// Sets what has changed: small packets go out at once, and peers that vanished are noticed. Who waits to be accepted already keeps
     /// what was.
     fn update(&mut self, server: &Server, port: &Port) {
-        let idle = server.users.load().default_settings().tcp_keep_alive_timeout;
+        let idle = server.access.load().default_settings().tcp_keep_alive_timeout;
         if self.idle.replace(idle) == Some(idle) {
             return;
         }

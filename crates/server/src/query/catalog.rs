@@ -1,4 +1,5 @@
-//! The catalog as one session sees it: storage's tables, the session's own `system.settings`, and nothing that the user may not see.
+//! The catalog as one session sees it: storage's tables, the tables of `system` with what the user may see, and checks of everything that a
+//! query reads. What the session may do, its [`Access`](crate::access::Access) decides.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use parking_lot::Mutex;
 use squall_planner::{Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, TableMetadata, Used};
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TableHandle};
-use squall_types::{Result, Value};
+use squall_types::{Error, Result, Value};
 
 use super::kept_plan::is_made_up;
+use crate::access::{Privilege, PrivilegeSet};
 use crate::session::Session;
 use crate::system;
 
@@ -60,6 +62,25 @@ impl<'a> QueryCatalog<'a> {
 }
 
 impl QueryCatalog<'_> {
+    /// Whether a table came with the query.
+    fn is_external(&self, table: &dyn TableMetadata) -> bool {
+        table.as_any().downcast_ref::<ExternalTable>().is_some()
+            || self.session.external_tables.as_ref().is_some_and(|tables| {
+                tables.find(table.name()).is_some_and(|external| external.database() == table.database())
+            })
+    }
+
+    /// An error without the name of another table that the user may not know of.
+    fn without_hint(&self, mut error: Error) -> Error {
+        if !self.session.access.reads_everything()
+            && let Some(at) = error.message.find("Maybe you meant")
+        {
+            error.message.truncate(at);
+            error.message.truncate(error.message.trim_end().len());
+        }
+        error
+    }
+
     /// A table that came with the query: it hides one of its name in the current database.
     fn external_table(&self, database: Option<&str>, table: &str) -> Option<&Arc<ExternalTable>> {
         self.session.external_tables.as_ref().filter(|_| database.is_none())?.find(table)
@@ -68,10 +89,16 @@ impl QueryCatalog<'_> {
     /// A dictionary that the user may see: one of a configuration file, which is in no database, or of a database.
     fn find_dictionary(&self, name: &str) -> Result<Option<Arc<Dictionary>>> {
         let found = self.session.server.databases.dictionary_by_name(name, &self.session.database);
-        if found.as_ref().is_none_or(|dictionary| dictionary.definition().origin.is_none()) {
-            self.session.user.check_database(self.lookups.split(name).0)?;
-        }
         Ok(found)
+    }
+
+    /// Checks that a dictionary may be looked into; those of configuration files are in the database without a name.
+    fn check_dictionary(&self, name: &str, dictionary: Option<&Dictionary>) -> Result<()> {
+        let (database, table) = match dictionary {
+            Some(dictionary) if dictionary.definition().origin.is_some() => ("", name),
+            _ => self.lookups.split(name),
+        };
+        self.session.access.check(Privilege::DictGet, &[database, table])
     }
 }
 
@@ -87,13 +114,17 @@ impl Catalog for QueryCatalog<'_> {
             return Ok(Arc::new(TableHandle(external.clone())));
         }
         let name = database.unwrap_or(&self.session.database);
-        self.session.user.check_database(name)?;
-        if name == "system" && table == "settings" {
+        if name == "system" {
+            self.session.access.check_system_table(table)?;
+        }
+        if name == "system"
+            && let Some(own) = system::of_session(self.session, table)
+        {
             self.note_moment();
             self.note(Used::Table(name, table));
-            return Ok(Arc::new(TableHandle(system::settings_of(self.session))));
+            return Ok(Arc::new(TableHandle(own)));
         }
-        let table = self.tables.table(database, table)?;
+        let table = self.tables.table(database, table).map_err(|error| self.without_hint(error))?;
         self.note(Used::Table(table.database(), table.name()));
         if is_made_up(&*table) {
             return Ok(table);
@@ -119,19 +150,69 @@ impl Catalog for QueryCatalog<'_> {
     }
 
     fn tables(&self, database: &str) -> Result<Vec<String>> {
-        self.session.user.check_database(database)?;
         self.note_moment();
-        self.tables.tables(database)
+        let mut tables = self.tables.tables(database)?;
+        tables.retain(|table| self.session.access.may_show_table(database, table));
+        Ok(tables)
+    }
+
+    fn checks_reads(&self) -> bool {
+        !self.session.access.reads_everything()
+    }
+
+    fn check_read(&self, table: &dyn TableMetadata, columns: &[&str]) -> Result<()> {
+        let (database, name) = (table.database(), table.name());
+        // Rows of table functions are made up.
+        if database.is_empty() || is_made_up(table) || self.is_external(table) {
+            return Ok(());
+        }
+        if let Some(dictionary) = self.session.server.databases.dictionary(database, name) {
+            // As in ClickHouse: who looks at a dictionary as a table needs both.
+            self.check_dictionary(&format!("{database}.{name}"), Some(&*dictionary))?;
+        }
+        self.session.access.check_columns(Privilege::Select, database, name, columns)
+    }
+
+    fn check_function(&self, name: &str) -> Result<()> {
+        let privilege = match name {
+            "addressToLine" => Privilege::AddressToLine,
+            "addressToLineWithInlines" => Privilege::AddressToLineWithInlines,
+            "addressToSymbol" => Privilege::AddressToSymbol,
+            "demangle" => Privilege::Demangle,
+            _ => return Ok(()),
+        };
+        // The plan is this user's.
+        self.note_moment();
+        self.session.access.check(privilege, &[])
+    }
+
+    fn row_filter(&self, table: &dyn TableMetadata) -> Result<Option<Arc<ast::Expression>>> {
+        if self.session.access.reads_everything() || self.is_external(table) {
+            return Ok(None);
+        }
+        self.session.row_filter(table.database(), table.name())
     }
 
     fn begin_lookup(&self, function: &str, name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
         self.met_name.store(true, Ordering::Relaxed);
-        let Some(name) = name else { return Ok(None) };
+        let access = &self.session.access;
         if function.starts_with("joinGet") {
-            self.session.user.check_database(self.lookups.split(name).0)?;
-            return Ok(None);
+            // Which rows are found is not filtered, so whoever sees not all of them finds none.
+            return match name.map(|name| self.lookups.split(name)) {
+                Some((database, table)) if self.session.row_filter(database, table)?.is_none() => {
+                    access.check(Privilege::Select, &[database, table]).map(|()| None)
+                }
+                _ if access.reads_everything() => Ok(None),
+                _ => access.check_all(PrivilegeSet::all(), &[]).map(|()| None),
+            };
         }
-        let Some(dictionary) = self.find_dictionary(name)? else { return Ok(None) };
+        let Some(name) = name else {
+            access.check(Privilege::DictGet, &[])?;
+            return Ok(None);
+        };
+        let found = self.find_dictionary(name)?;
+        self.check_dictionary(name, found.as_deref())?;
+        let Some(dictionary) = found else { return Ok(None) };
         if dictionary.definition().layout.is_on_demand() {
             self.uses.lock().asks_sources = true;
         }
@@ -140,15 +221,18 @@ impl Catalog for QueryCatalog<'_> {
 
     fn dictionary(&self, name: &str) -> Result<Arc<dyn TableMetadata>> {
         self.note_moment();
-        self.find_dictionary(name)?;
+        let found = self.find_dictionary(name)?;
+        self.check_dictionary(name, found.as_deref())?;
         self.tables.dictionary(name)
     }
 
     fn check_cluster_is_local(&self, cluster: &str) -> Result<()> {
+        self.session.access.check(Privilege::Cluster, &[])?;
         system::check_cluster_is_local(&self.session.server, cluster)
     }
 
     fn check_address_is_local(&self, address: &str) -> Result<()> {
+        self.session.access.check_source(Privilege::Remote)?;
         system::check_address_is_local(&self.session.server, address)
     }
 

@@ -13,6 +13,7 @@ use super::drop_limit::DropLimit;
 use super::statement::{drop_verb, identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, dictionary, insert, planning};
+use crate::access::Privilege;
 use crate::session::Session;
 
 /// Runs CREATE DATABASE.
@@ -27,7 +28,7 @@ pub(super) async fn database(session: &Session, statement: &ast::CreateDatabase)
         ));
     }
     let name = identifier(session, &statement.name)?;
-    session.user.check_database(&name)?;
+    session.access.check(Privilege::CreateDatabase, &[&name])?;
     let (databases, if_not_exists) = (session.server.databases.clone(), statement.if_not_exists);
     let comment = statement.comment.clone().unwrap_or_default();
     run_blocking(move || databases.create_database(&name, if_not_exists, &comment)).await?;
@@ -106,12 +107,15 @@ pub(super) async fn table(
     Ok(Answer::Done)
 }
 
+/// Checks that each of some tables may be removed, or emptied.
+fn check_drop(session: &Session, truncates: bool, tables: &[(String, String)]) -> Result<()> {
+    let privilege = if truncates { Privilege::Truncate } else { Privilege::DropTable };
+    tables.iter().try_for_each(|(database, table)| session.access.check(privilege, &[database, table]))
+}
+
 /// Runs DROP, DETACH and TRUNCATE.
 pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
-    if statement.action == DropAction::Detach {
-        return Err(Error::not_implemented("DETACH"));
-    }
     let databases = session.server.databases.clone();
     let if_exists = statement.if_exists;
     let truncates = statement.action == DropAction::Truncate;
@@ -119,12 +123,15 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
     match &statement.target {
         DropTarget::Database(name) => {
             let name = identifier(session, name)?;
-            session.user.check_database(&name)?;
+            session.access.check(Privilege::DropDatabase, &[&name])?;
+            let names = databases.tables(&name).unwrap_or_default().into_iter();
+            let names: Vec<_> = names.map(|table| (name.clone(), table.table.name().to_owned())).collect();
+            check_drop(session, truncates, &names)?;
             if truncates {
-                let names =
-                    databases.tables(&name)?.into_iter().map(|table| (name.clone(), table.table.name().to_owned()));
+                databases.tables(&name)?;
                 tables.extend(names);
             } else {
+                refuse_detach(statement)?;
                 if statement.if_empty && databases.tables(&name).is_ok_and(|tables| !tables.is_empty()) {
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
                 }
@@ -143,19 +150,21 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             for name in names {
                 tables.push(table_name(session, name)?);
             }
+            check_drop(session, truncates, &tables)?;
         }
         DropTarget::AllTables { database, like: None } => {
             let name = identifier(session, database)?;
-            session.user.check_database(&name)?;
             let names = databases.tables(&name)?.into_iter().map(|table| (name.clone(), table.table.name().to_owned()));
             tables.extend(names);
+            check_drop(session, true, &tables)?;
         }
         DropTarget::AllTables { like: Some(_), .. } => return Err(Error::not_implemented("TRUNCATE TABLES with LIKE")),
         DropTarget::Dictionary(name) if statement.action == DropAction::Drop => {
             return dictionary::drop(session, name, if_exists).await;
         }
         DropTarget::View(name) | DropTarget::Dictionary(name) if if_exists => {
-            table_name(session, name)?;
+            let (database, table) = table_name(session, name)?;
+            session.access.check(Privilege::DropView, &[&database, &table])?;
             return Ok(Answer::Done);
         }
         DropTarget::View(_) => return Err(Error::not_implemented(format!("{} VIEW", drop_verb(statement.action)))),
@@ -163,6 +172,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             return Err(Error::not_implemented(format!("{} DICTIONARY", drop_verb(statement.action))));
         }
     }
+    refuse_detach(statement)?;
     let if_empty = statement.if_empty;
     let limit = DropLimit::of(session);
     run_blocking(move || {
@@ -186,6 +196,17 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
     Ok(Answer::Done)
 }
 
+/// As in ClickHouse: who gives a table another name removes one and makes another of the same rows.
+fn check_rename(session: &Session, from: &(String, String), to: &(String, String)) -> Result<()> {
+    let of = |privileges: [Privilege; 2]| privileges.into_iter().collect();
+    session.access.check_all(of([Privilege::Select, Privilege::DropTable]), &[&from.0, &from.1])?;
+    session.access.check_all(of([Privilege::CreateTable, Privilege::Insert]), &[&to.0, &to.1])
+}
+
+fn refuse_detach(statement: &ast::Drop) -> Result<()> {
+    if statement.action == DropAction::Detach { Err(Error::not_implemented("DETACH")) } else { Ok(()) }
+}
+
 /// Runs RENAME and EXCHANGE.
 pub(super) async fn rename(session: &Session, statement: &ast::Rename) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
@@ -194,7 +215,12 @@ pub(super) async fn rename(session: &Session, statement: &ast::Rename) -> Result
     }
     let mut pairs = Vec::new();
     for (from, to) in &statement.pairs {
-        pairs.push((table_name(session, from)?, table_name(session, to)?));
+        let (from, to) = (table_name(session, from)?, table_name(session, to)?);
+        check_rename(session, &from, &to)?;
+        if statement.exchange {
+            check_rename(session, &to, &from)?;
+        }
+        pairs.push((from, to));
     }
     let databases = session.server.databases.clone();
     let (exchange, if_exists) = (statement.exchange, statement.if_exists);

@@ -10,6 +10,7 @@ use squall_types::{Block, Column, DataType, Error, Result, Schema, Value};
 use super::catalog::QueryCatalog;
 use super::statement::{identifier, table_name};
 use super::{Answer, planning};
+use crate::access::Privilege;
 use crate::session::Session;
 use crate::system::{default_expression, default_kind};
 
@@ -29,6 +30,7 @@ pub(super) async fn describe(
     let columns = match &statement.target {
         DescribeTarget::Table(name) => {
             let (database, table) = table_name(session, name)?;
+            session.access.check_show_columns(&database, &table)?;
             QueryCatalog::new(session).table(Some(&database), &table)?.columns().to_vec()
         }
         DescribeTarget::Query(query) => {
@@ -64,16 +66,24 @@ fn columns_of(schema: &Schema) -> Vec<ColumnDescription> {
 
 /// Runs EXISTS.
 pub(super) fn exists(session: &Session, statement: &ast::Exists) -> Result<Answer> {
-    let databases = &session.server.databases;
+    let (databases, access) = (&session.server.databases, &session.access);
     let exists = match statement.kind {
         _ if statement.temporary => false,
-        DescribedObject::Database => databases.has_database(&identifier(session, &statement.name.table)?),
+        DescribedObject::Database => {
+            let database = identifier(session, &statement.name.table)?;
+            access.check_database(&database)?;
+            databases.has_database(&database)
+        }
         DescribedObject::Table => {
             let (database, table) = table_name(session, &statement.name)?;
+            if !access.may_show_table(&database, &table) {
+                access.check(Privilege::ShowTables, &[&database, &table])?;
+            }
             databases.has_table(&database, &table)
         }
         DescribedObject::Dictionary => {
             let (database, name) = table_name(session, &statement.name)?;
+            access.check(Privilege::ShowDictionaries, &[&database, &name])?;
             databases.dictionary(&database, &name).is_some()
         }
         DescribedObject::View => false,

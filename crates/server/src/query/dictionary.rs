@@ -4,7 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use squall_engine::QueryContext;
-use squall_planner::{ContextReader, PlannerContext, SourceReader, load, plan_dictionary};
+use squall_planner::{
+    ContextReader, DictionarySource, OutsidePlace, PlannerContext, SourceReader, load, plan_dictionary,
+};
 use squall_sql::ast::{self, CreateMode};
 use squall_storage::{Dictionary, OnDemandReader};
 use squall_types::{Error, ErrorCode, Result};
@@ -12,19 +14,25 @@ use squall_types::{Error, ErrorCode, Result};
 use super::statement::{identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, planning};
+use crate::access::Privilege;
 use crate::server::Server;
-use crate::session::{ClientInfo, Session};
+use crate::session::Session;
 
 /// Runs CREATE DICTIONARY. Nothing is loaded until somebody looks something up.
 pub(super) async fn create(
     session: &Session,
     statement: &ast::CreateDictionary,
-    context: &QueryContext,
+    context: &Arc<QueryContext>,
 ) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
     let (database, name) = table_name(session, &statement.name)?;
+    session.access.check(Privilege::CreateDictionary, &[&database, &name])?;
+    if matches!(statement.mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
+        session.access.check(Privilege::DropDictionary, &[&database, &name])?;
+    }
     let functions = planning::function_context(session, &context.query_id);
     let definition = plan_dictionary(statement, &database, &functions)?;
+    check_source(session, &definition.source, context).await?;
     let databases = session.server.databases.clone();
     let mode = statement.mode;
     run_blocking(move || {
@@ -37,9 +45,36 @@ pub(super) async fn create(
     Ok(Answer::Done)
 }
 
+/// A dictionary's source is read by the server for whoever looks something up. So who makes the dictionary must be able to read it.
+async fn check_source(session: &Session, source: &DictionarySource, context: &Arc<QueryContext>) -> Result<()> {
+    match source {
+        DictionarySource::Null => Ok(()),
+        DictionarySource::Outside(outside) => match &outside.place {
+            OutsidePlace::File(_) => session.access.check_source(Privilege::File),
+            OutsidePlace::Http { url, .. } => {
+                session.access.check_source(Privilege::Url)?;
+                session.server.config.load().remote_hosts.check_url(url)
+            }
+            OutsidePlace::Command { .. } => Err(Error::new(
+                ErrorCode::DICTIONARY_ACCESS_DENIED,
+                "Dictionaries with executable dictionary source are not allowed to be created from DDL query",
+            )),
+        },
+        DictionarySource::Query(_) if session.access.reads_everything() => Ok(()),
+        DictionarySource::Query(source) => {
+            let queries = std::iter::once(&source.query).chain(&source.invalidate_query);
+            for query in queries {
+                planning::with_planner(session, context, &**query, squall_planner::plan_query).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
 /// Runs DROP DICTIONARY.
 pub(super) async fn drop(session: &Session, name: &ast::TableName, if_exists: bool) -> Result<Answer> {
     let (database, name) = table_name(session, name)?;
+    session.access.check(Privilege::DropDictionary, &[&database, &name])?;
     let databases = session.server.databases.clone();
     run_blocking(move || databases.drop_dictionary(&database, &name, if_exists)).await?;
     Ok(Answer::Done)
@@ -116,7 +151,7 @@ async fn each_in_background(
     work: fn(&Dictionary, &PlannerContext<'_>) -> Result<()>,
 ) {
     for dictionary in dictionaries {
-        let Some((session, context)) = own_query(server) else { return };
+        let (session, context) = own_query(server);
         let name = dictionary.shown_name();
         let done = run_blocking(move || {
             planning::planner_that_waits(&session, &context, |planner| work(&dictionary, planner))
@@ -127,21 +162,18 @@ async fn each_in_background(
     }
 }
 
-/// A query of the server's own, as the user `default` or the first one; `None` where there are no users.
-fn own_query(server: &Arc<Server>) -> Option<(Session, Arc<QueryContext>)> {
-    let users = server.users.load();
-    let user = users.user("default").cloned().or_else(|| users.users().first().map(|user| (*user).clone()))?;
-    let session = Session::new(server.clone(), user, Arc::new(ClientInfo::default()));
+/// A query of the server's own, which may read everything.
+fn own_query(server: &Arc<Server>) -> (Session, Arc<QueryContext>) {
+    let session = Session::of_server(server.clone());
     let id = format!("dictionary-{}", uuid::Uuid::new_v4().simple());
     let context = QueryContext::new(id.into(), session.settings.clone());
-    Some((session, context))
+    (session, context)
 }
 
 impl OnDemandReader for ServerReader {
     fn read(&self, work: &mut dyn FnMut(&mut dyn SourceReader) -> Result<()>) -> Result<()> {
         let server = self.0.upgrade().ok_or_else(|| Error::logical("the server has stopped"))?;
-        let (session, context) = own_query(&server)
-            .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_USER, "There is no user to read a dictionary's source"))?;
+        let (session, context) = own_query(&server);
         planning::planner_here(&session, &context, |planner| work(&mut ContextReader { context: planner }))
     }
 }

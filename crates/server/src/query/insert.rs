@@ -20,6 +20,7 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Va
 use super::statement::table_name;
 use super::system_command::run_blocking;
 use super::{Answer, planning, show};
+use crate::access::Privilege;
 use crate::session::Session;
 
 /// A piece of the input is so much work, for checkpoints.
@@ -72,10 +73,15 @@ pub(super) async fn select_into(
     refuse_where_disabled(session, database)?;
     let table = session.server.databases.table(database, table)?;
     note_table(&*table, context);
-    let plan = planning::plan(session, query, context).await?;
     let handle = squall_storage::TableHandle(table.clone());
+    // Who may not write is told so before anything is read.
+    planning::planner_now(session, context, |planner| {
+        check_columns(session, &*table, &insert_columns(&handle, columns, planner)?)
+    })?;
+    let plan = planning::plan(session, query, context).await?;
     let inserted = planning::planner_now(session, context, |planner| {
         let positions = insert_columns(&handle, columns, planner)?;
+        check_columns(session, &*table, &positions)?;
         note_columns(&*table, &positions, context);
         plan_insert(table.columns(), &positions, plan.schema(), planner)
     })?;
@@ -86,6 +92,13 @@ pub(super) async fn select_into(
 /// Says that the query writes to a table.
 fn note_table(table: &dyn Table, context: &QueryContext) {
     context.note_uses(|uses| uses.note(Used::Table(table.database(), table.name())));
+}
+
+/// Checks that the session may write columns of a table.
+fn check_columns(session: &Session, table: &dyn Table, positions: &[usize]) -> Result<()> {
+    let names: Vec<&str> =
+        positions.iter().filter_map(|at| table.columns().get(*at)).map(|column| &*column.name).collect();
+    session.access.check_columns(Privilege::Insert, table.database(), table.name(), &names)
 }
 
 /// Says which of its columns it writes.
@@ -120,6 +133,7 @@ impl InsertSink {
         note_table(&*table, context);
         let (positions, schema, plan) = planning::planner_now(session, context, |planner| {
             let positions = insert_columns(&handle, columns, planner)?;
+            check_columns(session, &*table, &positions)?;
             note_columns(&*table, &positions, context);
             let fields = positions.iter().filter_map(|at| table.columns().get(*at));
             let schema = Schema::new(fields.map(|column| (column.name.clone(), column.data_type.clone())));

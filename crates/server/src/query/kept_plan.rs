@@ -8,8 +8,8 @@ use squall_planner::{Catalog, ColumnDescription, Plan, QueryUses, TableMetadata}
 use squall_storage::SessionCatalog;
 use squall_types::{Result, Settings};
 
+use crate::access::Access;
 use crate::session::Session;
-use crate::users::User;
 
 /// A plan with what it depends on.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct KeptPlan {
     /// The database in which its names were found.
     database: Arc<str>,
     /// For plans that find something by name: who may, and the generation of names in which it is so.
-    names: Option<(Arc<User>, u64)>,
+    names: Option<(Arc<Access>, u64)>,
 }
 
 impl KeptPlan {
@@ -43,14 +43,14 @@ impl KeptPlan {
                 Ok(())
             })?;
         }
-        let names = names.map(|generation| (session.user.clone(), generation));
+        let names = names.map(|generation| (session.access.clone(), generation));
         Ok(Self { plan, uses, settings, database: session.database.clone(), names })
     }
 
     /// Whether it is what planning would give now.
     pub(super) fn holds(&self, session: &Session, settings: &Arc<Settings>) -> bool {
-        let mean_the_same = |(user, generation): &(Arc<User>, u64)| {
-            Arc::ptr_eq(user, &session.user) && *generation == session.server.databases.generation()
+        let mean_the_same = |(access, generation): &(Arc<Access>, u64)| {
+            Arc::ptr_eq(access, &session.access) && *generation == session.server.databases.generation()
         };
         self.database == session.database
             && self.names.as_ref().is_none_or(mean_the_same)

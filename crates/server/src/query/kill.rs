@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, KillKind, KillMode};
-use squall_types::{Block, Column, DataType, Error, Result};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
 use super::statement::refuse_cluster;
 use super::{Answer, describe, planning, show};
+use crate::access::Privilege;
 use crate::session::Session;
 
 /// How long `SYNC` waits for one query.
@@ -26,6 +27,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<
     )?;
     let plan = planning::plan(session, &select, context).await?;
     let mut found = session.server.engine.start(&plan, context.clone())?;
+    let mut refused = None;
     let (mut statuses, mut ids, mut users, mut texts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     while let Some(block) = found.next().await {
         let block = block?;
@@ -36,6 +38,11 @@ pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<
             if *id == *context.query_id {
                 continue;
             }
+            let user = text(1);
+            if user != *session.access.name && !session.access.has(Privilege::KillQuery.set(), &[]) {
+                refused = Some(user);
+                continue;
+            }
             statuses.push(kill(session, &id, statement.mode).await);
             ids.push(id);
             users.push(text(1));
@@ -43,6 +50,11 @@ pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<
         }
     }
     if ids.is_empty() {
+        // Only those of others were meant.
+        if let Some(user) = refused {
+            let message = format!("User {} attempts to kill query created by {user}", session.access.name);
+            return Err(Error::new(ErrorCode::ACCESS_DENIED, message));
+        }
         return Ok(Answer::Done);
     }
     let strings = |strings: Vec<String>| Column::from_strings(strings);

@@ -1,6 +1,7 @@
 //! One query's life, for both protocols: text in; parsed, checked, admitted, planned, started; then a stream of blocks, or a sink for
 //! the data of an INSERT; at its end an entry in the query log.
 
+mod access;
 mod cache;
 mod catalog;
 mod create;
@@ -17,7 +18,9 @@ mod optimize;
 mod parsing;
 mod plan_template;
 mod planning;
+mod required;
 mod show;
+mod show_access;
 mod statement;
 mod system_command;
 
@@ -38,6 +41,7 @@ pub use insert::InsertSink;
 use parsing::{parse, plain_kind, shown_text, statement_settings};
 pub use plan_template::PlanTemplates;
 
+use crate::access::{Resource, Usage, masked, now_seconds};
 use crate::logger::{OneLine, ReadableSize};
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
 use crate::server::Server;
@@ -79,6 +83,8 @@ pub struct Query {
     extremes: Option<Extremes>,
     /// The format that its result is laid out in or its data come in, where that is not the native protocol's own.
     used_format: &'static str,
+    /// What its user has used.
+    quota: Option<Arc<Usage>>,
 }
 
 /// What a query gives or takes.
@@ -109,6 +115,7 @@ impl Query {
     pub async fn start(session: &mut Session, request: QueryRequest<'_>) -> Result<Box<Self>> {
         let server = session.server.clone();
         let started_at = SystemTime::now();
+        session.refresh_access()?;
         let mut parsed = None;
         let mut logged_settings = session.settings.clone();
         let result = Self::try_start(session, &request, started_at, &mut parsed, &mut logged_settings).await;
@@ -134,7 +141,7 @@ impl Query {
                         },
                         query,
                         kind,
-                        user: session.user.name.clone(),
+                        user: session.access.name.clone(),
                         client: session.client.clone(),
                         database: session.database.clone(),
                         started_at,
@@ -184,18 +191,20 @@ impl Query {
         let running = scope.as_ref().unwrap_or(session);
         check_readonly(running, parsed.kind)?;
         let server = running.server.clone();
-        let user_memory = server.processes.user_memory(&running.user.name, running.settings.max_memory_usage_for_user);
+        let quota = use_quota(running, &parsed)?;
+        let user_memory =
+            server.processes.user_memory(&running.access.name, running.settings.max_memory_usage_for_user);
         let context = QueryContext::of_user(request.query_id.clone(), running.settings.clone(), Some(user_memory));
         // Only the user's own profile gives weight: a session could set the setting itself.
-        let weight = running.user.settings.weight;
+        let weight = running.access.settings.weight;
         if weight > 0.0 {
-            context.set_cpu_share(server.processes.cpu_share(&running.user.name, weight));
+            context.set_cpu_share(server.processes.cpu_share(&running.access.name, weight));
         }
         let info = ProcessInfo {
             query: parsed.text.clone(),
             normalized_query_hash: parsed.normalized_query_hash,
             kind: parsed.kind,
-            user: running.user.name.clone(),
+            user: running.access.name.clone(),
             client: running.client.clone(),
             database: running.database.clone(),
             started_at,
@@ -206,7 +215,7 @@ impl Query {
         let always =
             matches!(parsed.kind, QueryKind::KillQuery | QueryKind::Set | QueryKind::Use) || parsed.looks_at_processes;
         // Only the user's own profile makes an operator: a session could set the setting itself.
-        let is_operator = running.user.settings.use_operator_reserve;
+        let is_operator = running.access.settings.use_operator_reserve;
         if !always && !is_operator {
             server
                 .processes
@@ -220,8 +229,8 @@ impl Query {
             handle.process().want_start_logged();
         }
         let client = &running.client;
-        let is_default = *running.user.name == *"default";
-        let (user_label, user) = if is_default { ("", "") } else { (", user: ", &*running.user.name) };
+        let is_default = *running.access.name == *"default";
+        let (user_label, user) = if is_default { ("", "") } else { (", user: ", &*running.access.name) };
         tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}{user_label}{user}) {} (stage: Complete)",
             client.address, OneLine(&parsed.text));
         let mut query = Box::new(Self {
@@ -235,6 +244,7 @@ impl Query {
             has_ended: false,
             is_logged,
             used_format: "",
+            quota,
         });
         let answer = match scope {
             Some(mut scope) => {
@@ -243,6 +253,7 @@ impl Query {
                 match &*parsed.statement {
                     Statement::Use(_) if answer.is_ok() => session.database = scope.database,
                     Statement::Set(set) if answer.is_ok() => statement::set(session, set)?,
+                    Statement::SetRole(_) if answer.is_ok() => session.keep_roles_of(&scope),
                     _ => {}
                 }
                 answer
@@ -474,6 +485,9 @@ impl Query {
             None => self.log_end(elapsed),
         }
         context.count_for_process();
+        if let Some(quota) = &self.quota {
+            count_quota(quota, context, elapsed, self.exception.is_some());
+        }
         if self.is_logged {
             if context.settings.log_query_threads && elapsed >= context.settings.log_queries_min_query_duration_ms {
                 self.server.system_logs.add_query_threads(process);
@@ -492,7 +506,7 @@ impl Query {
             let mut entry =
                 QueryLogEntry::of_process(process, events, self.exception.as_ref()).with_format(self.used_format);
             if context.settings.log_formatted_queries {
-                entry = entry.with_formatted(squall_sql::format_one_line(&self.parsed.statement));
+                entry = entry.with_formatted(masked(&squall_sql::format_one_line(&self.parsed.statement)).into_owned());
             }
             self.server.system_logs.add_query(entry);
         }
@@ -538,6 +552,48 @@ fn count_failure(counters: &profile_events::Counters, kind: QueryKind) {
     }
 }
 
+/// Counts a query of its user's quota.
+///
+/// # Errors
+/// `QUOTA_EXCEEDED`, `QUOTA_REQUIRES_CLIENT_KEY`.
+fn use_quota(session: &Session, parsed: &Parsed) -> Result<Option<Arc<Usage>>> {
+    let Some(quota) = session.quota(parsed.normalized_query_hash)? else { return Ok(None) };
+    // What changes nothing but the session costs nothing.
+    if matches!(parsed.kind, QueryKind::Set | QueryKind::Use | QueryKind::KillQuery) {
+        return Ok(Some(quota));
+    }
+    let now = now_seconds();
+    quota.check_all(now)?;
+    quota.add(Resource::Queries, 1, now)?;
+    match parsed.kind {
+        QueryKind::Select => quota.add(Resource::QuerySelects, 1, now)?,
+        QueryKind::Insert => quota.add(Resource::QueryInserts, 1, now)?,
+        _ => {}
+    }
+    Ok(Some(quota))
+}
+
+/// Counts what a query that has ended took of its user's quota.
+fn count_quota(quota: &Usage, context: &QueryContext, elapsed: Duration, has_failed: bool) {
+    use std::sync::atomic::Ordering::Relaxed;
+    let (now, progress) = (now_seconds(), &context.progress);
+    let nanoseconds = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+    for (resource, amount) in [
+        (Resource::ReadRows, progress.read_rows.load(Relaxed)),
+        (Resource::ReadBytes, progress.read_bytes.load(Relaxed)),
+        (Resource::WrittenBytes, progress.written_bytes.load(Relaxed)),
+        (Resource::ResultRows, progress.result_rows.load(Relaxed)),
+        (Resource::ResultBytes, progress.result_bytes.load(Relaxed)),
+        (Resource::ExecutionTime, nanoseconds),
+        (Resource::Errors, u64::from(has_failed)),
+    ] {
+        if amount > 0 {
+            // The next query is told.
+            let _ = quota.add(resource, amount, now);
+        }
+    }
+}
+
 /// Whether `log_queries` and `log_queries_probability` pick a query.
 fn is_picked(settings: &Settings) -> bool {
     settings.log_queries
@@ -554,7 +610,7 @@ fn check_readonly(session: &Session, kind: QueryKind) -> Result<()> {
     } else {
         ""
     };
-    let message = format!("{}: Cannot execute query in readonly mode.{why}", session.user.name);
+    let message = format!("{}: Cannot execute query in readonly mode.{why}", session.access.name);
     Err(Error::new(ErrorCode::READONLY, message))
 }
 

@@ -10,6 +10,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::Answer;
 use super::statement::{refuse_cluster, table_name};
+use crate::access::Privilege;
 use crate::session::Session;
 
 /// Bytes on disk of the parts that become one: a merge holds their rows in memory, decoded and sorted.
@@ -19,6 +20,7 @@ const MERGED_BYTES_MAX: u64 = 1 << 30;
 pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
     let (database, name) = table_name(session, &statement.table)?;
+    session.access.check(Privilege::Optimize, &[&database, &name])?;
     let (databases, engine) = (&session.server.databases, &session.server.engine);
     let table = databases.table(&database, &name)?;
     let refusal = [

@@ -10,6 +10,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::{self, Parsed};
 use super::plan_template::TextShape;
+use crate::access::masked;
 use crate::masking::{self, mask};
 use crate::process::QueryKind;
 use crate::session::Session;
@@ -21,11 +22,12 @@ pub(super) fn shown_text(text: &[u8]) -> Arc<str> {
     if masking::is_on() {
         // Before it is cut: half of a secret is one, too.
         let text = String::from_utf8_lossy(text);
-        let masked = mask(text.trim());
+        let masked = mask(&masked(text.trim()));
         return masked.get(..masked.floor_char_boundary(SHOWN_TEXT_BYTES_MAX)).unwrap_or_default().into();
     }
     let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);
-    String::from_utf8_lossy(text).trim().into()
+    let text = String::from_utf8_lossy(text);
+    masked(text.trim()).into()
 }
 
 /// The kind of a statement that its first word tells and that admission treats like any other; `None` where it has to be parsed: settings
@@ -55,8 +57,8 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let settings = &session.settings;
     let kind = plain_kind(text);
     if kind != QueryKind::None {
-        let is_operator = session.user.settings.use_operator_reserve;
-        session.server.processes.foresee(kind, &session.user.name, settings, is_operator)?;
+        let is_operator = session.access.settings.use_operator_reserve;
+        session.server.processes.foresee(kind, &session.access.name, settings, is_operator)?;
     }
     let limits = ParserLimits {
         max_query_size: usize::try_from(settings.max_query_size).unwrap_or(usize::MAX),

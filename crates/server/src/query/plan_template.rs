@@ -252,7 +252,7 @@ impl PlanTemplates {
 }
 
 fn key(session: &Session, shape: &TextShape) -> Key {
-    (session.user.name.clone(), session.database.clone(), shape.rest.clone())
+    (session.access.name.clone(), session.database.clone(), shape.rest.clone())
 }
 
 #[cfg(test)]

@@ -263,7 +263,7 @@ pub(super) fn function_context(session: &Session, query_id: &Arc<str>) -> Functi
     let uptime_seconds = server.started.elapsed().as_secs() as u32;
     FunctionContext {
         time_zone: session.time_zone(),
-        moment: Moment::new(query_start_ns, uptime_seconds, session.user.name.clone(), query_id.clone()),
+        moment: Moment::new(query_start_ns, uptime_seconds, session.access.name.clone(), query_id.clone()),
         current_database: session.database.clone(),
         host_name: server.host_name.clone(),
         server_version: server.version.clone(),
@@ -316,10 +316,22 @@ impl SubqueryRunner for Runner {
         self.session.server.engine.explain_pipeline(plan, self.context.clone())
     }
 
+    fn run_source(&self, query: &ast::Query, planner: &PlannerContext<'_>) -> Result<Vec<Block>> {
+        // A dictionary's source is read by the server, whoever looks something up; its maker was asked when it was made.
+        let mut session = Session::of_server(self.session.server.clone());
+        session.database = planner.functions.current_database.clone();
+        let runner = Self { session: session.clone(), context: self.context.clone(), is_here: self.is_here };
+        let plan = self::planner(&session, &self.context, &QueryCatalog::new(&session), &runner, |planner| {
+            plan_query(query, planner)
+        })?;
+        runner.run(plan)
+    }
+
     fn read_outside(&self, source: &OutsideSource, schema: &Arc<Schema>, keys: Option<&Block>) -> Result<Vec<Block>> {
         let server = &self.session.server;
         let options = FormatOptions::new(self.context.settings.clone(), &server.zone)?;
-        sources::read(source, schema, keys, &server.config.load().server.user_files_path, &options)
+        let config = server.config.load_full();
+        sources::read(source, schema, keys, &config.server.user_files_path, &config.remote_hosts, &options)
     }
 
     fn outside_version(&self, source: &OutsideSource) -> Option<u64> {

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_sql::ast::{
-    self, AccessEntityKind, DescribedObject, LikeFilter, QueryBody, ShowFilter, ShowKind, Statement,
-};
+use squall_sql::ast::{self, DescribedObject, LikeFilter, QueryBody, ShowFilter, ShowKind, Statement};
 use squall_sql::{ParserLimits, parse};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
 
 use super::parsing::syntax_error;
 use super::statement::{identifier, table_name};
-use super::{Answer, describe, planning};
+use super::{Answer, describe, planning, show_access};
+use crate::access::Privilege;
 use crate::session::Session;
 use crate::system::{create_table_query, quote};
 
@@ -44,7 +43,9 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
         ShowKind::Columns { full, table, database, filter, limit, .. } => {
             let (database, table) = (current(database)?, identifier(session, table)?);
             // The table must be there: no rows would say that it has no columns.
-            session.server.databases.table(&database, &table)?;
+            if session.access.may_show_table(&database, &table) {
+                session.server.databases.table(&database, &table)?;
+            }
             let more = if *full { ", NULL AS collation, comment, '' AS privileges" } else { "" };
             let inner = format!(
                 "SELECT name AS field, type AS type, if(startsWith(type, 'Nullable'), 'YES', 'NO') AS `null`, \
@@ -96,28 +97,18 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
         ShowKind::Functions { filter } => like("SELECT * FROM system.functions", filter.as_ref(), "name")?,
         ShowKind::Processlist => query("SELECT * FROM system.processes ORDER BY elapsed DESC")?,
         ShowKind::Create(create) => return show_create(session, create),
-        ShowKind::Grants { .. } => {
-            let grant = format!("GRANT ALL ON *.* TO {} WITH GRANT OPTION", quote(&session.user.name));
-            return text("GRANTS", &grant);
+        ShowKind::Grants { grantees, with_implicit, with_final } => {
+            return show_access::grants(session, grantees.as_ref(), *with_implicit, *with_final);
         }
-        ShowKind::AccessEntities { kind: AccessEntityKind::User, .. } => {
-            query("SELECT name FROM system.users ORDER BY name")?
-        }
-        ShowKind::AccessEntities { kind: AccessEntityKind::SettingsProfile, .. } => {
-            query("SELECT name FROM system.settings_profiles ORDER BY name")?
-        }
-        ShowKind::AccessEntities { kind: AccessEntityKind::Quota, .. } => {
-            query("SELECT name FROM system.quotas ORDER BY name")?
-        }
-        ShowKind::AccessEntities { kind: AccessEntityKind::Role, .. } => {
-            query("SELECT name FROM system.roles ORDER BY name")?
+        ShowKind::AccessEntities { kind, current, enabled, table, short_name } => {
+            let only = (*current, *enabled);
+            return show_access::entities(session, *kind, only, table.as_ref(), short_name.as_deref(), context).await;
         }
         ShowKind::Indexes { .. } => return Err(Error::not_implemented("SHOW INDEX")),
         ShowKind::FilesystemCaches => return Err(Error::not_implemented("SHOW FILESYSTEM CACHES")),
-        ShowKind::Privileges => return Err(Error::not_implemented("SHOW PRIVILEGES")),
-        ShowKind::CreateAccess { .. } => return Err(Error::not_implemented("SHOW CREATE of users and their kin")),
-        ShowKind::Access => return Err(Error::not_implemented("SHOW ACCESS")),
-        ShowKind::AccessEntities { .. } => return Err(Error::not_implemented("SHOW of this kind of access entity")),
+        ShowKind::Privileges => query("SELECT * FROM system.privileges")?,
+        ShowKind::CreateAccess { kind, names, all } => return show_access::create(session, *kind, names, *all),
+        ShowKind::Access => return show_access::access(session),
     };
     run_select(session, &select, context).await
 }
@@ -132,6 +123,7 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
     match create.kind {
         DescribedObject::Database => {
             let name = identifier(session, &create.name.table)?;
+            session.access.check_database(&name)?;
             let databases = session.server.databases.databases();
             let database = databases
                 .iter()
@@ -145,6 +137,7 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
         }
         DescribedObject::Dictionary => {
             let (database, name) = table_name(session, &create.name)?;
+            session.access.check(Privilege::ShowDictionaries, &[&database, &name])?;
             let description = session.server.databases.describe(&database, &name)?;
             if session.server.databases.dictionary(&database, &name).is_none() {
                 return Err(Error::new(ErrorCode::INCORRECT_QUERY, format!("{database}.{name} is not a DICTIONARY")));
@@ -153,6 +146,7 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
         }
         DescribedObject::Table => {
             let (database, table) = table_name(session, &create.name)?;
+            session.access.check_show_columns(&database, &table)?;
             let description = session.server.databases.describe(&database, &table)?;
             text("statement", &create_table_query(&description, true))
         }

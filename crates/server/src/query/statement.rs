@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_sql::ast::{self, DropAction, Literal, SettingValue, Statement};
+use squall_sql::ast::{self, DropAction, SettingValue, Statement};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::Parsed;
 use super::system_command::run_blocking;
-use super::{Answer, create, describe, dictionary, explain, insert, kill, optimize, planning, show, system_command};
+use super::{
+    Answer, access, create, describe, dictionary, explain, insert, kill, optimize, planning, required, show,
+    system_command,
+};
+use crate::access::definition::literal_text;
 use crate::process::QueryKind;
 use crate::session::Session;
 
@@ -56,6 +60,7 @@ pub(super) async fn run(session: &mut Session, parsed: &Parsed, context: &Arc<Qu
 }
 
 async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryContext>) -> Result<Answer> {
+    required::check(session, &parsed.statement)?;
     match &*parsed.statement {
         Statement::Insert(statement) => insert::run(session, statement, context).await,
         Statement::Explain(statement) => explain::run(session, statement, context).await,
@@ -70,8 +75,11 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
             set(session, statement)?;
             Ok(Answer::Done)
         }
-        // There are no roles: everybody has the default ones.
-        Statement::SetRole(_) => Ok(Answer::Done),
+        Statement::SetRole(statement) => access::set_role(session, statement).await,
+        Statement::AccessEntity(statement) => access::define(session, statement).await,
+        Statement::DropAccessEntity(statement) => access::drop(session, statement).await,
+        Statement::MoveAccessEntity(statement) => access::move_entities(session, statement),
+        Statement::Grant(statement) => access::grant(session, statement).await,
         Statement::CreateDatabase(statement) => create::database(session, statement).await,
         Statement::CreateTable(statement) => create::table(session, statement, context).await,
         Statement::CreateDictionary(statement) => dictionary::create(session, statement, context).await,
@@ -117,21 +125,6 @@ pub(super) fn apply_setting(session: &mut Session, setting: &ast::Setting) -> Re
     }
 }
 
-/// A constant as the text that settings are read from.
-fn literal_text(literal: &Literal) -> Result<String> {
-    Ok(match literal {
-        Literal::Null => String::new(),
-        Literal::Bool(value) => u8::from(*value).to_string(),
-        Literal::UInt64(value) => value.to_string(),
-        Literal::Int64(value) => value.to_string(),
-        Literal::Float64(value) => value.0.to_string(),
-        Literal::String(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Literal::Array(_) | Literal::Tuple(_) | Literal::Map(_) => {
-            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "The value of a setting must be a number or a string"));
-        }
-    })
-}
-
 /// The text of an identifier, or of the query parameter that it stands for.
 pub(super) fn identifier(session: &Session, identifier: &ast::Identifier) -> Result<String> {
     if !identifier.parameter {
@@ -142,13 +135,12 @@ pub(super) fn identifier(session: &Session, identifier: &ast::Identifier) -> Res
     })
 }
 
-/// Database and table of a name, the current database where none is written. Checks that the user may use the database.
+/// Database and table of a name, the current database where none is written.
 pub(super) fn table_name(session: &Session, name: &ast::TableName) -> Result<(String, String)> {
     let database = match &name.database {
         Some(database) => identifier(session, database)?,
         None => session.database.to_string(),
     };
-    session.user.check_database(&database)?;
     Ok((database, identifier(session, &name.table)?))
 }
 
@@ -175,10 +167,6 @@ fn describe_kind(statement: &Statement) -> &'static str {
         Statement::AlterNamedCollection(_) => "ALTER NAMED COLLECTION",
         Statement::DropObject(_) => "DROP of this kind of object",
         Statement::Undrop(_) => "UNDROP",
-        Statement::AccessEntity(_)
-        | Statement::DropAccessEntity(_)
-        | Statement::MoveAccessEntity(_)
-        | Statement::Grant(_) => "SQL-driven access control (users and profiles are in users.xml)",
         Statement::Transaction(_) => "Transactions",
         Statement::Check(_) => "CHECK",
         Statement::Backup(_) => "BACKUP and RESTORE",

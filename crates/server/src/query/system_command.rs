@@ -6,14 +6,16 @@ use squall_engine::QueryContext;
 use squall_sql::ast::{self, SystemCommand};
 use squall_types::{Error, Result};
 
-use super::statement::refuse_cluster;
+use super::statement::{refuse_cluster, table_name};
 use super::{Answer, dictionary};
+use crate::access::Privilege;
 use crate::session::Session;
 
 /// Runs SYSTEM.
 pub(super) async fn run(session: &Session, statement: &ast::System, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
     let server = &session.server;
+    check(session, statement)?;
     match statement.command {
         SystemCommand::FlushLogs => {
             let server = server.clone();
@@ -63,6 +65,39 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
             Err(Error::not_implemented(format!("SYSTEM {words}")))
         }
     }
+}
+
+/// The privilege of a command: that which has its words, or those of its kind.
+fn privilege(command: SystemCommand) -> Privilege {
+    let words = command.keywords();
+    match command {
+        SystemCommand::Shutdown | SystemCommand::Kill => return Privilege::SystemShutdown,
+        SystemCommand::ReloadDictionaries => return Privilege::SystemReloadDictionary,
+        _ => {}
+    }
+    let named = |words: &str| Privilege::named(&format!("SYSTEM {words}"));
+    let without_verb = words.split_once(' ').map(|(_, rest)| rest);
+    named(words)
+        .or_else(|| named(&words.replacen("CLEAR", "DROP", 1)))
+        .or_else(|| named(words.strip_suffix('S')?))
+        .or_else(|| named(without_verb?))
+        // What has no privilege of its own is for those who may do everything with the server.
+        .unwrap_or(Privilege::System)
+}
+
+/// Checks that the session may give a command, for each of the tables that it names.
+fn check(session: &Session, statement: &ast::System) -> Result<()> {
+    let privilege = privilege(statement.command);
+    if privilege.level().depth() == 2 {
+        for name in &statement.tables {
+            let (database, table) = table_name(session, name)?;
+            session.access.check(privilege, &[&database, &table])?;
+        }
+        if !statement.tables.is_empty() {
+            return Ok(());
+        }
+    }
+    session.access.check(privilege, &[])
 }
 
 /// Runs what may wait for a disk on a thread for that.

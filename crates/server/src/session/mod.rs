@@ -14,8 +14,8 @@ pub use client_info::{ClientInfo, HttpMethod, Interface};
 pub use external_tables::{ExternalTables, ExternalTablesInput, UNNAMED};
 pub use named::{NamedSessions, SessionLease};
 
+use crate::access::{Access, Constraints, Consumer, RoleChoice, Snapshot, Usage, now_seconds, profile_settings};
 use crate::server::Server;
-use crate::users::{Constraints, User};
 
 /// Query parameters of one session.
 const PARAMETERS_MAX: usize = 10_000;
@@ -25,8 +25,8 @@ const PARAMETERS_MAX: usize = 10_000;
 pub struct Session {
     /// The server.
     pub server: Arc<Server>,
-    /// Who.
-    pub user: Arc<User>,
+    /// Who, and what they may do; brought up to date when a query begins.
+    pub access: Arc<Access>,
     /// The current database.
     pub database: Arc<str>,
     /// The settings that queries begin with.
@@ -37,26 +37,108 @@ pub struct Session {
     pub client: Arc<ClientInfo>,
     /// The tables that came with the query that runs.
     pub external_tables: Option<Arc<ExternalTables>>,
-    constraints: Arc<Constraints>,
+    /// The entities that `access` was made of.
+    snapshot: Arc<Snapshot>,
+    /// The roles that the session chose.
+    roles: RoleChoice,
+    /// The bounds of the profiles that the session took, besides the user's own.
+    profiles: Vec<Arc<Constraints>>,
 }
 
 impl Session {
     /// A new session of an authenticated user, in the user's default database.
-    pub fn new(server: Arc<Server>, user: Arc<User>, client: Arc<ClientInfo>) -> Self {
-        let database = match &user.default_database {
+    pub fn new(server: Arc<Server>, access: Arc<Access>, client: Arc<ClientInfo>) -> Self {
+        let database = match &access.default_database {
             Some(database) => database.as_str().into(),
             None => server.default_database.clone(),
         };
         Self {
             database,
-            settings: user.settings.clone(),
+            settings: access.settings.clone(),
             parameters: server.no_parameters.clone(),
-            constraints: user.constraints.clone(),
+            snapshot: server.access.load_full(),
             server,
-            user,
+            access,
             client,
             external_tables: None,
+            roles: RoleChoice::Default,
+            profiles: Vec::new(),
         }
+    }
+
+    /// A session of the server itself, for what it does on its own account: it may do everything.
+    pub fn of_server(server: Arc<Server>) -> Self {
+        let access = Arc::new(Access::of_server(&server.access.load()));
+        Self::new(server, access, Arc::new(ClientInfo::default()))
+    }
+
+    /// Takes note of what has changed in who may do what since the session's last query.
+    ///
+    /// # Errors
+    /// `UNKNOWN_USER` where the user is there no more.
+    pub fn refresh_access(&mut self) -> Result<()> {
+        let now = self.server.access.load();
+        if self.access.generation == now.generation {
+            return Ok(());
+        }
+        let access = match now.access(&self.access.name, &self.roles) {
+            // A role that was taken away is not chosen any more.
+            Err(error) if error.code == ErrorCode::SET_NON_GRANTED_ROLE => {
+                self.roles = RoleChoice::Default;
+                now.access(&self.access.name, &self.roles)?
+            }
+            access => access?,
+        };
+        if access.id != self.access.id {
+            // Another user of the same name.
+            let message = format!("There is no user `{}` in `user directories`", self.access.name);
+            return Err(Error::new(ErrorCode::UNKNOWN_USER, message));
+        }
+        self.snapshot = now.clone();
+        self.access = access;
+        Ok(())
+    }
+
+    /// Chooses roles: `SET ROLE`.
+    ///
+    /// # Errors
+    /// `SET_NON_GRANTED_ROLE`.
+    pub fn set_roles(&mut self, roles: RoleChoice) -> Result<()> {
+        self.access = self.snapshot.access(&self.access.name, &roles)?;
+        self.roles = roles;
+        Ok(())
+    }
+
+    /// Takes over the roles and profiles that a copy of the session chose.
+    pub fn keep_roles_of(&mut self, copy: &Self) {
+        self.access = copy.access.clone();
+        self.snapshot = copy.snapshot.clone();
+        self.roles = copy.roles.clone();
+        self.profiles.clone_from(&copy.profiles);
+    }
+
+    /// The condition that the rows of a table must meet to be seen by the session.
+    ///
+    /// # Errors
+    /// Where a policy's condition is none.
+    pub fn row_filter(&self, database: &str, table: &str) -> Result<Option<Arc<squall_sql::ast::Expression>>> {
+        let shows_without = self.server.config.load().server.users_without_row_policies_can_read_rows;
+        self.access.row_filter(database, table, shows_without)
+    }
+
+    /// The entities that are known to the session's query.
+    pub fn entities(&self) -> &crate::access::Entities {
+        &self.snapshot.entities
+    }
+
+    /// What the session has used of its user's quota.
+    ///
+    /// # Errors
+    /// `QUOTA_REQUIRES_CLIENT_KEY`.
+    pub fn quota(&self, query_hash: u64) -> Result<Option<Arc<Usage>>> {
+        let Some(quota) = &self.access.quota else { return Ok(None) };
+        let consumer = Consumer { user: &self.access.name, client: &self.client, query_hash };
+        self.server.access.quotas.of(quota, consumer, now_seconds())
     }
 
     /// Changes the current database.
@@ -67,7 +149,7 @@ impl Session {
         if *self.database == *name {
             return Ok(());
         }
-        self.user.check_database(name)?;
+        self.access.check_database(name)?;
         if !self.server.databases.has_database(name) {
             return Err(Error::new(ErrorCode::UNKNOWN_DATABASE, format!("Database {name} does not exist")));
         }
@@ -84,15 +166,17 @@ impl Session {
             return self.set_parameter(parameter, value);
         }
         if name == "profile" {
-            let users = self.server.users.load();
-            let profile = users.profile(value)?;
-            self.constraints.check(&self.settings, "profile", value)?;
+            let (values, constraints) = profile_settings(&self.snapshot.entities, value)?;
             let mut settings = (*self.settings).clone();
-            for (name, value) in profile.settings.changes() {
-                settings.set(name, &value)?;
+            // What a profile sets, its taker must be able to set, too.
+            for (name, value) in values {
+                if settings.get(&name).as_ref() != Some(&value) {
+                    self.check_setting(&name, &value)?;
+                    settings.set(&name, &value)?;
+                }
             }
             self.settings = Arc::new(settings);
-            self.constraints = profile.constraints.clone();
+            self.profiles.push(Arc::new(constraints));
             return Ok(());
         }
         let Some(now) = self.settings.get(name) else {
@@ -102,8 +186,17 @@ impl Session {
         if now == value {
             return Ok(());
         }
-        self.constraints.check(&self.settings, name, value)?;
+        self.check_setting(name, value)?;
         Arc::make_mut(&mut self.settings).set(name, value)
+    }
+
+    /// Checks that a setting may have a value in this session.
+    ///
+    /// # Errors
+    /// `READONLY`, `SETTING_CONSTRAINT_VIOLATION`.
+    pub fn check_setting(&self, name: &str, value: &str) -> Result<()> {
+        self.access.constraints.check(&self.settings, name, value)?;
+        self.profiles.iter().try_for_each(|constraints| constraints.check(&self.settings, name, value))
     }
 
     /// Sets the value of `{name:Type}`.
@@ -124,7 +217,7 @@ impl Session {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn reset(&mut self, name: &str) -> Result<()> {
-        match self.user.settings.get(name) {
+        match self.access.settings.get(name) {
             Some(value) => self.set(name, &value),
             None => self.set(name, ""),
         }
@@ -135,8 +228,8 @@ impl Session {
         if self.settings.readonly != 0 {
             return;
         }
-        if Arc::ptr_eq(&self.settings, &self.user.settings) {
-            self.settings = self.user.readonly_settings.clone();
+        if Arc::ptr_eq(&self.settings, &self.access.settings) {
+            self.settings = self.access.readonly_settings.clone();
         } else {
             Arc::make_mut(&mut self.settings).readonly = 2;
         }
@@ -144,7 +237,7 @@ impl Session {
 
     /// What the session may set settings to.
     pub fn constraints(&self) -> &Constraints {
-        &self.constraints
+        &self.access.constraints
     }
 
     /// The time zone of the session: the setting's, or the server's.

@@ -10,25 +10,28 @@ use squall_types::{DataType, Result, Value};
 use super::table::SystemTable;
 use super::upgrade;
 use super::value::{flag, no_items, number, text, texts, uuid};
+use super::viewer::Viewer;
+use crate::access::masked;
 use crate::server::Server;
 
-/// Every table of every database at this moment.
-pub(super) fn all_tables(server: &Weak<Server>) -> Result<Vec<Arc<TableDescription>>> {
+/// Every table of every database at this moment that a viewer may see.
+pub(super) fn all_tables(server: &Weak<Server>, viewer: &Viewer) -> Result<Vec<Arc<TableDescription>>> {
     let databases = upgrade(server)?.databases.clone();
     let mut all = Vec::new();
     for database in databases.databases() {
         // A database that is dropped meanwhile has no tables any more.
-        all.extend(databases.tables(&database.name).unwrap_or_default().into_iter().map(Arc::new));
+        let tables = databases.tables(&database.name).unwrap_or_default().into_iter();
+        all.extend(tables.filter(|row| viewer.sees_table(&database.name, row.table.name())).map(Arc::new));
     }
     Ok(all)
 }
 
-pub(super) fn tables(server: &Weak<Server>) -> Arc<dyn Table> {
+pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let of = server.clone();
     let path = server.upgrade().map(|server| server.config.load().server.path.clone()).unwrap_or_default();
     let key =
         |keys: &dyn Fn(&TableDescription) -> Vec<KeyExpression>, row: &TableDescription| text(join_keys(&keys(row)));
-    let table = SystemTable::new("tables", move || all_tables(&of))
+    let table = SystemTable::new("tables", move || all_tables(&of, &viewer))
         .column("database", "String", |row: &Arc<TableDescription>| text(row.table.database()))
         .column("name", "String", |row| text(row.table.name()))
         .column("uuid", "UUID", |row| uuid(row.uuid))
@@ -105,12 +108,15 @@ impl ColumnRow {
     }
 }
 
-pub(super) fn columns(server: &Weak<Server>) -> Arc<dyn Table> {
+pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let of = server.clone();
     let gather = move || {
         let mut rows = Vec::new();
-        for table in all_tables(&of)? {
-            rows.extend(table.table.columns().iter().enumerate().map(|(position, column)| ColumnRow {
+        for table in all_tables(&of, &viewer)? {
+            let (database, name) = (table.table.database(), table.table.name());
+            let columns = table.table.columns().iter().enumerate();
+            let seen = columns.filter(|(_, column)| viewer.sees_column(database, name, &column.name));
+            rows.extend(seen.map(|(position, column)| ColumnRow {
                 table: table.clone(),
                 position,
                 column: column.clone(),
@@ -259,7 +265,8 @@ fn engine_full(row: &TableDescription) -> String {
 /// The CREATE statement of a table, on one line or, as SHOW CREATE TABLE has it, on many.
 pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
     if let Some(sql) = row.definition.as_ref().and_then(|definition| definition.dictionary_statement()) {
-        return if many_lines { sql.to_owned() } else { squall_planner::dictionary::in_one_line(sql) };
+        let sql = masked(sql);
+        return if many_lines { sql.into_owned() } else { squall_planner::dictionary::in_one_line(&sql) };
     }
     let columns: Vec<String> = row
         .table

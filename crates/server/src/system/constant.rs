@@ -173,17 +173,6 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
             ("query", "String"),
         ],
     ),
-    ("roles", &[("name", "String"), ("id", "UUID"), ("storage", "String")]),
-    (
-        "role_grants",
-        &[
-            ("user_name", "Nullable(String)"),
-            ("role_name", "Nullable(String)"),
-            ("granted_role_name", "String"),
-            ("granted_role_is_default", "UInt8"),
-            ("with_admin_option", "UInt8"),
-        ],
-    ),
     ("named_collections", &[("name", "String"), ("collection", "Map(String, String)"), ("source", "String")]),
     ("warnings", &[("message", "String"), ("message_format_string", "LowCardinality(String)")]),
 ];

@@ -7,12 +7,18 @@ use squall_storage::{DatabaseDescription, Table};
 use super::table::SystemTable;
 use super::upgrade;
 use super::value::{flag, text, uuid};
+use super::viewer::Viewer;
 use crate::server::Server;
 
-pub(super) fn databases(server: &Weak<Server>) -> Arc<dyn Table> {
+pub(super) fn databases(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let path = server.upgrade().map(|server| server.config.load().server.path.clone()).unwrap_or_default();
     let server = server.clone();
-    let table = SystemTable::new("databases", move || Ok(upgrade(&server)?.databases.databases()))
+    let gather = move || {
+        let mut databases = upgrade(&server)?.databases.databases();
+        databases.retain(|database| viewer.sees_database(&database.name));
+        Ok(databases)
+    };
+    let table = SystemTable::new("databases", gather)
         .column("name", "String", |row: &DatabaseDescription| text(&row.name))
         .column("engine", "String", |row| text(row.engine))
         .constant("data_path", "String", text(path))

@@ -9,15 +9,20 @@ use squall_types::Value;
 use super::table::SystemTable;
 use super::upgrade;
 use super::value::{date_time, number, text, texts, uuid};
+use super::viewer::Viewer;
+use crate::access::shown_url;
 use crate::server::Server;
 
 const STATUS: &str = "Enum8('NOT_LOADED' = 0, 'LOADED' = 1, 'FAILED' = 2, 'LOADING' = 3, 'FAILED_AND_RELOADING' = 4, \
                       'LOADED_AND_RELOADING' = 5, 'NOT_EXIST' = 6)";
 
-pub(super) fn dictionaries(server: &Weak<Server>) -> Arc<dyn Table> {
+pub(super) fn dictionaries(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let server = server.clone();
-    let gather =
-        move || Ok(upgrade(&server)?.databases.dictionaries().iter().map(|dictionary| dictionary.describe()).collect());
+    let gather = move || {
+        let dictionaries = upgrade(&server)?.databases.dictionaries();
+        let described = dictionaries.iter().map(|dictionary| dictionary.describe());
+        Ok(described.filter(|row| viewer.sees_dictionary(&row.name.database, &row.name.table)).collect())
+    };
     let time = |time: Option<std::time::SystemTime>| date_time(time.unwrap_or(UNIX_EPOCH));
     let table = SystemTable::new("dictionaries", gather)
         .column("database", "String", |row: &DictionaryDescription| text(&row.name.database))
@@ -57,7 +62,9 @@ pub(super) fn dictionaries(server: &Weak<Server>) -> Arc<dyn Table> {
             0 => Value::Float64(if row.rows > 0 { 0.5 } else { 0.0 }),
             cells => rate(row.rows, cells.next_power_of_two() as u64),
         })
-        .column("source", "String", |row| text(if row.is_loaded { &*row.definition.source_text } else { "" }))
+        .column("source", "String", |row| {
+            text(if row.is_loaded { shown_url(&row.definition.source_text) } else { String::new() })
+        })
         .column("lifetime_min", "UInt64", |row| number(row.definition.lifetime_seconds.0))
         .column("lifetime_max", "UInt64", |row| number(row.definition.lifetime_seconds.1))
         .column("loading_start_time", "DateTime", move |row| time(row.status.started))

@@ -1,5 +1,6 @@
 //! The database `system`: what the server is and does, as tables. Tables of numbers (`one`, `numbers`, `zeros`) are storage's.
 
+mod access_tables;
 mod catalog_tables;
 mod clusters;
 mod constant;
@@ -10,54 +11,102 @@ mod functions;
 mod measures;
 mod parts;
 mod processes;
+mod quota_tables;
 mod scheduler;
 mod server_settings;
 mod settings;
 mod stack_trace;
 mod table;
-mod users;
 pub(crate) mod value;
+mod viewer;
 
 use std::sync::{Arc, Weak};
 
 use squall_storage::Table;
 use squall_types::{Error, Result};
 
+use crate::access::Names;
 use crate::server::Server;
+use crate::session::Session;
 pub use catalog_tables::{create_table_query, default_expression, default_kind, quote};
 pub(crate) use clusters::{check_address_is_local, check_cluster_is_local};
 pub use errors::ErrorCounts;
-pub use settings::settings_of;
+use settings::settings_of;
 pub use table::SystemTable;
+use viewer::Viewer;
 
-/// Every system table of a server. `system.settings` is another in each session: [`settings_of`]; here it is the one of nobody.
+/// Every system table of a server. Some are others in each session: [`of_session`]; here they are those of nobody.
 pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
     let server = Arc::downgrade(server);
+    let nobody = Names::default();
     let mut tables = vec![
-        databases::databases(&server),
-        dictionaries::dictionaries(&server),
-        catalog_tables::tables(&server),
-        catalog_tables::columns(&server),
+        databases::databases(&server, Viewer::default()),
+        dictionaries::dictionaries(&server, Viewer::default()),
+        catalog_tables::tables(&server, Viewer::default()),
+        catalog_tables::columns(&server, Viewer::default()),
         functions::functions(),
-        processes::processes(&server),
+        processes::processes(&server, Viewer::default()),
         measures::metrics(),
         measures::events(),
         measures::histogram_metrics(),
         measures::asynchronous_metrics(&server),
         scheduler::scheduler(&server),
         server_settings::server_settings(&server),
-        users::users(&server),
-        users::settings_profiles(&server),
-        users::quotas(&server),
+        access_tables::users(&server),
+        access_tables::roles(&server),
+        access_tables::grants(&server),
+        access_tables::role_grants(&server),
+        access_tables::row_policies(&server),
+        access_tables::settings_profiles(&server),
+        access_tables::settings_profile_elements(&server),
+        access_tables::privileges(),
+        access_tables::user_directories(&server),
+        access_tables::enabled_roles(None, &nobody),
+        access_tables::current_roles(None, &nobody),
+        quota_tables::quotas(&server),
+        quota_tables::quota_limits(&server),
+        quota_tables::quota_usage(None),
+        quota_tables::quotas_usage(&server, None),
         errors::errors(&server),
         clusters::clusters(&server),
         clusters::macros(&server),
-        parts::parts(&server),
+        parts::parts(&server, Viewer::default()),
         stack_trace::stack_trace(),
         settings::settings_of_nobody(),
     ];
     tables.extend(constant::tables());
     tables
+}
+
+/// A table of `system` that shows a session what is its own, or what it may see; none where everybody sees the same.
+pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
+    let access = &session.access;
+    let server = || Arc::downgrade(&session.server);
+    let own_roles = || match session.entities().user(&access.name) {
+        Some((_, user)) => user.default_roles.clone(),
+        None => Names::default(),
+    };
+    // Who has no quota, or no key for it, has used nothing of it.
+    let usage = || session.quota(0).ok().flatten();
+    match table {
+        "settings" => return Some(settings_of(session)),
+        "enabled_roles" => return Some(access_tables::enabled_roles(Some(access), &own_roles())),
+        "current_roles" => return Some(access_tables::current_roles(Some(access), &own_roles())),
+        "quota_usage" => return Some(quota_tables::quota_usage(usage())),
+        "quotas_usage" => return Some(quota_tables::quotas_usage(&server(), usage())),
+        _ if access.sees_everything() => return None,
+        _ => {}
+    }
+    let viewer = || Viewer::of(access);
+    Some(match table {
+        "databases" => databases::databases(&server(), viewer()),
+        "tables" => catalog_tables::tables(&server(), viewer()),
+        "columns" => catalog_tables::columns(&server(), viewer()),
+        "dictionaries" => dictionaries::dictionaries(&server(), viewer()),
+        "processes" => processes::processes(&server(), viewer()),
+        "parts" => parts::parts(&server(), viewer()),
+        _ => return None,
+    })
 }
 
 /// The server that a table belongs to; it is there as long as anybody can ask.

@@ -8,6 +8,7 @@ use squall_types::Value;
 use super::catalog_tables::all_tables;
 use super::table::SystemTable;
 use super::value::{flag, number, text};
+use super::viewer::Viewer;
 use crate::server::Server;
 
 /// A part and the table that it belongs to.
@@ -16,11 +17,11 @@ struct Part {
     part: PartInfo,
 }
 
-pub(super) fn parts(server: &Weak<Server>) -> Arc<dyn Table> {
+pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let server = server.clone();
     let gather = move || {
         let mut rows = Vec::new();
-        for table in all_tables(&server)? {
+        for table in all_tables(&server, &viewer)? {
             rows.extend(table.table.parts().into_iter().map(|part| Part { table: table.clone(), part }));
         }
         Ok(rows)

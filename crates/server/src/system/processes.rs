@@ -9,6 +9,7 @@ use squall_types::Value;
 use super::table::SystemTable;
 use super::upgrade;
 use super::value::{flag, ipv6, map, number, signed, text};
+use super::viewer::Viewer;
 use crate::process::Process;
 use crate::server::Server;
 
@@ -18,10 +19,15 @@ const INTERFACE: &str = "Enum8('Unknown' = 0, 'TCP' = 1, 'HTTP' = 2, 'gRPC' = 3,
 const HTTP_METHOD: &str =
     "Enum8('UNKNOWN' = 0, 'GET' = 1, 'POST' = 2, 'OPTIONS' = 3, 'PUT' = 4, 'DELETE' = 5, 'HEAD' = 6)";
 
-pub(super) fn processes(server: &Weak<Server>) -> Arc<dyn Table> {
+pub(super) fn processes(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let server = server.clone();
+    let gather = move || {
+        let mut processes = upgrade(&server)?.processes.all();
+        processes.retain(|process| viewer.sees_queries_of(&process.info.user));
+        Ok(processes)
+    };
     let load = |counter: &AtomicU64| Value::UInt64(counter.load(Ordering::Relaxed));
-    let table = SystemTable::new("processes", move || Ok(upgrade(&server)?.processes.all()))
+    let table = SystemTable::new("processes", gather)
         .column("is_initial_query", "UInt8", |row| flag(row.info.client.is_initial))
         .column("user", "String", |row: &Arc<Process>| text(&row.info.user))
         .column("query_id", "String", |row| text(&row.context.query_id))

@@ -8,8 +8,8 @@ use squall_types::{Settings, Value};
 
 use super::table::SystemTable;
 use super::value::{flag, no_items, text};
+use crate::access::{Constraint, Constraints};
 use crate::session::Session;
-use crate::users::Constraints;
 
 /// The table for a session.
 pub fn settings_of(session: &Session) -> Arc<dyn Table> {
@@ -23,7 +23,7 @@ pub(super) fn settings_of_nobody() -> Arc<dyn Table> {
 
 fn settings(settings: Arc<Settings>, constraints: Arc<Constraints>) -> Arc<dyn Table> {
     let tier = "Enum8('Production' = 0, 'Obsolete' = 4, 'Experimental' = 8, 'Beta' = 12, 'PrivatePreview' = 16)";
-    let bound = |constraints: &Arc<Constraints>, of: fn(&crate::users::Constraint) -> Option<&String>| {
+    let bound = |constraints: &Arc<Constraints>, of: fn(&Constraint) -> Option<&String>| {
         let constraints = constraints.clone();
         move |row: &&'static SettingDescription| constraints.get(row.name).and_then(of).map_or(Value::Null, text)
     };

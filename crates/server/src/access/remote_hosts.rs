@@ -1,0 +1,209 @@
+//! Which other servers statements of users may have this one ask: `remote_url_allow_hosts`. Without it those of the outside world: neither
+//! this machine nor its neighbours. What an operator's own configuration files name is not asked about here.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use hyper::Uri;
+use regex::Regex;
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::config::Element;
+
+/// The hosts that may be asked.
+#[derive(Clone, Debug, Default)]
+pub struct RemoteHosts {
+    /// Whether the configuration names them: then there are no others.
+    is_configured: bool,
+    /// `host` or `host:port`.
+    hosts: Vec<String>,
+    regexps: Vec<Regex>,
+}
+
+/// Whether the addresses that a host's name stands for are to be looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// Any: the configuration names the host, or it is the operator who asks.
+    Anywhere,
+    /// Only those of the outside world.
+    Public,
+}
+
+impl RemoteHosts {
+    /// Takes the element's hosts.
+    ///
+    /// # Errors
+    /// Where a regular expression is none.
+    pub fn read(&mut self, element: &Element, warnings: &mut Vec<String>) -> Result<()> {
+        self.is_configured = true;
+        for child in &element.children {
+            match child.name.as_str() {
+                "host" => self.hosts.push(child.trimmed().to_ascii_lowercase()),
+                "host_regexp" => {
+                    let regex = Regex::new(child.trimmed()).map_err(|_| child.bad_value("a regular expression"))?;
+                    self.regexps.push(regex);
+                }
+                name => warnings
+                    .push(format!("{}: unknown element <remote_url_allow_hosts/{name}> is ignored", child.origin)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that a URL may be asked, as far as its text tells.
+    ///
+    /// # Errors
+    /// `UNACCEPTABLE_URL`.
+    pub fn check_url(&self, url: &str) -> Result<()> {
+        let denied = || {
+            let message =
+                format!("URL \"{}\" is not allowed in configuration file, see <remote_url_allow_hosts>", shown(url));
+            Error::new(ErrorCode::UNACCEPTABLE_URL, message)
+        };
+        let uri: Uri = url.parse().map_err(|_| denied())?;
+        let host = uri.host().ok_or_else(denied)?.trim_matches(['[', ']']).to_ascii_lowercase();
+        match self.reach(&host, uri.port_u16()) {
+            None => Err(denied()),
+            Some(Reach::Anywhere) => Ok(()),
+            Some(Reach::Public) => {
+                let is_near = match host.parse::<IpAddr>() {
+                    Ok(address) => !is_public(address),
+                    Err(_) => host == "localhost" || host.ends_with(".localhost"),
+                };
+                if is_near { Err(denied()) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Which addresses of a host may be asked; none where the host may not be.
+    pub fn reach(&self, host: &str, port: Option<u16>) -> Option<Reach> {
+        if !self.is_configured {
+            return Some(Reach::Public);
+        }
+        let with_port = port.map(|port| format!("{host}:{port}"));
+        let is_named = |name: &str| {
+            self.hosts.iter().any(|known| known == name) || self.regexps.iter().any(|regex| is_whole_match(regex, name))
+        };
+        let found = is_named(host) || with_port.is_some_and(|name| is_named(&name));
+        found.then_some(Reach::Anywhere)
+    }
+}
+
+impl Reach {
+    /// Whether an address may be asked.
+    pub fn admits(self, address: IpAddr) -> bool {
+        self == Self::Anywhere || is_public(address)
+    }
+}
+
+fn is_whole_match(regex: &Regex, text: &str) -> bool {
+    regex.find(text).is_some_and(|found| found.start() == 0 && found.end() == text.len())
+}
+
+/// A URL without the password in it.
+pub fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_end);
+    match authority.rsplit_once('@') {
+        Some((user, host)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}:[HIDDEN]@{host}{path}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// Whether an address is of the outside world.
+fn is_public(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    !(address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_unspecified()
+        || address.is_broadcast()
+        || address.is_multicast()
+        || address.is_documentation()
+        || first == 0
+        // Carriers' own, benchmarks', IETF's, and reserved ones.
+        || first == 100 && (64..128).contains(&second)
+        || first == 198 && (18..20).contains(&second)
+        || first == 192 && address.octets()[1..3] == [0, 0]
+        || first >= 240)
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [first, second, ..] = address.segments();
+    // An IPv4 address may be within one of IPv6: NAT64 and 6to4.
+    let embedded = match (first, second) {
+        (0x64, 0xff9b) => {
+            Some([address.octets()[12], address.octets()[13], address.octets()[14], address.octets()[15]])
+        }
+        (0x2002, _) => Some([address.octets()[2], address.octets()[3], address.octets()[4], address.octets()[5]]),
+        _ => None,
+    };
+    if let Some(embedded) = embedded {
+        return is_public_v4(embedded.into());
+    }
+    !(address.is_loopback()
+        || address.is_unspecified()
+        || address.is_multicast()
+        || first & 0xfe00 == 0xfc00
+        || first & 0xffc0 == 0xfe80
+        || first & 0xffc0 == 0xfec0
+        || address.segments()[..6] == [0; 6])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_not_asked_unless_named() {
+        let open = RemoteHosts::default();
+        for url in [
+            "http://127.0.0.1/",
+            "http://localhost:8123/",
+            "http://x.localhost/",
+            "http://[::1]/",
+            "http://10.0.0.1/",
+            "http://192.168.1.1/",
+            "http://169.254.169.254/latest/meta-data/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[64:ff9b::7f00:1]/",
+            "http://[fd00::1]/",
+            "http://0.0.0.0/",
+            "http://100.64.0.1/",
+            "not a url",
+        ] {
+            assert_eq!(open.check_url(url).unwrap_err().code, ErrorCode::UNACCEPTABLE_URL, "{url}");
+        }
+        for url in ["http://example.com/", "http://1.1.1.1:8080/x", "http://[2606:4700::1111]/"] {
+            assert!(open.check_url(url).is_ok(), "{url}");
+        }
+        let text = "<remote_url_allow_hosts><host>127.0.0.1:90</host><host_regexp>.*\\.example\\.com</host_regexp></remote_url_allow_hosts>";
+        let mut named = RemoteHosts::default();
+        named.read(&Element::parse("config.xml", text).unwrap(), &mut Vec::new()).unwrap();
+        for (url, is_allowed) in [
+            ("http://127.0.0.1:90/", true),
+            ("http://127.0.0.1:91/", false),
+            ("http://a.example.com/", true),
+            ("http://a.example.com.evil.org/", false),
+            ("http://1.1.1.1/", false),
+        ] {
+            assert_eq!(named.check_url(url).is_ok(), is_allowed, "{url}");
+        }
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(shown("http://a:b@c/d"), "http://a:[HIDDEN]@c/d");
+        assert_eq!(shown("http://c/d@e"), "http://c/d@e");
+    }
+}
