@@ -2,6 +2,7 @@
 //! the planner and the engine, and blocks into bytes; it executes nothing itself.
 
 pub mod asynchronous_metrics;
+pub mod backup;
 pub mod compression;
 pub mod config;
 mod dictionaries;

@@ -21,6 +21,7 @@ use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
 
 use crate::asynchronous_metrics::AsynchronousMetrics;
+use crate::backup::Backups;
 use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
 use crate::dictionaries::DictionaryFiles;
 use crate::network::generate_certificate;
@@ -69,6 +70,8 @@ pub struct Server {
     pub sessions: Arc<NamedSessions>,
     /// The files of dictionaries.
     pub dictionary_files: DictionaryFiles,
+    /// Backups and restores.
+    pub backups: Backups,
     /// The errors that happened.
     pub errors: ErrorCounts,
     /// The name of the server's time zone.
@@ -123,6 +126,7 @@ impl Server {
         let storage = StorageOptions {
             column_cache_bytes: cache_bytes.filter(|bytes| *bytes > 0),
             time_zone: zone.name().into(),
+            restore_catalog: source.restore_catalog,
         };
         create_folder(&config.path)?;
         create_folder(&config.tmp_path)?;
@@ -166,6 +170,7 @@ impl Server {
             plan_templates: PlanTemplates::default(),
             sessions: Arc::default(),
             dictionary_files: DictionaryFiles::default(),
+            backups: Backups::default(),
             errors: ErrorCounts::default(),
             time_zone: zone.name().into(),
             time_zone_tz: zone,

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::backup::BackupsConfig;
 use crate::http::{OptionsResponse, PrometheusConfig, Rules, SharedRules};
 use crate::logger::LoggerConfig;
 use crate::network::TlsConfig;
@@ -43,6 +44,8 @@ pub struct ConfigSource {
     pub overrides: Vec<(String, String)>,
     /// `--generate-certificate`: without a certificate of its own the server makes one, and listens on the ports for TLS.
     pub generate_certificate: bool,
+    /// Whether the catalog is completed from the parts when the server starts.
+    pub restore_catalog: bool,
 }
 
 /// The whole configuration.
@@ -60,6 +63,8 @@ pub struct Config {
     pub tls: TlsConfig,
     /// Whether `tls` names a certificate that the server is to make.
     pub is_certificate_generated: bool,
+    /// Where backups may lie.
+    pub backups: BackupsConfig,
     /// `macros`, by name.
     pub macros: BTreeMap<String, String>,
     /// The names of `remote_servers`, for `system.clusters`.
@@ -144,6 +149,7 @@ impl Config {
         let mut http_handlers = None;
         let mut tls = TlsConfig::default();
         let mut macros = BTreeMap::new();
+        let mut backups = BackupsConfig::default();
         let mut clusters = Vec::new();
         let mut listen_hosts = Vec::new();
         let mut dictionaries_config = Vec::new();
@@ -151,6 +157,8 @@ impl Config {
             match element.name.as_str() {
                 "listen_host" => listen_hosts.push(element.trimmed().to_owned()),
                 "logger" => logger.read(element, &mut warnings)?,
+                "backups" => backups.read(element)?,
+                "storage_configuration" => backups.read_disks(element),
                 "openSSL" => tls.read(element, config_folder, &mut warnings)?,
                 "macros" => {
                     macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())))
@@ -214,6 +222,7 @@ impl Config {
             tls,
             is_certificate_generated,
             macros,
+            backups,
             clusters,
             system_logs,
             dictionaries_config,

@@ -43,12 +43,19 @@ pub(super) async fn table(
     if statement.temporary {
         return Err(Error::not_implemented("CREATE TEMPORARY TABLE"));
     }
-    if statement.attach {
-        return Err(Error::not_implemented("ATTACH TABLE"));
-    }
     let (database, table) = table_name(session, &statement.name)?;
     let databases = session.server.databases.clone();
     let if_not_exists = statement.mode == CreateMode::IfNotExists;
+    if statement.attach {
+        let is_defined = statement.elements.is_some() || statement.storage.is_some() || statement.source.is_some();
+        if is_defined || statement.attach_from.is_some() || statement.attach_as_replicated.is_some() {
+            return Err(Error::not_implemented(
+                "ATTACH TABLE with a definition: ATTACH TABLE name takes a detached table back",
+            ));
+        }
+        run_blocking(move || databases.attach_table(&database, &table, if_not_exists)).await?;
+        return Ok(Answer::Done);
+    }
     if if_not_exists && databases.has_table(&database, &table) {
         return Ok(Answer::Done);
     }
@@ -108,9 +115,6 @@ pub(super) async fn table(
 /// Runs DROP, DETACH and TRUNCATE.
 pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
-    if statement.action == DropAction::Detach {
-        return Err(Error::not_implemented("DETACH"));
-    }
     let databases = session.server.databases.clone();
     let if_exists = statement.if_exists;
     let truncates = statement.action == DropAction::Truncate;
@@ -119,6 +123,9 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
         DropTarget::Database(name) => {
             let name = identifier(session, name)?;
             session.user.check_database(&name)?;
+            if statement.action == DropAction::Detach {
+                return Err(Error::not_implemented("DETACH DATABASE"));
+            }
             if truncates {
                 let names =
                     databases.tables(&name)?.into_iter().map(|table| (name.clone(), table.table.name().to_owned()));
@@ -156,8 +163,13 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
         }
     }
     let if_empty = statement.if_empty;
+    let detaches = (statement.action == DropAction::Detach).then_some(statement.permanently);
     run_blocking(move || {
         for (database, table) in tables {
+            if let Some(is_permanently) = detaches {
+                databases.detach_table(&database, &table, is_permanently, if_exists)?;
+                continue;
+            }
             if truncates {
                 databases.truncate_table(&database, &table, if_exists)?;
                 continue;

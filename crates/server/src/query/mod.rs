@@ -1,8 +1,11 @@
 //! One query's life, for both protocols: text in; parsed, checked, admitted, planned, started; then a stream of blocks, or a sink for
 //! the data of an INSERT; at its end an entry in the query log.
 
+mod alter;
+mod backup;
 mod cache;
 mod catalog;
+mod check;
 mod create;
 mod describe;
 mod dictionary;

@@ -8,7 +8,10 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::Parsed;
 use super::system_command::run_blocking;
-use super::{Answer, create, describe, dictionary, explain, insert, kill, optimize, planning, show, system_command};
+use super::{
+    Answer, alter, backup, check, create, describe, dictionary, explain, insert, kill, optimize, planning, show,
+    system_command,
+};
 use crate::process::QueryKind;
 use crate::session::Session;
 
@@ -80,6 +83,9 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
         Statement::Kill(statement) => kill::run(session, statement, context).await,
         Statement::System(statement) => system_command::run(session, statement, context).await,
         Statement::Optimize(statement) => optimize::run(session, statement, context).await,
+        Statement::AlterTable(statement) => alter::run(session, statement, context).await,
+        Statement::Backup(statement) => backup::run(session, statement, context).await,
+        Statement::Check(statement) => check::run(session, statement, context).await,
         other => Err(Error::not_implemented(describe_kind(other))),
     }
 }
@@ -170,7 +176,6 @@ fn describe_kind(statement: &Statement) -> &'static str {
         Statement::CreateNamedCollection(_) => "CREATE NAMED COLLECTION",
         Statement::CreateWorkload(_) => "CREATE WORKLOAD",
         Statement::CreateResource(_) => "CREATE RESOURCE",
-        Statement::AlterTable(_) => "ALTER TABLE",
         Statement::AlterDatabase(_) => "ALTER DATABASE",
         Statement::AlterNamedCollection(_) => "ALTER NAMED COLLECTION",
         Statement::DropObject(_) => "DROP of this kind of object",
@@ -180,8 +185,6 @@ fn describe_kind(statement: &Statement) -> &'static str {
         | Statement::MoveAccessEntity(_)
         | Statement::Grant(_) => "SQL-driven access control (users and profiles are in users.xml)",
         Statement::Transaction(_) => "Transactions",
-        Statement::Check(_) => "CHECK",
-        Statement::Backup(_) => "BACKUP and RESTORE",
         Statement::Watch(_) => "WATCH",
         Statement::ExecuteAs(_) => "EXECUTE AS",
         Statement::Parallel(_) => "PARALLEL WITH",

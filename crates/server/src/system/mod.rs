@@ -1,9 +1,11 @@
 //! The database `system`: what the server is and does, as tables. Tables of numbers (`one`, `numbers`, `zeros`) are storage's.
 
+mod backups;
 mod catalog_tables;
 mod clusters;
 mod constant;
 mod databases;
+mod detached;
 mod dictionaries;
 mod errors;
 mod functions;
@@ -53,6 +55,9 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::clusters(&server),
         clusters::macros(&server),
         parts::parts(&server),
+        backups::backups(&server),
+        detached::detached_parts(&server),
+        detached::detached_tables(&server),
         stack_trace::stack_trace(),
         settings::settings_of_nobody(),
     ];
