@@ -6,7 +6,7 @@ RESULTS ?= $(CURDIR)/storm-results
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-full storm-short test test-rust test-clients lint fmt bench models fuzz peers flights clean
+.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench models fuzz peers flights clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ test-rust: ## The Rust tests alone.
 
 test-clients: build ## Real clients (clickhouse-client, clickhouse-driver, clickhouse-connect, HTTP) against the release binary.
 	SQUALL=$(SQUALL) scripts/test-clients.sh
+
+crashes: build ## 100,000 simulated histories of storage with crashes at every step, then 1,000 times kill -9 of the real server.
+	cargo test --release --package squall-storage --lib many_histories -- --ignored --nocapture
+	scripts/kill_storm.py --squall $(SQUALL) --kills 1000
 
 lint: ## Format check and clippy, warnings as errors.
 	cargo fmt --all --check

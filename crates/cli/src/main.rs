@@ -66,6 +66,9 @@ struct ServerArgs {
     /// 9440
     #[arg(long)]
     generate_certificate: bool,
+    /// Complete the catalog by what the parts in the folder say of themselves, or make it of them where it is lost; then serve
+    #[arg(long)]
+    restore_catalog: bool,
     /// Address to listen on (element <listen_host>)
     #[arg(long, visible_alias = "listen_host", value_name = "HOST")]
     listen_host: Option<String>,
@@ -107,6 +110,7 @@ impl ServerArgs {
                 config_file: self.config_file,
                 overrides,
                 generate_certificate: self.generate_certificate,
+                restore_catalog: self.restore_catalog,
             },
             pid_file: self.pid_file,
         })

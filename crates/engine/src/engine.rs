@@ -11,11 +11,11 @@ use squall_scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
 use squall_storage::{InsertLimits, PartMerge, Table};
 use squall_types::checkpoint::leash;
-use squall_types::{Block, Result, Schema};
+use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use crate::builder::Builder;
 use crate::execution::Execution;
-use crate::insert::Input;
+use crate::insert::{Input, Push};
 use crate::output::Output;
 use crate::pipeline::Pipeline;
 use crate::query_context::QueryContext;
@@ -372,6 +372,16 @@ impl Completion {
     fn result(&self) -> Option<Result<()>> {
         self.state.lock().result.clone()
     }
+
+    /// The error of a query that took no more blocks: it has ended before they did, so it has failed.
+    fn ended(&self) -> Result<()> {
+        match self.result() {
+            Some(Err(error)) => Err(error),
+            _ => {
+                Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "The INSERT has ended before all of its data were sent"))
+            }
+        }
+    }
 }
 
 impl Drop for Completion {
@@ -395,18 +405,10 @@ impl InsertStream {
     /// The INSERT's, as soon as it has failed.
     pub async fn send(&mut self, block: Block) -> Result<()> {
         let mut block = Some(block);
-        poll_fn(|task| {
-            if let Some(result) = self.completion.result() {
-                return Poll::Ready(result);
-            }
-            let Some(unsent) = block.take() else { return Poll::Ready(Ok(())) };
-            match self.input.push(unsent, task.waker()) {
-                Ok(()) => Poll::Ready(Ok(())),
-                Err(unsent) => {
-                    block = Some(unsent);
-                    Poll::Pending
-                }
-            }
+        poll_fn(|task| match self.input.push(&mut block, task.waker()) {
+            Push::Taken => Poll::Ready(Ok(())),
+            Push::Full => Poll::Pending,
+            Push::Abandoned => Poll::Ready(self.completion.ended()),
         })
         .await
     }

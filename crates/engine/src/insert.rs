@@ -147,6 +147,8 @@ struct InputState {
     claimed: VecDeque<(u64, Block)>,
     claims: u64,
     is_finished: bool,
+    /// The query has ended: nobody takes blocks any more.
+    is_abandoned: bool,
     /// The pipeline, while it waits for a block.
     reader: Option<Waker>,
     /// The client's task, while it waits for room.
@@ -154,16 +156,19 @@ struct InputState {
 }
 
 impl Input {
-    /// Puts a block in where there is room; gives it back where there is none, and wakes `writer` when there is.
-    pub(crate) fn push(&self, block: Block, writer: &Waker) -> std::result::Result<(), Block> {
+    /// Takes the block out of `block` where there is room; where there is none, wakes `writer` when there is or the query has ended.
+    pub(crate) fn push(&self, block: &mut Option<Block>, writer: &Waker) -> Push {
         let mut state = self.state.lock();
+        if state.is_abandoned {
+            return Push::Abandoned;
+        }
         if state.waiting.len() >= BLOCKS_MAX {
             state.writer = Some(writer.clone());
-            return Err(block);
+            return Push::Full;
         }
-        state.waiting.push_back(block);
+        state.waiting.extend(block.take());
         wake(state.reader.take());
-        Ok(())
+        Push::Taken
     }
 
     /// No more blocks will come.
@@ -173,10 +178,24 @@ impl Input {
         wake(state.reader.take());
     }
 
-    /// The query has ended, perhaps before it took everything: whoever waits for room must look.
+    /// The query has ended, perhaps before it took everything: whoever waits for room learns it now, whoever comes later at once.
     pub(crate) fn abandon(&self) {
-        wake(self.state.lock().writer.take());
+        let mut state = self.state.lock();
+        state.is_abandoned = true;
+        state.waiting.clear();
+        wake(state.writer.take());
     }
+}
+
+/// What became of a block that was pushed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Push {
+    /// It is on its way.
+    Taken,
+    /// There is no room.
+    Full,
+    /// Nobody will take it.
+    Abandoned,
 }
 
 fn wake(waker: Option<Waker>) {
@@ -219,5 +238,46 @@ impl TableScan for InputScan {
         };
         let (_, block) = block.ok_or_else(|| Error::logical("an inserted block is read twice"))?;
         consume(block).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    struct Calls(AtomicUsize);
+
+    impl Wake for Calls {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn block() -> Option<Block> {
+        Some(Block::from_columns([("x", squall_types::Column::from_strings(["1"]))]).unwrap())
+    }
+
+    /// All that a sender and the end of a query can do happens under one lock: either order is a whole history.
+    #[test]
+    fn a_sender_learns_of_the_end_before_and_after_it() {
+        let calls = Arc::new(Calls(AtomicUsize::new(0)));
+        let waker = Waker::from(calls.clone());
+        let input = Input::default();
+        for _ in 0..BLOCKS_MAX {
+            assert_eq!(input.push(&mut block(), &waker), Push::Taken);
+        }
+        let mut unsent = block();
+        assert_eq!(input.push(&mut unsent, &waker), Push::Full);
+        assert!(unsent.is_some());
+        input.abandon();
+        assert_eq!(calls.0.load(Ordering::SeqCst), 1, "who waits for room is woken");
+        assert_eq!(input.push(&mut unsent, &waker), Push::Abandoned);
+        // Room or not: a block that nobody will take is not taken.
+        let input = Input::default();
+        input.abandon();
+        assert_eq!(input.push(&mut unsent, &waker), Push::Abandoned);
+        assert!(unsent.is_some());
     }
 }

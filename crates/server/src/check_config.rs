@@ -2,8 +2,8 @@
 
 use squall_types::Result;
 
+use crate::access::AccessControl;
 use crate::config::{Config, ConfigSource, Findings};
-use crate::users::Users;
 
 /// Reads a configuration with its users, and its certificates where it names some, as the start of a server does.
 ///
@@ -11,7 +11,7 @@ use crate::users::Users;
 /// Where the start would fail because something is wrong; what it would refuse because it guards something is among the findings.
 pub fn check_config(source: &ConfigSource) -> Result<Findings> {
     let mut config = Config::read(source)?;
-    Users::read(&config.users, &config.server.default_profile, &mut config.findings.warnings)?;
+    AccessControl::configured(&config.users, &config.server.default_profile, &mut config.findings.warnings)?;
     if !config.is_certificate_generated {
         config.tls.server_config()?;
     }

@@ -3,6 +3,7 @@
 
 pub mod access;
 pub mod asynchronous_metrics;
+pub mod backup;
 mod check_config;
 pub mod compression;
 pub mod config;

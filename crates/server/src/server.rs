@@ -22,6 +22,7 @@ use tokio::sync::watch;
 
 use crate::access::AccessControl;
 use crate::asynchronous_metrics::AsynchronousMetrics;
+use crate::backup::Backups;
 use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
 use crate::dictionaries::DictionaryFiles;
 use crate::masking;
@@ -70,6 +71,8 @@ pub struct Server {
     pub sessions: Arc<NamedSessions>,
     /// The files of dictionaries.
     pub dictionary_files: DictionaryFiles,
+    /// Backups and restores.
+    pub backups: Backups,
     /// The errors that happened.
     pub errors: ErrorCounts,
     /// The name of the server's time zone.
@@ -126,6 +129,7 @@ impl Server {
         let storage = StorageOptions {
             column_cache_bytes: cache_bytes.filter(|bytes| *bytes > 0),
             time_zone: zone.name().into(),
+            restore_catalog: source.restore_catalog,
         };
         create_folder(&config.tmp_path)?;
         let temporary = Arc::new(TemporaryFolder::new(&config.tmp_path, settings.max_temporary_data_on_disk_size));
@@ -168,6 +172,7 @@ impl Server {
             plan_templates: PlanTemplates::default(),
             sessions: Arc::default(),
             dictionary_files: DictionaryFiles::default(),
+            backups: Backups::default(),
             errors: ErrorCounts::default(),
             time_zone: zone.name().into(),
             time_zone_tz: zone,
@@ -233,7 +238,7 @@ impl Server {
     fn load_again(&self) -> Result<()> {
         let mut config = Config::load(&self.source)?;
         let mut warnings = std::mem::take(&mut config.findings.warnings);
-        let entities = self.access.read_again(&config.users, &config.server.default_profile, &mut warnings)?;
+        let entities = AccessControl::configured(&config.users, &config.server.default_profile, &mut warnings)?;
         let (policy, budget) = scheduling(&config.server)?;
         let tls = tls(&config)?;
         masking::set_rules(&config.masking_rules);

@@ -7,7 +7,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 use uuid::Uuid;
 
 /// A table's names, at one moment: RENAME makes a new one.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TableName {
     /// The database.
     pub database: Arc<str>,

@@ -185,6 +185,18 @@ impl JoinRows {
         self.parts.as_ref()
     }
 
+    /// Reads the rows on disk again, after parts came by another way than INSERT.
+    ///
+    /// # Errors
+    /// Where the parts cannot be read.
+    pub(crate) fn read_again(&self) -> Result<()> {
+        let Some(parts) = &self.parts else { return Ok(()) };
+        let blocks = read_all(&parts.snapshot(Arc::new(TableName::new("", ""))), &self.identity)?;
+        let rows = blocks.iter().map(|block| block.rows()).sum();
+        self.inserted.store(Arc::new(Inserted { blocks, rows, held: OnceLock::new(), before: None }));
+        Ok(())
+    }
+
     /// Lets go of all rows; queries under way keep theirs.
     pub(crate) fn truncate(&self) {
         self.inserted.store(Arc::default());
@@ -302,8 +314,8 @@ fn plain(column: &Column) -> Result<Column> {
     squall_types::cast(&column, &to, &squall_types::CastOptions::new(squall_types::CastMode::Plain, zone))
 }
 
-/// All rows of a table's parts. Waits for the disk.
-fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Vec<Arc<Block>>> {
+/// All stored columns of all rows of a table. Waits for the disk.
+pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Vec<Arc<Block>>> {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

@@ -5,6 +5,7 @@ mod catalog;
 mod column_cache;
 mod databases;
 mod dictionary;
+mod disk;
 mod evaluate;
 mod external_table;
 mod generated;
@@ -20,15 +21,20 @@ mod null;
 mod row_claims;
 mod session_catalog;
 pub mod table;
+mod table_record;
 
 pub use column_cache::ColumnCacheStatistics;
-pub use databases::{DatabaseDescription, Databases, StorageOptions, TableDescription};
+pub use databases::{
+    DatabaseDescription, Databases, DetachedTable, PartBackup, PartCommand, RestoreOptions, StorageOptions,
+    TableBackup, TableDescription,
+};
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::ExternalTable;
 pub use generated::table_function;
 pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use lookups::NamedLookups;
+pub use merge_tree::{DetachedPart, PartSelection, PartSource};
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, PartMerge, PartWork, ScanRequest, ScanSelection,

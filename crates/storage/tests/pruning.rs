@@ -122,8 +122,15 @@ fn open(path: &Path) -> Arc<Databases> {
 }
 
 fn open_with_cache(path: &Path, bytes: usize) -> Arc<Databases> {
-    Databases::open(path, &StorageOptions { column_cache_bytes: Some(bytes), time_zone: "Europe/Berlin".into() })
-        .unwrap()
+    Databases::open(
+        path,
+        &StorageOptions {
+            column_cache_bytes: Some(bytes),
+            time_zone: "Europe/Berlin".into(),
+            ..StorageOptions::default()
+        },
+    )
+    .unwrap()
 }
 
 type Row = (u32, i16, f64, String, u8, Option<i32>, u16);

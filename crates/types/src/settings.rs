@@ -390,6 +390,8 @@ settings! {
     input_format_allow_errors_num: u64 as UInt64 = "0", "Rows with errors that text input may skip.";
     input_format_allow_errors_ratio: f64 as Float = "0", "The share of rows with errors that text input may skip.";
     insert_allow_materialized_columns: bool as Bool = "0", "Whether MATERIALIZED columns may be inserted.";
+    allow_drop_detached: bool as Bool = "0", "Whether ALTER TABLE … DROP DETACHED PART and PARTITION are allowed.";
+    check_query_single_value_result: bool as Bool = "0", "Whether CHECK TABLE answers with one value, 1 where all parts are sound, instead of a row for each part.";
     insert_deduplicate: bool as Bool = "1", "Accepted for compatibility: there are no replicated tables, whose inserts would be deduplicated.";
     async_insert: bool as Bool = "0", "Accepted for compatibility: inserts are synchronous.";
     wait_for_async_insert: bool as Bool = "1", "Accepted for compatibility: inserts are synchronous.";

@@ -1,7 +1,7 @@
 //! Configuration files: the XML, merging two of them (a zero byte stands between), and what the elements mean.
 
+use squall_server::access::AccessControl;
 use squall_server::config::{Config, ConfigSource, Element, Findings, merge};
-use squall_server::users::Users;
 
 pub const WORDS: &[&str] = &[
     "<clickhouse>",
@@ -45,7 +45,7 @@ pub fn run(bytes: &[u8]) {
     // A tree that names further files is `merge::load`'s.
     root.children.retain(|child| !matches!(child.name.as_str(), "users_config" | "user_directories" | "include_from"));
     if let Ok(config) = Config::of_tree(root, Vec::new(), Findings::default(), &ConfigSource::default()) {
-        let _ = Users::read(&config.users, &config.server.default_profile, &mut Vec::new());
+        let _ = AccessControl::configured(&config.users, &config.server.default_profile, &mut Vec::new());
     }
 }
 

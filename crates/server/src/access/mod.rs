@@ -203,11 +203,11 @@ impl AccessControl {
     ///
     /// # Errors
     /// What is wrong with the files: then nothing changes.
-    pub fn read_again(&self, root: &Element, default_profile: &str, warnings: &mut Vec<String>) -> Result<Entities> {
+    pub fn configured(root: &Element, default_profile: &str, warnings: &mut Vec<String>) -> Result<Entities> {
         users_xml::read(root, default_profile, warnings)
     }
 
-    /// Takes the entities of configuration files that were [read again](Self::read_again).
+    /// Takes the entities of configuration files that were [read again](Self::configured).
     pub fn replace_configured(&self, configured: Entities, default_profile: &str) {
         let _changing = self.changing.lock();
         let before = self.snapshot.load_full();

@@ -39,7 +39,7 @@ fn storage_configuration(element: &Element) -> Verdict {
     if disks.iter().any(is_encrypted) {
         return Verdict::Stops("there are no encrypted disks: data would lie readable in <path>");
     }
-    missing(element, "there is one disk, the one of <path>")
+    missing(element, "disks are for backups alone: tables lie in <path>")
 }
 
 #[rustfmt::skip]

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::access::RemoteHosts;
+use crate::backup::BackupsConfig;
 use crate::http::{OptionsResponse, PrometheusConfig, Rules, SharedRules};
 use crate::logger::LoggerConfig;
 use crate::masking::MaskingRules;
@@ -47,6 +48,8 @@ pub struct ConfigSource {
     pub overrides: Vec<(String, String)>,
     /// `--generate-certificate`: without a certificate of its own the server makes one, and listens on the ports for TLS.
     pub generate_certificate: bool,
+    /// Whether the catalog is completed from the parts when the server starts.
+    pub restore_catalog: bool,
 }
 
 /// The whole configuration.
@@ -64,6 +67,8 @@ pub struct Config {
     pub tls: TlsConfig,
     /// Whether `tls` names a certificate that the server is to make.
     pub is_certificate_generated: bool,
+    /// Where backups may lie.
+    pub backups: BackupsConfig,
     /// `macros`, by name.
     pub macros: BTreeMap<String, String>,
     /// The names of `remote_servers`, for `system.clusters`.
@@ -187,6 +192,7 @@ impl Config {
         let mut http_handlers = None;
         let mut tls = TlsConfig::default();
         let mut macros = BTreeMap::new();
+        let mut backups = BackupsConfig::default();
         let mut clusters = Vec::new();
         let mut remote_hosts = RemoteHosts::default();
         let mut listen_hosts = Vec::new();
@@ -197,6 +203,7 @@ impl Config {
             match element.name.as_str() {
                 "listen_host" => listen_hosts.push(element.trimmed().to_owned()),
                 "logger" => logger.read(element, &mut findings)?,
+                "backups" => backups.read(element)?,
                 "openSSL" => tls.read(element, config_folder, &mut findings)?,
                 "macros" => {
                     macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())))
@@ -222,6 +229,9 @@ impl Config {
                 _ if system_logs.read(element, warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
                 name => {
+                    if name == "storage_configuration" {
+                        backups.read_disks(element);
+                    }
                     match elements::verdict(element) {
                         Some(verdict) => findings.note(element, name, verdict),
                         None => findings.unknown(element, name),
@@ -283,6 +293,7 @@ impl Config {
             tls,
             is_certificate_generated,
             macros,
+            backups,
             clusters,
             system_logs,
             dictionaries_config,

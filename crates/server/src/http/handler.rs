@@ -230,7 +230,8 @@ impl Connection {
     ) -> Result<Response> {
         let user_name = http.credentials.user.take();
         let user_name = user_name.unwrap_or_else(|| self.server.config.load().server.default_session_user.clone());
-        let user = self.authenticate(&user_name, http).await.inspect_err(|error| trace::refusal(error, self.address))?;
+        let user =
+            self.authenticate(&user_name, http).await.inspect_err(|error| trace::refusal(error, self.address))?;
         let goes_on = http.session.is_some();
         let mut lease = None;
         let mut own = None;

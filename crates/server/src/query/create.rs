@@ -45,12 +45,19 @@ pub(super) async fn table(
     if statement.temporary {
         return Err(Error::not_implemented("CREATE TEMPORARY TABLE"));
     }
-    if statement.attach {
-        return Err(Error::not_implemented("ATTACH TABLE"));
-    }
     let (database, table) = table_name(session, &statement.name)?;
     let databases = session.server.databases.clone();
     let if_not_exists = statement.mode == CreateMode::IfNotExists;
+    if statement.attach {
+        let is_defined = statement.elements.is_some() || statement.storage.is_some() || statement.source.is_some();
+        if is_defined || statement.attach_from.is_some() || statement.attach_as_replicated.is_some() {
+            return Err(Error::not_implemented(
+                "ATTACH TABLE with a definition: ATTACH TABLE name takes a detached table back",
+            ));
+        }
+        run_blocking(move || databases.attach_table(&database, &table, if_not_exists)).await?;
+        return Ok(Answer::Done);
+    }
     if if_not_exists && databases.has_table(&database, &table) {
         return Ok(Answer::Done);
     }
@@ -127,11 +134,13 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             let names = databases.tables(&name).unwrap_or_default().into_iter();
             let names: Vec<_> = names.map(|table| (name.clone(), table.table.name().to_owned())).collect();
             check_drop(session, truncates, &names)?;
+            if statement.action == DropAction::Detach {
+                return Err(Error::not_implemented("DETACH DATABASE"));
+            }
             if truncates {
                 databases.tables(&name)?;
                 tables.extend(names);
             } else {
-                refuse_detach(statement)?;
                 if statement.if_empty && databases.tables(&name).is_ok_and(|tables| !tables.is_empty()) {
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
                 }
@@ -172,11 +181,15 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             return Err(Error::not_implemented(format!("{} DICTIONARY", drop_verb(statement.action))));
         }
     }
-    refuse_detach(statement)?;
     let if_empty = statement.if_empty;
     let limit = DropLimit::of(session);
+    let detaches = (statement.action == DropAction::Detach).then_some(statement.permanently);
     run_blocking(move || {
         for (database, table) in tables {
+            if let Some(is_permanently) = detaches {
+                databases.detach_table(&database, &table, is_permanently, if_exists)?;
+                continue;
+            }
             if let Ok(table) = databases.table(&database, &table) {
                 limit.check(&*table)?;
             }
@@ -201,10 +214,6 @@ fn check_rename(session: &Session, from: &(String, String), to: &(String, String
     let of = |privileges: [Privilege; 2]| privileges.into_iter().collect();
     session.access.check_all(of([Privilege::Select, Privilege::DropTable]), &[&from.0, &from.1])?;
     session.access.check_all(of([Privilege::CreateTable, Privilege::Insert]), &[&to.0, &to.1])
-}
-
-fn refuse_detach(statement: &ast::Drop) -> Result<()> {
-    if statement.action == DropAction::Detach { Err(Error::not_implemented("DETACH")) } else { Ok(()) }
 }
 
 /// Runs RENAME and EXCHANGE.

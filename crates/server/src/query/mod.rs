@@ -2,8 +2,11 @@
 //! the data of an INSERT; at its end an entry in the query log.
 
 mod access;
+mod alter;
+mod backup;
 mod cache;
 mod catalog;
+mod check;
 mod create;
 mod describe;
 mod dictionary;

@@ -22,7 +22,8 @@ pub(super) fn shown_text(text: &[u8]) -> Arc<str> {
     if masking::is_on() {
         // Before it is cut: half of a secret is one, too.
         let text = String::from_utf8_lossy(text);
-        let masked = mask(&masked(text.trim()));
+        let text = masked(text.trim());
+        let masked = mask(&text);
         return masked.get(..masked.floor_char_boundary(SHOWN_TEXT_BYTES_MAX)).unwrap_or_default().into();
     }
     let text = text.get(..SHOWN_TEXT_BYTES_MAX).unwrap_or(text);

@@ -9,8 +9,8 @@ use squall_types::{Error, ErrorCode, Result};
 use super::cache::Parsed;
 use super::system_command::run_blocking;
 use super::{
-    Answer, access, create, describe, dictionary, explain, insert, kill, optimize, planning, required, show,
-    system_command,
+    Answer, access, alter, backup, check, create, describe, dictionary, explain, insert, kill, optimize, planning,
+    required, show, system_command,
 };
 use crate::access::definition::literal_text;
 use crate::process::QueryKind;
@@ -88,6 +88,9 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
         Statement::Kill(statement) => kill::run(session, statement, context).await,
         Statement::System(statement) => system_command::run(session, statement, context).await,
         Statement::Optimize(statement) => optimize::run(session, statement, context).await,
+        Statement::AlterTable(statement) => alter::run(session, statement, context).await,
+        Statement::Backup(statement) => backup::run(session, statement, context).await,
+        Statement::Check(statement) => check::run(session, statement, context).await,
         other => Err(Error::not_implemented(describe_kind(other))),
     }
 }
@@ -162,14 +165,11 @@ fn describe_kind(statement: &Statement) -> &'static str {
         Statement::CreateNamedCollection(_) => "CREATE NAMED COLLECTION",
         Statement::CreateWorkload(_) => "CREATE WORKLOAD",
         Statement::CreateResource(_) => "CREATE RESOURCE",
-        Statement::AlterTable(_) => "ALTER TABLE",
         Statement::AlterDatabase(_) => "ALTER DATABASE",
         Statement::AlterNamedCollection(_) => "ALTER NAMED COLLECTION",
         Statement::DropObject(_) => "DROP of this kind of object",
         Statement::Undrop(_) => "UNDROP",
         Statement::Transaction(_) => "Transactions",
-        Statement::Check(_) => "CHECK",
-        Statement::Backup(_) => "BACKUP and RESTORE",
         Statement::Watch(_) => "WATCH",
         Statement::ExecuteAs(_) => "EXECUTE AS",
         Statement::Parallel(_) => "PARALLEL WITH",

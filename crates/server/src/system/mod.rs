@@ -1,10 +1,12 @@
 //! The database `system`: what the server is and does, as tables. Tables of numbers (`one`, `numbers`, `zeros`) are storage's.
 
 mod access_tables;
+mod backups;
 mod catalog_tables;
 mod clusters;
 mod constant;
 mod databases;
+mod detached;
 mod dictionaries;
 mod errors;
 mod functions;
@@ -71,6 +73,9 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::clusters(&server),
         clusters::macros(&server),
         parts::parts(&server, Viewer::default()),
+        backups::backups(&server),
+        detached::detached_parts(&server, Viewer::default()),
+        detached::detached_tables(&server, Viewer::default()),
         stack_trace::stack_trace(),
         settings::settings_of_nobody(),
     ];
@@ -105,6 +110,8 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "dictionaries" => dictionaries::dictionaries(&server(), viewer()),
         "processes" => processes::processes(&server(), viewer()),
         "parts" => parts::parts(&server(), viewer()),
+        "detached_parts" => detached::detached_parts(&server(), viewer()),
+        "detached_tables" => detached::detached_tables(&server(), viewer()),
         _ => return None,
     })
 }

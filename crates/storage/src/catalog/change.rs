@@ -2,12 +2,15 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
+use crate::disk::Disk;
+
 /// Snapshots that stay when parts are merged or dropped, which is done again and again.
 const SNAPSHOTS_KEPT: i64 = 10_000;
 
 /// A transaction that makes a snapshot.
 pub(super) struct Change<'a> {
     pub(super) transaction: Transaction<'a>,
+    disk: &'a dyn Disk,
     pub(super) snapshot: i64,
     schema_version: i64,
     next_catalog_id: i64,
@@ -21,7 +24,7 @@ pub(super) struct Change<'a> {
 
 impl<'a> Change<'a> {
     /// Begins a change after the newest snapshot.
-    pub(super) fn begin(connection: &'a mut Connection) -> rusqlite::Result<Self> {
+    pub(super) fn begin(connection: &'a mut Connection, disk: &'a dyn Disk) -> rusqlite::Result<Self> {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (snapshot, schema_version, next_catalog_id, next_file_id) = transaction.query_row(
             "SELECT snapshot_id, schema_version, next_catalog_id, next_file_id FROM ducklake_snapshot
@@ -31,6 +34,7 @@ impl<'a> Change<'a> {
         )?;
         Ok(Self {
             transaction,
+            disk,
             snapshot: snapshot + 1,
             schema_version,
             next_catalog_id,
@@ -74,8 +78,14 @@ impl<'a> Change<'a> {
                 params![self.snapshot, schema_version, table],
             )?;
         }
-        self.transaction.commit()
+        commit(self.transaction, self.disk)
     }
+}
+
+/// Commits: on return everything is durable.
+pub(super) fn commit(transaction: Transaction<'_>, disk: &dyn Disk) -> rusqlite::Result<()> {
+    let mut transaction = Some(transaction);
+    disk.commit(&mut || transaction.take().map_or(Ok(()), Transaction::commit))
 }
 
 /// A name as `changes_made` has it.

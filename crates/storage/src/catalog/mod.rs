@@ -3,37 +3,48 @@
 
 mod change;
 mod lake_value;
+mod opening;
 mod part_records;
+mod parts;
 mod reserve;
 mod schema;
 mod stored;
 mod table_records;
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
+use crate::disk::Disk;
 use crate::identity::TableIdentity;
 use crate::merge_tree::lake_columns;
-use change::{Change, now, quoted};
-use part_records::{ColumnTotals, TableTotals, insert_part, load_totals, remove_part, write_totals};
+use change::{Change, commit, quoted};
+use part_records::{ColumnTotals, TableTotals, forget_files, load_totals, schedule_deletion};
+use parts::PartsToCommit;
 use reserve::Reserve;
 use stored::{load, stored_schema};
 use table_records::{drop_table, end_parts, insert_table};
 
 pub(crate) use part_records::{ColumnStatistics, NewPart};
-pub(crate) use stored::{StoredDatabase, StoredPart, StoredTable};
+pub(crate) use parts::PartExchange;
+use stored::StoredDatabase;
+pub(crate) use stored::{StoredPart, StoredTable};
 
 /// The catalog of one server.
 pub(crate) struct Catalog {
     state: Mutex<State>,
     /// Inserts that wait for the next transaction.
     queue: Mutex<Vec<PartsToCommit>>,
+    disk: Arc<dyn Disk>,
+    /// The folder that paths in the catalog begin from.
+    data: PathBuf,
+    /// Files that were scheduled for deletion and are gone.
+    removed: Mutex<Vec<PathBuf>>,
 }
 
 struct State {
@@ -44,46 +55,63 @@ struct State {
     tables: HashMap<i64, TableTotals>,
 }
 
-struct PartsToCommit {
-    table_id: i64,
-    parts: Vec<NewPart>,
-    publish: Box<dyn FnOnce() + Send>,
-    outcome: Arc<Mutex<Option<Result<()>>>>,
-}
-
 impl Catalog {
-    /// Opens the catalog, making it where there is none.
+    /// Opens the catalog. Where there is none it is made, unless `before_create` refuses.
     ///
     /// # Errors
-    /// Where the file cannot be opened, is not a catalog, or is of a version that this server does not know.
-    pub(crate) fn open(path: &Path, data_path: &Path) -> Result<Arc<Self>> {
+    /// Where the file cannot be opened or is not a catalog; `UNKNOWN_FORMAT_VERSION` where it is of a later version than this server knows.
+    pub(crate) fn open(
+        path: &Path,
+        data: &Path,
+        disk: Arc<dyn Disk>,
+        before_create: &dyn Fn() -> Result<()>,
+    ) -> Result<Arc<Self>> {
         let mut reserve = Reserve::new(path.with_extension("reserve"));
-        let connection = match connect(path, data_path) {
-            Err(error) if is_disk_full(&error) && reserve.release() => connect(path, data_path),
-            connected => connected,
+        let open = || {
+            let mut connection = opening::connect(path, before_create)?;
+            opening::prepare(&mut connection, data, &*disk)?;
+            Ok::<_, Error>(connection)
         };
-        let connection = connection.map_err(|error| catalog_error(&error))?;
-        check_version(&connection, "version", schema::DUCKLAKE_VERSION)?;
-        check_version(&connection, "squall_version", schema::SQUALL_VERSION)?;
+        let connection = match open() {
+            Err(error) if error.code == ErrorCode::NOT_ENOUGH_SPACE && reserve.release() => open(),
+            opened => opened,
+        }?;
         reserve.keep();
+        Ok(Self::new(connection, reserve, data, disk))
+    }
+
+    fn new(connection: Connection, reserve: Reserve, data: &Path, disk: Arc<dyn Disk>) -> Arc<Self> {
         let state = State { connection, reserve, tables: HashMap::new() };
-        Ok(Arc::new(Self { state: Mutex::new(state), queue: Mutex::new(Vec::new()) }))
+        let (queue, removed) = Default::default();
+        Arc::new(Self { state: Mutex::new(state), queue, disk, data: data.to_path_buf(), removed })
+    }
+
+    /// A catalog over a connection that outlives it, on a disk of a test.
+    #[cfg(test)]
+    pub(crate) fn over(mut connection: Connection, data: &Path, disk: Arc<dyn Disk>) -> Result<Arc<Self>> {
+        opening::prepare(&mut connection, data, &*disk)?;
+        Ok(Self::new(connection, Reserve::none(), data, disk))
     }
 
     /// Everything that is there.
     ///
     /// # Errors
-    /// Where the catalog cannot be read.
+    /// Where the catalog cannot be read. What a table's definition says is the table's own matter.
     pub(crate) fn load(&self) -> Result<(Vec<StoredDatabase>, Vec<StoredTable>)> {
         let mut state = self.state.lock();
-        let loaded = load(&state.connection).map_err(|error| catalog_error(&error))?;
-        let tables = loaded.1.into_iter().map(TryInto::try_into).collect::<Result<Vec<StoredTable>>>()?;
+        let (databases, tables) = load(&state.connection).map_err(|error| catalog_error(&error))?;
         for table in &tables {
-            let stored = stored_schema(&table.columns);
-            let totals = load_totals(&state.connection, table.id, stored).map_err(|error| catalog_error(&error))?;
-            state.tables.insert(table.id, totals);
+            let Ok(columns) = table.record.columns() else { continue };
+            let totals = load_totals(&state.connection, table.id, stored_schema(&columns));
+            state.tables.insert(table.id, totals.map_err(|error| catalog_error(&error))?);
         }
-        Ok((loaded.0, tables))
+        Ok((databases, tables))
+    }
+
+    /// Whether the file is sound, as far as SQLite can tell.
+    pub(crate) fn is_sound(&self) -> bool {
+        let check = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+        self.state.lock().connection.query_row("PRAGMA quick_check(1)", [], check).is_ok_and(|found| found == "ok")
     }
 
     /// Tells the bounds of a part that was loaded, so that the table's stay right when more parts come.
@@ -93,35 +121,54 @@ impl Catalog {
         }
     }
 
-    /// Forgets the parts that were scheduled for deletion. Called when their files are gone.
+    /// Files that are nobody's, named from the folder of data on: dropped, or taken out of their table.
+    ///
+    /// # Errors
+    /// Where the catalog cannot be read.
+    pub(crate) fn files_to_delete(&self) -> Result<HashSet<String>> {
+        let state = self.state.lock();
+        let paths = || {
+            let mut query = state.connection.prepare("SELECT path FROM ducklake_files_scheduled_for_deletion")?;
+            query.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
+        };
+        paths().map_err(|error| catalog_error(&error))
+    }
+
+    /// Forgets files that were scheduled for deletion and are gone for good.
     ///
     /// # Errors
     /// Where the catalog cannot be written.
-    pub(crate) fn forget_deleted_files(&self) -> Result<()> {
-        let mut state = self.state.lock();
-        let scheduled: i64 = state
-            .connection
-            .query_row("SELECT count(*) FROM ducklake_files_scheduled_for_deletion", [], |row| row.get(0))
-            .map_err(|error| catalog_error(&error))?;
-        if scheduled == 0 {
+    pub(crate) fn forget_files(&self, paths: &[String]) -> Result<()> {
+        if paths.is_empty() {
             return Ok(());
         }
-        let forgotten = state.with_reserve(|connection| {
-            let transaction = connection.transaction()?;
-            for table in
-                ["ducklake_data_file", "ducklake_file_column_stats", "ducklake_file_partition_value", "squall_part"]
-            {
-                transaction.execute(
-                    &format!(
-                        "DELETE FROM {table} WHERE data_file_id IN (SELECT data_file_id FROM ducklake_files_scheduled_for_deletion)"
-                    ),
-                    [],
-                )?;
-            }
-            transaction.execute("DELETE FROM ducklake_files_scheduled_for_deletion", [])?;
-            transaction.commit()
+        let forgotten = self.state.lock().with_reserve(|connection| {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            forget_files(&transaction, paths)?;
+            commit(transaction, &*self.disk)
         });
         forgotten.map_err(|error| catalog_error(&error))
+    }
+
+    /// A file that was scheduled for deletion is gone.
+    pub(crate) fn note_removed(&self, path: PathBuf) {
+        self.removed.lock().push(path);
+    }
+
+    /// A path as the catalog has it: from the folder of data on.
+    pub(crate) fn relative(&self, path: &Path) -> Option<String> {
+        path.strip_prefix(&self.data).ok().map(|path| path.to_string_lossy().into_owned())
+    }
+
+    /// Looks at something while nobody commits.
+    pub(crate) fn between_commits<T>(&self, look: impl FnOnce() -> T) -> T {
+        let _state = self.state.lock();
+        look()
+    }
+
+    /// What files are kept with.
+    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
     }
 
     /// `CREATE DATABASE`; `publish` gets its number.
@@ -151,9 +198,18 @@ impl Catalog {
     }
 
     /// `DROP DATABASE` with its tables.
-    pub(crate) fn drop_database(&self, database: i64, tables: &[i64], publish: impl FnOnce()) -> Result<()> {
+    pub(crate) fn drop_database(
+        &self,
+        database: i64,
+        tables: &[i64],
+        needless_files: &[String],
+        publish: impl FnOnce(),
+    ) -> Result<()> {
         self.change_for_room(
             |change| {
+                for path in needless_files {
+                    schedule_deletion(&change.transaction, -1, path)?;
+                }
                 for table in tables {
                     drop_table(change, *table)?;
                 }
@@ -195,14 +251,35 @@ impl Catalog {
         )
     }
 
-    /// `DROP TABLE`.
-    pub(crate) fn drop_table(&self, table: i64, publish: impl FnOnce()) -> Result<()> {
+    /// `DROP TABLE`, and of further files that go with it.
+    pub(crate) fn drop_table(&self, table: i64, needless_files: &[String], publish: impl FnOnce()) -> Result<()> {
         self.change_for_room(
-            |change| drop_table(change, table),
+            |change| {
+                for path in needless_files {
+                    schedule_deletion(&change.transaction, -1, path)?;
+                }
+                drop_table(change, table)
+            },
             |state, ()| {
                 state.remove(&table);
                 publish();
             },
+        )
+    }
+
+    /// `DETACH TABLE … PERMANENTLY`, and what undoes it.
+    pub(crate) fn set_detached(&self, table: i64, is_detached: bool, publish: impl FnOnce()) -> Result<()> {
+        let sql = if is_detached {
+            "INSERT OR REPLACE INTO squall_detached_table VALUES (?1)"
+        } else {
+            "DELETE FROM squall_detached_table WHERE table_id = ?1"
+        };
+        self.change(
+            |change| {
+                change.made.push(format!("altered_table:{table}"));
+                change.transaction.execute(sql, params![table]).map(drop)
+            },
+            |_, ()| publish(),
         )
     }
 
@@ -255,75 +332,6 @@ impl Catalog {
         )
     }
 
-    /// Records the parts of an INSERT; `publish` runs once they are durable, in the order of commits. Whoever finds nobody
-    /// committing commits for all who wait, so that many clients share one wait for the disk.
-    ///
-    /// # Errors
-    /// `TABLE_IS_DROPPED`, `NOT_ENOUGH_SPACE`; `UNKNOWN_STATUS_OF_INSERT` where it may be durable or not.
-    pub(crate) fn commit_parts(
-        &self,
-        table_id: i64,
-        parts: Vec<NewPart>,
-        publish: Box<dyn FnOnce() + Send>,
-    ) -> Result<()> {
-        let outcome = Arc::new(Mutex::new(None));
-        self.queue.lock().push(PartsToCommit { table_id, parts, publish, outcome: outcome.clone() });
-        let mut state = self.state.lock();
-        if let Some(outcome) = outcome.lock().take() {
-            return outcome;
-        }
-        let waiting = std::mem::take(&mut *self.queue.lock());
-        commit_group(&mut state, waiting);
-        drop(state);
-        outcome.lock().take().unwrap_or_else(|| Err(Error::logical("an insert that nobody committed")))
-    }
-
-    /// Takes parts out of a table and puts at most one in their place, all at once; `publish` runs once that is durable. Nothing of
-    /// the old parts stays in the catalog: a file that is still there at the next start is removed then.
-    ///
-    /// # Errors
-    /// `TABLE_IS_DROPPED`, `NO_SUCH_DATA_PART` where one of the parts is gone meanwhile.
-    pub(crate) fn replace_parts(
-        &self,
-        table_id: i64,
-        old: &[Arc<str>],
-        new: Option<NewPart>,
-        publish: impl FnOnce(),
-    ) -> Result<()> {
-        let mut state = self.state.lock();
-        let state = &mut *state;
-        let Some(table) = state.tables.get(&table_id).cloned() else {
-            return Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped"));
-        };
-        let replaced = state.with_reserve(|connection| {
-            let mut table = table.clone();
-            let mut change = Change::begin(connection)?;
-            for name in old {
-                if !remove_part(&mut change, table_id, &mut table, name)? {
-                    // The transaction is dropped, which undoes it.
-                    return Ok(Err(name.clone()));
-                }
-            }
-            let made = if new.is_some() { "compacted_table" } else { "deleted_from_table" };
-            change.made.push(format!("{made}:{table_id}"));
-            if let Some(part) = &new {
-                insert_part(&mut change, table_id, &mut table, part)?;
-            }
-            write_totals(&change.transaction, table_id, &table)?;
-            change.expire_snapshots()?;
-            change.commit()?;
-            Ok(Ok(table))
-        });
-        match replaced.map_err(|error| commit_error(&error))? {
-            Ok(table) => {
-                state.tables.insert(table_id, table);
-                publish();
-                Ok(())
-            }
-            Err(name) => Err(Error::new(ErrorCode::NO_SUCH_DATA_PART, format!("No part {name} in committed state"))),
-        }
-    }
-
     /// Runs `work` as one transaction and snapshot, then `publish` while nobody else can commit.
     fn change<T>(
         &self,
@@ -331,7 +339,7 @@ impl Catalog {
         publish: impl FnOnce(&mut HashMap<i64, TableTotals>, &T),
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let result = commit_change(&mut state.connection, work).map_err(|error| catalog_error(&error))?;
+        let result = commit_change(&mut state.connection, &*self.disk, work).map_err(|error| catalog_error(&error))?;
         publish(&mut state.tables, &result);
         Ok(result)
     }
@@ -343,7 +351,7 @@ impl Catalog {
         publish: impl FnOnce(&mut HashMap<i64, TableTotals>, &T),
     ) -> Result<T> {
         let mut state = self.state.lock();
-        let result = state.with_reserve(|connection| commit_change(connection, &work));
+        let result = state.with_reserve(|connection| commit_change(connection, &*self.disk, &work));
         let result = result.map_err(|error| catalog_error(&error))?;
         publish(&mut state.tables, &result);
         Ok(result)
@@ -363,123 +371,13 @@ impl State {
 /// One transaction and snapshot.
 fn commit_change<T>(
     connection: &mut Connection,
+    disk: &dyn Disk,
     work: impl Fn(&mut Change) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let mut change = Change::begin(connection)?;
+    let mut change = Change::begin(connection, disk)?;
     let result = work(&mut change)?;
     change.commit()?;
     Ok(result)
-}
-
-/// Opens the file, and makes a catalog of one that is new.
-fn connect(path: &Path, data_path: &Path) -> rusqlite::Result<Connection> {
-    let mut connection = Connection::open(path)?;
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    // An acknowledged commit is on disk, whatever happens to the machine.
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "cache_size", -16_384)?;
-    let catalogs: i64 =
-        connection
-            .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'ducklake_metadata'", [], |row| row.get(0))?;
-    if catalogs == 0 {
-        create(&mut connection, data_path)?;
-    }
-    Ok(connection)
-}
-
-fn create(connection: &mut Connection, data_path: &Path) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    transaction.execute_batch(schema::DUCKLAKE)?;
-    transaction.execute_batch(schema::SQUALL)?;
-    let created_by = concat!("Squall ", env!("CARGO_PKG_VERSION"));
-    let data_path = format!("{}/", data_path.display());
-    for (key, value) in [
-        ("version", schema::DUCKLAKE_VERSION),
-        ("created_by", created_by),
-        ("data_path", &data_path),
-        ("encrypted", "false"),
-        ("squall_version", schema::SQUALL_VERSION),
-    ] {
-        transaction
-            .execute("INSERT INTO ducklake_metadata (\"key\", \"value\") VALUES (?1, ?2)", params![key, value])?;
-    }
-    // DuckLake's catalogs begin with the schema `main`; readers look for it.
-    transaction.execute("INSERT INTO ducklake_snapshot VALUES (0, ?1, 0, 1, 0)", params![now()])?;
-    transaction
-        .execute("INSERT INTO ducklake_snapshot_changes VALUES (0, 'created_schema:\"main\"', NULL, NULL, NULL)", [])?;
-    transaction.execute(
-        "INSERT INTO ducklake_schema VALUES (0, ?1, 0, NULL, 'main', 'main/', 1)",
-        params![Uuid::new_v4().to_string()],
-    )?;
-    transaction.commit()
-}
-
-fn check_version(connection: &Connection, key: &str, expected: &str) -> Result<()> {
-    let found: Option<String> = connection
-        .query_row(
-            "SELECT \"value\" FROM ducklake_metadata WHERE \"key\" = ?1 AND scope IS NULL",
-            params![key],
-            |row| row.get(0),
-        )
-        .optional()
-        .map_err(|error| catalog_error(&error))?;
-    if found.as_deref() == Some(expected) {
-        return Ok(());
-    }
-    let found = found.unwrap_or_else(|| "none".to_owned());
-    Err(Error::new(
-        ErrorCode::CORRUPTED_DATA,
-        format!("The catalog has {key} {found}; this server reads and writes {expected}"),
-    ))
-}
-
-/// Commits all waiting inserts as one snapshot and tells each how it went.
-fn commit_group(state: &mut State, waiting: Vec<PartsToCommit>) {
-    // Totals change only if the commit does.
-    let mut totals: HashMap<i64, TableTotals> = HashMap::new();
-    let mut to_publish = Vec::new();
-    let result = (|| {
-        let mut change = Change::begin(&mut state.connection)?;
-        for insert in waiting {
-            let PartsToCommit { table_id, parts, publish, outcome } = insert;
-            let Some(known) = totals.get(&table_id).or_else(|| state.tables.get(&table_id)) else {
-                *outcome.lock() = Some(Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped")));
-                continue;
-            };
-            let mut table = known.clone();
-            for part in &parts {
-                insert_part(&mut change, table_id, &mut table, part)?;
-            }
-            totals.insert(table_id, table);
-            let entry = format!("inserted_into_table:{table_id}");
-            if !change.made.contains(&entry) {
-                change.made.push(entry);
-            }
-            to_publish.push((publish, outcome));
-        }
-        for (table_id, table) in &totals {
-            write_totals(&change.transaction, *table_id, table)?;
-        }
-        if change.made.is_empty() { Ok(()) } else { change.commit() }
-    })();
-    match result {
-        Ok(()) => {
-            // There is room again, where there was none.
-            state.reserve.keep();
-            state.tables.extend(totals);
-            for (publish, outcome) in to_publish {
-                publish();
-                *outcome.lock() = Some(Ok(()));
-            }
-        }
-        Err(error) => {
-            let error = commit_error(&error);
-            for (_, outcome) in to_publish {
-                *outcome.lock() = Some(Err(error.clone()));
-            }
-        }
-    }
 }
 
 fn is_disk_full(error: &rusqlite::Error) -> bool {
@@ -489,6 +387,7 @@ fn is_disk_full(error: &rusqlite::Error) -> bool {
 fn catalog_error(error: &rusqlite::Error) -> Error {
     let code = match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => ErrorCode::NOT_ENOUGH_SPACE,
+        Some(rusqlite::ErrorCode::SystemIoFailure) => ErrorCode::CANNOT_WRITE_TO_FILE_DESCRIPTOR,
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => ErrorCode::CORRUPTED_DATA,
         Some(rusqlite::ErrorCode::CannotOpen) => ErrorCode::CANNOT_OPEN_FILE,
         Some(rusqlite::ErrorCode::ReadOnly) => ErrorCode::READONLY,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use squall_types::{DataType, Schema, Value};
 
-use super::change::Change;
+use super::change::{Change, now};
 use super::lake_value::lake_value;
 use crate::merge_tree::{LakeColumn, lake_columns};
 
@@ -122,25 +122,55 @@ pub(super) fn remove_part(
     table: &mut TableTotals,
     name: &str,
 ) -> rusqlite::Result<bool> {
-    let found: Option<(i64, i64, i64)> = change
+    let found: Option<(i64, i64, i64, String)> = change
         .transaction
         .prepare_cached(
-            "SELECT f.data_file_id, f.record_count, f.file_size_bytes
+            "SELECT f.data_file_id, f.record_count, f.file_size_bytes, t.path || f.path
              FROM ducklake_data_file f JOIN squall_part p ON p.data_file_id = f.data_file_id
+                 JOIN ducklake_table t ON t.table_id = f.table_id AND t.end_snapshot IS NULL
              WHERE f.table_id = ?1 AND f.end_snapshot IS NULL AND p.part_name = ?2",
         )?
-        .query_row(params![table_id, name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .query_row(params![table_id, name], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .optional()?;
-    let Some((file, rows, bytes)) = found else { return Ok(false) };
+    let Some((file, rows, bytes, path)) = found else { return Ok(false) };
     for table in ["ducklake_data_file", "ducklake_file_column_stats", "ducklake_file_partition_value", "squall_part"] {
         change
             .transaction
             .prepare_cached(&format!("DELETE FROM {table} WHERE data_file_id = ?1"))?
             .execute(params![file])?;
     }
+    schedule_deletion(&change.transaction, file, &path)?;
     table.rows -= rows;
     table.bytes -= bytes;
     Ok(true)
+}
+
+/// Notes that a file, named from the folder of data on, is nobody's: whoever finds it may remove it.
+pub(super) fn schedule_deletion(transaction: &Transaction, file: i64, path: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("INSERT INTO ducklake_files_scheduled_for_deletion VALUES (?1, ?2, 1, ?3)")?
+        .execute(params![file, path, now()])
+        .map(drop)
+}
+
+/// Forgets files that were scheduled for deletion and are gone.
+pub(super) fn forget_files(transaction: &Transaction, paths: &[String]) -> rusqlite::Result<()> {
+    for path in paths {
+        for table in
+            ["ducklake_data_file", "ducklake_file_column_stats", "ducklake_file_partition_value", "squall_part"]
+        {
+            transaction
+                .prepare_cached(&format!(
+                    "DELETE FROM {table} WHERE data_file_id IN
+                     (SELECT data_file_id FROM ducklake_files_scheduled_for_deletion WHERE path = ?1)"
+                ))?
+                .execute(params![path])?;
+        }
+        transaction
+            .prepare_cached("DELETE FROM ducklake_files_scheduled_for_deletion WHERE path = ?1")?
+            .execute(params![path])?;
+    }
+    Ok(())
 }
 
 impl ColumnTotals {

@@ -22,6 +22,12 @@ impl Reserve {
         Self { path, is_kept }
     }
 
+    /// No reserve.
+    #[cfg(test)]
+    pub(super) fn none() -> Self {
+        Self::new(PathBuf::from("/dev/null/reserve"))
+    }
+
     /// Takes the room where it is not taken. Where there is none, or the file system cannot promise any, a later call tries again.
     pub(super) fn keep(&mut self) {
         if !self.is_kept {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};
-use squall_planner::{ColumnDefault, ColumnDescription, DefaultKind, Expression, KeyExpression, TableDefinition};
-use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
+use squall_planner::{ColumnDescription, DefaultKind};
+use squall_types::Schema;
 use uuid::Uuid;
+
+use crate::table_record::{ColumnRecord, TableRecord};
 
 /// A database as the catalog keeps it.
 #[derive(Clone, Debug)]
@@ -16,21 +18,14 @@ pub(crate) struct StoredDatabase {
     pub(crate) comment: String,
 }
 
-/// A table as the catalog keeps it. Key expressions are still text.
+/// A table as the catalog keeps it.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredTable {
     pub(crate) id: i64,
-    pub(crate) uuid: Uuid,
     pub(crate) database_id: i64,
-    pub(crate) name: String,
-    pub(crate) engine: String,
-    pub(crate) columns: Vec<ColumnDescription>,
-    pub(crate) sorting_key: Vec<String>,
-    pub(crate) primary_key: Option<Vec<String>>,
-    pub(crate) partition_key: Vec<String>,
-    pub(crate) engine_arguments: Vec<String>,
-    pub(crate) settings: Vec<(Arc<str>, Arc<str>)>,
-    pub(crate) comment: String,
+    pub(crate) record: TableRecord,
+    /// `DETACH TABLE … PERMANENTLY`.
+    pub(crate) is_detached: bool,
     pub(crate) parts: Vec<StoredPart>,
 }
 
@@ -45,31 +40,8 @@ pub(crate) struct StoredPart {
     pub(crate) description: Vec<u8>,
 }
 
-/// A table as it lies in the catalog's tables.
-pub(super) struct RawTable {
-    id: i64,
-    uuid: String,
-    database_id: i64,
-    name: String,
-    engine: String,
-    has_primary_key: bool,
-    comment: String,
-    columns: Vec<RawColumn>,
-    keys: Vec<(String, String)>,
-    settings: Vec<(Arc<str>, Arc<str>)>,
-    parts: Vec<StoredPart>,
-}
-
-struct RawColumn {
-    name: String,
-    data_type: String,
-    default_kind: Option<String>,
-    default_expression: Option<String>,
-    comment: String,
-}
-
 /// Reads everything that is there now.
-pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatabase>, Vec<RawTable>)> {
+pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatabase>, Vec<StoredTable>)> {
     let databases = connection
         .prepare(
             "SELECT s.schema_id, s.schema_uuid, s.schema_name, q.comment
@@ -83,23 +55,24 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut tables = connection
         .prepare(
-            "SELECT t.table_id, t.table_uuid, t.schema_id, t.table_name, q.engine, q.has_primary_key, q.comment
-             FROM ducklake_table t JOIN squall_table q USING (table_id) WHERE t.end_snapshot IS NULL ORDER BY 1",
+            "SELECT t.table_id, t.table_uuid, t.schema_id, t.table_name, q.engine, q.has_primary_key, q.comment, s.schema_name,
+                 d.table_id IS NOT NULL
+             FROM ducklake_table t JOIN squall_table q USING (table_id) JOIN ducklake_schema s USING (schema_id)
+                 LEFT JOIN squall_detached_table d USING (table_id)
+             WHERE t.end_snapshot IS NULL AND s.end_snapshot IS NULL ORDER BY 1",
         )?
         .query_map([], |row| {
-            Ok(RawTable {
-                id: row.get(0)?,
+            let record = TableRecord {
                 uuid: row.get(1)?,
-                database_id: row.get(2)?,
-                name: row.get(3)?,
+                table: row.get(3)?,
                 engine: row.get(4)?,
-                has_primary_key: row.get(5)?,
+                primary_key: row.get::<_, bool>(5)?.then(Vec::new),
                 comment: row.get(6)?,
-                columns: Vec::new(),
-                keys: Vec::new(),
-                settings: Vec::new(),
-                parts: Vec::new(),
-            })
+                database: row.get(7)?,
+                ..TableRecord::default()
+            };
+            let (id, database_id, is_detached) = (row.get(0)?, row.get(2)?, row.get(8)?);
+            Ok(StoredTable { id, database_id, record, is_detached, parts: Vec::new() })
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut columns = connection.prepare(
@@ -116,9 +89,10 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
          WHERE f.table_id = ?1 AND f.end_snapshot IS NULL ORDER BY f.data_file_id",
     )?;
     for table in &mut tables {
-        table.columns = columns
+        let record = &mut table.record;
+        record.columns = columns
             .query_map(params![table.id], |row| {
-                Ok(RawColumn {
+                Ok(ColumnRecord {
                     name: row.get(0)?,
                     data_type: row.get(1)?,
                     default_kind: row.get(2)?,
@@ -127,10 +101,18 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 })
             })?
             .collect::<rusqlite::Result<_>>()?;
-        table.keys = keys
-            .query_map(params![table.id], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        table.settings = settings
+        let mut found = keys.query(params![table.id])?;
+        while let Some(row) = found.next()? {
+            let (kind, expression): (String, String) = (row.get(0)?, row.get(1)?);
+            match kind.as_str() {
+                "sorting" => record.sorting_key.push(expression),
+                "primary" => record.primary_key.get_or_insert_default().push(expression),
+                "partition" => record.partition_key.push(expression),
+                "argument" => record.engine_arguments.push(expression),
+                _ => {}
+            }
+        }
+        record.settings = settings
             .query_map(params![table.id], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
         table.parts = parts
@@ -148,74 +130,6 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
     Ok((databases, tables))
 }
 
-impl TryFrom<RawTable> for StoredTable {
-    type Error = Error;
-
-    fn try_from(raw: RawTable) -> Result<Self> {
-        let column = |column: RawColumn| {
-            let default = column.default_kind.as_deref().zip(column.default_expression);
-            Ok(ColumnDescription {
-                name: column.name.into(),
-                data_type: DataType::parse(&column.data_type)?,
-                default: default
-                    .map(|(kind, expression)| {
-                        Ok::<_, Error>(ColumnDefault { kind: default_kind(kind)?, expression: expression.into() })
-                    })
-                    .transpose()?,
-                comment: column.comment.into(),
-            })
-        };
-        let keys = |kind: &str| -> Vec<String> {
-            raw.keys.iter().filter(|(known, _)| known == kind).map(|(_, expression)| expression.clone()).collect()
-        };
-        Ok(Self {
-            id: raw.id,
-            uuid: Uuid::parse_str(&raw.uuid).unwrap_or_default(),
-            database_id: raw.database_id,
-            name: raw.name,
-            engine: raw.engine,
-            sorting_key: keys("sorting"),
-            primary_key: raw.has_primary_key.then(|| keys("primary")),
-            partition_key: keys("partition"),
-            engine_arguments: keys("argument"),
-            columns: raw.columns.into_iter().map(column).collect::<Result<_>>()?,
-            settings: raw.settings,
-            comment: raw.comment,
-            parts: raw.parts,
-        })
-    }
-}
-
-impl StoredTable {
-    /// The definition, its key expressions read by `bind`.
-    ///
-    /// # Errors
-    /// Those of `bind`.
-    pub(crate) fn definition(
-        &self,
-        bind: impl Fn(&str, &[ColumnDescription]) -> Result<Expression>,
-    ) -> Result<TableDefinition> {
-        let keys = |keys: &[String]| {
-            keys.iter()
-                .map(|sql| {
-                    let expression = bind(sql, &self.columns)?;
-                    Ok(KeyExpression { sql: sql.as_str().into(), expression })
-                })
-                .collect::<Result<Vec<_>>>()
-        };
-        Ok(TableDefinition {
-            columns: self.columns.clone(),
-            engine: self.engine.as_str().into(),
-            engine_arguments: self.engine_arguments.iter().map(|argument| Value::string(argument.as_str())).collect(),
-            sorting_key: keys(&self.sorting_key)?,
-            primary_key: self.primary_key.as_deref().map(keys).transpose()?,
-            partition_key: keys(&self.partition_key)?,
-            settings: self.settings.clone(),
-            comment: self.comment.as_str().into(),
-        })
-    }
-}
-
 /// The columns of a table that are stored.
 pub(super) fn stored_schema(columns: &[ColumnDescription]) -> Arc<Schema> {
     let is_stored = |column: &&ColumnDescription| {
@@ -227,29 +141,4 @@ pub(super) fn stored_schema(columns: &[ColumnDescription]) -> Arc<Schema> {
     Arc::new(Schema::new(
         columns.iter().filter(is_stored).map(|column| (column.name.clone(), column.data_type.clone())),
     ))
-}
-
-/// The word for a kind of default.
-pub(super) fn default_kind_name(kind: DefaultKind) -> &'static str {
-    match kind {
-        DefaultKind::Default => "DEFAULT",
-        DefaultKind::Materialized => "MATERIALIZED",
-        DefaultKind::Alias => "ALIAS",
-        DefaultKind::Ephemeral => "EPHEMERAL",
-    }
-}
-
-fn default_kind(name: &str) -> Result<DefaultKind> {
-    Ok(match name {
-        "DEFAULT" => DefaultKind::Default,
-        "MATERIALIZED" => DefaultKind::Materialized,
-        "ALIAS" => DefaultKind::Alias,
-        "EPHEMERAL" => DefaultKind::Ephemeral,
-        other => {
-            return Err(Error::new(
-                ErrorCode::CORRUPTED_DATA,
-                format!("The catalog has a column default of kind {other}"),
-            ));
-        }
-    })
 }

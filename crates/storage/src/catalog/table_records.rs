@@ -4,9 +4,9 @@ use rusqlite::params;
 use squall_planner::Expression;
 
 use super::change::{Change, now, quoted};
-use super::stored::default_kind_name;
 use crate::identity::TableIdentity;
 use crate::merge_tree::LakeColumn;
+use crate::table_record::default_kind_name;
 
 /// Records a new table.
 pub(super) fn insert_table(
@@ -127,7 +127,7 @@ pub(super) fn drop_table(change: &mut Change, table: i64) -> rusqlite::Result<()
             params![table, change.snapshot],
         )?;
     }
-    for own_table in ["squall_table", "squall_column", "squall_key", "squall_setting"] {
+    for own_table in ["squall_table", "squall_column", "squall_key", "squall_setting", "squall_detached_table"] {
         change.transaction.execute(&format!("DELETE FROM {own_table} WHERE table_id = ?1"), params![table])?;
     }
     Ok(())

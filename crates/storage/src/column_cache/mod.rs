@@ -33,6 +33,9 @@ pub(crate) struct ColumnCache {
     misses: AtomicU64,
     evictions: AtomicU64,
     next_key: AtomicU64,
+    /// Whether jobs run where they are given, so that a history has one order.
+    #[cfg(test)]
+    is_inline: bool,
 }
 
 struct State {
@@ -78,7 +81,15 @@ impl ColumnCache {
             misses: AtomicU64::new(0),
             evictions: AtomicU64::new(0),
             next_key: AtomicU64::new(0),
+            #[cfg(test)]
+            is_inline: false,
         }
+    }
+
+    /// A cache without threads.
+    #[cfg(test)]
+    pub(crate) fn inline(capacity: usize) -> Self {
+        Self { is_inline: true, ..Self::new(capacity) }
     }
 
     /// A place for a chunk that is not in the cache.
@@ -149,6 +160,11 @@ impl ColumnCache {
 
     /// Runs `job`, which waits for the disk, on a thread for such jobs. `false` where there is none to be had.
     pub(crate) fn on_io_thread(&self, job: impl FnOnce() + Send + 'static) -> bool {
+        #[cfg(test)]
+        if self.is_inline {
+            job();
+            return true;
+        }
         self.io.schedule(job).is_ok()
     }
 

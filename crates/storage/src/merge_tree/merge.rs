@@ -11,6 +11,7 @@ use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::{MergeTree, PartSet, pruning};
+use crate::catalog::PartExchange;
 use crate::table::{InsertWriter, Insertion, PartMerge, PartWork, ScanRequest, TableScan};
 use squall_runtime::Pieces;
 
@@ -21,7 +22,7 @@ impl MergeTree {
     /// `NO_SUCH_DATA_PART`, `TABLE_IS_DROPPED`, and where the catalog cannot be written.
     pub(crate) fn drop_parts(&self, names: &[Arc<str>]) -> Result<()> {
         let parts = self.parts_named(names)?;
-        self.replace_parts(&parts, None)
+        self.replace_parts(&parts, &[], &[])
     }
 
     /// Begins to rewrite parts of one partition as one.
@@ -42,7 +43,7 @@ impl MergeTree {
         Ok(PartMerge { scan, insertion: Arc::new(insertion), id })
     }
 
-    fn parts_named(&self, names: &[Arc<str>]) -> Result<Vec<Arc<Part>>> {
+    pub(super) fn parts_named(&self, names: &[Arc<str>]) -> Result<Vec<Arc<Part>>> {
         let current = self.parts.load();
         let find =
             |name: &Arc<str>| {
@@ -53,20 +54,21 @@ impl MergeTree {
         names.iter().map(find).collect()
     }
 
-    /// Commits the exchange, then shows it.
-    fn replace_parts(&self, old: &[Arc<Part>], new: Option<Arc<Part>>) -> Result<()> {
-        let recorded = new.as_ref().map(|part| new_part(self, part));
+    /// Commits the exchange, then shows it. `needless` are further files that nobody needs after it.
+    pub(super) fn replace_parts(&self, old: &[Arc<Part>], new: &[Arc<Part>], needless: &[String]) -> Result<()> {
+        let recorded: Vec<_> = new.iter().map(|part| new_part(self, part)).collect();
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
         let publish = || {
-            new.iter().for_each(|part| part.keep());
+            new.iter().for_each(|part| part.settle());
             self.parts.rcu(|set| {
                 let stays = |part: &&Arc<Part>| !old.iter().any(|old| Arc::ptr_eq(old, part));
-                let parts = set.parts.iter().filter(stays).chain(&new).cloned().collect();
+                let parts = set.parts.iter().filter(stays).chain(new).cloned().collect();
                 PartSet::new(parts, self.identity.stored.len())
             });
             old.iter().for_each(|part| part.retire());
         };
-        self.catalog.replace_parts(self.table_id, &names, recorded, publish)
+        let exchange = PartExchange { old: &names, new: &recorded, needless_files: needless };
+        self.catalog.exchange_parts(self.table_id, &exchange, publish)
     }
 
     /// All rows of some parts.
@@ -134,7 +136,7 @@ impl Insertion for Replacement {
     fn commit(&self) -> Result<()> {
         let unwritten = self.new.get().ok_or_else(|| Error::logical("a merge without rows"))?;
         unwritten.wait()?;
-        self.table.replace_parts(&self.old, Some(unwritten.part.clone()))
+        self.table.replace_parts(&self.old, std::slice::from_ref(&unwritten.part), &[])
     }
 }
 
@@ -157,10 +159,11 @@ impl InsertWriter for ReplacementWriter {
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
         let Self { table, name, new, blocks, lock } = *self;
         Ok(Some(Box::pin(async move {
-            let _lock = lock;
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
             let unwritten = write_part(&table, &name, block, true, &mut pieces).await?;
+            // Another merge of the same parts would write the same file.
+            unwritten.part.hold(lock);
             new.set(unwritten).map_err(|_| Error::logical("a merge with several writers"))
         })))
     }

@@ -1,9 +1,11 @@
 //! The engine `MergeTree`: parts of rows sorted by the key, in Parquet files that the catalog lists. Parts are merged
 //! where somebody asks for it; who and when is the caller's business.
 
+mod backup;
 mod chunk_decoder;
 mod cold_scan;
 mod column_chunk;
+mod detached;
 mod dictionary_chunk;
 mod hot_scan;
 mod insertion;
@@ -13,6 +15,7 @@ mod merge;
 mod parquet_layout;
 mod part;
 mod part_description;
+mod part_footer;
 mod part_name;
 mod part_writer;
 mod partition;
@@ -39,22 +42,30 @@ use crate::catalog::{Catalog, StoredPart};
 use crate::column_cache::ColumnCache;
 use crate::identity::{TableIdentity, TableName};
 use crate::table::{InsertLimits, Insertion, PartInfo, ScanRequest, Table, TableScan};
+use crate::table_record::TableRecord;
 use parquet_layout::ParquetLayout;
 use part::{Part, PartFile};
 use part_description::PartDescription;
-use part_name::PartName;
 use table_directory::TableDirectory;
 
+pub use backup::PartSource;
+pub(crate) use backup::PartsNow;
+pub(crate) use detached::{DETACHING, free_name};
+pub use detached::{DetachedPart, PartSelection};
 pub(crate) use parquet_layout::{LakeColumn, lake_columns};
-pub(crate) use part::remove_file;
+pub(crate) use part_footer::{PartFooter, part_of_file};
+pub(crate) use part_name::PartName;
 pub(crate) use part_writer::write_error;
 pub(crate) use settings::MergeTreeSettings;
+pub(crate) use table_directory::{DETACHED, TEMPORARY};
 
 /// A table through its whole life: what its parts are now, and where new ones go.
 pub(crate) struct MergeTree {
     /// The table's number in the catalog.
     table_id: i64,
     identity: Arc<TableIdentity>,
+    /// The table as its parts' footers name it: for the engine `Join` another than the parts' own definition.
+    record: ArcSwap<TableRecord>,
     settings: MergeTreeSettings,
     layout: Arc<ParquetLayout>,
     primary_key: Vec<KeyExpression>,
@@ -72,6 +83,8 @@ pub(crate) struct MergeTree {
 struct PartSet {
     parts: Vec<Arc<Part>>,
     rows: u64,
+    /// Whether the rows of all parts are counted: a part that cannot be read may not say how many it has.
+    is_counted: bool,
     bytes: u64,
     /// `column_range` of each column, once somebody asked.
     ranges: Vec<OnceLock<Option<(Value, Value)>>>,
@@ -81,6 +94,7 @@ impl PartSet {
     fn new(parts: Vec<Arc<Part>>, columns: usize) -> Self {
         Self {
             rows: parts.iter().map(|part| part.rows).sum(),
+            is_counted: parts.iter().all(|part| !part.description.row_groups.is_empty()),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
             ranges: (0..columns).map(|_| OnceLock::new()).collect(),
             parts,
@@ -181,10 +195,11 @@ impl MergeTree {
     /// A table with the parts that the catalog lists.
     ///
     /// # Errors
-    /// `CORRUPTED_DATA` where the catalog's description of a part is unreadable.
+    /// Where the table's settings or types are none of a MergeTree's. A part that cannot be read fails the queries that need it.
     pub(crate) fn open(
         table_id: i64,
         identity: Arc<TableIdentity>,
+        record: TableRecord,
         directory: PathBuf,
         stored: Vec<StoredPart>,
         catalog: Arc<Catalog>,
@@ -194,14 +209,13 @@ impl MergeTree {
         let settings = MergeTreeSettings::new(definition)?;
         let layout = Arc::new(ParquetLayout::new(&identity.stored)?);
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
-        let key_types: Vec<DataType> =
-            primary_key.iter().map(|key| key.expression.data_type().inner().clone()).collect();
-        let directory = Arc::new(TableDirectory::new(directory));
+        let key_types = key_types(&primary_key);
+        let directory = Arc::new(TableDirectory::new(directory, catalog.clone()));
         let mut parts = Vec::with_capacity(stored.len());
         let mut last_block = 0;
         for part in stored {
             let description = PartDescription::decode(&part.description, &key_types, identity.stored.len())
-                .map_err(|error| error.context(format!("Part {} of table {}", part.name, identity.uuid)))?;
+                .map_err(|error| error.context(format!("Part {} of table {}", part.name, identity.uuid)));
             last_block = last_block.max(PartName::parse(&part.name).map_or(0, |name| name.last_block));
             let file = PartFile {
                 path: directory.path().join(&part.path),
@@ -212,12 +226,14 @@ impl MergeTree {
             parts.push(Arc::new(Part::open(file, description, layout.clone(), cache.clone(), directory.clone())));
         }
         for part in parts.iter().filter(|part| part.failure().is_some()) {
-            tracing::error!(part = %part.file.name, path = %part.file.path.display(), "a part cannot be read");
+            tracing::error!(part = %part.file.name, path = %part.file.path.display(),
+                "a part cannot be read, and queries that need it fail; ALTER TABLE … DETACH PART sets it aside");
         }
         let parts = PartSet::new(parts, identity.stored.len());
         let table = Self {
             table_id,
             identity,
+            record: ArcSwap::from_pointee(record),
             settings,
             layout,
             primary_key,
@@ -242,6 +258,15 @@ impl MergeTree {
         &self.identity
     }
 
+    /// The table has another name: parts that are made from now on tell it.
+    pub(crate) fn rename(&self, name: &TableName) {
+        self.record.rcu(|record| TableRecord {
+            database: name.database.to_string(),
+            table: name.table.to_string(),
+            ..TableRecord::clone(record)
+        });
+    }
+
     /// The table at this moment, under a name.
     pub(crate) fn snapshot(self: &Arc<Self>, name: Arc<TableName>) -> MergeTreeTable {
         MergeTreeTable { name, live: self.clone(), parts: self.parts.load_full() }
@@ -257,6 +282,11 @@ impl MergeTree {
     pub(crate) fn mark_dropped(&self) {
         self.retire_parts();
         self.directory.retire();
+        // Nobody can attach them any more.
+        if let Err(error) = self.drop_detached(&PartSelection::All) {
+            tracing::warn!(%error, "detached parts of a dropped table stay");
+        }
+        let _ = self.directory.disk().remove_folder(&self.directory.detached());
     }
 
     fn next_block_number(&self) -> u64 {
@@ -265,12 +295,16 @@ impl MergeTree {
 
     /// Makes committed parts visible. Called in the order of commits.
     fn publish(&self, new: Vec<Arc<Part>>) {
-        new.iter().for_each(|part| part.keep());
+        new.iter().for_each(|part| part.settle());
         self.parts.rcu(|set| {
             let parts = set.parts.iter().chain(&new).cloned().collect();
             PartSet::new(parts, self.identity.stored.len())
         });
     }
+}
+
+fn key_types(primary_key: &[KeyExpression]) -> Vec<DataType> {
+    primary_key.iter().map(|key| key.expression.data_type().inner().clone()).collect()
 }
 
 /// A MergeTree table at one moment.
@@ -299,7 +333,7 @@ impl TableMetadata for MergeTreeTable {
         if is_plain { &self.live.identity.sorting_columns } else { &[] }
     }
     fn rows(&self) -> Option<u64> {
-        Some(self.parts.rows)
+        self.parts.is_counted.then_some(self.parts.rows)
     }
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
         self.parts.range(self.live.identity.stored_positions.get(column).copied().flatten()?)
@@ -313,6 +347,12 @@ impl Table for MergeTreeTable {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         let columns = self.live.identity.stored_columns(&request.columns)?;
         let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
+        if !self.parts.is_counted
+            && let Some(failure) = self.parts.parts.iter().filter(|part| part.rows == 0).find_map(|part| part.failure())
+        {
+            // What is not described cannot be left out.
+            return Err(failure.clone());
+        }
         let segments = pruning::select(&self.live, &self.parts.parts, predicate.as_ref())?;
         for segment in &segments {
             if let Some(failure) = segment.part.failure() {

@@ -1,18 +1,20 @@
 //! A part: one Parquet file of sorted rows, what is known of it, and its chunks' places in the column cache. Fetching its bytes
 //! waits for the disk and runs on the cache's threads; decoding them is a worker's work.
 
-use std::fs::File;
+use std::any::Any;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use squall_runtime::CurrentMetric;
@@ -24,6 +26,7 @@ use super::parquet_layout::ParquetLayout;
 use super::part_description::{FileRange, PartDescription};
 use super::table_directory::TableDirectory;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
+use crate::disk::OpenFile;
 
 /// A part's file, named and measured.
 #[derive(Clone, Debug)]
@@ -50,6 +53,10 @@ pub(crate) struct Part {
     /// Why the part cannot be read, where that is known from the start.
     failure: Option<Error>,
     is_obsolete: AtomicBool,
+    /// Whether the catalog lists it, or did.
+    was_kept: AtomicBool,
+    /// What must stay until the file is removed, where it is.
+    held: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
 }
 
 impl std::fmt::Debug for Part {
@@ -70,19 +77,21 @@ impl Part {
         Self::new(file, description, layout, cache, directory, None)
     }
 
-    /// A part that the catalog knows. A file that is missing or not as long as it was fails this part's reads, nothing else.
+    /// A part that the catalog knows. A file that is missing or not as long as it was, and a description that cannot be read, fail this
+    /// part's reads, nothing else.
     pub(crate) fn open(
         file: PartFile,
-        description: PartDescription,
+        description: Result<PartDescription>,
         layout: Arc<ParquetLayout>,
         cache: Arc<ColumnCache>,
         directory: Arc<TableDirectory>,
     ) -> Self {
-        let failure = match std::fs::metadata(&file.path) {
-            Ok(found) if found.len() == file.bytes => None,
-            Ok(found) => Some(corrupted(&file.path, format!("it has {} bytes, expected {}", found.len(), file.bytes))),
+        let failure = match directory.disk().bytes(&file.path) {
+            Ok(found) if found == file.bytes => description.as_ref().err().cloned(),
+            Ok(found) => Some(corrupted(&file.path, format!("it has {found} bytes, expected {}", file.bytes))),
             Err(error) => Some(corrupted(&file.path, error)),
         };
+        let description = description.unwrap_or_default();
         let part = Self::new(file, description, layout, cache, directory, failure);
         part.keep();
         part
@@ -111,12 +120,29 @@ impl Part {
             reading: OnceLock::new(),
             failure,
             is_obsolete: AtomicBool::new(true),
+            was_kept: AtomicBool::new(false),
+            held: Mutex::default(),
         }
     }
 
     /// The part is in the catalog: its file stays.
     pub(crate) fn keep(&self) {
         self.is_obsolete.store(false, Ordering::Release);
+        self.was_kept.store(true, Ordering::Release);
+        drop(self.held.lock().take());
+    }
+
+    /// The part was committed: its file stays, under its own name.
+    pub(crate) fn settle(&self) {
+        if self.is_obsolete.load(Ordering::Acquire) {
+            self.keep();
+            self.directory.settle(&self.file.path);
+        }
+    }
+
+    /// Keeps something until the file is removed, where that happens.
+    pub(crate) fn hold(&self, what: Arc<dyn Any + Send + Sync>) {
+        *self.held.lock() = Some(what);
     }
 
     /// The part is no longer in the catalog: its file goes when nobody reads it any more.
@@ -156,7 +182,7 @@ impl Part {
             let opened = part.open_file();
             for (column, load) in loads {
                 load.fetched(
-                    opened.as_ref().map_err(Error::clone).and_then(|file| part.fetch(file, row_group, column)),
+                    opened.as_ref().map_err(Error::clone).and_then(|file| part.fetch(&**file, row_group, column)),
                 );
             }
         });
@@ -166,14 +192,49 @@ impl Part {
         }
     }
 
-    fn open_file(&self) -> Result<File> {
-        let file = File::open(&self.file.path).map_err(|error| corrupted(&self.file.path, error))?;
+    fn open_file(&self) -> Result<Box<dyn OpenFile>> {
+        let disk = self.directory.disk();
+        let opened = match disk.open(&self.file.path) {
+            // Committed, and not called so yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                disk.open(&self.directory.temporary(&self.file.path))
+            }
+            opened => opened,
+        };
+        let file = opened.map_err(|error| corrupted(&self.file.path, error))?;
         if self.reading.get().is_none() {
-            let footer = self.read_range(&file, self.description.footer)?;
+            let footer = self.read_range(&*file, self.description.footer)?;
             let reading = self.read_footer(&footer)?;
             let _ = self.reading.set(reading);
         }
         Ok(file)
+    }
+
+    /// Reads the whole file and compares its checksums, then decodes every chunk. Waits for the disk.
+    ///
+    /// # Errors
+    /// `CHECKSUM_DOESNT_MATCH`, `CORRUPTED_DATA`.
+    pub(crate) fn verify(&self) -> Result<()> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let file = self.open_file()?;
+        for (row_group, group) in self.description.row_groups.iter().enumerate() {
+            for column in 0..group.chunks.len() {
+                let bytes = self.fetch(&*file, row_group, column)?;
+                self.decode_here(row_group, column, bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads and decodes one chunk, past the cache. Waits for the disk.
+    ///
+    /// # Errors
+    /// As [`verify`](Self::verify).
+    pub(crate) fn read_chunk(&self, row_group: usize, column: usize) -> Result<ArrayRef> {
+        let bytes = self.fetch(&*self.open_file()?, row_group, column)?;
+        self.decode_here(row_group, column, bytes)
     }
 
     fn read_footer(&self, footer: &[u8]) -> Result<ArrowReaderMetadata> {
@@ -196,13 +257,13 @@ impl Part {
         ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, groups)), options).map_err(bad)
     }
 
-    fn fetch(&self, file: &File, row_group: usize, column: usize) -> Result<Bytes> {
+    fn fetch(&self, file: &dyn OpenFile, row_group: usize, column: usize) -> Result<Bytes> {
         let group = self.description.row_groups.get(row_group);
         let chunk = group.and_then(|group| group.chunks.get(column));
         self.read_range(file, chunk.ok_or_else(|| Error::logical("a chunk that the part does not have"))?.at)
     }
 
-    fn read_range(&self, file: &File, range: FileRange) -> Result<Bytes> {
+    fn read_range(&self, file: &dyn OpenFile, range: FileRange) -> Result<Bytes> {
         if range.offset.saturating_add(range.length) > self.file.bytes {
             return Err(corrupted(&self.file.path, "a chunk lies outside of the file"));
         }
@@ -232,6 +293,43 @@ impl Part {
         column: usize,
         bytes: Bytes,
     ) -> Result<Box<dyn DecodeChunk>> {
+        // Batches of other dictionaries than strings' would each get one of their own.
+        let batch_rows = if self.layout.is_encoded_in_memory(column) { usize::MAX } else { BATCH_ROWS };
+        let (reader, rows) = self.reader(row_group, column, bytes, batch_rows)?;
+        Ok(Box::new(ChunkDecoder::new(self.clone(), row_group, column, rows, reader)))
+    }
+
+    /// Decodes a chunk's bytes at once and past the cache.
+    fn decode_here(&self, row_group: usize, column: usize, bytes: Bytes) -> Result<ArrayRef> {
+        let (reader, rows) = self.reader(row_group, column, bytes, usize::MAX)?;
+        let mut arrays = Vec::new();
+        for batch in reader {
+            let batch = batch.map_err(|error| corrupted(&self.file.path, error))?;
+            let array = batch.columns().first().ok_or_else(|| corrupted(&self.file.path, "no column"))?;
+            arrays.push(self.to_memory(column, array)?);
+        }
+        let array = match arrays.as_slice() {
+            [one] => one.clone(),
+            [] => new_empty_array(self.arrow_type(column)),
+            many => {
+                let many: Vec<&dyn Array> = many.iter().map(|array| &**array).collect();
+                arrow_select::concat::concat(&many)?
+            }
+        };
+        if array.len() != rows {
+            return Err(corrupted(&self.file.path, format!("a chunk has {} rows, expected {rows}", array.len())));
+        }
+        Ok(array)
+    }
+
+    /// What decodes a chunk's bytes, in batches of at most so many rows, and the rows that it should have.
+    fn reader(
+        &self,
+        row_group: usize,
+        column: usize,
+        bytes: Bytes,
+        batch_rows: usize,
+    ) -> Result<(ParquetRecordBatchReader, usize)> {
         let group = self.description.row_groups.get(row_group);
         let (group, chunk) = group
             .and_then(|group| Some((group, group.chunks.get(column)?)))
@@ -241,15 +339,13 @@ impl Part {
         let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
         let mask = ProjectionMask::leaves(&self.layout.read_schema, *first..*end);
         let source = ChunkBytes { offset: chunk.at.offset, file_bytes: self.file.bytes, bytes };
-        // Batches of other dictionaries than strings' would each get one of their own.
-        let batch_rows = if self.layout.is_encoded_in_memory(column) { group.rows } else { BATCH_ROWS.min(group.rows) };
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
             .with_row_groups(vec![row_group])
             .with_projection(mask)
-            .with_batch_size(batch_rows)
+            .with_batch_size(batch_rows.min(group.rows))
             .build()
             .map_err(|error| corrupted(&self.file.path, error))?;
-        Ok(Box::new(ChunkDecoder::new(self.clone(), row_group, column, group.rows, reader)))
+        Ok((reader, group.rows))
     }
 
     /// The array of a column from what was read of the file.
@@ -270,21 +366,17 @@ impl Drop for Part {
         if *self.is_obsolete.get_mut() {
             let path = std::mem::take(&mut self.file.path);
             // Whoever lets go last may be a worker. Where no thread can be had, the next start removes the file.
-            let directory = self.directory.clone();
+            let (directory, held) = (self.directory.clone(), self.held.get_mut().take());
+            let was_kept = *self.was_kept.get_mut();
             self.cache.on_io_thread(move || {
-                remove_file(&path);
-                drop(directory);
+                if was_kept {
+                    directory.remove(&path);
+                } else {
+                    directory.remove_uncommitted(&path);
+                }
+                drop((directory, held));
             });
         }
-    }
-}
-
-/// Removes a file that may be gone already.
-pub(crate) fn remove_file(path: &Path) {
-    if let Err(error) = std::fs::remove_file(path)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(path = %path.display(), %error, "cannot remove a file");
     }
 }
 

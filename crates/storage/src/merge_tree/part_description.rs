@@ -8,8 +8,8 @@ use crate::key_condition::ValueRange;
 /// The first byte of every blob.
 const VERSION: u8 = 1;
 
-/// A part's description.
-#[derive(Clone, Debug)]
+/// A part's description. Without one there are no rows.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct PartDescription {
     /// Rows of a granule.
     pub(crate) granularity: usize,

@@ -27,6 +27,14 @@ impl PartName {
         Some(Self { partition_id: words.next()?.into(), first_block, last_block, level })
     }
 
+    /// Whether a part of this name was made of one of the other name, among others.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.partition_id == other.partition_id
+            && self.first_block <= other.first_block
+            && self.last_block >= other.last_block
+            && self.level > other.level
+    }
+
     /// The name of the part that merging parts of these names makes; `None` where they are not of one partition.
     pub(crate) fn merged(names: &[Self]) -> Option<Self> {
         let first = names.first()?;
@@ -58,5 +66,7 @@ mod tests {
         let other = PartName::of_insert(&"c".into(), 4);
         assert_eq!(PartName::merged(&[names[0].clone(), other]), None);
         assert_eq!(PartName::parse("all_1_1"), None);
+        let merged = PartName::merged(&names).unwrap();
+        assert!(names.iter().all(|name| merged.covers(name) && !name.covers(&merged)) && !merged.covers(&merged));
     }
 }

@@ -1,7 +1,6 @@
 //! Makes a part of rows: sorts and encodes them, which is a worker's work in pieces, describes the result, and has an I/O thread write the
 //! file durably. Which rows belong together, and making the part visible, is the insertion's business.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use parking_lot::{Condvar, Mutex};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
-use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, SortingColumn};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, RowGroupMetaData, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -23,6 +22,7 @@ use super::MergeTree;
 use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
 use super::part::{Part, PartFile};
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
+use super::part_footer;
 use super::part_name::PartName;
 use super::sorting::{plain_array, sorted_positions};
 use super::value_chunk::{Leaf, append_values};
@@ -122,8 +122,7 @@ pub(super) async fn write_part(
     drop(sorting_key);
     let primary_index =
         primary_index(&keys(&table.primary_key, &block)?, block.rows(), table.settings.index_granularity)?;
-    let (bytes, mut description, groups) = encode(table, &block, is_remembered, pieces).await?;
-    description.primary_index = primary_index;
+    let (bytes, description, groups) = encode(table, name, &block, primary_index, is_remembered, pieces).await?;
     let path = table.directory.path().join(format!("{name}.parquet"));
     let partition_id = name.partition_id.clone();
     let file = PartFile { name: name.to_string().into(), partition_id, path, bytes: bytes.len() as u64 };
@@ -143,7 +142,7 @@ pub(super) async fn write_part(
     let job = {
         let (directory, part, written) = (table.directory.clone(), part.clone(), written.clone());
         move || {
-            written.set(write_durably(directory.path(), &part.file.path, &bytes));
+            written.set(directory.write(&part.file.path, &bytes));
         }
     };
     if !table.cache.on_io_thread(job) {
@@ -153,7 +152,7 @@ pub(super) async fn write_part(
 }
 
 /// The key at the first row of each granule and at the last row.
-fn primary_index(keys: &[Column], rows: usize, granularity: usize) -> Result<PrimaryIndex> {
+pub(super) fn primary_index(keys: &[Column], rows: usize, granularity: usize) -> Result<PrimaryIndex> {
     let marks: UInt32Array = (0..rows).step_by(granularity).chain(rows.checked_sub(1)).map(|row| row as u32).collect();
     let mark = |key: &Column| {
         let array = plain_array(&key.take(&marks)?)?;
@@ -162,10 +161,12 @@ fn primary_index(keys: &[Column], rows: usize, granularity: usize) -> Result<Pri
     Ok(PrimaryIndex { keys: keys.iter().map(mark).collect::<Result<_>>()? })
 }
 
-/// The file's bytes, its description without an index, and the chunks as they lie in memory, if these are wanted.
+/// The file's bytes, its description, and the chunks as they lie in memory, if these are wanted.
 async fn encode(
     table: &MergeTree,
+    name: &PartName,
     block: &Block,
+    primary_index: PrimaryIndex,
     with_arrays: bool,
     pieces: &mut Pieces,
 ) -> Result<(Vec<u8>, PartDescription, Vec<Vec<ArrayRef>>)> {
@@ -198,9 +199,20 @@ async fn encode(
         group.close().map_err(parquet_bug)?;
         groups.push(arrays);
     }
-    let metadata = writer.finish().map_err(parquet_bug)?;
+    // What the catalog will know of the part stands in its footer too, but for the footer's own place.
+    writer.flush().map_err(|error| Error::logical(format!("Parquet: {error}")))?;
+    let mut description = PartDescription {
+        granularity: table.settings.index_granularity,
+        row_groups: describe(table, writer.flushed_row_groups(), writer.inner())?,
+        footer: FileRange::default(),
+        primary_index,
+    };
+    for entry in part_footer::entries(&table.record.load(), name, &description) {
+        writer.append_key_value_metadata(entry);
+    }
+    writer.finish().map_err(parquet_bug)?;
     drop(writer);
-    let description = describe(table, &metadata, &bytes)?;
+    description.footer = footer_of(&bytes)?;
     Ok((bytes, description, groups))
 }
 
@@ -264,8 +276,13 @@ async fn append_column<W: Write + Send>(
     Ok(())
 }
 
-fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
+/// The stored columns as the entry `squall.columns` of a footer has them.
+pub(super) fn columns_entry(table: &MergeTree) -> String {
     let types = table.identity.stored.fields.iter().map(|(name, data_type)| format!("{name} {data_type}"));
+    types.collect::<Vec<String>>().join(", ")
+}
+
+fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
     let mut longest_string = 0;
     let mut builder = WriterProperties::builder()
         .set_compression(table.settings.compression)
@@ -277,10 +294,7 @@ fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
         .set_data_page_size_limit(PAGE_BYTES)
         .set_data_page_row_count_limit(1 << 17)
         .set_max_row_group_row_count(None)
-        .set_key_value_metadata(Some(vec![KeyValue::new(
-            "squall.columns".to_owned(),
-            types.collect::<Vec<String>>().join(", "),
-        )]));
+        .set_key_value_metadata(Some(vec![KeyValue::new("squall.columns".to_owned(), columns_entry(table))]));
     for (column, data_type, leaf) in leaves(table) {
         if is_text(data_type) && block.columns().get(column).is_none_or(|column| may_repeat(column.array())) {
             builder = builder.set_column_dictionary_enabled(leaf.path().clone(), true);
@@ -342,12 +356,21 @@ fn is_text(data_type: &DataType) -> bool {
     }
 }
 
-fn describe(table: &MergeTree, metadata: &ParquetMetaData, bytes: &[u8]) -> Result<PartDescription> {
-    let footer_length =
+/// Where a file's footer lies.
+pub(super) fn footer_of(bytes: &[u8]) -> Result<FileRange> {
+    let length =
         bytes.len().checked_sub(8).and_then(|at| bytes.get(at..at + 4)?.try_into().ok()).map_or(0, u32::from_le_bytes);
-    let footer = (bytes.len() as u64).saturating_sub(8 + u64::from(footer_length))..bytes.len() as u64;
+    checked_range(bytes, (bytes.len() as u64).saturating_sub(8 + u64::from(length))..bytes.len() as u64)
+}
+
+/// What is known of the chunks of some row groups.
+pub(super) fn describe(
+    table: &MergeTree,
+    groups: &[RowGroupMetaData],
+    bytes: &[u8],
+) -> Result<Vec<RowGroupDescription>> {
     let mut row_groups = Vec::new();
-    for group in metadata.row_groups() {
+    for group in groups {
         let mut chunks = Vec::new();
         for (column, (_, data_type)) in table.identity.stored.fields.iter().enumerate() {
             let leaves = table.layout.first_leaves.get(column).zip(table.layout.first_leaves.get(column + 1));
@@ -367,12 +390,7 @@ fn describe(table: &MergeTree, metadata: &ParquetMetaData, bytes: &[u8]) -> Resu
         }
         row_groups.push(RowGroupDescription { rows: group.num_rows() as usize, chunks });
     }
-    Ok(PartDescription {
-        granularity: table.settings.index_granularity,
-        row_groups,
-        footer: checked_range(bytes, footer)?,
-        primary_index: PrimaryIndex::default(),
-    })
+    Ok(row_groups)
 }
 
 fn is_plain(data_type: &DataType) -> bool {
@@ -420,24 +438,6 @@ fn bound(data_type: &DataType, statistics: &Statistics, bytes: &[u8]) -> Option<
         DataType::UInt8 | DataType::UInt16 | DataType::Date => Value::UInt64(number as u64),
         DataType::DateTime(_) => Value::UInt64((number / 1_000_000) as u64),
         _ => Value::Int64(number),
-    })
-}
-
-/// Writes a file that either is whole and on disk under its name, or is not there.
-fn write_durably(directory: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
-    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = directory.join(format!("tmp_insert_{file_name}"));
-    let written = (|| {
-        let mut file = File::create_new(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        File::open(directory)?.sync_all()
-    })();
-    written.map_err(|error: std::io::Error| {
-        super::part::remove_file(&temporary);
-        super::part::remove_file(path);
-        write_error(path, &error)
     })
 }
 

@@ -62,6 +62,14 @@ pub(super) fn split(block: &Block, keys: &[Column], partitions_max: usize) -> Re
         .collect()
 }
 
+/// The id of the partition of one row.
+pub(super) fn id_of_row(keys: &[Column], row: usize) -> String {
+    if keys.is_empty() {
+        return "all".to_owned();
+    }
+    partition_id(keys, &keys.iter().map(|key| key.value(row)).collect::<Vec<_>>())
+}
+
 /// Integers in decimal, dates as `YYYYMMDD`, joined by `-`; anything else makes the id a hash of all values.
 fn partition_id(keys: &[Column], values: &[Value]) -> String {
     let parts = keys.iter().zip(values).map(|(key, value)| match (key.data_type().inner(), value) {

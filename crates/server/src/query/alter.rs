@@ -1,0 +1,103 @@
+//! ALTER TABLE, as far as it is about parts: they are dropped, detached and attached. Changes of columns are not here yet.
+
+use std::sync::Arc;
+
+use squall_engine::QueryContext;
+use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
+use squall_storage::{PartCommand, PartSelection};
+use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
+
+use super::statement::{refuse_cluster, table_name};
+use super::system_command::run_blocking;
+use super::{Answer, planning, show};
+use crate::session::Session;
+
+/// Runs ALTER TABLE.
+pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context: &Arc<QueryContext>) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    if statement.temporary {
+        return Err(Error::not_implemented("ALTER TEMPORARY TABLE"));
+    }
+    let (database, table) = table_name(session, &statement.table)?;
+    let mut commands = Vec::with_capacity(statement.commands.len());
+    for command in &statement.commands {
+        let (command, selector) = part_command(session, command)?;
+        let selection = selection(session, &database, &table, selector, context).await?;
+        commands.push((command, selection));
+    }
+    let databases = session.server.databases.clone();
+    run_blocking(move || {
+        let carry_out = |(command, of)| databases.change_parts(&database, &table, command, &of);
+        commands.into_iter().try_for_each(carry_out)
+    })
+    .await?;
+    Ok(Answer::Done)
+}
+
+fn part_command<'a>(session: &Session, command: &'a AlterCommand) -> Result<(PartCommand, &'a PartitionSelector)> {
+    Ok(match command {
+        AlterCommand::DropPartition { detach: true, partition } => (PartCommand::Detach, partition),
+        AlterCommand::DropPartition { detach: false, partition } => (PartCommand::Drop, partition),
+        AlterCommand::AttachPartition { partition, from: None } => (PartCommand::Attach, partition),
+        AlterCommand::DropDetachedPartition(partition) => {
+            if !session.settings.allow_drop_detached {
+                return Err(Error::new(
+                    ErrorCode::SUPPORT_IS_DISABLED,
+                    "Cannot execute query: DROP DETACHED PART is disabled (see allow_drop_detached setting).",
+                ));
+            }
+            (PartCommand::DropDetached, partition)
+        }
+        _ => return Err(Error::not_implemented("ALTER TABLE of anything but parts")),
+    })
+}
+
+/// The parts that a clause PART or PARTITION names.
+pub(super) async fn selection(
+    session: &Session,
+    database: &str,
+    table: &str,
+    selector: &PartitionSelector,
+    context: &Arc<QueryContext>,
+) -> Result<PartSelection> {
+    Ok(match selector {
+        PartitionSelector::All => PartSelection::All,
+        PartitionSelector::Id(id) => PartSelection::Partition(text(id)?),
+        PartitionSelector::Part(name) => PartSelection::Part(text(name)?),
+        PartitionSelector::Value(value) => {
+            let values = evaluate(session, value, context).await?;
+            PartSelection::Partition(session.server.databases.partition_id(database, table, &values)?)
+        }
+    })
+}
+
+fn text(expression: &ast::Expression) -> Result<Arc<str>> {
+    match expression.as_literal() {
+        Some(Literal::String(bytes)) => Ok(String::from_utf8_lossy(bytes).into()),
+        _ => Err(Error::new(ErrorCode::BAD_ARGUMENTS, "The name of a part or partition must be a string")),
+    }
+}
+
+/// The values of a partition key: one, or those of a tuple.
+async fn evaluate(session: &Session, value: &ast::Expression, context: &Arc<QueryContext>) -> Result<Vec<Column>> {
+    let select = show::query(&format!("SELECT {}", squall_sql::format_expression(value)))?;
+    let plan = planning::plan(session, &select, context).await?;
+    let mut stream = session.server.engine.start(&plan, context.clone())?;
+    let mut found = None;
+    while let Some(block) = stream.next().await {
+        let block = block?;
+        if block.rows() > 0 && !block.columns().is_empty() {
+            found = Some(block.column(0).materialize()?.slice(0, 1));
+        }
+    }
+    let column = found.ok_or_else(|| Error::new(ErrorCode::INVALID_PARTITION_VALUE, "The partition has no value"))?;
+    let (DataType::Tuple(elements), Value::Tuple(values)) = (column.data_type(), column.value(0)) else {
+        return Ok(vec![column]);
+    };
+    let element = |(element, value): (&squall_types::TupleElement, &Value)| {
+        let mut builder = ColumnBuilder::new(element.data_type.clone());
+        builder.append(value)?;
+        builder.finish()
+    };
+    elements.iter().zip(values.iter()).map(element).collect()
+}

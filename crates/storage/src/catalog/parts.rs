@@ -1,0 +1,194 @@
+//! Commits of parts: those of inserts, many of which may share one transaction, and exchanges of parts for others.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use squall_types::{Error, ErrorCode, Result};
+
+use super::change::Change;
+use super::part_records::{TableTotals, forget_files, insert_part, remove_part, schedule_deletion, write_totals};
+use super::{Catalog, NewPart, State, catalog_error, commit_error};
+use crate::disk::Disk;
+
+/// Files that are gone and still scheduled for deletion; then they are forgotten together.
+const REMOVED_FILES_MAX: usize = if cfg!(test) { 2 } else { 64 };
+
+/// An INSERT that waits for the next transaction.
+pub(super) struct PartsToCommit {
+    table_id: i64,
+    parts: Vec<NewPart>,
+    publish: Box<dyn FnOnce() + Send>,
+    outcome: Outcome,
+}
+
+type Outcome = Arc<Mutex<Option<Result<()>>>>;
+
+/// Parts of one table that come and go at once.
+#[derive(Default)]
+pub(crate) struct PartExchange<'a> {
+    /// Names of parts that go; their files are scheduled for deletion.
+    pub(crate) old: &'a [Arc<str>],
+    /// Parts that come.
+    pub(crate) new: &'a [NewPart],
+    /// Further files, named from the folder of data on, that nobody needs after it.
+    pub(crate) needless_files: &'a [String],
+}
+
+impl Catalog {
+    /// Records the parts of an INSERT; `publish` runs once they are durable, in the order of commits. Whoever finds nobody
+    /// committing commits for all who wait, so that many clients share one wait for the disk.
+    ///
+    /// # Errors
+    /// `TABLE_IS_DROPPED`, `NOT_ENOUGH_SPACE`; `UNKNOWN_STATUS_OF_INSERT` where it may be durable or not.
+    pub(crate) fn commit_parts(
+        &self,
+        table_id: i64,
+        parts: Vec<NewPart>,
+        publish: Box<dyn FnOnce() + Send>,
+    ) -> Result<()> {
+        let outcome = Outcome::default();
+        self.queue.lock().push(PartsToCommit { table_id, parts, publish, outcome: outcome.clone() });
+        let mut state = self.state.lock();
+        if let Some(outcome) = outcome.lock().take() {
+            return outcome;
+        }
+        let waiting = std::mem::take(&mut *self.queue.lock());
+        commit_group(&mut state, &*self.disk, waiting);
+        drop(state);
+        outcome.lock().take().unwrap_or_else(|| Err(Error::logical("an insert that nobody committed")))
+    }
+
+    /// Takes parts out of a table and puts others in, all at once; `publish` runs once that is durable. Nothing of the old parts stays in
+    /// the catalog but that their files may be removed.
+    ///
+    /// # Errors
+    /// `TABLE_IS_DROPPED`, `NO_SUCH_DATA_PART` where one of the parts is gone meanwhile.
+    pub(crate) fn exchange_parts(
+        &self,
+        table_id: i64,
+        exchange: &PartExchange<'_>,
+        publish: impl FnOnce(),
+    ) -> Result<()> {
+        let removed = self.take_removed_files();
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        let Some(table) = state.tables.get(&table_id).cloned() else {
+            return Err(table_is_dropped());
+        };
+        let replaced = state.with_reserve(|connection| {
+            let mut table = table.clone();
+            let mut change = Change::begin(connection, &*self.disk)?;
+            for name in exchange.old {
+                if !remove_part(&mut change, table_id, &mut table, name)? {
+                    // The transaction is dropped, which undoes it.
+                    return Ok(Err(name.clone()));
+                }
+            }
+            let made = match (exchange.old.is_empty(), exchange.new.is_empty()) {
+                (true, _) => "inserted_into_table",
+                (false, true) => "deleted_from_table",
+                (false, false) => "compacted_table",
+            };
+            change.made.push(format!("{made}:{table_id}"));
+            for part in exchange.new {
+                insert_part(&mut change, table_id, &mut table, part)?;
+            }
+            for path in exchange.needless_files {
+                schedule_deletion(&change.transaction, -1, path)?;
+            }
+            forget_files(&change.transaction, &removed)?;
+            write_totals(&change.transaction, table_id, &table)?;
+            change.expire_snapshots()?;
+            change.commit()?;
+            Ok(Ok(table))
+        });
+        match replaced.map_err(|error| commit_error(&error))? {
+            Ok(table) => {
+                state.tables.insert(table_id, table);
+                publish();
+                Ok(())
+            }
+            Err(name) => Err(Error::new(ErrorCode::NO_SUCH_DATA_PART, format!("No part {name} in committed state"))),
+        }
+    }
+
+    /// Files that were removed and are still scheduled for it, where they are many: their names are gone for good when this returns.
+    fn take_removed_files(&self) -> Vec<String> {
+        let mut removed = self.removed.lock();
+        if removed.len() < REMOVED_FILES_MAX {
+            return Vec::new();
+        }
+        let paths = std::mem::take(&mut *removed);
+        drop(removed);
+        let mut folders: HashSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+        // The folders of dropped tables are gone themselves.
+        let of_all = folders.len();
+        folders.retain(|folder| self.disk.bytes(folder).is_ok());
+        if folders.len() < of_all {
+            folders.insert(&self.data);
+        }
+        if folders.iter().any(|folder| self.disk.sync_folder(folder).is_err()) {
+            return Vec::new();
+        }
+        paths.iter().filter_map(|path| self.relative(path)).collect()
+    }
+}
+
+pub(super) fn table_is_dropped() -> Error {
+    Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped")
+}
+
+/// Commits all waiting inserts as one snapshot and tells each how it went.
+fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>) {
+    // Totals change only if the commit does.
+    let mut totals: HashMap<i64, TableTotals> = HashMap::new();
+    let mut inserts = Vec::with_capacity(waiting.len());
+    for insert in waiting {
+        match state.tables.get(&insert.table_id) {
+            Some(table) => {
+                totals.entry(insert.table_id).or_insert_with(|| table.clone());
+                inserts.push(insert);
+            }
+            None => *insert.outcome.lock() = Some(Err(table_is_dropped())),
+        }
+    }
+    if inserts.is_empty() {
+        return;
+    }
+    // Whether it is durable is in doubt only where the commit itself failed.
+    let mut is_committing = false;
+    let result = (|| {
+        let mut change = Change::begin(&mut state.connection, disk)?;
+        for PartsToCommit { table_id, parts, .. } in &inserts {
+            let Some(table) = totals.get_mut(table_id) else { continue };
+            for part in parts {
+                insert_part(&mut change, *table_id, table, part)?;
+            }
+        }
+        for (table_id, table) in &totals {
+            change.made.push(format!("inserted_into_table:{table_id}"));
+            write_totals(&change.transaction, *table_id, table)?;
+        }
+        is_committing = true;
+        change.commit()
+    })();
+    match result {
+        Ok(()) => {
+            // There is room again, where there was none.
+            state.reserve.keep();
+            state.tables.extend(totals);
+            for PartsToCommit { publish, outcome, .. } in inserts {
+                publish();
+                *outcome.lock() = Some(Ok(()));
+            }
+        }
+        Err(error) => {
+            let error = if is_committing { commit_error(&error) } else { catalog_error(&error) };
+            for insert in inserts {
+                *insert.outcome.lock() = Some(Err(error.clone()));
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Changes of databases and tables: CREATE, DROP, TRUNCATE, RENAME and EXCHANGE, each recorded in the catalog before it is seen.
+
+use std::sync::Arc;
+
+use squall_functions::FunctionContext;
+use squall_planner::{DictionaryDefinition, TableDefinition};
+use squall_types::{Error, ErrorCode, Result, Value};
+use uuid::Uuid;
+
+use super::definition::{check_definition, has_parts};
+use super::detach::check_free;
+use super::entry::{
+    Database, Engine, Entry, SYSTEM, State, Stored, check_name, database_exists, database_of, find, find_quoted,
+    is_made_up, put, remove, table_exists, too_many,
+};
+use super::{Databases, NAMES_MAX};
+use crate::dictionary::DictionaryView;
+use crate::identity::{TableIdentity, TableName};
+use crate::table_record::TableRecord;
+
+impl Databases {
+    /// `CREATE DATABASE`.
+    ///
+    /// # Errors
+    /// `DATABASE_ALREADY_EXISTS`, and where the catalog cannot be written.
+    pub fn create_database(&self, name: &str, if_not_exists: bool, comment: &str) -> Result<()> {
+        check_name(name)?;
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        if state.contains_key(name) {
+            return if if_not_exists { Ok(()) } else { Err(database_exists(name)) };
+        }
+        if state.len() >= NAMES_MAX {
+            return Err(too_many("databases"));
+        }
+        let uuid = Uuid::new_v4();
+        let publish = |id| {
+            self.change(|state| {
+                state.insert(name.into(), Arc::new(Database::new(id, uuid, comment)));
+            });
+        };
+        match &self.store {
+            Some(store) => store.catalog.create_database(name, uuid, comment, |id| publish(Some(id)))?,
+            None => publish(None),
+        }
+        Ok(())
+    }
+
+    /// Gives the database of computed tables a place in the catalog, so that it can have stored ones too.
+    pub(super) fn store_system(&self) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let Some(store) = &self.store else { return Ok(()) };
+        let uuid = Uuid::new_v4();
+        store.catalog.create_database(SYSTEM, uuid, "", |id| {
+            self.change(|state| {
+                if let Some(system) = state.get_mut(SYSTEM) {
+                    Arc::make_mut(system).adopt(&Database::new(Some(id), uuid, ""));
+                }
+            });
+        })
+    }
+
+    /// `DROP DATABASE`: with all its tables.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`; `DATABASE_NOT_EMPTY` for `system`, whose tables are not stored.
+    pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let database = match database_of(&state, name) {
+            Ok(database) => database.clone(),
+            Err(_) if if_exists => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if is_made_up(name) {
+            return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} cannot be dropped")));
+        }
+        let detached = database.detached.values().map(|(entry, _)| entry);
+        let all: Vec<&Arc<Entry>> = database.tables.values().chain(detached).collect();
+        let publish = || {
+            self.change(|state| {
+                state.remove(name);
+            });
+            all.iter().for_each(|entry| entry.forget_rows());
+        };
+        match (&self.store, database.id) {
+            (Some(store), Some(id)) => {
+                let tables: Vec<i64> = all.iter().filter_map(|entry| entry.id()).collect();
+                let needless: Vec<String> = all.iter().flat_map(|entry| entry.needless_files()).collect();
+                store.catalog.drop_database(id, &tables, &needless, publish)?;
+            }
+            _ => publish(),
+        }
+        Ok(())
+    }
+
+    /// `CREATE TABLE`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `TABLE_ALREADY_EXISTS`, `UNKNOWN_STORAGE`, and where the definition does not suit its engine.
+    pub fn create_table(
+        &self,
+        database: &str,
+        table: &str,
+        definition: TableDefinition,
+        if_not_exists: bool,
+    ) -> Result<()> {
+        check_name(table)?;
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let in_database = database_of(&state, database)?;
+        if in_database.tables.contains_key(table) {
+            return if if_not_exists { Ok(()) } else { Err(table_exists(database, table)) };
+        }
+        check_free(in_database, database, table)?;
+        if in_database.tables.len() >= NAMES_MAX {
+            return Err(too_many("tables"));
+        }
+        let definition = check_definition(definition, self.store.is_some())?;
+        if &*definition.engine == "Dictionary" {
+            let name = definition.engine_arguments.first().and_then(Value::as_str).unwrap_or_default();
+            let dictionary = self
+                .dictionary_by_name(name, database)
+                .ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found")))?;
+            DictionaryView::check(&definition.columns, &dictionary)?;
+        }
+        self.create(TableName::new(database, table), definition, in_database)
+    }
+
+    /// `CREATE DICTIONARY`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `DICTIONARY_ALREADY_EXISTS`, `TABLE_ALREADY_EXISTS`.
+    pub fn create_dictionary(
+        &self,
+        database: &str,
+        name: &str,
+        definition: DictionaryDefinition,
+        if_not_exists: bool,
+    ) -> Result<()> {
+        check_name(name)?;
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let in_database = database_of(&state, database)?;
+        match in_database.tables.get(name).map(|entry| &entry.engine) {
+            Some(_) if if_not_exists => return Ok(()),
+            Some(Engine::Dictionary(..)) => {
+                let message = format!("Dictionary {database}.{name} already exists");
+                return Err(Error::new(ErrorCode::DICTIONARY_ALREADY_EXISTS, message));
+            }
+            Some(_) => return Err(table_exists(database, name)),
+            None => check_free(in_database, database, name)?,
+        }
+        if in_database.tables.len() >= NAMES_MAX {
+            return Err(too_many("tables"));
+        }
+        let table = TableDefinition {
+            columns: definition.columns,
+            engine: "Dictionary".into(),
+            engine_arguments: vec![Value::string(&*definition.sql)],
+            sorting_key: Vec::new(),
+            primary_key: None,
+            partition_key: Vec::new(),
+            settings: Vec::new(),
+            comment: definition.comment,
+        };
+        self.create(TableName::new(database, name), table, in_database)
+    }
+
+    /// Makes a table that was checked. Callers hold `ddl`.
+    pub(super) fn create(&self, name: TableName, definition: TableDefinition, in_database: &Database) -> Result<()> {
+        let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), Arc::new(definition))?);
+        let name = Arc::new(name);
+        match (&self.store, in_database.id) {
+            (Some(store), Some(database_id)) => {
+                let directory = store.directory(&identity);
+                let table = &*name.table;
+                if has_parts(&identity.definition)? {
+                    store.create_directory(&directory)?;
+                }
+                let record = TableRecord::new(&name, identity.uuid, &identity.definition);
+                let id = store.catalog.create_table(database_id, table, &identity).inspect_err(|_| {
+                    let _ = store.catalog.disk().remove_folder(&directory);
+                })?;
+                let engine = store.engine(id, identity, record, Vec::new(), &name)?;
+                self.put(&[Entry { name, engine }]);
+            }
+            _ => {
+                let stored = Stored { id: None, identity };
+                let context = FunctionContext::outside_queries("UTC");
+                let engine = Engine::in_memory(stored, &name, &context, &self.on_demand)?;
+                self.put(&[Entry { name, engine }]);
+            }
+        }
+        Ok(())
+    }
+
+    /// `DROP TABLE`. Scans under way go on; what the table held on disk goes away after them.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
+    pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let entry = match find(&state, database, table) {
+            Ok(entry) => entry.clone(),
+            Err(_) if if_exists => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        entry.refuse_virtual("Drop")?;
+        if let Engine::Dictionary(..) = &entry.engine {
+            return Err(Error::new(
+                ErrorCode::CANNOT_DETACH_DICTIONARY_AS_TABLE,
+                format!(
+                    "Cannot drop/detach dictionary {database}.{table} as table, use DROP DICTIONARY or DETACH DICTIONARY query \
+                     instead."
+                ),
+            ));
+        }
+        self.drop_entry(&entry)
+    }
+
+    /// `DROP DICTIONARY`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `INCORRECT_QUERY` for a table.
+    pub fn drop_dictionary(&self, database: &str, name: &str, if_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let entry = match find(&state, database, name) {
+            Ok(entry) => entry.clone(),
+            Err(_) if if_exists => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        match &entry.engine {
+            Engine::Dictionary(..) => self.drop_entry(&entry),
+            _ => {
+                let message = format!("Table {database}.{name} is not a Dictionary");
+                Err(Error::new(ErrorCode::INCORRECT_QUERY, message))
+            }
+        }
+    }
+
+    /// Takes a table out. Callers hold `ddl`.
+    fn drop_entry(&self, entry: &Arc<Entry>) -> Result<()> {
+        let publish = || {
+            self.change(|state| remove(state, &entry.name));
+            entry.forget_rows();
+        };
+        match (&self.store, entry.id()) {
+            (Some(store), Some(id)) => store.catalog.drop_table(id, &entry.needless_files(), publish)?,
+            _ => publish(),
+        }
+        Ok(())
+    }
+
+    /// `TRUNCATE TABLE`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
+    pub fn truncate_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let entry = match find(&state, database, table) {
+            Ok(entry) => entry.clone(),
+            Err(_) if if_exists => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        entry.refuse_virtual("Truncate")?;
+        match &entry.engine {
+            Engine::Memory(_, rows) => rows.truncate(),
+            Engine::Join(stored, rows) => match (&self.store, stored.id, rows.parts()) {
+                (Some(store), Some(id), Some(parts)) => store.catalog.truncate_table(id, || {
+                    parts.retire_parts();
+                    rows.truncate();
+                })?,
+                _ => rows.truncate(),
+            },
+            Engine::MergeTree(table) => {
+                if let Some(store) = &self.store {
+                    store.catalog.truncate_table(table.table_id(), || table.retire_parts())?;
+                }
+            }
+            Engine::Dictionary(..) | Engine::DictionaryView(_) => {
+                return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Truncate is not supported by storage Dictionary"));
+            }
+            Engine::Null(_) | Engine::Virtual(_) | Engine::Broken(_) => {}
+        }
+        Ok(())
+    }
+
+    /// `RENAME TABLE`, also into another database.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `TABLE_ALREADY_EXISTS`, `NOT_IMPLEMENTED` for virtual tables.
+    pub fn rename_table(&self, from: &TableName, to: &TableName) -> Result<()> {
+        check_name(&to.table)?;
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let entry = find_quoted(&state, from)?.clone();
+        entry.refuse_virtual("Rename")?;
+        if database_of(&state, &to.database)?.tables.contains_key(&to.table) {
+            return Err(table_exists(&to.database, &to.table));
+        }
+        check_free(database_of(&state, &to.database)?, &to.database, &to.table)?;
+        let renamed = entry.renamed(to);
+        self.rename_in_catalog(&state, &[&renamed], || {
+            self.change(|state| {
+                remove(state, from);
+                put(state, renamed.renamed(to));
+            });
+        })
+    }
+
+    /// `EXCHANGE TABLES`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
+    pub fn exchange_tables(&self, left: &TableName, right: &TableName) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let (left_entry, right_entry) = (find_quoted(&state, left)?.clone(), find_quoted(&state, right)?.clone());
+        left_entry.refuse_virtual("Exchange")?;
+        right_entry.refuse_virtual("Exchange")?;
+        let renamed = [left_entry.renamed(right), right_entry.renamed(left)];
+        self.rename_in_catalog(&state, &[&renamed[0], &renamed[1]], || self.put(&renamed))
+    }
+
+    /// Records new names, then publishes them.
+    fn rename_in_catalog(&self, state: &State, renamed: &[&Entry], publish: impl FnOnce()) -> Result<()> {
+        let Some(store) = &self.store else {
+            publish();
+            return Ok(());
+        };
+        let mut renames = Vec::with_capacity(renamed.len());
+        let publish = || {
+            publish();
+            for entry in renamed {
+                if let Some(parts) = entry.parts() {
+                    parts.rename(&entry.name);
+                }
+            }
+        };
+        for entry in renamed {
+            let database = database_of(state, &entry.name.database)?;
+            let (Some(table), Some(database)) = (entry.id(), database.id) else {
+                return Err(Error::not_implemented("Renaming between a stored and an unstored database"));
+            };
+            renames.push((table, database, &*entry.name.table));
+        }
+        store.catalog.rename_tables(&renames, publish)
+    }
+}

@@ -1,0 +1,71 @@
+//! Which definitions a table can have: its engine's arguments, keys and settings.
+
+use squall_planner::TableDefinition;
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::join_table::JoinDefinition;
+use crate::merge_tree;
+
+/// A definition that its engine can have, with what the engine takes by default written out.
+pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<TableDefinition> {
+    let engine = definition.engine.clone();
+    match &*engine {
+        "Memory" | "Null" | "Join" | "Dictionary" => {
+            match &*engine {
+                "Join" => drop(JoinDefinition::new(&definition)?),
+                "Dictionary"
+                    if definition.engine_arguments.len() != 1 || definition.dictionary_statement().is_some() =>
+                {
+                    return Err(Error::new(
+                        ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                        "Storage Dictionary requires single parameter: name of dictionary",
+                    ));
+                }
+                "Dictionary" => {}
+                _ => refuse_arguments(&definition)?,
+            }
+            if !definition.sorting_key.is_empty()
+                || definition.primary_key.is_some()
+                || !definition.partition_key.is_empty()
+            {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!("Engine {engine} doesn't support PARTITION_BY, PRIMARY_KEY, ORDER_BY or SAMPLE_BY clauses"),
+                ));
+            }
+            Ok(definition)
+        }
+        "MergeTree" if has_disk => merge_tree::check_definition(definition),
+        _ => Err(unknown_engine(&engine)),
+    }
+}
+
+/// Whether the rows of such a table are kept in parts on disk.
+pub(super) fn has_parts(definition: &TableDefinition) -> Result<bool> {
+    Ok(match &*definition.engine {
+        "MergeTree" => true,
+        "Join" => JoinDefinition::new(definition)?.is_persistent,
+        _ => false,
+    })
+}
+
+fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
+    match definition.engine_arguments.len() {
+        0 => Ok(()),
+        given => Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!("Engine {} doesn't support any arguments ({given} given)", definition.engine),
+        )),
+    }
+}
+
+/// ClickHouse's engines that are not here yet are told from names that are nobody's.
+pub(super) fn unknown_engine(engine: &str) -> Error {
+    let family = engine.strip_prefix("Replicated").unwrap_or(engine);
+    let is_merge_tree = family.ends_with("MergeTree");
+    let others = ["Log", "TinyLog", "StripeLog", "Buffer", "Distributed", "Merge", "File", "URL", "Set", "Kafka", "S3"];
+    if is_merge_tree || others.contains(&engine) {
+        return Error::not_implemented(format!("Table engine {engine}"));
+    }
+    Error::new(ErrorCode::UNKNOWN_STORAGE, format!("Unknown table engine {engine}"))
+}

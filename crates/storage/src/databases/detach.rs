@@ -1,0 +1,123 @@
+//! DETACH and ATTACH of tables: a detached table keeps its place in the catalog, its name and its parts; nobody sees it until it is attached
+//! again, or, where it is not detached permanently, until the server starts again.
+
+use std::sync::Arc;
+
+use squall_types::{Error, ErrorCode, Result};
+use uuid::Uuid;
+
+use super::Databases;
+use super::entry::{Database, Engine, Entry, database_of, find, table_exists};
+
+/// A table that is detached, for `system.detached_tables`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DetachedTable {
+    /// The database.
+    pub database: Arc<str>,
+    /// The table.
+    pub table: Arc<str>,
+    /// Its identity.
+    pub uuid: Uuid,
+    /// Whether it stays so when the server starts again.
+    pub is_permanently: bool,
+}
+
+impl Databases {
+    /// `DETACH TABLE [PERMANENTLY]`. Scans under way go on.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
+    pub fn detach_table(&self, database: &str, table: &str, is_permanently: bool, if_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let entry = match find(&self.state.load(), database, table) {
+            Ok(entry) => entry.clone(),
+            Err(_) if if_exists => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        entry.refuse_virtual("Detach")?;
+        if let Engine::Dictionary(..) = &entry.engine {
+            return Err(Error::new(
+                ErrorCode::CANNOT_DETACH_DICTIONARY_AS_TABLE,
+                format!(
+                    "Cannot drop/detach dictionary {database}.{table} as table, use DROP DICTIONARY or DETACH DICTIONARY query \
+                     instead."
+                ),
+            ));
+        }
+        let publish = || {
+            self.change(|state| {
+                if let Some(database) = state.get_mut(database) {
+                    let database = Arc::make_mut(database);
+                    database.tables.remove(table);
+                    database.detached.insert(table.into(), (entry.clone(), is_permanently));
+                }
+            });
+        };
+        match (&self.store, entry.id()) {
+            (Some(store), Some(id)) if is_permanently => store.catalog.set_detached(id, true, publish),
+            _ => {
+                publish();
+                Ok(())
+            }
+        }
+    }
+
+    /// `ATTACH TABLE` of a table that was detached.
+    ///
+    /// # Errors
+    /// `TABLE_ALREADY_EXISTS`; `CANNOT_GET_CREATE_TABLE_QUERY` where no such table is detached.
+    pub fn attach_table(&self, database: &str, table: &str, if_not_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let in_database = database_of(&state, database)?;
+        if in_database.tables.contains_key(table) {
+            return if if_not_exists { Ok(()) } else { Err(table_exists(database, table)) };
+        }
+        let Some((entry, is_permanently)) = in_database.detached.get(table).cloned() else {
+            return Err(Error::new(
+                ErrorCode::CANNOT_GET_CREATE_TABLE_QUERY,
+                format!("There is no metadata of table `{table}` in database `{database}`"),
+            ));
+        };
+        let publish = || {
+            self.change(|state| {
+                if let Some(database) = state.get_mut(database) {
+                    let database = Arc::make_mut(database);
+                    database.detached.remove(table);
+                    database.tables.insert(table.into(), entry.clone());
+                }
+            });
+        };
+        match (&self.store, entry.id()) {
+            (Some(store), Some(id)) if is_permanently => store.catalog.set_detached(id, false, publish),
+            _ => {
+                publish();
+                Ok(())
+            }
+        }
+    }
+
+    /// The tables that are detached, by database and name.
+    pub fn detached_tables(&self) -> Vec<DetachedTable> {
+        let state = self.state.load();
+        let of_database = |(name, database): (&Arc<str>, &Arc<Database>)| {
+            let table = |(table, (entry, is_permanently)): (&Arc<str>, &(Arc<Entry>, bool))| DetachedTable {
+                database: name.clone(),
+                table: table.clone(),
+                uuid: entry.uuid(),
+                is_permanently: *is_permanently,
+            };
+            database.detached.iter().map(table).collect::<Vec<_>>()
+        };
+        let mut all: Vec<DetachedTable> = state.iter().flat_map(of_database).collect();
+        all.sort_unstable_by(|left, right| (&left.database, &left.table).cmp(&(&right.database, &right.table)));
+        all
+    }
+}
+
+/// `TABLE_ALREADY_EXISTS` for a name that a table has, or one that is detached.
+pub(super) fn check_free(in_database: &Database, database: &str, table: &str) -> Result<()> {
+    let Some((_, is_permanently)) = in_database.detached.get(table) else { return Ok(()) };
+    let how = if *is_permanently { "detached permanently" } else { "detached" };
+    Err(Error::new(ErrorCode::TABLE_ALREADY_EXISTS, format!("Table `{database}`.`{table}` already exists ({how}).")))
+}

@@ -1,0 +1,446 @@
+//! Random histories of inserts, merges, DDL and restarts over a disk that crashes at any step. Whatever was acknowledged is there after a crash;
+//! what was under way has happened wholly or not at all; no file is left that nobody knows.
+//!
+//! The catalog is the one thing that is not taken apart: its transactions are SQLite's with `synchronous = FULL`, which either are on disk or
+//! never were. It lives in memory, outlasts every crash, and the machine may crash right before and right after each of its commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::Waker;
+
+use rusqlite::{Connection, OpenFlags};
+use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
+use squall_runtime::block_on;
+use squall_types::{Block, Column, DataType, ErrorCode, Result, Schema};
+
+use super::store::Store;
+use super::{Databases, PartCommand};
+use crate::catalog::Catalog;
+use crate::column_cache::ColumnCache;
+use crate::dictionary::OnDemandSlot;
+use crate::disk::Disk;
+use crate::disk::fake::{FakeDisk, Random};
+use crate::identity::TableName;
+use crate::key_binding::KeyBinding;
+use crate::merge_tree::PartSelection;
+use crate::table::{Claim, PartWork, ScanRequest, Table, TableScan};
+
+const DATA: &str = "/data";
+const TABLES: [&str; 3] = ["a", "b", "c"];
+/// Rows of one insert in each of its two partitions.
+const ROWS: u64 = 3;
+
+/// What a table holds: inserts by their number, each in one of two partitions.
+type Pieces = BTreeSet<(u64, u64)>;
+
+/// What must be there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Model {
+    /// Tables with their rows, and with those that are detached.
+    tables: BTreeMap<String, (Pieces, Pieces)>,
+    /// Tables that are detached permanently.
+    detached: BTreeMap<String, (Pieces, Pieces)>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create(&'static str),
+    Drop(&'static str),
+    Truncate(&'static str),
+    Rename(&'static str, &'static str),
+    Insert(&'static str, u64),
+    Merge(&'static str, u64),
+    DropPartition(&'static str, u64),
+    DetachPartition(&'static str, u64),
+    AttachPartition(&'static str, u64),
+    DropDetached(&'static str),
+    DetachTable(&'static str),
+    AttachTable(&'static str),
+    Restart,
+}
+
+impl Step {
+    fn any(random: &mut Random, number: u64) -> Self {
+        let mut table = || TABLES[random.below(3) as usize];
+        let (table, other) = (table(), table());
+        let partition = random.below(2);
+        match random.below(32) {
+            0..4 => Self::Create(table),
+            4 => Self::Drop(table),
+            5 => Self::Truncate(table),
+            6 => Self::Rename(table, other),
+            7..18 => Self::Insert(table, number),
+            18..22 => Self::Merge(table, partition),
+            22 => Self::DropPartition(table, partition),
+            23..25 => Self::DetachPartition(table, partition),
+            25..27 => Self::AttachPartition(table, partition),
+            27 => Self::DropDetached(table),
+            28 => Self::DetachTable(table),
+            29 => Self::AttachTable(table),
+            _ => Self::Restart,
+        }
+    }
+
+    /// What is there after it; `None` where it must be refused.
+    fn apply(&self, before: &Model) -> Option<Model> {
+        let mut model = before.clone();
+        let of = |pieces: &Pieces, partition: u64| {
+            pieces.iter().filter(|(_, at)| *at == partition).copied().collect::<Pieces>()
+        };
+        match self {
+            Self::Create(table) => {
+                if model.tables.contains_key(*table) || model.detached.contains_key(*table) {
+                    return None;
+                }
+                model.tables.insert((*table).to_owned(), Default::default());
+            }
+            Self::Drop(table) => drop(model.tables.remove(*table)?),
+            Self::Truncate(table) => model.tables.get_mut(*table)?.0.clear(),
+            Self::Rename(from, to) => {
+                if model.tables.contains_key(*to) || model.detached.contains_key(*to) {
+                    return None;
+                }
+                let rows = model.tables.remove(*from)?;
+                model.tables.insert((*to).to_owned(), rows);
+            }
+            Self::Insert(table, number) => model.tables.get_mut(*table)?.0.extend([(*number, 0), (*number, 1)]),
+            Self::Merge(table, _) => drop(model.tables.get(*table)?),
+            Self::DropPartition(table, partition) => model.tables.get_mut(*table)?.0.retain(|(_, at)| at != partition),
+            Self::DetachPartition(table, partition) => {
+                let (rows, detached) = model.tables.get_mut(*table)?;
+                detached.extend(of(rows, *partition));
+                rows.retain(|(_, at)| at != partition);
+            }
+            Self::AttachPartition(table, partition) => {
+                let (rows, detached) = model.tables.get_mut(*table)?;
+                rows.extend(of(detached, *partition));
+                detached.retain(|(_, at)| at != partition);
+            }
+            Self::DropDetached(table) => model.tables.get_mut(*table)?.1.clear(),
+            Self::DetachTable(table) => {
+                let rows = model.tables.remove(*table)?;
+                model.detached.insert((*table).to_owned(), rows);
+            }
+            Self::AttachTable(table) => {
+                if model.tables.contains_key(*table) {
+                    return None;
+                }
+                let rows = model.detached.remove(*table)?;
+                model.tables.insert((*table).to_owned(), rows);
+            }
+            Self::Restart => {}
+        }
+        Some(model)
+    }
+
+    fn carry_out(&self, databases: &Arc<Databases>) -> Result<()> {
+        let partition = |partition: &u64| PartSelection::Partition(partition.to_string().into());
+        let change = |table, command, of| databases.change_parts("default", table, command, &of);
+        match self {
+            Self::Create(table) => databases.create_table("default", table, definition(), false),
+            Self::Drop(table) => databases.drop_table("default", table, false),
+            Self::Truncate(table) => databases.truncate_table("default", table, false),
+            Self::Rename(from, to) => {
+                databases.rename_table(&TableName::new("default", *from), &TableName::new("default", *to))
+            }
+            Self::Insert(table, number) => insert(&*databases.table("default", table)?, *number),
+            Self::Merge(table, partition) => merge(databases, table, *partition),
+            Self::DropPartition(table, of) => change(table, PartCommand::Drop, partition(of)),
+            Self::DetachPartition(table, of) => change(table, PartCommand::Detach, partition(of)),
+            Self::AttachPartition(table, of) => change(table, PartCommand::Attach, partition(of)),
+            Self::DropDetached(table) => change(table, PartCommand::DropDetached, PartSelection::All),
+            Self::DetachTable(table) => databases.detach_table("default", table, true, false),
+            Self::AttachTable(table) => databases.attach_table("default", table, false),
+            Self::Restart => Ok(()),
+        }
+    }
+
+    /// Whether it is one commit, or one file after the other.
+    fn is_atomic(&self) -> bool {
+        !matches!(self, Self::DropDetached(_))
+    }
+}
+
+fn definition() -> TableDefinition {
+    let column = |name: &str| ColumnDescription {
+        name: name.into(),
+        data_type: DataType::UInt64,
+        default: None,
+        comment: "".into(),
+    };
+    let key = |position, name: &str| KeyExpression {
+        sql: name.into(),
+        expression: Expression::Column { position, data_type: DataType::UInt64 },
+    };
+    TableDefinition {
+        columns: ["insert", "part", "row"].map(column).to_vec(),
+        engine: "MergeTree".into(),
+        engine_arguments: Vec::new(),
+        sorting_key: vec![key(0, "insert")],
+        primary_key: None,
+        partition_key: vec![key(1, "part")],
+        settings: Vec::new(),
+        comment: "".into(),
+    }
+}
+
+fn run(work: Option<PartWork>) -> Result<()> {
+    work.map_or(Ok(()), block_on)
+}
+
+fn insert(table: &dyn Table, number: u64) -> Result<()> {
+    let rows = (0..2).flat_map(|part| (0..ROWS).map(move |row| [number, part, row]));
+    let column = |at: usize| {
+        let values = rows.clone().map(|row| row[at]).collect();
+        Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, values)
+    };
+    let names = ["insert", "part", "row"].into_iter().enumerate();
+    let block = Block::from_columns(names.map(|(at, name)| (name, column(at))))?;
+    let insertion = table.insert()?;
+    let mut writer = insertion.writer()?;
+    run(writer.write(block)?)?;
+    run(writer.finish()?)?;
+    insertion.commit()
+}
+
+fn merge(databases: &Databases, table: &str, partition: u64) -> Result<()> {
+    let parts = databases.table("default", table)?.parts();
+    let of = parts.iter().filter(|part| *part.partition_id == *partition.to_string());
+    let names: Vec<Arc<str>> = of.map(|part| part.name.clone()).collect();
+    if names.len() < 2 {
+        return Ok(());
+    }
+    let merge = databases.merge_parts("default", table, &names)?;
+    let mut writer = merge.insertion.writer()?;
+    read(&*merge.scan, &mut |block| run(writer.write(block)?))?;
+    run(writer.finish()?)?;
+    merge.insertion.commit()
+}
+
+fn read(scan: &dyn TableScan, each: &mut dyn FnMut(Block) -> Result<()>) -> Result<()> {
+    loop {
+        match scan.claim(10_000, Waker::noop()) {
+            Claim::Morsel(morsel) => scan.read(morsel, &mut |block| each(block).map(|()| ControlFlow::Continue(())))?,
+            Claim::Pending => {}
+            Claim::Finished => return Ok(()),
+        }
+    }
+}
+
+/// The rows of a table, none of which may be there twice or without its kin.
+fn pieces(table: &dyn Table) -> Pieces {
+    let schema = Arc::new(Schema::new(["insert", "part", "row"].map(|name| (name, DataType::UInt64))));
+    let request = ScanRequest { columns: vec![0, 1, 2], schema, predicate: None, limit: None };
+    let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
+    let scanned = table.scan(&request).and_then(|scan| {
+        read(&*scan, &mut |block| {
+            for row in 0..block.rows() {
+                let value = |column: usize| block.column(column).value(row).as_u64().unwrap();
+                rows.entry((value(0), value(1))).or_default().push(value(2));
+            }
+            Ok(())
+        })
+    });
+    scanned.unwrap();
+    for (piece, rows) in &mut rows {
+        rows.sort_unstable();
+        assert_eq!(*rows, (0..ROWS).collect::<Vec<_>>(), "half of {piece:?}, or more than it");
+    }
+    rows.into_keys().collect()
+}
+
+/// A machine with its disk and its catalog.
+struct Machine {
+    disk: Arc<FakeDisk>,
+    catalog: String,
+    /// Keeps the catalog in memory.
+    _keeper: Connection,
+}
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        let catalog = format!("file:simulation{seed}?mode=memory&cache=shared");
+        let disk = FakeDisk::new(seed);
+        disk.create_folder(Path::new(DATA)).unwrap();
+        disk.sync_folder(Path::new("/")).unwrap();
+        Self { _keeper: connect(&catalog), disk, catalog }
+    }
+
+    fn open(&self) -> Result<Arc<Databases>> {
+        let disk: Arc<dyn Disk> = self.disk.clone();
+        Databases::of(Store {
+            catalog: Catalog::over(connect(&self.catalog), Path::new(DATA), disk)?,
+            cache: Arc::new(ColumnCache::inline(1 << 20)),
+            data: DATA.into(),
+            binding: KeyBinding::new("UTC"),
+            on_demand: OnDemandSlot::default(),
+            _locks: Vec::new(),
+        })
+    }
+
+    /// Starts the server until no crash comes between.
+    fn start(&self, random: &mut Random) -> Arc<Databases> {
+        loop {
+            self.disk.start_again();
+            if random.below(4) == 0 {
+                self.disk.crash_after(1 + random.below(12));
+            }
+            match self.open() {
+                Ok(databases) if !self.disk.has_crashed() => {
+                    self.disk.crash_after(u64::MAX / 2);
+                    return databases;
+                }
+                opened => assert!(self.disk.has_crashed(), "the server does not start: {:?}", opened.err()),
+            }
+        }
+    }
+
+    /// What is there, and that no file is there that is nobody's.
+    fn look(&self, databases: &Arc<Databases>) -> Model {
+        let mut model = Model::default();
+        let mut known = BTreeSet::new();
+        let permanently = databases.detached_tables();
+        permanently.iter().for_each(|table| databases.attach_table("default", &table.table, false).unwrap());
+        for table in databases.tables("default").unwrap() {
+            let (name, table) = (table.table.name().to_owned(), table.table);
+            let files = table.parts().into_iter().map(|part| part.path);
+            known.extend(files);
+            let mut detached = Pieces::new();
+            for part in databases.detached_parts("default", &name).unwrap() {
+                assert_eq!(part.reason, "", "{name}: a part was set aside");
+                known.insert(part.path.clone());
+                let footer = crate::merge_tree::PartFooter::read(&*self.disk, &part.path).unwrap().unwrap();
+                let description = footer.description(&[DataType::UInt64], 3).unwrap();
+                let low = |column| description.range(column).0.low.unwrap().as_u64().unwrap();
+                let high = |column: usize| description.range(column).0.high.unwrap().as_u64().unwrap();
+                // A merged part holds several inserts, of which the first and the last are told by its bounds.
+                detached.extend([(low(0), low(1)), (high(0), low(1))]);
+            }
+            let rows = pieces(&*table);
+            if permanently.iter().any(|known| *known.table == *name) {
+                databases.detach_table("default", &name, true, false).unwrap();
+                model.detached.insert(name, (rows, detached));
+            } else {
+                model.tables.insert(name, (rows, detached));
+            }
+        }
+        for (_, folder) in super::folder::table_folders(&*self.disk, Path::new(DATA)).unwrap() {
+            for folder in [folder.join("detached"), folder] {
+                for file in self.disk.list(&folder).unwrap().into_iter().filter(|file| !file.is_folder) {
+                    let path = folder.join(file.name);
+                    assert!(known.contains(&path), "{} is nobody's", path.display());
+                }
+            }
+        }
+        model
+    }
+}
+
+/// Detached rows as far as the bounds of their parts tell them.
+fn same(found: &Model, expected: &Model) -> bool {
+    let same = |found: &BTreeMap<String, (Pieces, Pieces)>, expected: &BTreeMap<String, (Pieces, Pieces)>| {
+        found.len() == expected.len()
+            && found.iter().zip(expected).all(|((name, (rows, detached)), (other, (wanted, all)))| {
+                let ends = |pieces: &Pieces, part: u64| {
+                    let mut of = pieces.iter().filter(|(_, at)| *at == part).map(|(insert, _)| *insert);
+                    let first = of.next();
+                    first.map(|first| (first, of.next_back().unwrap_or(first)))
+                };
+                let same_ends = (0..2).all(|part| ends(detached, part) == ends(all, part));
+                name == other && rows == wanted && detached.is_subset(all) && same_ends
+            })
+    };
+    same(&found.tables, &expected.tables) && same(&found.detached, &expected.detached)
+}
+
+fn connect(catalog: &str) -> Connection {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(catalog, flags).unwrap();
+    connection.pragma_update(None, "synchronous", "OFF").unwrap();
+    connection
+}
+
+/// One history; how often the machine crashed in it.
+fn history(seed: u64) -> u64 {
+    let mut random = Random(seed ^ 0x5EED_0F_D15C);
+    let machine = Machine::new(seed);
+    let mut databases = machine.start(&mut random);
+    let mut model = Model::default();
+    let mut crashes = 0;
+    let steps = 4 + random.below(16);
+    for number in 0..steps {
+        let step = Step::any(&mut random, number + 1);
+        if random.below(3) == 0 {
+            machine.disk.crash_after(1 + random.below(24));
+        }
+        let after = step.apply(&model);
+        let result = step.carry_out(&databases);
+        let context = || format!("history {seed}, step {number}: {step:?} gave {result:?}");
+        let code = result.as_ref().err().map(|error| error.code);
+        assert!(code != Some(ErrorCode::LOGICAL_ERROR) && code != Some(ErrorCode::STD_EXCEPTION), "{}", context());
+        if !machine.disk.has_crashed() && !matches!(step, Step::Restart) {
+            machine.disk.crash_after(u64::MAX / 2);
+            assert_eq!(result.is_ok(), after.is_some(), "{}", context());
+            model = after.unwrap_or(model);
+            continue;
+        }
+        crashes += u64::from(machine.disk.has_crashed());
+        drop(databases);
+        databases = machine.start(&mut random);
+        let found = machine.look(&databases);
+        let after = after.unwrap_or_else(|| model.clone());
+        if result.is_ok() || !step.is_atomic() {
+            // What was acknowledged holds; what goes file by file may have gone half of its way.
+            let is_between = !step.is_atomic() && found.tables.len() == model.tables.len();
+            assert!(same(&found, &after) || is_between, "{}\nfound {found:?}\nexpected {after:?}", context());
+            if is_between && !same(&found, &after) {
+                return crashes;
+            }
+            model = after;
+        } else {
+            let is_before = same(&found, &model);
+            assert!(
+                is_before || same(&found, &after),
+                "{}\nfound {found:?}\nneither {model:?}\nnor {after:?}",
+                context()
+            );
+            if !is_before {
+                model = after;
+            }
+        }
+    }
+    let found = machine.look(&databases);
+    assert!(same(&found, &model), "history {seed}, at its end\nfound {found:?}\nexpected {model:?}");
+    crashes
+}
+
+fn histories(first: u64, count: u64) -> u64 {
+    let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
+    std::thread::scope(|scope| {
+        let run =
+            |thread: u64| move || (first + thread..first + count).step_by(threads as usize).map(history).sum::<u64>();
+        let all: Vec<_> = (0..threads).map(|thread| scope.spawn(run(thread))).collect();
+        all.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
+}
+
+#[test]
+fn nothing_is_lost_and_nothing_is_half_there() {
+    assert!(histories(0, 1000) > 500, "the machine hardly ever crashed");
+}
+
+/// `make crashes`: as many as `SQUALL_HISTORIES` says, 100,000 where it says nothing, from `SQUALL_HISTORY` on.
+#[test]
+#[ignore = "takes minutes"]
+fn nothing_is_lost_in_many_histories() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let (first, count) = (number("SQUALL_HISTORY").unwrap_or(0), number("SQUALL_HISTORIES").unwrap_or(100_000));
+    let began = std::time::Instant::now();
+    let crashes = histories(first, count);
+    println!("{count} histories with {crashes} crashes in {:.0?}", began.elapsed());
+}

@@ -1,0 +1,209 @@
+//! A table's definition as text that lasts: what the catalog keeps in its rows, each part in its footer, and a backup in its list. Types
+//! and expressions are settled only when a definition is made of it, so that one that this server cannot read concerns one table.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use squall_planner::{ColumnDefault, ColumnDescription, DefaultKind, KeyExpression, TableDefinition};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use uuid::Uuid;
+
+use crate::identity::{TableIdentity, TableName};
+use crate::key_binding::KeyBinding;
+
+/// A table.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TableRecord {
+    pub(crate) database: String,
+    pub(crate) table: String,
+    pub(crate) uuid: String,
+    pub(crate) engine: String,
+    pub(crate) engine_arguments: Vec<String>,
+    pub(crate) columns: Vec<ColumnRecord>,
+    pub(crate) sorting_key: Vec<String>,
+    pub(crate) primary_key: Option<Vec<String>>,
+    pub(crate) partition_key: Vec<String>,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) comment: String,
+}
+
+/// A column.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ColumnRecord {
+    pub(crate) name: String,
+    /// The exact ClickHouse type.
+    pub(crate) data_type: String,
+    /// `DEFAULT`, `MATERIALIZED`, `ALIAS` or `EPHEMERAL`.
+    pub(crate) default_kind: Option<String>,
+    pub(crate) default_expression: Option<String>,
+    pub(crate) comment: String,
+}
+
+impl TableRecord {
+    /// The record of a table.
+    pub(crate) fn new(name: &TableName, uuid: Uuid, definition: &TableDefinition) -> Self {
+        let keys = |keys: &[KeyExpression]| keys.iter().map(|key| key.sql.to_string()).collect();
+        let column = |column: &ColumnDescription| ColumnRecord {
+            name: column.name.to_string(),
+            data_type: column.data_type.to_string(),
+            default_kind: column.default.as_ref().map(|default| default_kind_name(default.kind).to_owned()),
+            default_expression: column.default.as_ref().map(|default| default.expression.to_string()),
+            comment: column.comment.to_string(),
+        };
+        let argument = |argument: &Value| argument.as_str().map_or_else(|| argument.to_string(), str::to_owned);
+        Self {
+            database: name.database.to_string(),
+            table: name.table.to_string(),
+            uuid: uuid.to_string(),
+            engine: definition.engine.to_string(),
+            engine_arguments: definition.engine_arguments.iter().map(argument).collect(),
+            columns: definition.columns.iter().map(column).collect(),
+            sorting_key: keys(&definition.sorting_key),
+            primary_key: definition.primary_key.as_deref().map(keys),
+            partition_key: keys(&definition.partition_key),
+            settings: definition.settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            comment: definition.comment.to_string(),
+        }
+    }
+
+    /// The columns, their types read.
+    ///
+    /// # Errors
+    /// `UNKNOWN_TYPE` and its kin, `CORRUPTED_DATA`.
+    pub(crate) fn columns(&self) -> Result<Vec<ColumnDescription>> {
+        let column = |column: &ColumnRecord| {
+            let default = column.default_kind.as_deref().zip(column.default_expression.as_deref());
+            let default = default
+                .map(|(kind, expression)| {
+                    Ok::<_, Error>(ColumnDefault { kind: default_kind(kind)?, expression: expression.into() })
+                })
+                .transpose()?;
+            Ok(ColumnDescription {
+                name: column.name.as_str().into(),
+                data_type: DataType::parse(&column.data_type)?,
+                default,
+                comment: column.comment.as_str().into(),
+            })
+        };
+        self.columns.iter().map(column).collect()
+    }
+
+    /// The definition, its types and key expressions read.
+    ///
+    /// # Errors
+    /// As [`columns`](Self::columns), and where a key is not an expression over them.
+    pub(crate) fn definition(&self, binding: &KeyBinding) -> Result<TableDefinition> {
+        let columns = self.columns()?;
+        let keys = |keys: &[String]| {
+            keys.iter()
+                .map(|sql| Ok(KeyExpression { sql: sql.as_str().into(), expression: binding.bind(sql, &columns)? }))
+                .collect::<Result<Vec<_>>>()
+        };
+        Ok(TableDefinition {
+            engine: self.engine.as_str().into(),
+            engine_arguments: self.engine_arguments.iter().map(|argument| Value::string(argument.as_str())).collect(),
+            sorting_key: keys(&self.sorting_key)?,
+            primary_key: self.primary_key.as_deref().map(keys).transpose()?,
+            partition_key: keys(&self.partition_key)?,
+            settings: self.settings.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
+            comment: self.comment.as_str().into(),
+            columns,
+        })
+    }
+
+    /// The table's identity.
+    ///
+    /// # Errors
+    /// As [`definition`](Self::definition).
+    pub(crate) fn identity(&self, binding: &KeyBinding) -> Result<Arc<TableIdentity>> {
+        Ok(Arc::new(TableIdentity::new(self.uuid(), Arc::new(self.definition(binding)?))?))
+    }
+
+    /// The UUID; nil where it is not one.
+    pub(crate) fn uuid(&self) -> Uuid {
+        Uuid::parse_str(&self.uuid).unwrap_or_default()
+    }
+
+    /// Its names.
+    pub(crate) fn name(&self) -> TableName {
+        TableName::new(self.database.as_str(), self.table.as_str())
+    }
+
+    /// Whether rows of the one fit into the other: the same columns that are stored, and the same keys.
+    pub(crate) fn has_structure_of(&self, other: &Self) -> bool {
+        let stored = |record: &Self| -> Vec<(String, String)> {
+            let is_stored =
+                |column: &&ColumnRecord| !matches!(column.default_kind.as_deref(), Some("ALIAS" | "EPHEMERAL"));
+            let columns = record.columns.iter().filter(is_stored);
+            columns.map(|column| (column.name.clone(), column.data_type.clone())).collect()
+        };
+        stored(self) == stored(other)
+            && self.sorting_key == other.sorting_key
+            && self.partition_key == other.partition_key
+            && self.primary_key.as_ref().unwrap_or(&self.sorting_key)
+                == other.primary_key.as_ref().unwrap_or(&other.sorting_key)
+    }
+}
+
+/// The word for a kind of default.
+pub(crate) fn default_kind_name(kind: DefaultKind) -> &'static str {
+    match kind {
+        DefaultKind::Default => "DEFAULT",
+        DefaultKind::Materialized => "MATERIALIZED",
+        DefaultKind::Alias => "ALIAS",
+        DefaultKind::Ephemeral => "EPHEMERAL",
+    }
+}
+
+fn default_kind(name: &str) -> Result<DefaultKind> {
+    Ok(match name {
+        "DEFAULT" => DefaultKind::Default,
+        "MATERIALIZED" => DefaultKind::Materialized,
+        "ALIAS" => DefaultKind::Alias,
+        "EPHEMERAL" => DefaultKind::Ephemeral,
+        other => {
+            return Err(Error::new(ErrorCode::CORRUPTED_DATA, format!("A column default of unknown kind {other}")));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back_through_text() {
+        let column = |name: &str, data_type: &str, default: Option<(&str, &str)>| ColumnRecord {
+            name: name.to_owned(),
+            data_type: data_type.to_owned(),
+            default_kind: default.map(|(kind, _)| kind.to_owned()),
+            default_expression: default.map(|(_, expression)| expression.to_owned()),
+            comment: "why \"so\"".to_owned(),
+        };
+        let record = TableRecord {
+            database: "d".to_owned(),
+            table: "t".to_owned(),
+            uuid: Uuid::from_u128(7).to_string(),
+            engine: "MergeTree".to_owned(),
+            columns: vec![
+                column("a", "LowCardinality(Nullable(String))", None),
+                column("b", "Enum8('x' = 1)", Some(("DEFAULT", "'x'"))),
+                column("c", "DateTime64(3, 'Asia/Tokyo')", None),
+                column("e", "String", Some(("ALIAS", "concat(a, 'é')"))),
+            ],
+            sorting_key: vec!["c".to_owned(), "toString(b)".to_owned()],
+            primary_key: Some(vec!["c".to_owned()]),
+            partition_key: vec!["toYYYYMM(c)".to_owned()],
+            settings: vec![("index_granularity".to_owned(), "7".to_owned())],
+            ..TableRecord::default()
+        };
+        let text = serde_json::to_string(&record).unwrap();
+        let back: TableRecord = serde_json::from_str(&text).unwrap();
+        assert_eq!(back, record);
+        let definition = back.definition(&KeyBinding::new("UTC")).unwrap();
+        assert_eq!(TableRecord::new(&record.name(), record.uuid(), &definition), record);
+        let mut unreadable = record.clone();
+        unreadable.columns[0].data_type = "Unheard(Of)".to_owned();
+        assert!(unreadable.definition(&KeyBinding::new("UTC")).is_err() && !unreadable.has_structure_of(&record));
+    }
+}
