@@ -245,6 +245,8 @@ impl TableScan for InputScan {
 mod tests {
     use std::sync::atomic::AtomicUsize;
 
+    use std::task::Wake;
+
     use super::*;
 
     struct Calls(AtomicUsize);

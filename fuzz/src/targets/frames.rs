@@ -12,7 +12,18 @@ pub fn run(bytes: &[u8]) {
     let cut = usize::from(*first >> 1).min(bytes.len());
     let (before, after) = bytes.split_at(cut);
     let (mut decoder, mut out) = (FrameDecoder::default(), Vec::new());
-    let read = decoder.feed(before, &mut out).and_then(|()| decoder.feed(after, &mut out));
+    let mut read = Ok(());
+    for piece in [before, after] {
+        read = read.and_then(|()| decoder.push(piece));
+        // As much as is taken at once, until nothing is left.
+        loop {
+            out.clear();
+            read = read.and_then(|()| decoder.take(&mut out));
+            if out.is_empty() {
+                break;
+            }
+        }
+    }
     if read.is_ok() {
         let _ = decoder.finish();
     }

@@ -94,7 +94,7 @@ impl Scope<'_> {
     fn set_of_constant(&mut self, left: NodeId, value: &Value, data_type: &DataType) -> Result<NodeId> {
         let to = self.set_type(left);
         if value.is_null() {
-            return Ok(self.set(Vec::new(), to));
+            return self.set(Vec::new(), to);
         }
         // How deep both sides are tells whether a tuple or an array is one value or a list of them.
         let (left_depth, right_depth) = (depth(&to), depth(data_type));

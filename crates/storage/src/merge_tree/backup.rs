@@ -12,9 +12,9 @@ use super::part_description::PartDescription;
 use super::part_footer::bad_name;
 use super::part_name::PartName;
 use super::part_writer::{write_error, write_part};
-use super::pieces::Pieces;
 use super::{MergeTree, PartSet};
 use crate::databases::PartBackup;
+use squall_runtime::Pieces;
 
 /// A part of a backup.
 #[derive(Clone, PartialEq, Eq, Debug)]
