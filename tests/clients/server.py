@@ -31,6 +31,7 @@ USERS_XML = """<clickhouse>
             <password></password>
             <networks><ip>127.0.0.1</ip></networks>
             <profile>default</profile>
+            <access_management>1</access_management>
         </default>
         <reader>
             <!-- The SHA-256 of "secret". -->

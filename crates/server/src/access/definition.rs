@@ -326,7 +326,11 @@ fn read_moment(expression: &Expression, zone: chrono_tz::Tz) -> Result<Option<i6
     if let Ok(seconds) = text.parse() {
         return Ok(Some(seconds));
     }
-    let text = text.replace('T', " ");
+    // `2027-01-01T12:00:00`.
+    let text = match text.split_once('T') {
+        Some((date, time)) if date.len() == 10 => format!("{date} {time}"),
+        _ => text.to_owned(),
+    };
     let (text, zone) = match text.strip_suffix('Z').or_else(|| text.strip_suffix(" UTC")) {
         Some(text) => (text.to_owned(), chrono_tz::UTC),
         None => (text, zone),
@@ -510,6 +514,9 @@ fn alter_quota(quota: &mut Quota, sql: &QuotaDefinition, maker: &Maker<'_>) -> R
 
 fn read_limit((name, value): &(String, Literal)) -> Result<(Resource, u64)> {
     let resource = Resource::named(name).ok_or_else(|| bad(format!("Unknown limit of a quota: {name}")))?;
+    if !resource.is_counted() {
+        return Err(Error::not_implemented(format!("A quota's limit of {name}")));
+    }
     Ok((resource, limit_value(resource, &literal_text(value)?)?))
 }
 

@@ -274,7 +274,10 @@ mod tests {
     fn made(statements: &[&str]) -> Result<Rights> {
         let mut rights = Rights::default();
         for text in statements {
-            let text = format!("{text} {} u", if text.starts_with("REVOKE") { "FROM" } else { "TO" });
+            let verb = if text.starts_with("REVOKE") { "FROM" } else { "TO" };
+            let (what, option) =
+                text.split_once(" WITH ").map_or((*text, ""), |(what, _)| (what, " WITH GRANT OPTION"));
+            let text = format!("{what} {verb} u{option}");
             let parsed = squall_sql::parse(text.as_bytes(), &squall_sql::ParserLimits::default()).unwrap();
             let Statement::Grant(grant) = parsed else { panic!("{text}") };
             let Granted::Privileges(privileges) = &grant.granted else { panic!("{text}") };

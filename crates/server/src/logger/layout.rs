@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn text_has_clickhouses_layout() {
-        let expected = "2026.11.20 12:00:00.023456 [ 17 ] {abc} <Information> executeQuery: say \"hello\"\nworld\n";
+        let expected = "2026.11.20 12:00:00.023456 [ 17 ] {abc} <Information> executeQuery: say \"hello\"\\nworld\n";
         assert_eq!(laid_out(&Layout::Text), expected);
     }
 
