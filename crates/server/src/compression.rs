@@ -139,7 +139,10 @@ pub fn decompress_frame(frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let fail = |why: String| Error::new(ErrorCode::CANNOT_DECOMPRESS, format!("Cannot decompress: {why}"));
     match header.first().copied() {
         Some(METHOD_NONE) if data.len() == plain => out.extend_from_slice(data),
+        // No byte of LZ4 stands for more than 255: who claims more is not believed.
+        Some(METHOD_LZ4) if plain / 255 > data.len() => return Err(fail(format!("{plain} bytes of {}", data.len()))),
         Some(METHOD_LZ4 | METHOD_ZSTD) => {
+            squall_types::reserve(start.saturating_add(plain))?;
             out.resize(start + plain, 0);
             let target = out.get_mut(start..).unwrap_or_default();
             let written = if header.first() == Some(&METHOD_LZ4) {
