@@ -84,20 +84,22 @@ fn a_long_string_many_times_comes_in_short_blocks() {
 
 #[test]
 fn a_file_with_any_byte_changed_is_read_or_refused() {
-    let schema = common::schema("strings");
-    let blocks = read("Native", &schema, &common::golden("strings", "Native").unwrap(), 1 << 20).unwrap();
-    let file = write("Parquet", &schema, &blocks).unwrap();
-    let rows: usize = blocks.iter().map(Block::rows).sum();
-    let mut refused = 0;
-    for at in 0..file.len() {
-        for flip in [0x01, 0x80] {
+    let (mut tried, mut refused) = (0, 0);
+    for table in ["addresses", "nested", "numbers", "strings", "times"] {
+        let schema = common::schema(table);
+        let blocks = read("Native", &schema, &common::golden(table, "Native").unwrap(), 1 << 20).unwrap();
+        // Not every type has a Parquet one.
+        let Ok(file) = write("Parquet", &schema, &blocks) else { continue };
+        let rows: usize = blocks.iter().map(Block::rows).sum();
+        for at in 0..file.len() {
             let mut file = file.clone();
-            file[at] ^= flip;
+            file[at] ^= if at % 2 == 0 { 0x01 } else { 0x80 };
+            tried += 1;
             match read("Parquet", &schema, &file, 1 << 20) {
                 Ok(blocks) => assert!(blocks.iter().map(Block::rows).sum::<usize>() <= rows * 256),
                 Err(_) => refused += 1,
             }
         }
     }
-    assert!(refused > file.len() / 4, "{refused} of {}", file.len() * 2);
+    assert!(tried > 1_000 && refused > tried / 4, "{refused} of {tried}");
 }

@@ -1,7 +1,7 @@
-//! Compressed frames, fed in two pieces. The first byte says where the cut is, and whether the checksum is made right: a random change of a frame
-//! would otherwise never get past it.
+//! Compressed frames. The first byte says whether the checksum of the first is made right: a random change of a frame would otherwise never get
+//! past it.
 
-use squall_server::compression::{CHECKSUM_BYTES, Codec, FrameDecoder, compress};
+use squall_server::compression::{CHECKSUM_BYTES, Codec, compress, decompress_frame, frame_bytes};
 
 pub fn run(bytes: &[u8]) {
     let Some((first, bytes)) = bytes.split_first() else { return };
@@ -9,23 +9,12 @@ pub fn run(bytes: &[u8]) {
     if first & 1 == 0 {
         mend(&mut bytes);
     }
-    let cut = usize::from(*first >> 1).min(bytes.len());
-    let (before, after) = bytes.split_at(cut);
-    let (mut decoder, mut out) = (FrameDecoder::default(), Vec::new());
-    let mut read = Ok(());
-    for piece in [before, after] {
-        read = read.and_then(|()| decoder.push(piece));
-        // As much as is taken at once, until nothing is left.
-        loop {
-            out.clear();
-            read = read.and_then(|()| decoder.take(&mut out));
-            if out.is_empty() {
-                break;
-            }
-        }
-    }
-    if read.is_ok() {
-        let _ = decoder.finish();
+    let (mut rest, mut out) = (&*bytes, Vec::new());
+    while let Ok(Some(length)) = frame_bytes(rest)
+        && let Some((frame, after)) = rest.split_at_checked(length)
+        && decompress_frame(frame, &mut out).is_ok()
+    {
+        rest = after;
     }
 }
 

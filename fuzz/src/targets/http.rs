@@ -108,7 +108,11 @@ fn ask_hyper(bytes: &[u8]) -> Vec<Seen> {
             if client.write_all(bytes).await.is_err() || client.shutdown().await.is_err() {
                 return;
             }
-            let _ = http1::Builder::new().max_headers(10_000).serve_connection(TokioIo::new(server), service).await;
+            let _ = http1::Builder::new()
+                .half_close(true)
+                .max_headers(10_000)
+                .serve_connection(TokioIo::new(server), service)
+                .await;
         });
     });
     seen.take()
