@@ -8,6 +8,7 @@ use squall_planner::JoinStrictness;
 use squall_storage::key_index::{KeyIndex, KeyRun, NO_ROW};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
+use super::grace::Grace;
 use super::matching::Matching;
 use super::nearest::{NearestRows, order_keys};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
@@ -22,6 +23,8 @@ pub(crate) struct JoinTable {
     rows: AtomicU64,
     bytes: AtomicU64,
     is_full: AtomicBool,
+    /// How both sides get onto the disk, where they can.
+    grace: Option<Arc<Grace>>,
 }
 
 /// The rows of the right side, while the table is filled and after.
@@ -89,19 +92,20 @@ impl Held {
 }
 
 impl JoinTable {
-    pub(crate) fn new(matching: Arc<Matching>) -> Self {
+    pub(crate) fn new(matching: Arc<Matching>, grace: Option<Arc<Grace>>) -> Self {
         Self {
             matching,
             held: OnceLock::new(),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
+            grace,
         }
     }
 
     /// The table of rows that are held by key already, with a row of defaults after them.
     pub(super) fn stored(matching: Arc<Matching>, index: Arc<KeyIndex>, columns: Vec<Column>, rows: usize) -> Self {
-        let table = Self::new(matching);
+        let table = Self::new(matching, None);
         let words = if table.matching.notes_finds() { rows.div_ceil(64) } else { 0 };
         let held = Held {
             index,
@@ -117,6 +121,10 @@ impl JoinTable {
         table
     }
 
+    pub(crate) fn grace(&self) -> Option<&Arc<Grace>> {
+        self.grace.as_ref()
+    }
+
     /// The table, once all rows have come.
     pub(super) fn held(&self) -> Result<&Held> {
         self.held.get().ok_or_else(|| Error::logical("a join's table is read before its rows have come"))
@@ -130,7 +138,11 @@ impl JoinTable {
         let rows = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
         let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let settings = &self.matching.context.settings;
-        let (rows_max, bytes_max) = (settings.max_rows_in_join, settings.max_bytes_in_join);
+        let (rows_max, bytes_max) = match self.matching.is_grace() {
+            // What is more goes to disk.
+            true => (0, 0),
+            false => (settings.max_rows_in_join, settings.max_bytes_in_join),
+        };
         let message = if rows_max > 0 && rows > rows_max {
             format!(
                 "Limit for JOIN exceeded, max rows: {}, current rows: {}: While executing FillingRightJoinSide",
@@ -182,6 +194,9 @@ fn size(bytes: u64) -> String {
     format!("{value:.2} {}", names[name])
 }
 
+/// Bytes that a row's key takes, about: itself, and its place in the table.
+const KEY_BYTES: usize = 32;
+
 /// Collects the right side.
 pub(crate) struct JoinSink {
     table: Arc<JoinTable>,
@@ -195,11 +210,19 @@ impl JoinSink {
 
 impl Sink for JoinSink {
     fn local(&self) -> Result<Box<dyn LocalSink>> {
-        Ok(Box::new(JoinLocal { table: self.table.clone(), blocks: Vec::new() }))
+        Ok(Box::new(JoinLocal { table: self.table.clone(), blocks: Vec::new(), bytes: 0 }))
     }
 
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
         let locals = locals.into_iter().map(downcast_local::<JoinLocal>).collect::<Result<Vec<_>>>()?;
+        if let Some(grace) = &self.table.grace {
+            if grace.is_on() || grace.is_near(locals.iter().map(|local| local.bytes).sum()) {
+                locals.into_iter().try_for_each(|local| local.spill(grace))?;
+                grace.end_right();
+                return Ok(());
+            }
+            grace.end_right();
+        }
         let mut blocks: Vec<_> = locals.into_iter().flat_map(|local| local.blocks).collect();
         // In the order of the rows, whoever collected them: what ANY takes does not depend on chance.
         blocks.sort_by_key(|block| block.sequence);
@@ -248,6 +271,10 @@ impl Sink for JoinSink {
         self.table.is_full.load(Ordering::Relaxed)
     }
 
+    fn is_full(&self) -> bool {
+        self.table.grace.as_ref().is_some_and(|grace| grace.is_right_full())
+    }
+
     fn block_rows_max(&self) -> Option<usize> {
         let rows = self.table.matching.context.settings.max_block_size;
         usize::try_from(rows).ok().filter(|rows| *rows > 0)
@@ -261,6 +288,14 @@ impl Sink for JoinSink {
 struct JoinLocal {
     table: Arc<JoinTable>,
     blocks: Vec<CollectedBlock>,
+    bytes: usize,
+}
+
+impl JoinLocal {
+    /// Has the rows put on disk.
+    fn spill(self, grace: &Arc<Grace>) -> Result<()> {
+        grace.put_right(self.blocks.into_iter().filter_map(|block| block.input).collect())
+    }
 }
 
 /// A block of the right side.
@@ -268,6 +303,8 @@ struct CollectedBlock {
     sequence: Sequence,
     columns: Vec<Column>,
     run: KeyRun,
+    /// The block itself, where it may still go to disk.
+    input: Option<Block>,
     /// With ASOF, what is compared.
     values: Vec<u64>,
     rows: usize,
@@ -292,7 +329,15 @@ impl LocalSink for JoinLocal {
         let bytes: usize = held.iter().map(Column::value_bytes).sum();
         if self.table.count(block.rows() as u64, bytes as u64)? {
             let run = KeyRun::new(keys);
-            self.blocks.push(CollectedBlock { sequence, columns: held, run, values, rows: block.rows() });
+            let rows = block.rows();
+            let input = self.table.grace.is_some().then_some(block);
+            self.bytes += bytes + rows * KEY_BYTES;
+            self.blocks.push(CollectedBlock { sequence, columns: held, run, input, values, rows });
+        }
+        let grace = self.table.grace.as_ref().filter(|grace| grace.is_passed(self.bytes)).cloned();
+        if let Some(grace) = grace {
+            let table = self.table.clone();
+            std::mem::replace(self, Self { table, blocks: Vec::new(), bytes: 0 }).spill(&grace)?;
         }
         Ok(())
     }

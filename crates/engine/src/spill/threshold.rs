@@ -20,14 +20,23 @@ impl Threshold {
         Self { context, bytes: by_bytes.into_iter().chain(by_ratio).min() }
     }
 
-    /// Whether a worker that holds `own` bytes should put them on disk: the query holds too much, and it is worth the while.
-    pub(crate) fn is_passed(&self, own: usize) -> bool {
+    /// Whether a worker should put the bytes that it holds, `own`, on disk: the query holds too much, and it is worth the while.
+    pub(crate) fn is_passed(&self, own: impl FnOnce() -> usize) -> bool {
         /// A worker whose bytes are less than its share by this factor does not matter.
         const SHARE: u64 = 2;
         let Some(bytes) = self.bytes else { return false };
         let workers = self.context.peak_threads().max(1) as u64;
-        // What a thread has allocated is not all counted yet.
-        let held = u64::try_from(self.context.memory.bytes()).unwrap_or(0).max(own as u64);
-        held >= bytes && (own as u64).saturating_mul(workers * SHARE) >= bytes
+        self.held() >= bytes && (own() as u64).saturating_mul(workers * SHARE) >= bytes
+    }
+
+    /// Whether the query holds so much, a good part of it in the step's own bytes, that these should not be put together in memory, which
+    /// takes as much again.
+    pub(crate) fn is_near(&self, own: usize) -> bool {
+        self.bytes.is_some_and(|bytes| self.held() >= bytes / 5 * 3 && own as u64 >= bytes / 4)
+    }
+
+    /// Bytes that the query holds, but for what its threads have not counted yet.
+    fn held(&self) -> u64 {
+        u64::try_from(self.context.memory.bytes()).unwrap_or(0)
     }
 }
