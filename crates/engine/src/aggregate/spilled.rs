@@ -63,7 +63,7 @@ impl Spilling {
 
     /// Whether so much is being written that no more rows should come.
     pub(super) fn is_full(&self) -> bool {
-        self.works.are_many()
+        self.threshold.is_full(&self.works)
     }
 
     /// Has a worker's groups written.

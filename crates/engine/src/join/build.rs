@@ -5,12 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use squall_planner::JoinStrictness;
+use squall_runtime::Pieces;
 use squall_storage::key_index::{KeyIndex, KeyRun, NO_ROW};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use super::grace::Grace;
 use super::matching::Matching;
 use super::nearest::{NearestRows, order_keys};
+use crate::gather::concat;
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::source::Places;
 use crate::units::{Rows, Units};
@@ -65,16 +67,17 @@ impl Held {
         self.found.get(row / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (row % 64) != 0)
     }
 
-    fn fill(&self, unit: usize, matching: &Matching) -> Result<()> {
+    async fn fill(&self, unit: usize, matching: &Matching) -> Result<()> {
         let partitions = self.index.partitions();
+        let mut work = Pieces::begin();
         if unit < partitions {
             let runs = self.runs.lock().clone();
-            self.index.fill(unit, &runs);
+            self.index.fill_in_pieces(unit, &runs, &mut work).await?;
             if let Some(nearest) = &self.nearest {
                 nearest.fill(unit, &self.index);
             }
         } else if let Some(pieces) = self.pieces.take(unit - partitions) {
-            let _ = self.columns[unit - partitions].set(Column::concat(&pieces)?);
+            let _ = self.columns[unit - partitions].set(concat(&pieces, &mut work).await?);
         }
         if self.units_left.fetch_sub(1, Ordering::AcqRel) > 1 {
             return Ok(());
@@ -82,9 +85,12 @@ impl Held {
         *self.runs.lock() = Arc::default();
         if matching.strictness == JoinStrictness::RightAny && matching.kind.keeps_right() {
             // The first row stands for its key; the others are as if they were not there.
-            let others = (0..self.rows as u32).map(|row| self.index.next(row)).filter(|row| *row != NO_ROW);
-            for row in others {
-                self.find(row);
+            for first in (0..self.rows).step_by(ROWS_AT_ONCE) {
+                let rows = first as u32..self.rows.min(first + ROWS_AT_ONCE) as u32;
+                rows.map(|row| self.index.next(row)).filter(|row| *row != NO_ROW).for_each(|row| {
+                    self.find(row);
+                });
+                work.pause().await;
             }
         }
         Ok(())
@@ -193,6 +199,9 @@ fn size(bytes: u64) -> String {
     }
     format!("{value:.2} {}", names[name])
 }
+
+/// Rows that are looked at between two looks at the clock.
+const ROWS_AT_ONCE: usize = 65_536;
 
 /// Bytes that a row's key takes, about: itself, and its place in the table.
 const KEY_BYTES: usize = 32;
@@ -352,6 +361,6 @@ impl Units for Filling {
     }
 
     async fn run(self: Arc<Self>, unit: usize, _: Rows) -> Result<()> {
-        self.0.held()?.fill(unit, &self.0.matching)
+        self.0.held()?.fill(unit, &self.0.matching).await
     }
 }

@@ -28,7 +28,7 @@ const BUCKETS: usize = 128;
 const FRAME_BYTES: usize = 256 << 10;
 /// Rows of a block on disk at most.
 const FRAME_ROWS_MAX: usize = 8_192;
-/// Bytes of the left side that are gathered before they are cut and written.
+/// Bytes of the left side that are gathered before they are cut and written, at most.
 const LEFT_BYTES: usize = 16 << 20;
 /// Bytes that are read at once, about.
 const READ_BYTES: usize = 2 << 20;
@@ -149,11 +149,11 @@ impl Grace {
     }
 
     pub(super) fn is_right_full(&self) -> bool {
-        self.right.works.are_many()
+        self.threshold.is_full(&self.right.works)
     }
 
     pub(super) fn is_left_full(&self) -> bool {
-        self.left.works.are_many()
+        self.threshold.is_full(&self.left.works)
     }
 
     fn file(&self) -> Result<Arc<SpillFile>> {
@@ -181,7 +181,7 @@ impl Grace {
             let mut gathered = self.gathered.lock();
             gathered.1 += block.value_bytes();
             gathered.0.push(block);
-            if gathered.1 < LEFT_BYTES {
+            if gathered.1 < self.threshold.part(8, LEFT_BYTES) {
                 return Ok(());
             }
             gathered.1 = 0;

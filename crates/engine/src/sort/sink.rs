@@ -120,7 +120,7 @@ impl Sink for SortSink {
     }
 
     fn is_full(&self) -> bool {
-        self.spilling.works.are_many()
+        self.spilling.threshold.is_full(&self.spilling.works)
     }
 
     fn block_rows_max(&self) -> Option<usize> {

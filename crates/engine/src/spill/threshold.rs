@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::query_context::QueryContext;
+use crate::works::Works;
 
 /// The memory of the query from which on a step puts what it holds on disk.
 pub(crate) struct Threshold {
@@ -33,6 +34,20 @@ impl Threshold {
     /// takes as much again.
     pub(crate) fn is_near(&self, own: usize) -> bool {
         self.bytes.is_some_and(|bytes| self.held() >= bytes / 5 * 3 && own as u64 >= bytes / 4)
+    }
+
+    /// Whether no more rows should come while `works` put something on disk: the query holds too much, or they are many.
+    pub(crate) fn is_full(&self, works: &Works) -> bool {
+        const MANY: usize = 2;
+        let works = works.count();
+        works >= MANY || works > 0 && self.bytes.is_some_and(|bytes| self.held() >= bytes)
+    }
+
+    /// Bytes of a buffer that may take one part in `divisor` of the memory from which on data go to disk, at most `most`.
+    pub(crate) fn part(&self, divisor: u64, most: usize) -> usize {
+        const LEAST: u64 = 1 << 20;
+        let part = self.bytes.map_or(u64::MAX, |bytes| (bytes / divisor).max(LEAST));
+        usize::try_from(part).unwrap_or(usize::MAX).min(most)
     }
 
     /// Bytes that the query holds, but for what its threads have not counted yet.
