@@ -13,8 +13,11 @@ use crate::aggregate::input::projected;
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
 use crate::aggregate::sink::{AggregateSink, Grouping};
+use crate::aggregate::spilled::Spilling;
 use crate::insert::{Commit, Input, InputScan, InsertSink};
-use crate::join::{Filling, JoinPaste, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side};
+use crate::join::{
+    BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side,
+};
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
@@ -224,7 +227,7 @@ impl Builder {
                 let aggregate = projected.as_ref().unwrap_or(aggregate);
                 let chains = self.lower(&aggregate.input, false)?;
                 self.totals = None;
-                vec![self.aggregate(aggregate, chains)?]
+                vec![self.aggregate(aggregate, chains, false)?]
             }
             Plan::Sort { input, keys, limit } => {
                 let chains = self.lower(input, false)?;
@@ -252,7 +255,7 @@ impl Builder {
                 let keys = input.schema().types().enumerate();
                 let keys =
                     keys.map(|(position, data_type)| Expression::Column { position, data_type: data_type.clone() });
-                let aggregate = Aggregate {
+                let distinct = Aggregate {
                     input: input.clone(),
                     keys: keys.collect(),
                     aggregates: Vec::new(),
@@ -260,7 +263,7 @@ impl Builder {
                     with_totals: false,
                 };
                 let chains = self.lower(input, false)?;
-                vec![self.aggregate(&aggregate, chains)?]
+                vec![self.aggregate(&distinct, chains, true)?]
             }
             Plan::Union { inputs, .. } => {
                 let (mut chains, mut totals) = (Vec::new(), None);
@@ -290,8 +293,14 @@ impl Builder {
             None => {
                 let right = self.lower(&join.right, false)?;
                 right_totals = self.totals.take();
-                let table = Arc::new(JoinTable::new(matching.clone()));
-                let collected = self.end(right, Arc::new(JoinSink::new(table.clone())));
+                let works = self.join_works(&matching);
+                let grace = works.as_ref().map(|[of_right, of_left]| {
+                    let (left, right) = (join.left.schema().clone(), join.right.schema().clone());
+                    Arc::new(Grace::new(matching.clone(), left, right, of_left.0.clone(), of_right.0.clone()))
+                });
+                let table = Arc::new(JoinTable::new(matching.clone(), grace));
+                let mut collected = works.map(|[of_right, _]| of_right.1).unwrap_or_default();
+                collected.extend(self.end(right, Arc::new(JoinSink::new(table.clone()))));
                 let filling = Chain::new(self.units(Filling(table.clone())), "FillingRightJoinSide", collected);
                 (table, self.end(vec![filling], Arc::new(Nothing)))
             }
@@ -313,6 +322,12 @@ impl Builder {
             chain.finds_for.push(number);
             chain.operators.push(probe.clone());
         }
+        if let Some(grace) = table.grace() {
+            let joining = BucketJoining(grace.clone());
+            let mut chain = Chain::new(self.units(joining), "GraceHashJoin", filled.clone());
+            chain.after_finds = Some(number);
+            chains.push(chain);
+        }
         if matching.gives_unmatched_right() {
             let mut chain = Chain::new(self.units(Unmatched { matching, table }), "NonJoined", filled);
             chain.after_finds = Some(number);
@@ -329,6 +344,18 @@ impl Builder {
 
     fn units<U: Units>(&self, work: U) -> UnitSource<U> {
         UnitSource::new(work, self.context.clone())
+    }
+
+    /// What writes the right side of a join to disk and what writes the left one, each with its pipeline, where the join can be cut.
+    fn join_works(&mut self, matching: &Matching) -> Option<[(Arc<Works>, Vec<usize>); 2]> {
+        if !matching.can_be_cut() {
+            return None;
+        }
+        Some([(); 2].map(|()| {
+            let works = Works::new(self.context.clone());
+            let pipelines = self.works(&works, "WriteBuckets");
+            (works, pipelines)
+        }))
     }
 
     fn scan(&self, scan: &Scan, needed: Option<Vec<bool>>) -> Result<Chain> {
@@ -370,7 +397,7 @@ impl Builder {
     }
 
     /// The groups of the rows that `chains` give.
-    fn aggregate(&mut self, aggregate: &Aggregate, chains: Vec<Chain>) -> Result<Chain> {
+    fn aggregate(&mut self, aggregate: &Aggregate, chains: Vec<Chain>, is_distinct: bool) -> Result<Chain> {
         let key_types: Vec<DataType> = aggregate.keys.iter().map(|key| key.data_type().clone()).collect();
         let range_end = match &aggregate.keys[..] {
             [Expression::Column { position, .. }] => range_end(&aggregate.input, *position),
@@ -391,11 +418,18 @@ impl Builder {
             Merge::default()
         };
         let merge = Arc::new(Mutex::new(merge));
-        let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone());
-        let collected = self.end(chains, Arc::new(sink));
+        // One group, or one for each of few numbers, are not cut.
+        let is_cut = !matches!(grouping.kind, KeyKind::Single | KeyKind::Direct8 | KeyKind::Direct16 { .. });
+        let works = is_cut.then(|| Works::new(self.context.clone()));
+        // First, as workers look for morsels in the order of pipelines: what does not fit is written before more rows come.
+        let mut collected = works.as_ref().map(|works| self.works(works, "WriteGroups")).unwrap_or_default();
+        let spilling = works.map(|works| Arc::new(Spilling::new(self.context.clone(), works, is_distinct)));
+        let sink = AggregateSink::new(grouping.clone(), self.context.clone(), merge.clone(), spilling);
+        collected.extend(self.end(chains, Arc::new(sink)));
         let partitioning = Chain::new(self.units(Partitioning(merge.clone())), "PartitionGroups", collected);
         let partitioned = self.end(vec![partitioning], Arc::new(Nothing));
-        let merging = Merging { merge, grouping, schema: aggregate.schema.clone() };
+        let context = self.context.clone();
+        let merging = Merging { merge, grouping, schema: aggregate.schema.clone(), context };
         Ok(Chain::new(self.units(merging), "MergeGroups", partitioned))
     }
 

@@ -201,7 +201,7 @@ impl Pipeline {
             self.presence.fetch_or(EXHAUSTED, Ordering::SeqCst);
             return Ok(Visit::Nothing);
         }
-        if sink.is_full() {
+        if sink.is_full() || self.operators.iter().any(|operator| operator.is_full()) {
             return Ok(Visit::Nothing);
         }
         let claimed = self.rows_claimed.load(Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //! The rows of units leave in the order of their numbers, whoever is done first.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 use std::task::{Poll, Waker};
@@ -17,20 +17,51 @@ use crate::works::Work;
 /// Units that may be under way at once, where nothing else limits them.
 const UNITS_MAX: usize = 256;
 
+/// Rows of a block that are not worth cutting.
+const ROWS_MIN: usize = 4_096;
+
 /// The rows of a unit on their way out.
 #[derive(Clone, Default)]
-pub(crate) struct Rows(Arc<Mutex<VecDeque<Block>>>);
+pub(crate) struct Rows(Arc<Mutex<Waiting>>);
+
+#[derive(Default)]
+struct Waiting {
+    blocks: VecDeque<Block>,
+    /// The unit, while it waits for room.
+    unit: Option<Waker>,
+}
 
 impl Rows {
     /// Gives rows, which leave after this piece of the unit, or when the units before it are over.
     pub(crate) fn push(&self, block: Block) {
         if !block.is_empty() {
-            self.0.lock().push_back(block);
+            self.0.lock().blocks.push_back(block);
         }
     }
 
+    /// Waits until few blocks wait: for units that give many.
+    pub(crate) async fn room(&self) {
+        const BLOCKS_MAX: usize = 8;
+        poll_fn(|task| {
+            let mut waiting = self.0.lock();
+            if waiting.blocks.len() < BLOCKS_MAX {
+                return Poll::Ready(());
+            }
+            waiting.unit = Some(task.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
     fn pop(&self) -> Option<Block> {
-        self.0.lock().pop_front()
+        let (block, unit) = {
+            let mut waiting = self.0.lock();
+            (waiting.blocks.pop_front(), waiting.unit.take())
+        };
+        if let Some(unit) = unit {
+            unit.wake();
+        }
+        block
     }
 }
 
@@ -99,17 +130,22 @@ impl<U: Units> UnitSource<U> {
     fn choose(&self, state: &mut State, rows_max: u64) -> Option<Claimed> {
         let units = self.units();
         while let Some(mut first) = state.begun.first_entry() {
-            if !first.get().is_over {
+            let unit = first.get_mut();
+            if unit.work.is_none() && !unit.is_over {
+                // Whoever is at it passes its rows on.
                 break;
             }
-            let rows = &mut first.get_mut().rows;
-            let Some(block) = rows.pop() else {
+            let Some(block) = unit.rows.pop() else {
+                if !unit.is_over {
+                    break;
+                }
                 first.remove();
                 continue;
             };
-            let wanted = usize::try_from(rows_max).unwrap_or(usize::MAX).max(1);
+            let wanted = usize::try_from(rows_max).unwrap_or(usize::MAX).max(ROWS_MIN);
             if wanted < block.rows() {
-                rows.0.lock().push_front(block.slice(wanted, block.rows() - wanted));
+                let rest = block.slice(wanted, block.rows() - wanted);
+                unit.rows.0.lock().blocks.push_front(rest);
                 return Some(Claimed::Rows(block.slice(0, wanted)));
             }
             return Some(Claimed::Rows(block));

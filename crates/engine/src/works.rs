@@ -106,11 +106,10 @@ impl Works {
         self.context.wake();
     }
 
-    /// Whether so many are under way that no further ones should come: what they are made of holds memory.
-    pub(crate) fn are_many(&self) -> bool {
-        const MANY: usize = 2;
+    /// How many are not over.
+    pub(crate) fn count(&self) -> usize {
         let state = self.state.lock();
-        state.resting.len() + state.carried >= MANY
+        state.resting.len() + state.carried
     }
 
     /// Whether a work waits for the disk: then no further ones should come.

@@ -17,12 +17,17 @@ use rand::{RngExt, SeedableRng};
 use squall_engine::{Engine, QueryContext, TemporaryFolder};
 use squall_functions::{Argument, FunctionContext, Moment, resolve_aggregate, resolve_scalar};
 use squall_planner::{
-    Aggregate, AggregateCall, ColumnDescription, Expression, Plan, Scan, SortKey, TableDefinition, TableMetadata,
+    Aggregate, AggregateCall, ColumnDescription, Expression, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan,
+    SortKey, TableDefinition, TableMetadata,
 };
-use squall_runtime::{ProfileEvent, ThreadPool};
+use squall_runtime::{ProfileEvent, ThreadPool, TrackingAllocator};
 use squall_scheduler::{PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
 use squall_storage::{Databases, TableHandle, table_function};
 use squall_types::{Block, Column, ColumnBuilder, DataType, ErrorCode, Schema, Settings, Value};
+
+/// Memory is counted, as in the server.
+#[global_allocator]
+static ALLOCATOR: TrackingAllocator<std::alloc::System> = TrackingAllocator(std::alloc::System);
 
 const ROWS: usize = 30_000;
 
@@ -268,6 +273,15 @@ fn rows_are_sorted_with_and_without_a_limit() {
     }
 }
 
+/// Waits until the query's temporary data are gone: its last worker lets go of it after its result is there.
+fn until_gone(context: &QueryContext) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while context.memory.temporary_bytes() > 0 {
+        assert!(std::time::Instant::now() < deadline, "temporary data are left");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn rows_sorted_on_disk_are_those_sorted_in_memory() {
     let random = &mut StdRng::seed_from_u64(7);
@@ -292,8 +306,103 @@ fn rows_sorted_on_disk_are_those_sorted_in_memory() {
             assert!(run(&engine, &plan, context.clone()).unwrap() == expected, "{codec} {limit:?}");
             assert!(context.counters.get(ProfileEvent::ExternalSortWritePart) > 2);
             assert_eq!(context.counters.get(ProfileEvent::ExternalProcessingFilesTotal), 1);
-            assert_eq!(context.memory.temporary_bytes(), 0);
+            until_gone(&context);
         }
+    }
+}
+
+#[test]
+fn groups_on_disk_are_those_in_memory() {
+    let random = &mut StdRng::seed_from_u64(8);
+    let engine = engine(PolicyKind::Stride);
+    for types in [
+        vec!["UInt32"],
+        vec!["Int64", "Nullable(UInt32)"],
+        vec!["String"],
+        vec!["LowCardinality(Nullable(String))"],
+        vec!["String", "Float64"],
+        vec!["LowCardinality(String)", "String"],
+    ] {
+        let mut columns: Vec<(&str, Vec<Value>)> =
+            types.iter().map(|name| (*name, random_values(name, 20_000, random))).collect();
+        columns.push(("Nullable(Int32)", random_values("Nullable(Int32)", 1_000, random)));
+        let keys = types.iter().enumerate().map(|(at, name)| column(at, name)).collect();
+        let plan = aggregate(scan(table(&engine, &columns), None), keys, Some(column(types.len(), "Nullable(Int32)")));
+        let sorted = |mut rows: Vec<Vec<Value>>| {
+            rows.sort_by_key(|row| format!("{row:?}"));
+            rows
+        };
+        let expected = sorted(rows(&engine, &plan));
+        let context = context(&[("max_bytes_before_external_group_by", "1000000"), ("inline_rows_limit", "0")]);
+        assert!(sorted(run(&engine, &plan, context.clone()).unwrap()) == expected, "{types:?}");
+        assert!(context.counters.get(ProfileEvent::ExternalAggregationWritePart) > 1, "{types:?}");
+        assert_eq!(context.counters.get(ProfileEvent::ExternalAggregationMerge), 1);
+        until_gone(&context);
+    }
+}
+
+#[test]
+fn joins_on_disk_are_those_in_memory() {
+    let random = &mut StdRng::seed_from_u64(9);
+    let engine = engine(PolicyKind::Stride);
+    let types = ["Nullable(Int32)", "String", "UInt32"];
+    let side = |random: &mut StdRng| {
+        let columns: Vec<(&str, Vec<Value>)> =
+            types.iter().map(|name| (*name, random_values(name, 20_000, random))).collect();
+        scan(table(&engine, &columns), None)
+    };
+    let (left, right) = (side(random), side(random));
+    let call = |name: &str, at: usize| {
+        let types = [DataType::parse(types[at % 3]).unwrap()];
+        let arguments = vec![Expression::Column { position: at, data_type: types[0].clone() }];
+        AggregateCall { name: name.into(), function: resolve_aggregate(name, &[], &types).unwrap(), arguments }
+    };
+    use JoinKind::{Full, Inner, Left, Right};
+    for (kind, strictness, with_condition) in [
+        (Inner, JoinStrictness::All, false),
+        (Left, JoinStrictness::All, true),
+        (Right, JoinStrictness::All, false),
+        (Full, JoinStrictness::All, true),
+        (Left, JoinStrictness::Semi, false),
+        (Left, JoinStrictness::Anti, false),
+        (Right, JoinStrictness::Semi, false),
+        (Right, JoinStrictness::Anti, false),
+    ] {
+        let (left_columns, right_columns): (Vec<usize>, Vec<usize>) = ((0..3).collect(), (0..3).collect());
+        let fields = (0..6).map(|at| (format!("c{at}"), DataType::parse(types[at % 3]).unwrap()));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let condition = with_condition.then(|| {
+            let function =
+                resolve_scalar("less", &[2, 5].map(|_| Argument::of(DataType::UInt32)), &functions()).unwrap();
+            let arguments = vec![column(2, "UInt32"), column(5, "UInt32")];
+            Expression::Function { name: "less".into(), function, arguments }
+        });
+        let join = Plan::Join(Join {
+            left: Box::new(left.clone()),
+            right: Box::new(right.clone()),
+            kind,
+            strictness,
+            keys: vec![JoinKey { left: column(0, types[0]), right: column(0, types[0]) }],
+            condition,
+            nearest: None,
+            left_columns,
+            right_columns,
+            schema,
+        });
+        // Which of several partners comes is anybody's choice: the side that is sure is looked at.
+        let side = if kind == Right { 3 } else { 0 };
+        let aggregates = vec![call("uniqExact", side + 1), call("sum", side + 2), call("count", side)];
+        let fields = aggregates.iter().enumerate();
+        let fields = fields.map(|(at, call)| (format!("a{at}"), call.function.return_type().clone()));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let sums = Aggregate { input: Box::new(join), keys: Vec::new(), aggregates, schema, with_totals: false };
+        let plan = Plan::Aggregate(sums);
+        let expected = rows(&engine, &plan);
+        let context = context(&[("max_bytes_before_external_join", "300000"), ("inline_rows_limit", "0")]);
+        assert!(run(&engine, &plan, context.clone()).unwrap() == expected, "{kind:?} {strictness:?}");
+        assert!(context.counters.get(ProfileEvent::ExternalJoinWritePart) >= 2, "{kind:?} {strictness:?}");
+        assert_eq!(context.counters.get(ProfileEvent::ExternalJoinMerge), 1);
+        until_gone(&context);
     }
 }
 

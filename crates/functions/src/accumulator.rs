@@ -2,7 +2,7 @@
 //!
 //! A group is a dense number, 0, 1, 2, …, that the engine's hash table gave to a key. There are no pointers to states: an
 //! accumulator holds `Vec`s indexed by group, so updates are vectorised and safe. Aggregation runs thread-local and merges in
-//! parallel: each worker splits its accumulator by partition of the keys' hashes ([`Accumulator::partition`]), then every
+//! parallel: each worker splits its accumulator by partition of the keys' hashes ([`Accumulator::take`]), then every
 //! partition is merged on its own ([`Accumulator::merge`]).
 
 use std::any::Any;
@@ -79,22 +79,46 @@ pub trait Accumulator: Send + Any {
     /// The function's own, for values that it refuses.
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()>;
 
-    /// Splits into one accumulator per list: the i-th holds the states of the groups in `groups_of[i]`, renumbered from 0 in
-    /// the list's order. A group is in one list at most.
-    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>>;
-
-    /// Adds another accumulator of the same function: its group `i` goes into group `to[i]` of this one, which from now on has
-    /// `groups` groups.
+    /// Takes the states of these groups out into an accumulator of their own, where they are numbered from 0 in the list's order. A
+    /// group is taken once.
     ///
     /// # Errors
-    /// `LOGICAL_ERROR` where `other` is of another function.
-    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()>;
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>>;
+
+    /// Adds groups of another accumulator of the same function: its group `first + i` goes into group `to[i]` of this one, which from
+    /// now on has `groups` groups. A group of the other is merged once.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where `other` is of another function, `MEMORY_LIMIT_EXCEEDED`.
+    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()>;
+
+    /// Adds all groups of another accumulator.
+    ///
+    /// # Errors
+    /// As those of [`merge_range`](Self::merge_range).
+    fn merge(&mut self, mut other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+        self.merge_range(&mut *other, 0, to, groups)
+    }
 
     /// The results of groups `0..groups`, in order.
     ///
     /// # Errors
     /// The function's own.
     fn finish(self: Box<Self>, groups: usize) -> Result<Column>;
+
+    /// Appends the state of a group in its serialised form: ClickHouse's own where its function has one that does not depend on hashes
+    /// or estimates of its own. A group past the last update's has a fresh state.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR`.
+    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Merges the serialised state at the front of `bytes` into a group, as one whose rows came later; `bytes` then begins behind it.
+    ///
+    /// # Errors
+    /// `CANNOT_READ_ALL_DATA`, `INCORRECT_DATA` where the bytes are no state of this function.
+    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()>;
 
     /// Bytes held, for limits; an estimate.
     fn memory_bytes(&self) -> usize;

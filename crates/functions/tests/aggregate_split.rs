@@ -208,7 +208,7 @@ impl Case<'_> {
                     list
                 })
                 .collect();
-            for (at, part) in accumulator.partition(&lists).into_iter().enumerate() {
+            for (at, part) in lists.iter().map(|list| accumulator.take(list).unwrap()).enumerate() {
                 parts[at].push((part, lists[at].iter().map(|&local| known[local as usize]).collect()));
             }
         }
@@ -217,9 +217,23 @@ impl Case<'_> {
             let of_partition: Vec<u32> =
                 (0..self.groups as u32).filter(|id| *id as usize % partitions == partition).collect();
             let mut merged = self.function.accumulator();
-            for (part, groups) in parts {
+            for (mut part, groups) in parts {
                 let to: Vec<u32> = groups.iter().map(|group| group / partitions as u32).collect();
-                merged.merge(part, &to, of_partition.len()).unwrap();
+                if random.below(2) == 0 {
+                    merged.merge(part, &to, of_partition.len()).unwrap();
+                    continue;
+                }
+                let mut bytes = Vec::new();
+                to.iter().enumerate().for_each(|(group, _)| part.serialize(group, &mut bytes).unwrap());
+                let mut left = &bytes[..];
+                to.iter().for_each(|&group| merged.merge_serialized(group as usize, &mut left).unwrap());
+                assert!(left.is_empty(), "{:?}: a state is longer than what is read of it", self.function);
+                // No part of a state is a state of any other length, unless nothing is missing.
+                if let Some(end) = bytes.len().checked_sub(1) {
+                    let (mut other, mut cut) = (self.function.accumulator(), &bytes[..end]);
+                    let read = to.iter().try_for_each(|_| other.merge_serialized(0, &mut cut));
+                    assert!(read.is_err(), "{:?}: a state that is cut off is read", self.function);
+                }
             }
             let column = merged.finish(of_partition.len()).unwrap();
             of_partition.iter().enumerate().for_each(|(at, &group)| values[group as usize] = column.value(at));
@@ -457,7 +471,7 @@ fn counts_past_a_lane_are_kept() {
         let mut accumulator = function.accumulator();
         accumulator.update(GroupIds::Direct16(&ids), 8, &[], ids.len()).unwrap();
         accumulator.update(GroupIds::Each(&[7; 10]), 20_000, &[], 10).unwrap();
-        let part = accumulator.partition(&[vec![0, 7]]).remove(0);
+        let part = accumulator.take(&[0, 7]).unwrap();
         merged.merge(part, &[1, 0], 2).unwrap();
     }
     assert_eq!(merged.finish(2).unwrap().value(0), Value::UInt64(500_050));

@@ -292,10 +292,12 @@ settings! {
     max_result_rows: u64 as UInt64 = "0", "The most rows of a result; 0 is unlimited.";
     max_result_bytes: u64 as UInt64 = "0", "The most bytes of a result; 0 is unlimited.";
     result_overflow_mode: String as String = "throw", "What happens at the limits of the result: throw or break.";
-    max_bytes_before_external_group_by: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on GROUP BY and DISTINCT put groups on disk; 0 goes by the ratio alone.";
+    max_bytes_before_external_group_by: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on GROUP BY puts groups on disk; 0 goes by the ratio alone.";
     max_bytes_ratio_before_external_group_by: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
     max_bytes_before_external_sort: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on ORDER BY puts rows on disk; 0 goes by the ratio alone.";
     max_bytes_ratio_before_external_sort: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
+    max_bytes_before_external_distinct: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on DISTINCT puts rows on disk; 0 goes by the ratio alone.";
+    max_bytes_ratio_before_external_distinct: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
     temporary_files_codec: String as String = "LZ4", "How temporary data on disk are compressed: LZ4, ZSTD or NONE.";
     max_temporary_data_on_disk_size_for_query: u64 as UInt64 = "0", "The most bytes of temporary data on disk that a query may have at once; 0 is unlimited.";
     max_temporary_data_on_disk_size_for_user: u64 as UInt64 = "0", "The most bytes of temporary data on disk that all queries of a user may have at once; 0 is unlimited.";
@@ -407,7 +409,11 @@ settings! {
     max_bytes_in_join: u64 as UInt64 = "0", "The most bytes of the right table of a JOIN that are held in memory; 0 is unlimited.";
     join_overflow_mode: String as String = "throw", "What happens at the limits of JOIN: throw, or break with the rows so far.";
     max_joined_block_size_rows: u64 as UInt64 = "65409", "The most rows of a block that a JOIN makes.";
-    join_algorithm: String as String = "direct,parallel_hash,hash", "Accepted for compatibility: joins are by hash.";
+    join_algorithm: String as String = "direct,parallel_hash,hash", "Joins are by hash. Where grace_hash is among the names, max_bytes_in_join is the size of the right table from which on both tables are put on disk, in buckets; others mean the same.";
+    max_bytes_before_external_join: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on JOIN puts both tables on disk, in buckets by their keys; 0 goes by the ratio alone.";
+    max_bytes_ratio_before_external_join: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
+    grace_hash_join_initial_buckets: u64 as UInt64 = "1", "The number of buckets of a JOIN on disk, where it is more than what is found to be enough.";
+    grace_hash_join_max_buckets: u64 as UInt64 = "1024", "The most buckets of a JOIN on disk.";
     query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
     union_default_mode: String as String = "", "What UNION without ALL or DISTINCT means.";
     regexp_max_matches_per_row: u64 as UInt64 = "1000", "The most matches in one row of extractAllGroupsHorizontal; more are an error.";

@@ -2,13 +2,15 @@
 //! arena; a slot holds a part of the hash and the group's number, so that most probes that miss never touch the arena.
 
 use std::hash::{BuildHasher, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{BinaryArray, UInt32Array};
+use arrow_array::{Array, BinaryArray, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use squall_functions::GroupIds;
 use squall_planner::{Expression, SortKey};
+use squall_types::memory::reserve;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
 use super::key_table::{KeyTable, downcast_table, partition_of, prefetch, reserve_slots};
@@ -33,6 +35,15 @@ struct Arena {
 }
 
 impl Arena {
+    /// Reserves memory where the next string makes the arena grow.
+    #[inline]
+    fn reserve(&self, length: usize) -> Result<()> {
+        if self.bytes.len() + length > self.bytes.capacity() {
+            reserve((self.bytes.len() + length).max(2 * self.bytes.capacity()))?;
+        }
+        Ok(())
+    }
+
     fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.ends.push(self.bytes.len());
@@ -41,10 +52,6 @@ impl Arena {
     fn get(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.bytes[start..self.ends[at]]
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
     }
 }
 
@@ -57,6 +64,8 @@ pub(crate) struct BytesTable {
     hashes: Vec<u64>,
     /// Encoded rows cannot be decoded: the key columns of new groups, in the order of groups.
     columns: Vec<Vec<Column>>,
+    /// The first group of each of them.
+    starts: Vec<usize>,
     row_hashes: Vec<u64>,
 }
 
@@ -77,6 +86,7 @@ impl BytesTable {
             keys: Arena::default(),
             hashes: Vec::new(),
             columns: Vec::new(),
+            starts: Vec::new(),
             row_hashes: Vec::new(),
         }
     }
@@ -90,7 +100,10 @@ impl BytesTable {
         if groups * 2 <= self.slots.len() {
             return Ok(());
         }
-        let wanted = reserve_slots::<Slot>(groups)?;
+        let wanted = reserve_slots::<(Slot, u64, usize)>(groups)?;
+        // As many groups may come until the slots double again.
+        self.hashes.reserve_exact(wanted / 2 - self.hashes.len());
+        self.keys.ends.reserve_exact(wanted / 2 - self.keys.ends.len());
         // The slots are made again from the groups: the smaller ones need not be there meanwhile.
         self.slots = Vec::new();
         self.slots = vec![Slot::default(); wanted];
@@ -128,6 +141,7 @@ impl BytesTable {
             let group = loop {
                 let slot = self.slots[at];
                 if slot.group == 0 {
+                    self.keys.reserve(bytes.len())?;
                     self.keys.push(bytes);
                     self.hashes.push(*hash);
                     new_rows.push(row as u32);
@@ -152,17 +166,43 @@ impl BytesTable {
         }
         let positions = UInt32Array::from(new_rows);
         let columns = keys.iter().map(|key| key.take(&positions)).collect::<Result<_>>()?;
+        self.starts.push(self.hashes.len() - positions.len());
         self.columns.push(columns);
         Ok(())
     }
 
-    /// The key columns of all groups.
-    fn all_columns(types: &[DataType], chunks: &[Vec<Column>]) -> Result<Vec<Column>> {
+    /// The key columns of these groups.
+    fn gather(&self, types: &[DataType], groups: impl Iterator<Item = usize>) -> Result<Vec<Column>> {
+        let positions: Vec<(usize, usize)> = groups
+            .map(|group| {
+                let chunk = self.starts.partition_point(|start| *start <= group) - 1;
+                (chunk, group - self.starts[chunk])
+            })
+            .collect();
         let column = |(at, data_type): (usize, &DataType)| {
-            let parts: Vec<Column> = chunks.iter().map(|chunk| chunk[at].clone()).collect();
-            if parts.is_empty() { Ok(Column::empty(data_type.clone())) } else { Column::concat(&parts) }
+            if positions.is_empty() {
+                return Ok(Column::empty(data_type.clone()));
+            }
+            let arrays: Vec<&dyn Array> = self.columns.iter().map(|chunk| &**chunk[at].array()).collect();
+            Ok(Column::new(data_type.clone(), arrow_select::interleave::interleave(&arrays, &positions)?))
         };
         types.iter().enumerate().map(column).collect()
+    }
+
+    /// One string column of the keys of these groups.
+    fn strings(&self, groups: Range<usize>) -> Result<Column> {
+        let too_large = || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of keys in one block");
+        let start = |group: usize| if group == 0 { 0 } else { self.keys.ends[group - 1] };
+        let first = start(groups.start);
+        let mut offsets = Vec::with_capacity(groups.len() + 1);
+        offsets.push(0);
+        for end in &self.keys.ends[groups.clone()] {
+            offsets.push(i32::try_from(*end - first).map_err(|_| too_large())?);
+        }
+        let bytes = &self.keys.bytes[first..start(groups.end)];
+        reserve(bytes.len())?;
+        let array = BinaryArray::try_new(OffsetBuffer::new(offsets.into()), bytes.to_vec().into(), None)?;
+        Ok(Column::new(DataType::String, Arc::new(array)))
     }
 }
 
@@ -197,54 +237,60 @@ impl KeyTable for BytesTable {
         self.hashes.len()
     }
 
-    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
-        if partitions == 1 {
-            let groups = (0..self.hashes.len() as u32).collect();
-            return Ok(vec![(self, groups)]);
+    fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]) {
+        let partitions = lists.len();
+        for (hash, group) in self.hashes[groups.clone()].iter().zip(groups) {
+            lists[partition_of(*hash, partitions)].push(group as u32);
         }
-        let mut groups_of: Vec<Vec<u32>> = vec![Vec::new(); partitions];
-        for (group, hash) in self.hashes.iter().enumerate() {
-            groups_of[partition_of(*hash, partitions)].push(group as u32);
-        }
-        let columns = self.types.as_ref().map(|types| Self::all_columns(types, &self.columns)).transpose()?;
-        let parts = groups_of.into_iter().map(|groups| {
-            let mut part = Self { types: self.types.clone(), ..Self::of_strings() };
-            for group in &groups {
-                part.keys.push(self.keys.get(*group as usize));
-                part.hashes.push(self.hashes[*group as usize]);
-            }
-            if let Some(columns) = &columns {
-                part.keep_columns(columns, groups.clone())?;
-            }
-            Ok((Box::new(part) as Box<dyn KeyTable>, groups))
-        });
-        parts.collect()
     }
 
-    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
+    fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
+        let mut part = Self { types: self.types.clone(), ..Self::of_strings() };
+        let bytes: usize = groups.iter().map(|group| self.keys.get(*group as usize).len()).sum();
+        reserve(bytes + groups.len() * (size_of::<usize>() + size_of::<u64>()))?;
+        part.keys.bytes.reserve_exact(bytes);
+        for group in groups {
+            part.keys.push(self.keys.get(*group as usize));
+            part.hashes.push(self.hashes[*group as usize]);
+        }
+        if let Some(types) = &self.types
+            && !groups.is_empty()
+        {
+            part.columns.push(self.gather(types, groups.iter().map(|group| *group as usize))?);
+            part.starts.push(0);
+        }
+        Ok(Box::new(part))
+    }
+
+    fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
         let other = downcast_table::<Self>(other)?;
-        self.reserve(self.hashes.len() + other.hashes.len())?;
-        let (mut ids, mut new_rows) = (Vec::new(), Vec::new());
-        self.find_or_insert(&other.hashes, |row| other.keys.get(row), &mut ids, &mut new_rows)?;
-        if let Some(types) = &self.types {
-            let columns = Self::all_columns(types, &other.columns)?;
-            self.keep_columns(&columns, new_rows)?;
+        let (first, mut new_rows, known) = (groups.start, Vec::new(), self.hashes.len());
+        self.find_or_insert(&other.hashes[groups], |row| other.keys.get(first + row), to, &mut new_rows)?;
+        if let Some(types) = &self.types
+            && !new_rows.is_empty()
+        {
+            self.columns.push(other.gather(types, new_rows.iter().map(|row| first + *row as usize))?);
+            self.starts.push(known);
         }
-        Ok(ids)
+        Ok(())
     }
 
-    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
-        if let Some(types) = &self.types {
-            return Self::all_columns(types, &self.columns);
+    fn reserve_groups(&mut self, groups: usize) -> Result<()> {
+        self.reserve(groups)
+    }
+
+    fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
+        match &self.types {
+            Some(types) => self.gather(types, groups),
+            None => Ok(vec![self.strings(groups)?]),
         }
-        let too_large = || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of keys in one partition");
-        let mut offsets = Vec::with_capacity(self.keys.len() + 1);
-        offsets.push(0);
-        for end in &self.keys.ends {
-            offsets.push(i32::try_from(*end).map_err(|_| too_large())?);
-        }
-        let array = BinaryArray::try_new(OffsetBuffer::new(offsets.into()), self.keys.bytes.into(), None)?;
-        Ok(vec![Column::new(DataType::String, Arc::new(array))])
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let slots = self.slots.capacity() * size_of::<Slot>();
+        let numbers = (self.hashes.capacity() + self.keys.ends.capacity()) * size_of::<u64>();
+        let columns = if self.types.is_some() { self.keys.bytes.len() } else { 0 };
+        slots + numbers + self.keys.bytes.capacity() + columns
     }
 }
 
@@ -276,25 +322,36 @@ mod tests {
     fn an_error_while_keys_are_collected_is_told() {
         // Columns that cannot be put together stand for those that would be too long.
         let number = || vec![Column::from_primitive::<UInt64Type>(DataType::UInt64, vec![1, 2, 3])];
-        let broken = || table(&[strings(&["a", "b"]), number()]);
-        assert!(Box::new(broken()).partition(4).is_err());
-        assert!(Box::new(broken()).into_columns().is_err());
-        assert!(table(&[strings(&["c"])]).merge(Box::new(broken())).is_err());
+        let broken = table(&[strings(&["a", "b"]), number()]);
+        assert!(broken.part(&[0, 3]).is_err());
+        assert!(broken.columns(0..5).is_err());
+        assert!(table(&[strings(&["c"])]).merge(&broken, 0..5, &mut Vec::new()).is_err());
     }
 
     #[test]
     fn each_partition_has_the_keys_of_its_groups() {
         let keys = strings(&["a", "b", "c", "d", "e", "f"]);
-        let parts = Box::new(table(std::slice::from_ref(&keys))).partition(4).unwrap();
-        let mut groups = 0;
-        for (part, groups_of) in parts {
-            let columns = part.into_columns().unwrap();
-            for (row, group) in groups_of.iter().enumerate() {
-                assert_eq!(columns[0].value(row), keys[0].value(*group as usize));
+        let whole = table(&[keys.clone(), strings(&["c", "g"])]);
+        let mut lists = vec![Vec::new(); 4];
+        whole.partition(0..3, &mut lists);
+        whole.partition(3..7, &mut lists);
+        assert_eq!(lists.iter().map(Vec::len).sum::<usize>(), 7);
+        let all = whole.columns(0..7).unwrap();
+        for list in lists {
+            let part = whole.part(&list).unwrap();
+            let columns = part.columns(0..list.len()).unwrap();
+            for (row, group) in list.iter().enumerate() {
+                assert_eq!(columns[0].value(row), all[0].value(*group as usize));
             }
-            groups += groups_of.len();
+            // What is merged has the numbers that it had before, and its new groups the next ones.
+            let mut merged = table(&[strings(&["d", "x"])]);
+            let mut to = Vec::new();
+            merged.merge(&*part, 0..list.len(), &mut to).unwrap();
+            let found = merged.columns(0..merged.groups()).unwrap();
+            for (row, to) in to.iter().enumerate() {
+                assert_eq!(found[0].value(*to as usize), columns[0].value(row));
+            }
         }
-        assert_eq!(groups, 6);
     }
 
     #[test]

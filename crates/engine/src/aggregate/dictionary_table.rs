@@ -1,5 +1,6 @@
 //! Groups by one `LowCardinality` key: the dictionary's values are looked up once per dictionary, rows only by their codes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -101,24 +102,33 @@ impl KeyTable for DictionaryTable {
         self.values.groups()
     }
 
-    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
-        let data_type = self.data_type;
-        let parts = self.values.partition(partitions)?.into_iter();
-        let part = |values| Box::new(Self::of_values(data_type.clone(), values)) as Box<dyn KeyTable>;
-        Ok(parts.map(|(values, groups)| (part(values), groups)).collect())
+    fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]) {
+        self.values.partition(groups, lists);
     }
 
-    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
-        self.values.merge(downcast_table::<Self>(other)?.values)
+    fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
+        Ok(Box::new(Self::of_values(self.data_type.clone(), self.values.part(groups)?)))
     }
 
-    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
-        let values = self.values.into_columns()?;
+    fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
+        self.values.merge(&*downcast_table::<Self>(other)?.values, groups, to)
+    }
+
+    fn reserve_groups(&mut self, groups: usize) -> Result<()> {
+        self.values.reserve_groups(groups)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.values.memory_bytes() + self.group_of_code.capacity() * size_of::<u32>()
+    }
+
+    fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
+        let values = self.values.columns(groups)?;
         let array = values.first().map(Column::array).ok_or_else(|| Error::logical("a table without a key"))?;
         // The values are distinct already: they are the dictionary, and each row is its own code.
         let valid = |row: usize| (!array.is_null(row)).then_some(row as u32);
         let keys: UInt32Array = (0..array.len()).map(valid).collect();
         let dictionary = DictionaryArray::try_new(keys, array.clone())?;
-        Ok(vec![Column::new(self.data_type, Arc::new(dictionary))])
+        Ok(vec![Column::new(self.data_type.clone(), Arc::new(dictionary))])
     }
 }

@@ -1,5 +1,6 @@
 //! Tables without hashing: no keys at all, or one key of 8 or 16 bits whose value is the group's number.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{Int8Type, Int16Type, UInt8Type, UInt16Type};
@@ -22,16 +23,24 @@ impl KeyTable for SingleTable {
         1
     }
 
-    fn partition(self: Box<Self>, _: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
-        Ok(vec![(self, vec![0])])
+    fn partition(&self, _: Range<usize>, _: &mut [Vec<u32>]) {}
+
+    fn part(&self, _: &[u32]) -> Result<Box<dyn KeyTable>> {
+        Err(Error::logical("the only group is not cut"))
     }
 
-    fn merge(&mut self, _: Box<dyn KeyTable>) -> Result<Vec<u32>> {
-        Ok(vec![0])
+    fn merge(&mut self, _: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
+        to.clear();
+        to.resize(groups.len(), 0);
+        Ok(())
     }
 
-    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
+    fn columns(&self, _: Range<usize>) -> Result<Vec<Column>> {
         Ok(Vec::new())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
     }
 }
 
@@ -62,29 +71,38 @@ impl KeyTable for DirectTable {
         true
     }
 
-    fn partition(self: Box<Self>, _: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
-        let groups = (0..self.slots as u32).collect();
-        Ok(vec![(self, groups)])
+    fn partition(&self, _: Range<usize>, _: &mut [Vec<u32>]) {}
+
+    fn part(&self, _: &[u32]) -> Result<Box<dyn KeyTable>> {
+        Err(Error::logical("a direct table is not cut"))
     }
 
-    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
-        let other = downcast_table::<Self>(other)?;
-        Ok((0..other.slots as u32).collect())
+    fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
+        downcast_table::<Self>(other)?;
+        to.clear();
+        to.extend(groups.map(|group| group as u32));
+        Ok(())
     }
 
-    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
-        fn values<T: arrow_array::ArrowPrimitiveType>(slots: usize, of: impl Fn(usize) -> T::Native) -> ArrayRef {
-            Arc::new(PrimitiveArray::<T>::new((0..slots).map(of).collect::<Vec<_>>().into(), None))
+    fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
+        fn values<T: arrow_array::ArrowPrimitiveType>(
+            slots: Range<usize>,
+            of: impl Fn(usize) -> T::Native,
+        ) -> ArrayRef {
+            Arc::new(PrimitiveArray::<T>::new(slots.map(of).collect::<Vec<_>>().into(), None))
         }
-        let slots = self.slots;
         let array = match self.data_type.arrow_type() {
-            arrow_schema::DataType::UInt8 => values::<UInt8Type>(slots, |slot| slot as u8),
-            arrow_schema::DataType::Int8 => values::<Int8Type>(slots, |slot| slot as i8),
-            arrow_schema::DataType::UInt16 => values::<UInt16Type>(slots, |slot| slot as u16),
-            arrow_schema::DataType::Int16 => values::<Int16Type>(slots, |slot| slot as i16),
+            arrow_schema::DataType::UInt8 => values::<UInt8Type>(groups, |slot| slot as u8),
+            arrow_schema::DataType::Int8 => values::<Int8Type>(groups, |slot| slot as i8),
+            arrow_schema::DataType::UInt16 => values::<UInt16Type>(groups, |slot| slot as u16),
+            arrow_schema::DataType::Int16 => values::<Int16Type>(groups, |slot| slot as i16),
             other => return Err(Error::logical(format!("a direct table of {other}"))),
         };
-        Ok(vec![Column::new(self.data_type, array)])
+        Ok(vec![Column::new(self.data_type.clone(), array)])
+    }
+
+    fn memory_bytes(&self) -> usize {
+        0
     }
 }
 

@@ -2,6 +2,7 @@
 //! the group's number, so that a lookup costs one cache miss, which is prefetched.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{
@@ -10,6 +11,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, FixedSizeBinaryArray, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 use squall_functions::GroupIds;
+use squall_types::memory::reserve;
 use squall_types::packed_hash::{hash_packed, hash_packed_wide};
 use squall_types::{Column, DataType, Error, Result};
 
@@ -89,7 +91,9 @@ impl<K: Packed> FixedTable<K> {
         if groups * 2 <= self.slots.len() {
             return Ok(());
         }
-        let wanted = reserve_slots::<Slot<K>>(groups)?;
+        let wanted = reserve_slots::<(Slot<K>, K)>(groups)?;
+        // As many keys may come until the slots double again.
+        self.keys.reserve_exact(wanted / 2 - self.keys.len());
         // The slots are made again from the groups: the smaller ones need not be there meanwhile.
         self.slots = Vec::new();
         self.slots = vec![Slot::default(); wanted];
@@ -149,41 +153,39 @@ impl<K: Packed> KeyTable for FixedTable<K> {
         self.keys.len()
     }
 
-    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>> {
-        if partitions == 1 {
-            let groups = (0..self.keys.len() as u32).collect();
-            return Ok(vec![(self, groups)]);
+    fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]) {
+        let partitions = lists.len();
+        for (key, group) in self.keys[groups.clone()].iter().zip(groups) {
+            lists[partition_of(key.hash(), partitions)].push(group as u32);
         }
-        let expected = self.keys.len() / partitions + self.keys.len() / partitions / 4 + 8;
-        let mut parts: Vec<(Vec<K>, Vec<u32>)> =
-            (0..partitions).map(|_| (Vec::with_capacity(expected), Vec::with_capacity(expected))).collect();
-        for (group, key) in self.keys.iter().enumerate() {
-            let (keys, groups) = &mut parts[partition_of(key.hash(), partitions)];
-            keys.push(*key);
-            groups.push(group as u32);
-        }
-        let types = self.types.clone();
-        let table = |keys| Self { types: types.clone(), slots: Vec::new(), keys, packed: Vec::new() };
-        Ok(parts.into_iter().map(|(keys, groups)| (Box::new(table(keys)) as Box<dyn KeyTable>, groups)).collect())
     }
 
-    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>> {
-        let other = downcast_table::<Self>(other)?;
-        // A partition's table has keys but no slots yet.
-        self.reserve(self.keys.len() + other.keys.len())?;
-        let mut ids = Vec::new();
-        self.find_or_insert(&other.keys, &mut ids)?;
-        Ok(ids)
+    fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
+        reserve(groups.len() * size_of::<K>())?;
+        let keys = groups.iter().map(|group| self.keys[*group as usize]).collect();
+        Ok(Box::new(Self { types: self.types.clone(), slots: Vec::new(), keys, packed: Vec::new() }))
     }
 
-    fn into_columns(self: Box<Self>) -> Result<Vec<Column>> {
+    fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
+        self.find_or_insert(&downcast_table::<Self>(other)?.keys[groups], to)
+    }
+
+    fn reserve_groups(&mut self, groups: usize) -> Result<()> {
+        self.reserve(groups)
+    }
+
+    fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
         let mut shift = 0;
         let columns = self.types.iter().map(|data_type| {
-            let column = unpack(data_type, &self.keys, shift)?;
+            let column = unpack(data_type, &self.keys[groups.clone()], shift)?;
             shift += packed_width(data_type).unwrap_or(0) as u32 * 8;
             Ok(column)
         });
         columns.collect()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot<K>>() + (self.keys.capacity() + self.packed.capacity()) * size_of::<K>()
     }
 }
 

@@ -3,6 +3,7 @@
 //! hashed as it stands; a dictionary's values are looked up once each; anything else is hashed as its encoded bytes.
 
 use std::any::Any;
+use std::ops::Range;
 
 use squall_functions::GroupIds;
 use squall_types::memory::reserve;
@@ -26,14 +27,26 @@ pub(crate) trait KeyTable: Send + Any {
         false
     }
 
-    /// Splits by the keys' hashes into `partitions` tables (a power of two); with each, its groups' numbers in this table.
-    fn partition(self: Box<Self>, partitions: usize) -> Result<Vec<(Box<dyn KeyTable>, Vec<u32>)>>;
+    /// Adds each of these groups to the list of its partition: by the keys' hashes, among as many partitions as there are lists, a
+    /// power of two. Sparse tables have one partition.
+    fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]);
 
-    /// Adds the groups of another table of the same kind; gives the number here of each group there.
-    fn merge(&mut self, other: Box<dyn KeyTable>) -> Result<Vec<u32>>;
+    /// A table of some of the groups, numbered from 0 in the list's order.
+    fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>>;
 
-    /// The keys of groups `0..groups`, one column per key.
-    fn into_columns(self: Box<Self>) -> Result<Vec<Column>>;
+    /// Adds groups of another table of the same kind; `to` becomes the number here of each of them.
+    fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()>;
+
+    /// Makes room for so many groups in all.
+    fn reserve_groups(&mut self, _groups: usize) -> Result<()> {
+        Ok(())
+    }
+
+    /// The keys of these groups, one column per key.
+    fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>>;
+
+    /// Bytes held, for limits; an estimate.
+    fn memory_bytes(&self) -> usize;
 }
 
 /// Slots that an open-addressed table of `groups` groups has: at most half of them are taken. Their memory is reserved for the
@@ -114,9 +127,9 @@ impl KeyKind {
 }
 
 /// The table of a type that [`KeyTable::merge`] expects.
-pub(crate) fn downcast_table<T: KeyTable>(table: Box<dyn KeyTable>) -> Result<Box<T>> {
-    let table: Box<dyn Any> = table;
-    table.downcast().map_err(|_| Error::logical("key tables of two kinds in one aggregation"))
+pub(crate) fn downcast_table<T: KeyTable>(table: &dyn KeyTable) -> Result<&T> {
+    let table: &dyn Any = table;
+    table.downcast_ref().ok_or_else(|| Error::logical("key tables of two kinds in one aggregation"))
 }
 
 /// The partition of a hash among a power of two of them: its high bits, since tables index by the low ones.

@@ -1,6 +1,6 @@
 //! The parallel end of an aggregation. When all rows have come, the workers' tables are split by partition of the keys' hashes,
 //! each table on its own; then each partition is merged on its own and its groups come out. Few groups make one partition only:
-//! splitting would cost more than it gains.
+//! splitting would cost more than it gains. Where groups are on disk all are, and a partition is read from there.
 
 use std::sync::Arc;
 
@@ -8,18 +8,27 @@ use arrow_array::BooleanArray;
 use arrow_array::types::UInt64Type;
 use parking_lot::Mutex;
 use squall_functions::Accumulator;
+use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
 use super::key_table::KeyTable;
 use super::sink::{AggregateLocal, Grouping};
+use super::spilled::{self, GROUPS_AT_ONCE, Spilling};
+use crate::query_context::QueryContext;
 use crate::source::Places;
 use crate::totals::TotalsRow;
 use crate::units::{Rows, Units};
 
 /// From so many groups of all workers together the merge is partitioned.
 const PARTITIONED_GROUPS_MIN: usize = 20_000;
-/// Partitions; enough for the workers of a large machine to be busy to the end.
-const PARTITIONS: usize = 64;
+/// Partitions at least; enough for the workers of a large machine to be busy to the end.
+const PARTITIONS_MIN: usize = 64;
+/// Partitions at most.
+const PARTITIONS_MAX: usize = 1_024;
+/// Groups of a partition, about: a worker's part of one is cut out in one step.
+const PARTITION_GROUPS: usize = 32_768;
+/// Groups whose results are computed at once.
+const BLOCK_GROUPS: usize = 16_384;
 
 type Part = (Box<dyn KeyTable>, Vec<Box<dyn Accumulator>>);
 
@@ -30,6 +39,8 @@ pub(crate) struct Merge {
     partitions: usize,
     /// By partition: the part of each worker.
     parts: Vec<Vec<Part>>,
+    /// Where the groups are on disk.
+    spilling: Option<Arc<Spilling>>,
     /// Where the totals go, and the aggregation's schema.
     totals: Option<(Arc<TotalsRow>, Arc<Schema>)>,
 }
@@ -41,14 +52,32 @@ impl Merge {
     }
 
     /// All rows have come.
-    pub(crate) fn begin(&mut self, grouping: &Grouping, mut locals: Vec<AggregateLocal>) -> Result<()> {
+    pub(super) fn begin(
+        &mut self,
+        grouping: &Grouping,
+        spilling: Option<&Arc<Spilling>>,
+        mut locals: Vec<AggregateLocal>,
+    ) -> Result<()> {
         if let Some((row, schema)) = self.totals.take() {
             let totals = locals.iter_mut().map(|local| std::mem::take(&mut local.totals)).collect();
             row.set(totals_of(grouping, totals, schema)?);
         }
         let groups: usize = locals.iter().map(|local| local.table.groups()).sum();
         let is_partitioned = groups >= PARTITIONED_GROUPS_MIN && !locals.iter().any(|local| local.table.is_sparse());
-        self.partitions = if is_partitioned { PARTITIONS } else { 1 };
+        self.partitions = match is_partitioned {
+            true => (groups / PARTITION_GROUPS).next_power_of_two().clamp(PARTITIONS_MIN, PARTITIONS_MAX),
+            false => 1,
+        };
+        if let Some(spilling) = spilling {
+            // Cutting the tables takes as much memory again.
+            let bytes = || locals.iter().map(AggregateLocal::memory_bytes).sum();
+            if spilling.is_used() || is_partitioned && spilling.threshold.is_near(bytes()) {
+                locals.drain(..).try_for_each(|local| spilling.spill(local))?;
+                self.partitions = spilled::PARTITIONS;
+                self.spilling = Some(spilling.clone());
+            }
+            spilling.end();
+        }
         self.parts = (0..self.partitions).map(|_| Vec::new()).collect();
         self.locals = Some(Arc::new(Places::new(locals)));
         Ok(())
@@ -89,23 +118,34 @@ impl Units for Partitioning {
         };
         let local = locals.and_then(|locals| locals.take(unit));
         let local = local.ok_or_else(|| Error::logical("a worker's groups are partitioned twice"))?;
+        let AggregateLocal { table, mut accumulators, .. } = local;
         if partitions == 1 {
-            self.0.lock().parts[0].push((local.table, local.accumulators));
+            self.0.lock().parts[0].push((table, accumulators));
             return Ok(());
         }
-        let (tables, groups_of): (Vec<_>, Vec<_>) = local.table.partition(partitions)?.into_iter().unzip();
-        let mut accumulators: Vec<Vec<Box<dyn Accumulator>>> = tables.iter().map(|_| Vec::new()).collect();
-        for accumulator in local.accumulators {
-            for (part, split) in accumulators.iter_mut().zip(accumulator.partition(&groups_of)) {
-                part.push(split);
+        let mut pieces = Pieces::begin();
+        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); partitions];
+        let groups = table.groups();
+        for first in (0..groups).step_by(GROUPS_AT_ONCE) {
+            table.partition(first..groups.min(first + GROUPS_AT_ONCE), &mut lists);
+            pieces.pause().await;
+        }
+        let mut parts: Vec<Option<Part>> = Vec::with_capacity(partitions);
+        for list in lists {
+            if list.is_empty() {
+                parts.push(None);
+                continue;
             }
+            let part = table.part(&list)?;
+            let mut states = Vec::with_capacity(accumulators.len());
+            for accumulator in &mut accumulators {
+                states.push(accumulator.take(&list)?);
+                pieces.pause().await;
+            }
+            parts.push(Some((part, states)));
         }
         let mut merge = self.0.lock();
-        for (partition, part) in tables.into_iter().zip(accumulators).enumerate() {
-            if part.0.groups() > 0 {
-                merge.parts[partition].push(part);
-            }
-        }
+        merge.parts.iter_mut().zip(parts).for_each(|(all, part)| all.extend(part));
         Ok(())
     }
 }
@@ -115,6 +155,7 @@ pub(crate) struct Merging {
     pub(crate) merge: Arc<Mutex<Merge>>,
     pub(crate) grouping: Arc<Grouping>,
     pub(crate) schema: Arc<Schema>,
+    pub(crate) context: Arc<QueryContext>,
 }
 
 impl Units for Merging {
@@ -122,42 +163,100 @@ impl Units for Merging {
         self.merge.lock().partitions
     }
 
+    fn units_at_once(&self) -> usize {
+        match self.merge.lock().spilling {
+            // One for each worker, and one that is being read meanwhile.
+            Some(_) => self.context.peak_threads().max(1) + 1,
+            None => usize::MAX,
+        }
+    }
+
     async fn run(self: Arc<Self>, unit: usize, rows: Rows) -> Result<()> {
-        let parts = std::mem::take(&mut self.merge.lock().parts[unit]);
-        let mut parts = parts.into_iter();
+        let (parts, spilling) = {
+            let mut merge = self.merge.lock();
+            (std::mem::take(&mut merge.parts[unit]), merge.spilling.clone())
+        };
         let grouping = &*self.grouping;
-        let (mut table, mut accumulators) = match parts.next() {
-            Some(first) => first,
+        let mut pieces = Pieces::begin();
+        let mut parts = parts.into_iter();
+        let (mut table, mut accumulators) = match (spilling, parts.next()) {
+            (Some(spilling), _) => {
+                let mut table = grouping.kind.table(&grouping.key_types);
+                let mut accumulators = grouping.accumulators()?;
+                spilling.read(unit, grouping, &mut *table, &mut accumulators, &mut pieces).await?;
+                (table, accumulators)
+            }
+            (None, Some(first)) => first,
             // No rows at all: without keys there is one group all the same.
-            None if grouping.keys.is_empty() => {
+            (None, None) if grouping.keys.is_empty() => {
                 (grouping.kind.table(&grouping.key_types), merge_single(grouping, Vec::new())?)
             }
-            None => return Ok(()),
+            (None, None) => return Ok(()),
         };
-        for (other_table, other_accumulators) in parts {
-            let to = table.merge(other_table)?;
-            let groups = table.groups();
-            for (accumulator, other) in accumulators.iter_mut().zip(other_accumulators) {
-                accumulator.merge(other, &to, groups)?;
+        let mut to = Vec::new();
+        for (other, mut others) in parts {
+            // A part has keys but no slots yet.
+            table.reserve_groups(table.groups() + other.groups())?;
+            for first in (0..other.groups()).step_by(GROUPS_AT_ONCE) {
+                table.merge(&*other, first..other.groups().min(first + GROUPS_AT_ONCE), &mut to)?;
+                let groups = table.groups();
+                pieces.pause().await;
+                for (accumulator, other) in accumulators.iter_mut().zip(&mut others) {
+                    accumulator.merge_range(&mut **other, first, &to, groups)?;
+                    pieces.pause().await;
+                }
             }
         }
-        let (groups, is_sparse) = (table.groups(), table.is_sparse());
-        let mut columns = table.into_columns()?;
-        let results = accumulators.into_iter().map(|accumulator| accumulator.finish(groups));
-        columns.extend(results.collect::<Result<Vec<_>>>()?);
-        let keys = grouping.keys.len();
+        self.give(table, accumulators, &rows, &mut pieces).await
+    }
+}
+
+impl Merging {
+    /// Gives the results of merged groups.
+    async fn give(
+        &self,
+        table: Box<dyn KeyTable>,
+        mut accumulators: Vec<Box<dyn Accumulator>>,
+        rows: &Rows,
+        pieces: &mut Pieces,
+    ) -> Result<()> {
+        let groups = table.groups();
+        if groups <= BLOCK_GROUPS {
+            let mut columns = table.columns(0..groups)?;
+            for accumulator in accumulators {
+                columns.push(accumulator.finish(groups)?);
+                pieces.pause().await;
+            }
+            rows.push(self.block(columns, groups, table.is_sparse())?);
+            return Ok(());
+        }
+        for first in (0..groups).step_by(BLOCK_GROUPS) {
+            let range = first..groups.min(first + BLOCK_GROUPS);
+            let list: Vec<u32> = range.clone().map(|group| group as u32).collect();
+            let mut columns = table.columns(range.clone())?;
+            pieces.pause().await;
+            for accumulator in &mut accumulators {
+                columns.push(accumulator.take(&list)?.finish(list.len())?);
+                pieces.pause().await;
+            }
+            rows.push(self.block(columns, range.len(), table.is_sparse())?);
+        }
+        Ok(())
+    }
+
+    /// A block of the groups that exist; the accumulators' columns come after the keys'.
+    fn block(&self, mut columns: Vec<Column>, groups: usize, is_sparse: bool) -> Result<Block> {
+        let (grouping, keys) = (&*self.grouping, self.grouping.keys.len());
         let exists = match grouping.existence {
             Some(at) if is_sparse => Some(existing_groups(&columns[keys + at])?),
             _ => None,
         };
         columns.truncate(keys + grouping.calls.len());
         let block = Block::new(self.schema.clone(), columns, groups);
-        let block = match exists {
-            Some(exists) => block.filter(&exists)?,
-            None => block,
-        };
-        rows.push(block);
-        Ok(())
+        match exists {
+            Some(exists) => block.filter(&exists),
+            None => Ok(block),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! - [`key_table`]: which group a row belongs to, specialised by the width of the keys.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
+//! - [`spilled`]: groups that do not fit into memory.
 
 pub(crate) mod bytes_table;
 pub(crate) mod dictionary_table;
@@ -13,3 +14,4 @@ pub(crate) mod input;
 pub(crate) mod key_table;
 pub(crate) mod merge;
 pub(crate) mod sink;
+pub(crate) mod spilled;

@@ -9,6 +9,7 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
 use super::key_table::{KeyKind, KeyTable};
 use super::merge::Merge;
+use super::spilled::Spilling;
 use crate::evaluate::evaluate;
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::query_context::QueryContext;
@@ -41,30 +42,39 @@ pub(crate) struct AggregateSink {
     grouping: Arc<Grouping>,
     context: Arc<QueryContext>,
     merge: Arc<Mutex<Merge>>,
+    /// `None` where groups stay in memory: there are few, or one.
+    spilling: Option<Arc<Spilling>>,
 }
 
 impl AggregateSink {
-    pub(crate) fn new(grouping: Arc<Grouping>, context: Arc<QueryContext>, merge: Arc<Mutex<Merge>>) -> Self {
-        Self { grouping, context, merge }
+    pub(crate) fn new(
+        grouping: Arc<Grouping>,
+        context: Arc<QueryContext>,
+        merge: Arc<Mutex<Merge>>,
+        spilling: Option<Arc<Spilling>>,
+    ) -> Self {
+        Self { grouping, context, merge, spilling }
     }
 }
 
 impl Sink for AggregateSink {
     fn local(&self) -> Result<Box<dyn LocalSink>> {
-        let grouping = self.grouping.clone();
-        Ok(Box::new(AggregateLocal {
-            table: grouping.kind.table(&grouping.key_types),
-            accumulators: grouping.accumulators()?,
-            totals: if grouping.with_totals { grouping.accumulators()? } else { Vec::new() },
-            ids: Vec::new(),
-            groups_max: self.context.settings.max_rows_to_group_by,
-            grouping,
-        }))
+        let groups_max = self.context.settings.max_rows_to_group_by;
+        let mut local = AggregateLocal::new(self.grouping.clone(), self.spilling.clone(), groups_max)?;
+        if self.grouping.with_totals {
+            local.totals = self.grouping.accumulators()?;
+        }
+        Ok(Box::new(local))
     }
 
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
         let locals = locals.into_iter().map(downcast_local::<AggregateLocal>).collect::<Result<Vec<_>>>()?;
-        self.merge.lock().begin(&self.grouping, locals.into_iter().map(|local| *local).collect())
+        let locals = locals.into_iter().map(|local| *local).collect();
+        self.merge.lock().begin(&self.grouping, self.spilling.as_ref(), locals)
+    }
+
+    fn is_full(&self) -> bool {
+        self.spilling.as_ref().is_some_and(|spilling| spilling.is_full())
     }
 
     fn block_rows_max(&self) -> Option<usize> {
@@ -87,13 +97,43 @@ impl Sink for AggregateSink {
 
 /// One worker's groups.
 pub(crate) struct AggregateLocal {
-    grouping: Arc<Grouping>,
+    pub(super) grouping: Arc<Grouping>,
+    spilling: Option<Arc<Spilling>>,
     pub(crate) table: Box<dyn KeyTable>,
     pub(crate) accumulators: Vec<Box<dyn Accumulator>>,
     /// Accumulators over all rows, for WITH TOTALS.
     pub(crate) totals: Vec<Box<dyn Accumulator>>,
     ids: Vec<u32>,
     groups_max: u64,
+}
+
+impl AggregateLocal {
+    fn new(grouping: Arc<Grouping>, spilling: Option<Arc<Spilling>>, groups_max: u64) -> Result<Self> {
+        Ok(Self {
+            table: grouping.kind.table(&grouping.key_types),
+            accumulators: grouping.accumulators()?,
+            totals: Vec::new(),
+            ids: Vec::new(),
+            groups_max,
+            spilling,
+            grouping,
+        })
+    }
+
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
+    }
+
+    /// Puts the groups on disk where memory gets short, and begins anew.
+    fn spill_if_needed(&mut self) -> Result<()> {
+        let Some(spilling) = self.spilling.clone() else { return Ok(()) };
+        if !spilling.threshold.is_passed(|| self.memory_bytes()) {
+            return Ok(());
+        }
+        let mut fresh = Self::new(self.grouping.clone(), self.spilling.clone(), self.groups_max)?;
+        std::mem::swap(&mut fresh.totals, &mut self.totals);
+        spilling.spill(std::mem::replace(self, fresh))
+    }
 }
 
 impl LocalSink for AggregateLocal {
@@ -117,6 +157,6 @@ impl LocalSink for AggregateLocal {
                 totals.update(GroupIds::Single, 1, &arguments, rows)?;
             }
         }
-        Ok(())
+        self.spill_if_needed()
     }
 }

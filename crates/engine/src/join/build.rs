@@ -5,11 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use squall_planner::JoinStrictness;
+use squall_runtime::Pieces;
 use squall_storage::key_index::{KeyIndex, KeyRun, NO_ROW};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
+use super::grace::Grace;
 use super::matching::Matching;
 use super::nearest::{NearestRows, order_keys};
+use crate::gather::concat;
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::source::Places;
 use crate::units::{Rows, Units};
@@ -22,6 +25,8 @@ pub(crate) struct JoinTable {
     rows: AtomicU64,
     bytes: AtomicU64,
     is_full: AtomicBool,
+    /// How both sides get onto the disk, where they can.
+    grace: Option<Arc<Grace>>,
 }
 
 /// The rows of the right side, while the table is filled and after.
@@ -62,16 +67,17 @@ impl Held {
         self.found.get(row / 64).is_some_and(|word| word.load(Ordering::Relaxed) & 1 << (row % 64) != 0)
     }
 
-    fn fill(&self, unit: usize, matching: &Matching) -> Result<()> {
+    async fn fill(&self, unit: usize, matching: &Matching) -> Result<()> {
         let partitions = self.index.partitions();
+        let mut work = Pieces::begin();
         if unit < partitions {
             let runs = self.runs.lock().clone();
-            self.index.fill(unit, &runs);
+            self.index.fill_in_pieces(unit, &runs, &mut work).await?;
             if let Some(nearest) = &self.nearest {
                 nearest.fill(unit, &self.index);
             }
         } else if let Some(pieces) = self.pieces.take(unit - partitions) {
-            let _ = self.columns[unit - partitions].set(Column::concat(&pieces)?);
+            let _ = self.columns[unit - partitions].set(concat(&pieces, &mut work).await?);
         }
         if self.units_left.fetch_sub(1, Ordering::AcqRel) > 1 {
             return Ok(());
@@ -79,9 +85,12 @@ impl Held {
         *self.runs.lock() = Arc::default();
         if matching.strictness == JoinStrictness::RightAny && matching.kind.keeps_right() {
             // The first row stands for its key; the others are as if they were not there.
-            let others = (0..self.rows as u32).map(|row| self.index.next(row)).filter(|row| *row != NO_ROW);
-            for row in others {
-                self.find(row);
+            for first in (0..self.rows).step_by(ROWS_AT_ONCE) {
+                let rows = first as u32..self.rows.min(first + ROWS_AT_ONCE) as u32;
+                rows.map(|row| self.index.next(row)).filter(|row| *row != NO_ROW).for_each(|row| {
+                    self.find(row);
+                });
+                work.pause().await;
             }
         }
         Ok(())
@@ -89,19 +98,20 @@ impl Held {
 }
 
 impl JoinTable {
-    pub(crate) fn new(matching: Arc<Matching>) -> Self {
+    pub(crate) fn new(matching: Arc<Matching>, grace: Option<Arc<Grace>>) -> Self {
         Self {
             matching,
             held: OnceLock::new(),
             rows: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             is_full: AtomicBool::new(false),
+            grace,
         }
     }
 
     /// The table of rows that are held by key already, with a row of defaults after them.
     pub(super) fn stored(matching: Arc<Matching>, index: Arc<KeyIndex>, columns: Vec<Column>, rows: usize) -> Self {
-        let table = Self::new(matching);
+        let table = Self::new(matching, None);
         let words = if table.matching.notes_finds() { rows.div_ceil(64) } else { 0 };
         let held = Held {
             index,
@@ -117,6 +127,10 @@ impl JoinTable {
         table
     }
 
+    pub(crate) fn grace(&self) -> Option<&Arc<Grace>> {
+        self.grace.as_ref()
+    }
+
     /// The table, once all rows have come.
     pub(super) fn held(&self) -> Result<&Held> {
         self.held.get().ok_or_else(|| Error::logical("a join's table is read before its rows have come"))
@@ -130,7 +144,11 @@ impl JoinTable {
         let rows = self.rows.fetch_add(rows, Ordering::Relaxed) + rows;
         let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let settings = &self.matching.context.settings;
-        let (rows_max, bytes_max) = (settings.max_rows_in_join, settings.max_bytes_in_join);
+        let (rows_max, bytes_max) = match self.matching.is_grace() {
+            // What is more goes to disk.
+            true => (0, 0),
+            false => (settings.max_rows_in_join, settings.max_bytes_in_join),
+        };
         let message = if rows_max > 0 && rows > rows_max {
             format!(
                 "Limit for JOIN exceeded, max rows: {}, current rows: {}: While executing FillingRightJoinSide",
@@ -182,6 +200,12 @@ fn size(bytes: u64) -> String {
     format!("{value:.2} {}", names[name])
 }
 
+/// Rows that are looked at between two looks at the clock.
+const ROWS_AT_ONCE: usize = 65_536;
+
+/// Bytes that a row's key takes, about: itself, and its place in the table.
+const KEY_BYTES: usize = 32;
+
 /// Collects the right side.
 pub(crate) struct JoinSink {
     table: Arc<JoinTable>,
@@ -195,11 +219,19 @@ impl JoinSink {
 
 impl Sink for JoinSink {
     fn local(&self) -> Result<Box<dyn LocalSink>> {
-        Ok(Box::new(JoinLocal { table: self.table.clone(), blocks: Vec::new() }))
+        Ok(Box::new(JoinLocal { table: self.table.clone(), blocks: Vec::new(), bytes: 0 }))
     }
 
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
         let locals = locals.into_iter().map(downcast_local::<JoinLocal>).collect::<Result<Vec<_>>>()?;
+        if let Some(grace) = &self.table.grace {
+            if grace.is_on() || grace.is_near(locals.iter().map(|local| local.bytes).sum()) {
+                locals.into_iter().try_for_each(|local| local.spill(grace))?;
+                grace.end_right();
+                return Ok(());
+            }
+            grace.end_right();
+        }
         let mut blocks: Vec<_> = locals.into_iter().flat_map(|local| local.blocks).collect();
         // In the order of the rows, whoever collected them: what ANY takes does not depend on chance.
         blocks.sort_by_key(|block| block.sequence);
@@ -248,6 +280,10 @@ impl Sink for JoinSink {
         self.table.is_full.load(Ordering::Relaxed)
     }
 
+    fn is_full(&self) -> bool {
+        self.table.grace.as_ref().is_some_and(|grace| grace.is_right_full())
+    }
+
     fn block_rows_max(&self) -> Option<usize> {
         let rows = self.table.matching.context.settings.max_block_size;
         usize::try_from(rows).ok().filter(|rows| *rows > 0)
@@ -261,6 +297,14 @@ impl Sink for JoinSink {
 struct JoinLocal {
     table: Arc<JoinTable>,
     blocks: Vec<CollectedBlock>,
+    bytes: usize,
+}
+
+impl JoinLocal {
+    /// Has the rows put on disk.
+    fn spill(self, grace: &Arc<Grace>) -> Result<()> {
+        grace.put_right(self.blocks.into_iter().filter_map(|block| block.input).collect())
+    }
 }
 
 /// A block of the right side.
@@ -268,6 +312,8 @@ struct CollectedBlock {
     sequence: Sequence,
     columns: Vec<Column>,
     run: KeyRun,
+    /// The block itself, where it may still go to disk.
+    input: Option<Block>,
     /// With ASOF, what is compared.
     values: Vec<u64>,
     rows: usize,
@@ -292,7 +338,15 @@ impl LocalSink for JoinLocal {
         let bytes: usize = held.iter().map(Column::value_bytes).sum();
         if self.table.count(block.rows() as u64, bytes as u64)? {
             let run = KeyRun::new(keys);
-            self.blocks.push(CollectedBlock { sequence, columns: held, run, values, rows: block.rows() });
+            let rows = block.rows();
+            let input = self.table.grace.is_some().then_some(block);
+            self.bytes += bytes + rows * KEY_BYTES;
+            self.blocks.push(CollectedBlock { sequence, columns: held, run, input, values, rows });
+        }
+        let grace = self.table.grace.as_ref().filter(|grace| grace.is_passed(self.bytes)).cloned();
+        if let Some(grace) = grace {
+            let table = self.table.clone();
+            std::mem::replace(self, Self { table, blocks: Vec::new(), bytes: 0 }).spill(&grace)?;
         }
         Ok(())
     }
@@ -307,6 +361,6 @@ impl Units for Filling {
     }
 
     async fn run(self: Arc<Self>, unit: usize, _: Rows) -> Result<()> {
-        self.0.held()?.fill(unit, &self.0.matching)
+        self.0.held()?.fill(unit, &self.0.matching).await
     }
 }

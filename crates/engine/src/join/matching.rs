@@ -112,6 +112,16 @@ impl Matching {
         Keys::new(self.form, &columns, block.rows())
     }
 
+    /// Whether rows can be joined bucket by bucket of their keys' hashes.
+    pub(crate) fn can_be_cut(&self) -> bool {
+        !self.right_keys.is_empty() && self.strictness != JoinStrictness::Paste
+    }
+
+    /// Whether `join_algorithm` names the one that puts both sides on disk.
+    pub(super) fn is_grace(&self) -> bool {
+        self.context.settings.join_algorithm.split(',').any(|name| name.trim() == "grace_hash")
+    }
+
     /// Whether only the first row of a key counts.
     pub(super) fn takes_first_of_key(&self) -> bool {
         // Without keys all rows are of one key, and only the condition tells them apart.

@@ -48,6 +48,10 @@ impl Operator for JoinProbe {
         block: Block,
         emit: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
+        if let Some(grace) = self.table.grace().filter(|grace| grace.is_on()) {
+            grace.put_left(block)?;
+            return Ok(ControlFlow::Continue(()));
+        }
         let held = self.table.held()?;
         let keys = self.matching.keys(&self.matching.left_keys, &block)?;
         let mut first = held.index.find(&keys)?;
@@ -71,6 +75,10 @@ impl Operator for JoinProbe {
             None => pairs.find(&first)?,
         };
         if flow.is_break() { Ok(flow) } else { pairs.flush() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.table.grace().is_some_and(|grace| grace.is_left_full())
     }
 
     fn name(&self) -> &'static str {

@@ -48,6 +48,11 @@ pub trait Operator: Send + Sync {
         false
     }
 
+    /// Whether no more blocks should come for now: what the step has put aside is still on its way to the disk.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Whether the result depends on the order in which blocks come: the pipeline then has one worker at a time.
     fn needs_order(&self) -> bool {
         false

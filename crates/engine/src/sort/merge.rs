@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::Array;
 use squall_runtime::Pieces;
 use squall_types::memory::reserve;
-use squall_types::{Block, Column, DataType, Result, Schema};
+use squall_types::{Block, Result, Schema};
 
 use super::piece::{Entry, Key, Piece};
+use crate::gather::{self, Position};
 
 /// Entries that are merged between two looks at the clock.
 const MERGED_AT_ONCE: usize = 8_192;
@@ -112,25 +112,18 @@ pub(super) async fn gather<P: AsRef<Piece> + Sync>(
     entries: &[Entry],
     pieces: &mut Pieces,
 ) -> Result<Block> {
-    let (used, positions) = positions(sources, entries);
-    let mut columns = Vec::with_capacity(schema.len());
-    for (at, data_type) in schema.types().enumerate() {
-        columns.push(gather_column(at, data_type, &used, &positions)?);
-        pieces.pause().await;
-    }
-    Ok(Block::new(schema.clone(), columns, entries.len()))
+    let (blocks, positions) = positions(sources, entries);
+    gather::gather(schema, &blocks, &positions, pieces).await
 }
 
 /// The same at once, for few rows.
 pub(super) fn gather_now<P: AsRef<Piece>>(schema: &Arc<Schema>, sources: &[P], entries: &[Entry]) -> Result<Block> {
-    let (used, positions) = positions(sources, entries);
-    let types = schema.types().enumerate();
-    let columns = types.map(|(at, data_type)| gather_column(at, data_type, &used, &positions));
-    Ok(Block::new(schema.clone(), columns.collect::<Result<_>>()?, entries.len()))
+    let (blocks, positions) = positions(sources, entries);
+    gather::gather_now(schema, &blocks, &positions)
 }
 
 /// The blocks that rows come from, under a numbering of their own, and where each row is among them.
-fn positions<'a, P: AsRef<Piece>>(sources: &'a [P], entries: &[Entry]) -> (Vec<&'a Block>, Vec<(usize, usize)>) {
+fn positions<'a, P: AsRef<Piece>>(sources: &'a [P], entries: &[Entry]) -> (Vec<&'a Block>, Vec<Position>) {
     let mut number_of: Vec<u32> = vec![u32::MAX; sources.len()];
     let mut used: Vec<&Block> = Vec::new();
     let positions = entries.iter().map(|entry| {
@@ -143,19 +136,4 @@ fn positions<'a, P: AsRef<Piece>>(sources: &'a [P], entries: &[Entry]) -> (Vec<&
     });
     let positions = positions.collect();
     (used, positions)
-}
-
-fn gather_column(at: usize, data_type: &DataType, used: &[&Block], positions: &[(usize, usize)]) -> Result<Column> {
-    if positions.is_empty() {
-        return Ok(Column::empty(data_type.clone()));
-    }
-    let arrays = used.iter().map(|block| block.column(at).to_array()).collect::<Result<Vec<_>>>()?;
-    if data_type.fixed_width_bytes().is_none() {
-        // An estimate: the rows are as long as those that they are among.
-        let rows: usize = used.iter().map(|block| block.rows()).sum();
-        let bytes: usize = used.iter().map(|block| block.column(at).value_bytes()).sum();
-        reserve(bytes / rows.max(1) * positions.len())?;
-    }
-    let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
-    Ok(Column::new(data_type.clone(), arrow_select::interleave::interleave(&arrays, positions)?))
 }

@@ -120,7 +120,7 @@ impl Sink for SortSink {
     }
 
     fn is_full(&self) -> bool {
-        self.spilling.works.are_many()
+        self.spilling.threshold.is_full(&self.spilling.works)
     }
 
     fn block_rows_max(&self) -> Option<usize> {
@@ -146,7 +146,7 @@ impl LocalSink for SortLocal {
         let keys = encode_keys(&self.order.keys, &block)?;
         let Some(top) = self.order.top_rows() else {
             self.push(Piece::sorted(block, keys)?);
-            if self.spilling.threshold.is_passed(self.bytes) {
+            if self.spilling.threshold.is_passed(|| self.bytes) {
                 (self.rows, self.bytes) = (0, 0);
                 self.spilling.spill(std::mem::take(&mut self.pieces), &self.order, &self.sorted)?;
             }

@@ -69,6 +69,13 @@ pub(crate) struct Frame {
     pub(crate) rows: u32,
 }
 
+impl Frame {
+    /// Bytes in the file.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes as usize
+    }
+}
+
 /// A temporary file of a query; it is gone when nobody holds it.
 pub(crate) struct SpillFile {
     context: Arc<QueryContext>,

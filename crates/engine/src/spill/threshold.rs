@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::query_context::QueryContext;
+use crate::works::Works;
 
 /// The memory of the query from which on a step puts what it holds on disk.
 pub(crate) struct Threshold {
@@ -20,14 +21,37 @@ impl Threshold {
         Self { context, bytes: by_bytes.into_iter().chain(by_ratio).min() }
     }
 
-    /// Whether a worker that holds `own` bytes should put them on disk: the query holds too much, and it is worth the while.
-    pub(crate) fn is_passed(&self, own: usize) -> bool {
+    /// Whether a worker should put the bytes that it holds, `own`, on disk: the query holds too much, and it is worth the while.
+    pub(crate) fn is_passed(&self, own: impl FnOnce() -> usize) -> bool {
         /// A worker whose bytes are less than its share by this factor does not matter.
         const SHARE: u64 = 2;
         let Some(bytes) = self.bytes else { return false };
         let workers = self.context.peak_threads().max(1) as u64;
-        // What a thread has allocated is not all counted yet.
-        let held = u64::try_from(self.context.memory.bytes()).unwrap_or(0).max(own as u64);
-        held >= bytes && (own as u64).saturating_mul(workers * SHARE) >= bytes
+        self.held() >= bytes && (own() as u64).saturating_mul(workers * SHARE) >= bytes
+    }
+
+    /// Whether the query holds so much, a good part of it in the step's own bytes, that these should not be put together in memory, which
+    /// takes as much again.
+    pub(crate) fn is_near(&self, own: usize) -> bool {
+        self.bytes.is_some_and(|bytes| self.held() >= bytes / 5 * 3 && own as u64 >= bytes / 4)
+    }
+
+    /// Whether no more rows should come while `works` put something on disk: the query holds too much, or they are many.
+    pub(crate) fn is_full(&self, works: &Works) -> bool {
+        const MANY: usize = 2;
+        let works = works.count();
+        works >= MANY || works > 0 && self.bytes.is_some_and(|bytes| self.held() >= bytes)
+    }
+
+    /// Bytes of a buffer that may take one part in `divisor` of the memory from which on data go to disk, at most `most`.
+    pub(crate) fn part(&self, divisor: u64, most: usize) -> usize {
+        const LEAST: u64 = 1 << 20;
+        let part = self.bytes.map_or(u64::MAX, |bytes| (bytes / divisor).max(LEAST));
+        usize::try_from(part).unwrap_or(usize::MAX).min(most)
+    }
+
+    /// Bytes that the query holds, but for what its threads have not counted yet.
+    fn held(&self) -> u64 {
+        u64::try_from(self.context.memory.bytes()).unwrap_or(0)
     }
 }

@@ -64,6 +64,14 @@ impl<E: Element> StateFunction for AnyOne<E> {
         }
     }
 
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        E::write_one(&self.data_type, state.as_ref(), out)
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        E::read_one(&self.data_type, bytes)
+    }
+
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         E::column(&self.data_type, states.into_iter().map(|state| state.unwrap_or_else(|| E::default(&self.data_type))))
     }

@@ -7,7 +7,7 @@ use squall_types::{Column, ColumnBuilder, DataType, Error, Result, Value, defaul
 
 use crate::accumulator::AggregateFunction;
 
-use super::element::{AnyValue, Element, with_element};
+use super::element::{AnyValue, Bytes, Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 
@@ -15,12 +15,16 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let (argument, value) = call.two_arguments()?;
     let (data_type, greatest) = (argument.clone(), call.name == "argMax");
-    Ok(with_element!(value, E => grouped::function(ArgExtreme::<E> { data_type, greatest, element: PhantomData })))
+    let value_type = value.clone();
+    Ok(
+        with_element!(value, E => grouped::function(ArgExtreme::<E> { data_type, value_type, greatest, element: PhantomData })),
+    )
 }
 
 #[derive(Debug)]
 struct ArgExtreme<E> {
     data_type: DataType,
+    value_type: DataType,
     greatest: bool,
     element: PhantomData<E>,
 }
@@ -67,6 +71,27 @@ impl<E: Element> StateFunction for ArgExtreme<E> {
                 if !E::replaces(E::as_ref(&other.value), E::as_ref(&best.value), self.greatest) => {}
             _ => *into = from,
         }
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        let argument = state.as_ref().map(|best| &best.argument);
+        match (&self.data_type, argument) {
+            (DataType::String, Some(Value::String(string))) => {
+                Bytes::write_one(&self.data_type, Some(&(**string).into()), out)?;
+            }
+            (DataType::String, _) => Bytes::write_one(&self.data_type, None, out)?,
+            _ => AnyValue::write_one(&self.data_type, argument, out)?,
+        }
+        E::write_one(&self.value_type, state.as_ref().map(|best| &best.value), out)
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let argument = match &self.data_type {
+            DataType::String => Bytes::read_one(&self.data_type, bytes)?.map(Value::string),
+            _ => AnyValue::read_one(&self.data_type, bytes)?,
+        };
+        let value = E::read_one(&self.value_type, bytes)?;
+        Ok(argument.zip(value).map(|(argument, value)| Best { value, argument }))
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

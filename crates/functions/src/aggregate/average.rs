@@ -12,6 +12,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::{Number, with_number};
+use super::state_bytes::{Raw, put_varint, take_varint};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -70,6 +71,16 @@ impl<T: Number> StateFunction for Average<T> {
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         T::add_total(&mut into.total, from.total);
         into.count += from.count;
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        state.total.put(out);
+        put_varint(state.count, out);
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        Ok(Mean { total: Raw::take(bytes)?, count: take_varint(bytes)? })
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

@@ -10,6 +10,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::floats;
+use super::state_bytes::Raw;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -56,6 +57,16 @@ impl StateFunction for AverageWeighted {
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         into.weighted += from.weighted;
         into.weights += from.weights;
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        state.weighted.put(out);
+        state.weights.put(out);
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        Ok(Totals { weighted: Raw::take(bytes)?, weights: Raw::take(bytes)? })
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

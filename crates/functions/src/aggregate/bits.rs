@@ -11,6 +11,7 @@ use crate::accumulator::AggregateFunction;
 
 use super::family::Call;
 use super::grouped::{self, StateFunction};
+use super::state_bytes::Raw;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -30,9 +31,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
 }
 
 /// An integer's bits.
-trait BitSet: Sized + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self> {}
+trait BitSet: Raw + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self> {}
 
-impl<T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T> + Not<Output = T>> BitSet for T {}
+impl<T: Raw + BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T> + Not<Output = T>> BitSet for T {}
 
 fn bits<T: ArrowPrimitiveType + std::fmt::Debug>(call: &Call<'_>, data_type: &DataType) -> Arc<dyn AggregateFunction>
 where
@@ -61,7 +62,7 @@ impl<T: ArrowPrimitiveType> std::fmt::Debug for Bits<T> {
     }
 }
 
-impl<T: ArrowPrimitiveType> StateFunction for Bits<T> {
+impl<T: ArrowPrimitiveType<Native: Raw>> StateFunction for Bits<T> {
     type State = T::Native;
     type Rows<'a> = &'a [T::Native];
 
@@ -85,6 +86,15 @@ impl<T: ArrowPrimitiveType> StateFunction for Bits<T> {
 
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         *into = (self.combine)(*into, from);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        state.put(out);
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        Raw::take(bytes)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

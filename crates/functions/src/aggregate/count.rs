@@ -16,6 +16,7 @@ use crate::window::RowRange;
 use super::family::Call;
 use super::grouped::same;
 use super::selection::Selected;
+use super::state_bytes::{put_varint, take_varint};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -157,21 +158,17 @@ impl Accumulator for Counts {
         Ok(())
     }
 
-    fn partition(mut self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
+    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
         self.fold();
-        let mut parts: Vec<Box<dyn Accumulator>> = Vec::with_capacity(groups_of.len());
-        for groups in groups_of {
-            let totals = groups.iter().map(|&group| self.totals.get(group as usize).copied().unwrap_or(0)).collect();
-            parts.push(Box::new(Self { totals, ..Self::default() }));
-        }
-        parts
+        let totals = groups.iter().map(|&group| self.totals.get(group as usize).copied().unwrap_or(0)).collect();
+        Ok(Box::new(Self { totals, ..Self::default() }))
     }
 
-    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
-        let mut other = same::<Self>(other)?;
+    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+        let other = same::<Self>(other)?;
         other.fold();
         self.grow(groups);
-        for (total, &to) in other.totals.iter().zip(to) {
+        for (total, &to) in other.totals.iter().skip(first).zip(to) {
             self.totals[to as usize] += total;
         }
         Ok(())
@@ -182,6 +179,18 @@ impl Accumulator for Counts {
         self.fold();
         self.totals.truncate(groups);
         Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, self.totals))
+    }
+
+    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.fold();
+        put_varint(self.totals.get(group).copied().unwrap_or(0), out);
+        Ok(())
+    }
+
+    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
+        self.grow(group + 1);
+        self.totals[group] += take_varint(bytes)?;
+        Ok(())
     }
 
     fn memory_bytes(&self) -> usize {

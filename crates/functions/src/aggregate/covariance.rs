@@ -9,6 +9,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::floats;
+use super::state_bytes::{Raw, take_floats};
 use super::variance::float_column;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +86,22 @@ impl StateFunction for Covariance {
         into.left_squares += from.left_squares;
         into.right_squares += from.right_squares;
         into.products += from.products;
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        let Moments { count, left, right, left_squares, right_squares, products } = *state;
+        [count, left, right, products].into_iter().for_each(|sum| sum.put(out));
+        if self.kind == Kind::Correlation {
+            [left_squares, right_squares].into_iter().for_each(|sum| sum.put(out));
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let [count, left, right, products] = take_floats(bytes)?;
+        // Only a correlation asks for the squares.
+        let [left_squares, right_squares] = if self.kind == Kind::Correlation { take_floats(bytes)? } else { [0.0; 2] };
+        Ok(Moments { count, left, right, left_squares, right_squares, products })
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

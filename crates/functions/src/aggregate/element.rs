@@ -12,6 +12,10 @@ use squall_types::{
     Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, default_value, grow, uuid_rank,
 };
 
+use super::state_bytes::{
+    Raw, put_string, put_value, put_varint, take_bytes, take_count, take_string, take_value, turn_fixed,
+};
+
 /// One kind of values.
 pub(super) trait Element: Debug + Send + Sync + 'static {
     /// A column's values.
@@ -34,6 +38,22 @@ pub(super) trait Element: Debug + Send + Sync + 'static {
     /// The value of a group without rows.
     fn default(data_type: &DataType) -> Self::Owned;
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column>;
+    /// Appends a value of this type as `RowBinary` has it.
+    fn write(data_type: &DataType, value: &Self::Owned, out: &mut Vec<u8>) -> Result<()>;
+    /// Takes a value from the front of `bytes`.
+    fn read(data_type: &DataType, bytes: &mut &[u8]) -> Result<Self::Owned>;
+    /// Appends the state of functions that keep one value or none: whether there is one, and the value.
+    fn write_one(data_type: &DataType, value: Option<&Self::Owned>, out: &mut Vec<u8>) -> Result<()> {
+        out.push(u8::from(value.is_some()));
+        value.map_or(Ok(()), |value| Self::write(data_type, value, out))
+    }
+    /// Takes what [`write_one`](Self::write_one) wrote.
+    fn read_one(data_type: &DataType, bytes: &mut &[u8]) -> Result<Option<Self::Owned>> {
+        match u8::take(bytes)? {
+            0 => Ok(None),
+            _ => Self::read(data_type, bytes).map(Some),
+        }
+    }
     /// Bytes outside the value itself.
     fn heap_bytes(_value: &Self::Owned) -> usize {
         0
@@ -104,13 +124,22 @@ where
         }
     }
 
+    fn write(_: &DataType, value: &Self::Owned, out: &mut Vec<u8>) -> Result<()> {
+        value.put(out);
+        Ok(())
+    }
+
+    fn read(_: &DataType, bytes: &mut &[u8]) -> Result<Self::Owned> {
+        Raw::take(bytes)
+    }
+
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
         Ok(Column::from_primitive::<T>(data_type.clone(), values.collect()))
     }
 }
 
 /// The ends of a number's range, and defaults in it.
-pub(super) trait Bounded: Copy {
+pub(super) trait Bounded: Raw {
     const LEAST: Self;
     const GREATEST: Self;
     /// A default value: 0, or the first number of an enum, which always fits.
@@ -174,6 +203,39 @@ impl Element for Bytes {
         Box::default()
     }
 
+    fn write(_: &DataType, value: &Self::Owned, out: &mut Vec<u8>) -> Result<()> {
+        put_string(value, out);
+        Ok(())
+    }
+
+    fn read(_: &DataType, bytes: &mut &[u8]) -> Result<Self::Owned> {
+        take_string(bytes).map(Into::into)
+    }
+
+    /// The length with a zero byte behind the string, in 32 bits; -1 for none.
+    fn write_one(_: &DataType, value: Option<&Self::Owned>, out: &mut Vec<u8>) -> Result<()> {
+        let Some(value) = value else {
+            (-1_i32).put(out);
+            return Ok(());
+        };
+        let length = value.len().checked_add(1).and_then(|length| i32::try_from(length).ok());
+        let too_long = || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "A state of more than 2 GiB");
+        length.ok_or_else(too_long)?.put(out);
+        out.extend_from_slice(value);
+        out.push(0);
+        Ok(())
+    }
+
+    fn read_one(_: &DataType, bytes: &mut &[u8]) -> Result<Option<Self::Owned>> {
+        match usize::try_from(i32::take(bytes)?) {
+            Err(_) => Ok(None),
+            Ok(length) => {
+                let with_zero = take_bytes(bytes, length)?;
+                Ok(Some(with_zero.split_last().map_or(&[][..], |(_, string)| string).into()))
+            }
+        }
+    }
+
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
         let mut offsets: Vec<i32> = Vec::with_capacity(values.len() + 1);
         let mut bytes = Vec::new();
@@ -230,6 +292,19 @@ impl<const IS_UUID: bool> Element for FixedBytes<IS_UUID> {
 
     fn default(data_type: &DataType) -> Self::Owned {
         vec![0; data_type.fixed_width_bytes().unwrap_or(0)].into()
+    }
+
+    fn write(data_type: &DataType, value: &Self::Owned, out: &mut Vec<u8>) -> Result<()> {
+        let start = out.len();
+        out.extend_from_slice(value);
+        turn_fixed(data_type, &mut out[start..]);
+        Ok(())
+    }
+
+    fn read(data_type: &DataType, bytes: &mut &[u8]) -> Result<Self::Owned> {
+        let mut value: Box<[u8]> = take_bytes(bytes, data_type.fixed_width_bytes().unwrap_or(0))?.into();
+        turn_fixed(data_type, &mut value);
+        Ok(value)
     }
 
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
@@ -302,6 +377,14 @@ impl Element for AnyValue {
         default_value(data_type)
     }
 
+    fn write(data_type: &DataType, value: &Self::Owned, out: &mut Vec<u8>) -> Result<()> {
+        put_value(value, data_type, out)
+    }
+
+    fn read(data_type: &DataType, bytes: &mut &[u8]) -> Result<Self::Owned> {
+        take_value(bytes, data_type)
+    }
+
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
         let mut builder = ColumnBuilder::new(data_type.clone());
         for value in values {
@@ -323,9 +406,37 @@ impl Element for AnyValue {
     }
 }
 
+/// Appends a list of values: their number, then each.
+pub(super) fn write_list<'a, E: Element>(
+    list_type: &DataType,
+    values: impl ExactSizeIterator<Item = &'a E::Owned>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    put_varint(values.len() as u64, out);
+    let item = item_type(list_type)?;
+    values.into_iter().try_for_each(|value| E::write(item, value, out))
+}
+
+/// Takes what [`write_list`] wrote.
+pub(super) fn read_list<E: Element>(list_type: &DataType, bytes: &mut &[u8]) -> Result<Vec<E::Owned>> {
+    let (count, item) = (take_count(bytes)?, item_type(list_type)?);
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        values.push(E::read(item, bytes)?);
+    }
+    Ok(values)
+}
+
+fn item_type(list_type: &DataType) -> Result<&DataType> {
+    match list_type {
+        DataType::Array(item) => Ok(item),
+        _ => Err(Error::logical("a list of values is not of type Array")),
+    }
+}
+
 /// A list of values per group as an `Array` column.
 pub(super) fn list_column<E: Element>(data_type: &DataType, lists: Vec<Vec<E::Owned>>) -> Result<Column> {
-    let DataType::Array(item) = data_type else { return Err(Error::logical("a list of values is not of type Array")) };
+    let item = item_type(data_type)?;
     let mut offsets: Vec<i32> = Vec::with_capacity(lists.len() + 1);
     offsets.push(0);
     let mut total = 0;

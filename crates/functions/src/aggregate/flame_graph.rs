@@ -15,6 +15,7 @@ use crate::accumulator::AggregateFunction;
 use super::element::{Bytes, list_column};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
+use super::state_bytes::{put_string, put_varint, take_count, take_string, take_varint};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -178,6 +179,39 @@ impl StateFunction for FlameGraph {
             known.freed += later.freed - matched;
             known.allocated.append(&mut later.allocated);
         }
+    }
+
+    fn write(&self, state: &Traces, out: &mut Vec<u8>) -> Result<()> {
+        put_varint(state.sizes.len() as u64, out);
+        for (trace, size) in &state.sizes {
+            put_string(trace, out);
+            put_varint(*size, out);
+        }
+        put_varint(state.by_pointer.len() as u64, out);
+        for ((pointer, size), known) in &state.by_pointer {
+            put_varint(*pointer, out);
+            put_varint(*size, out);
+            put_varint(known.freed as u64, out);
+            put_varint(known.allocated.len() as u64, out);
+            known.allocated.iter().for_each(|trace| put_string(trace, out));
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Traces> {
+        let mut state = Traces::default();
+        for _ in 0..take_count(bytes)? {
+            let trace = take_string(bytes)?.into();
+            state.sizes.insert(trace, take_varint(bytes)?);
+        }
+        for _ in 0..take_count(bytes)? {
+            let key = (take_varint(bytes)?, take_varint(bytes)?);
+            let freed = take_varint(bytes)? as usize;
+            let allocated = (0..take_count(bytes)?).map(|_| take_string(bytes).map(Into::into));
+            let allocated = allocated.collect::<Result<Vec<Trace>>>()?;
+            state.by_pointer.insert(key, Pointer { allocated, freed });
+        }
+        Ok(state)
     }
 
     fn finish(&self, states: Vec<Traces>) -> Result<Column> {

@@ -7,7 +7,7 @@ use squall_types::{Column, DataType, Error, Result, grow};
 
 use crate::accumulator::AggregateFunction;
 
-use super::element::{Element, list_column, with_element};
+use super::element::{Element, list_column, read_list, with_element, write_list};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 
@@ -60,8 +60,16 @@ impl<E: Element> StateFunction for GroupArray<E> {
             *into = from;
             return;
         }
-        from.truncate(self.limit - into.len());
+        from.truncate(self.limit.saturating_sub(into.len()));
         into.append(&mut from);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        write_list::<E>(&self.data_type, state.iter(), out)
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        read_list::<E>(&self.data_type, bytes)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

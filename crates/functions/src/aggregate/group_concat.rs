@@ -10,6 +10,7 @@ use crate::accumulator::AggregateFunction;
 use super::element::{Bytes, Element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
+use super::state_bytes::{put_string, put_varint, take_count, take_string, take_varint};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let bad =
@@ -143,6 +144,21 @@ impl StateFunction for GroupConcat {
             self.push(into, &from.text[start..end]);
             start = end + self.separator.len();
         }
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        put_string(&state.text, out);
+        put_varint(state.count, out);
+        put_varint(state.ends.len() as u64, out);
+        state.ends.iter().for_each(|end| put_varint(*end as u64, out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let (text, count) = (take_string(bytes)?.to_vec(), take_varint(bytes)?);
+        let ends = (0..take_count(bytes)?).map(|_| take_varint(bytes).map(|end| (end as usize).min(text.len())));
+        let ends = ends.collect::<Result<Vec<_>>>()?;
+        Ok(Joined { text, ends, count })
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

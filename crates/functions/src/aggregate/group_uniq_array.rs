@@ -7,7 +7,7 @@ use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
 
-use super::element::{Element, list_column, with_element};
+use super::element::{Element, list_column, read_list, with_element, write_list};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
@@ -77,6 +77,21 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
             return;
         }
         from.values.into_iter().for_each(|(hash, value)| into.add(hash, self.limit, || value));
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        write_list::<E>(&self.data_type, state.values.iter().map(|(_, value)| value), out)
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let values = read_list::<E>(&self.data_type, bytes)?;
+        // Hashes are not written: they are those of a column of the values.
+        let DataType::Array(item) = &self.data_type else { return Err(Error::logical("a set that is no array")) };
+        let column = E::column(item, values.iter().cloned())?;
+        let hashes = row_hashes(std::slice::from_ref(&column), values.len());
+        let mut state = self.state();
+        hashes.into_iter().zip(values).for_each(|(hash, value)| state.add(hash, self.limit, || value));
+        Ok(state)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

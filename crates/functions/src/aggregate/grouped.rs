@@ -5,6 +5,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, Result, checkpoint};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
@@ -52,6 +53,12 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
     /// The results, in order.
     fn finish(&self, states: Vec<Self::State>) -> Result<Column>;
 
+    /// Appends a state in its serialised form.
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()>;
+
+    /// Takes the state that [`write`](Self::write) wrote from the front of `bytes`.
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State>;
+
     /// Bytes that a state holds outside itself.
     fn heap_bytes(&self, _state: &Self::State) -> usize {
         0
@@ -64,9 +71,9 @@ pub(super) fn function<F: StateFunction>(function: F) -> Arc<dyn AggregateFuncti
 }
 
 /// The accumulator as the type that it must have.
-pub(super) fn same<A: Accumulator>(other: Box<dyn Accumulator>) -> Result<Box<A>> {
-    let other: Box<dyn Any> = other;
-    other.downcast().map_err(|_| Error::logical("merge of accumulators of two functions"))
+pub(super) fn same<A: Accumulator>(other: &mut dyn Accumulator) -> Result<&mut A> {
+    let other: &mut dyn Any = other;
+    other.downcast_mut().ok_or_else(|| Error::logical("merge of accumulators of two functions"))
 }
 
 #[derive(Debug)]
@@ -210,29 +217,23 @@ impl<F: StateFunction> Accumulator for States<F> {
         Ok(())
     }
 
-    fn partition(mut self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
-        let mut parts: Vec<Box<dyn Accumulator>> = Vec::with_capacity(groups_of.len());
-        for groups in groups_of {
-            // A group past the last update's has no state yet.
-            let take = |group: &u32| match self.states.get_mut(*group as usize) {
-                Some(state) => std::mem::replace(state, self.function.state()),
-                None => self.function.state(),
-            };
-            let states = groups.iter().map(take).collect();
-            parts.push(Box::new(Self { function: self.function.clone(), states }));
-        }
-        parts
+    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
+        reserve(groups.len() * size_of::<F::State>())?;
+        // A group past the last update's has no state yet.
+        let take = |group: &u32| match self.states.get_mut(*group as usize) {
+            Some(state) => std::mem::replace(state, self.function.state()),
+            None => self.function.state(),
+        };
+        let states = groups.iter().map(take).collect();
+        Ok(Box::new(Self { function: self.function.clone(), states }))
     }
 
-    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
         let other = same::<Self>(other)?;
-        if self.states.is_empty() && to.iter().enumerate().all(|(from, &to)| from == to as usize) {
-            self.states = other.states;
-            return self.grow(groups);
-        }
         self.grow(groups)?;
-        for (state, &to) in other.states.into_iter().zip(to) {
+        for (state, &to) in other.states.iter_mut().skip(first).zip(to) {
             checkpoint(64)?;
+            let state = std::mem::replace(state, self.function.state());
             self.function.merge(&mut self.states[to as usize], state);
         }
         Ok(())
@@ -242,6 +243,20 @@ impl<F: StateFunction> Accumulator for States<F> {
         self.grow(groups)?;
         self.states.truncate(groups);
         self.function.finish(self.states)
+    }
+
+    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
+        match self.states.get(group) {
+            Some(state) => self.function.write(state, out),
+            None => self.function.write(&self.function.state(), out),
+        }
+    }
+
+    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
+        self.grow(group + 1)?;
+        let state = self.function.read(bytes)?;
+        self.function.merge(&mut self.states[group], state);
+        Ok(())
     }
 
     fn memory_bytes(&self) -> usize {

@@ -13,6 +13,7 @@ use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
 use super::row_hash::value_hashes;
+use super::state_bytes::{Raw, put_varint, take_bytes, take_count};
 use super::uniq_exact::at_least_one_argument;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
@@ -170,6 +171,32 @@ impl StateFunction for HyperLogLog {
             }
             (Sketch::Few(_), Sketch::Registers(_)) => {}
         }
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        match state {
+            Sketch::Few(few) => {
+                out.push(0);
+                put_varint(few.len() as u64, out);
+                few.iter().for_each(|hash| hash.put(out));
+            }
+            Sketch::Registers(registers) => {
+                out.push(1);
+                out.extend_from_slice(registers);
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        if u8::take(bytes)? != 0 {
+            return Ok(Sketch::Registers(take_bytes(bytes, 1 << self.precision)?.into()));
+        }
+        let mut few = HashSet::default();
+        for _ in 0..take_count(bytes)? {
+            few.insert(Raw::take(bytes)?);
+        }
+        Ok(Sketch::Few(few))
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

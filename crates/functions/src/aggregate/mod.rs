@@ -27,6 +27,7 @@ mod quantile;
 mod row_hash;
 mod selection;
 mod shape;
+mod state_bytes;
 mod sum;
 mod top_k;
 mod uniq;

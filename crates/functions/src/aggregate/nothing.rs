@@ -5,6 +5,8 @@ use squall_types::{Column, DataType, Result, Value};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 
+use super::state_bytes::Raw;
+
 /// The function that no value ever reaches.
 #[derive(Debug)]
 pub(super) struct Nothing {
@@ -36,12 +38,11 @@ impl Accumulator for NoValues {
         Ok(())
     }
 
-    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
-        let part = |_| -> Box<dyn Accumulator> { Box::new(Self { return_type: self.return_type.clone() }) };
-        groups_of.iter().map(part).collect()
+    fn take(&mut self, _: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Self { return_type: self.return_type.clone() }))
     }
 
-    fn merge(&mut self, _: Box<dyn Accumulator>, _: &[u32], _: usize) -> Result<()> {
+    fn merge_range(&mut self, _: &mut dyn Accumulator, _: usize, _: &[u32], _: usize) -> Result<()> {
         Ok(())
     }
 
@@ -50,6 +51,15 @@ impl Accumulator for NoValues {
             return Ok(Column::from_primitive::<UInt64Type>(self.return_type, vec![0; groups]));
         }
         Column::constant(self.return_type, &Value::Null, groups)?.materialize()
+    }
+
+    fn serialize(&mut self, _: usize, out: &mut Vec<u8>) -> Result<()> {
+        out.push(0);
+        Ok(())
+    }
+
+    fn merge_serialized(&mut self, _: usize, bytes: &mut &[u8]) -> Result<()> {
+        u8::take(bytes).map(drop)
     }
 
     fn memory_bytes(&self) -> usize {

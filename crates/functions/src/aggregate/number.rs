@@ -6,10 +6,12 @@ use arrow_array::types::{
 };
 use squall_types::{Column, Error, Result};
 
+use super::state_bytes::Raw;
+
 /// A type of numbers that can be added up.
-pub(super) trait Number: ArrowPrimitiveType + std::fmt::Debug + Send + Sync {
+pub(super) trait Number: ArrowPrimitiveType<Native: Raw> + std::fmt::Debug + Send + Sync {
     /// `UInt64Type`, `Int64Type` or `Float64Type`: ClickHouse's type of the sum.
-    type Total: ArrowPrimitiveType;
+    type Total: ArrowPrimitiveType<Native: Raw>;
 
     /// Adds a value to a total; integers wrap.
     fn add(total: &mut <Self::Total as ArrowPrimitiveType>::Native, value: Self::Native);

@@ -54,17 +54,24 @@ impl Accumulator for PlainAccumulator {
         self.nested.update(group_ids, groups, &arguments, rows)
     }
 
-    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
-        let parts = self.nested.partition(groups_of).into_iter();
-        parts.map(|nested| -> Box<dyn Accumulator> { Box::new(Self { nested }) }).collect()
+    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Self { nested: self.nested.take(groups)? }))
     }
 
-    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
-        self.nested.merge(super::grouped::same::<Self>(other)?.nested, to, groups)
+    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+        self.nested.merge_range(&mut *super::grouped::same::<Self>(other)?.nested, first, to, groups)
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
         self.nested.finish(groups)
+    }
+
+    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.nested.serialize(group, out)
+    }
+
+    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
+        self.nested.merge_serialized(group, bytes)
     }
 
     fn memory_bytes(&self) -> usize {

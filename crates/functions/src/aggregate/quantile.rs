@@ -15,6 +15,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::{Number, with_number};
+use super::state_bytes::{Raw, put_varint, take_count, take_varint};
 
 /// How a level becomes a value of the sorted ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -257,6 +258,20 @@ impl<T: Number> StateFunction for Sampled<T> {
         into.merge(from);
     }
 
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        put_varint(state.total, out);
+        state.random.put(out);
+        put_varint(state.sample.len() as u64, out);
+        state.sample.iter().for_each(|value| value.put(out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let (total, random) = (take_varint(bytes)?, Raw::take(bytes)?);
+        let sample = (0..take_count(bytes)?).map(|_| Raw::take(bytes)).collect::<Result<Vec<f64>>>()?;
+        Ok(Reservoir { sample, total, random })
+    }
+
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let groups = states.len();
         let mut values = Vec::with_capacity(groups * self.levels.levels.len());
@@ -349,6 +364,16 @@ where
             std::mem::swap(into, &mut from);
         }
         into.append(&mut from);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        put_varint(state.len() as u64, out);
+        state.iter().for_each(|value| value.put(out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        (0..take_count(bytes)?).map(|_| Raw::take(bytes)).collect()
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

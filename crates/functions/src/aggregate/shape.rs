@@ -9,6 +9,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::floats;
+use super::state_bytes::Raw;
 use super::variance::float_column;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
@@ -31,6 +32,12 @@ struct Shape {
 
 /// The sums of the powers 0 to 4.
 pub(super) type Powers = [f64; 5];
+
+impl Shape {
+    fn powers(&self) -> usize {
+        if self.kurtosis { 5 } else { 4 }
+    }
+}
 
 impl StateFunction for Shape {
     type State = Powers;
@@ -60,6 +67,20 @@ impl StateFunction for Shape {
 
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         into.iter_mut().zip(from).for_each(|(sum, other)| *sum += other);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        // Skewness does not ask for the fourth power.
+        state[..self.powers()].iter().for_each(|sum| sum.put(out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let mut powers = Powers::default();
+        for sum in &mut powers[..self.powers()] {
+            *sum = Raw::take(bytes)?;
+        }
+        Ok(powers)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

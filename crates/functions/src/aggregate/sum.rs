@@ -11,6 +11,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::{Number, with_number};
+use super::state_bytes::Raw;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -61,6 +62,15 @@ impl<T: Number> StateFunction for Sum<T> {
 
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         T::add_total(into, from);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        state.put(out);
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        Raw::take(bytes)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

@@ -14,6 +14,7 @@ use super::element::{Element, list_column, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::row_hash::row_hashes;
+use super::state_bytes::{Raw, put_varint, take_count, take_varint};
 
 /// ClickHouse's bound on the number of counters.
 const COUNTERS_MAX: u64 = 0xFF_FFFF;
@@ -152,6 +153,15 @@ impl<V> Counters<V> {
     }
 }
 
+impl<E: Element> TopK<E> {
+    fn item(&self) -> Result<&DataType> {
+        match &self.data_type {
+            DataType::Array(item) => Ok(item),
+            _ => Err(Error::logical("topK gives no array")),
+        }
+    }
+}
+
 impl<E: Element> StateFunction for TopK<E> {
     type State = Counters<E::Owned>;
     type Rows<'a> = (Vec<u128>, E::Rows<'a>);
@@ -177,6 +187,28 @@ impl<E: Element> StateFunction for TopK<E> {
 
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         into.merge(from, self.counters);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        let item = self.item()?;
+        put_varint(state.counters.len() as u64, out);
+        for counter in &state.counters {
+            counter.hash.put(out);
+            put_varint(counter.count, out);
+            E::write(item, &counter.value, out)?;
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let item = self.item()?;
+        let mut state = self.state();
+        for _ in 0..take_count(bytes)? {
+            let (hash, count) = (Raw::take(bytes)?, take_varint(bytes)?);
+            let value = E::read(item, bytes)?;
+            state.add(hash, count, self.counters, || value);
+        }
+        Ok(state)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

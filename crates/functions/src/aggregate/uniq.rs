@@ -16,6 +16,7 @@ use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
 use super::row_hash::value_hashes;
+use super::state_bytes::{Raw, put_varint, take_count};
 use super::uniq_exact::at_least_one_argument;
 
 /// The most hashes in a state.
@@ -96,6 +97,21 @@ impl StateFunction for Uniq {
 
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         into.merge(from);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        out.push(state.degree as u8);
+        put_varint(state.hashes.len() as u64, out);
+        state.hashes.iter().for_each(|hash| hash.put(out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let mut state = Sample { degree: u8::take(bytes)?.into(), ..Sample::default() };
+        for _ in 0..take_count(bytes)? {
+            state.insert(Raw::take(bytes)?);
+        }
+        Ok(state)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

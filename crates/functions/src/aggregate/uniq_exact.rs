@@ -16,6 +16,7 @@ use super::grouped::{self, StateFunction};
 use super::hash_set::{HashSet, SetKey};
 use super::number::with_number;
 use super::row_hash::row_hashes;
+use super::state_bytes::{Raw, put_varint, take_count};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -43,6 +44,9 @@ trait Keys: std::fmt::Debug + Send + Sync + 'static {
     type Key: SetKey + Send + 'static;
 
     fn keys(arguments: &[Column]) -> Result<Cow<'_, [Self::Key]>>;
+    /// Appends a key, as wide as the argument's values are.
+    fn put(key: Self::Key, out: &mut Vec<u8>);
+    fn take(bytes: &mut &[u8]) -> Result<Self::Key>;
 }
 
 /// A primitive type whose values are a key's bits.
@@ -51,10 +55,12 @@ pub(super) trait KeyBits: ArrowPrimitiveType {
 
     /// The values of a column as keys; borrowed where they are the same bits.
     fn keys(column: &Column) -> Result<Cow<'_, [Self::Key]>>;
+    fn put(key: Self::Key, out: &mut Vec<u8>);
+    fn take(bytes: &mut &[u8]) -> Result<Self::Key>;
 }
 
 macro_rules! key_bits {
-    ($($kind:ident $key:ty, |$value:ident| $bits:expr);*) => {
+    ($($kind:ident $key:ty, |$value:ident| $bits:expr, $narrow:ty);*) => {
         $(impl KeyBits for arrow_array::types::$kind {
             type Key = $key;
 
@@ -62,19 +68,28 @@ macro_rules! key_bits {
                 let values = column.as_primitive::<Self>()?.values();
                 Ok(Cow::Owned(values.iter().map(|&$value| $bits).collect()))
             }
+
+            fn put(key: $key, out: &mut Vec<u8>) {
+                (key as $narrow).put(out);
+            }
+
+            fn take(bytes: &mut &[u8]) -> Result<$key> {
+                // Signed values are keys as wide as those that they are read from.
+                <$narrow>::take(bytes).map(|key| key as $key)
+            }
         })*
     };
 }
 
 key_bits!(
-    UInt8Type u32, |value| value.into();
-    UInt16Type u32, |value| value.into();
-    Int8Type u32, |value| value as u32;
-    Int16Type u32, |value| value as u32;
-    Int32Type u32, |value| value as u32;
-    Float32Type u32, |value| value.to_bits();
-    Int64Type u64, |value| value as u64;
-    Float64Type u64, |value| value.to_bits()
+    UInt8Type u32, |value| value.into(), u8;
+    UInt16Type u32, |value| value.into(), u16;
+    Int8Type u32, |value| value as u32, i8;
+    Int16Type u32, |value| value as u32, i16;
+    Int32Type u32, |value| value as u32, u32;
+    Float32Type u32, |value| value.to_bits(), u32;
+    Int64Type u64, |value| value as u64, u64;
+    Float64Type u64, |value| value.to_bits(), u64
 );
 
 macro_rules! key_is_value {
@@ -84,6 +99,14 @@ macro_rules! key_is_value {
 
             fn keys(column: &Column) -> Result<Cow<'_, [$key]>> {
                 Ok(Cow::Borrowed(column.as_primitive::<Self>()?.values()))
+            }
+
+            fn put(key: $key, out: &mut Vec<u8>) {
+                key.put(out);
+            }
+
+            fn take(bytes: &mut &[u8]) -> Result<$key> {
+                Raw::take(bytes)
             }
         })*
     };
@@ -101,6 +124,14 @@ impl<T: KeyBits + std::fmt::Debug + Send + Sync> Keys for PrimitiveKeys<T> {
         let [column] = arguments else { return Err(Error::logical("one argument was resolved")) };
         T::keys(column)
     }
+
+    fn put(key: T::Key, out: &mut Vec<u8>) {
+        T::put(key, out);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Result<T::Key> {
+        T::take(bytes)
+    }
 }
 
 #[derive(Debug)]
@@ -111,6 +142,14 @@ impl Keys for HashKeys {
 
     fn keys(arguments: &[Column]) -> Result<Cow<'_, [u128]>> {
         Ok(Cow::Owned(row_hashes(arguments, arguments.first().map_or(0, Column::rows))))
+    }
+
+    fn put(key: u128, out: &mut Vec<u8>) {
+        key.put(out);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Result<u128> {
+        Raw::take(bytes)
     }
 }
 
@@ -152,6 +191,21 @@ impl<K: Keys> StateFunction for UniqExact<K> {
 
     fn merge(&self, into: &mut Self::State, from: Self::State) {
         into.merge(from);
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        put_varint(state.len() as u64, out);
+        state.iter().for_each(|key| K::put(key, out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let count = take_count(bytes)?;
+        let mut state = HashSet::default();
+        for _ in 0..count {
+            state.insert(K::take(bytes)?);
+        }
+        Ok(state)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

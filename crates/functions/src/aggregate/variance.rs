@@ -12,6 +12,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::{Number, with_number};
+use super::state_bytes::{Raw, take_floats};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -82,6 +83,16 @@ impl<T: Number> StateFunction for Variance<T> {
         into.count += from.count;
         into.sum += from.sum;
         into.squares += from.squares;
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        [state.count, state.sum, state.squares].into_iter().for_each(|sum| sum.put(out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        let [count, sum, squares] = take_floats(bytes)?;
+        Ok(Moments { count, sum, squares })
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

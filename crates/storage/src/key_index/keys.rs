@@ -119,6 +119,12 @@ impl Keys {
         }
     }
 
+    /// The bucket of a row's key among a power of two of them, by bits of its hash that no partition and no small table is chosen by.
+    pub fn bucket(&self, row: usize, buckets: usize) -> usize {
+        debug_assert!(buckets.is_power_of_two());
+        (self.hash(row) >> 40) as usize & (buckets - 1)
+    }
+
     pub(super) fn hash(&self, row: usize) -> u64 {
         match &self.values {
             KeyValues::Nothing(_) => 0,

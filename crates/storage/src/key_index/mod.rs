@@ -8,6 +8,7 @@ mod order;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use squall_runtime::Pieces;
 use squall_types::Result;
 
 pub use keys::{KeyForm, Keys, SmallKey};
@@ -158,24 +159,45 @@ impl KeyIndex {
 
     /// Fills a partition with the keys of all runs, each with the number of its first row, ascending.
     pub fn fill(&self, partition: usize, runs: &[(u32, KeyRun)]) {
-        let rows = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
-        let Some((_, first)) = runs.first() else {
-            let _ = self.partitions[partition].set(Table::Nothing(NO_ROW));
-            return;
-        };
-        let mut table = Table::new(&first.keys.values, rows);
+        let mut table = self.table(partition, runs);
         // Backwards, so that chains, which grow at their heads, ascend.
+        runs.iter().rev().for_each(|(offset, run)| self.add(&mut table, partition, *offset, run));
+        let _ = self.partitions[partition].set(table);
+    }
+
+    /// The same in pieces of about a millisecond.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub async fn fill_in_pieces(&self, partition: usize, runs: &[(u32, KeyRun)], pieces: &mut Pieces) -> Result<()> {
+        let rows: usize = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
+        // As wide as the widest packed key and its row, in a table that is half full.
+        squall_types::memory::reserve(2 * rows.next_power_of_two() * size_of::<(u128, u32)>())?;
+        let mut table = self.table(partition, runs);
         for (offset, run) in runs.iter().rev() {
-            for row in run.rows_of(partition, self.partitions.len()).iter().rev() {
-                let (row, local) = (row + offset, *row as usize);
-                let before = table.insert(&run.keys, local, row, self.keeps_last);
-                if before != NO_ROW && !self.keeps_last {
-                    self.next[row as usize].store(before + 1, Ordering::Relaxed);
-                    self.has_chains.store(true, Ordering::Relaxed);
-                }
-            }
+            self.add(&mut table, partition, *offset, run);
+            pieces.pause().await;
         }
         let _ = self.partitions[partition].set(table);
+        Ok(())
+    }
+
+    /// An empty table for a partition of the keys of runs.
+    fn table(&self, partition: usize, runs: &[(u32, KeyRun)]) -> Table {
+        let rows = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
+        runs.first().map_or(Table::Nothing(NO_ROW), |(_, first)| Table::new(&first.keys.values, rows))
+    }
+
+    /// Adds the keys of a run, whose first row is `offset`, before those that are there.
+    fn add(&self, table: &mut Table, partition: usize, offset: u32, run: &KeyRun) {
+        for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
+            let row = local + offset;
+            let before = table.insert(&run.keys, *local as usize, row, self.keeps_last);
+            if before != NO_ROW && !self.keeps_last {
+                self.next[row as usize].store(before + 1, Ordering::Relaxed);
+                self.has_chains.store(true, Ordering::Relaxed);
+            }
+        }
     }
 
     /// The first row of each key of a partition that is filled, in no order.

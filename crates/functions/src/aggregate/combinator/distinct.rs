@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use squall_types::{Column, ColumnBuilder, DataType, Result, Value};
+use squall_types::{Column, ColumnBuilder, DataType, Error, Result, Value};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
 use crate::aggregate::hash_set::HashSet;
 use crate::aggregate::row_hash::row_hashes;
+use crate::aggregate::state_bytes::{put_value, put_varint, take_count, take_value};
 
 /// A function of distinct values.
 #[derive(Debug)]
@@ -81,22 +82,18 @@ impl Accumulator for DistinctRows {
         Ok(())
     }
 
-    fn partition(mut self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
-        let mut parts: Vec<Box<dyn Accumulator>> = Vec::with_capacity(groups_of.len());
-        for groups in groups_of {
-            let take = |group: &u32| self.groups.get_mut(*group as usize).map(std::mem::take).unwrap_or_default();
-            let groups = groups.iter().map(take).collect();
-            parts.push(Box::new(Self { function: self.function.clone(), arguments: self.arguments.clone(), groups }));
-        }
-        parts
+    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
+        let take = |group: &u32| self.groups.get_mut(*group as usize).map(std::mem::take).unwrap_or_default();
+        let groups = groups.iter().map(take).collect();
+        Ok(Box::new(Self { function: self.function.clone(), arguments: self.arguments.clone(), groups }))
     }
 
-    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
         let other = same::<Self>(other)?;
         self.grow(groups);
-        for (from, &to) in other.groups.into_iter().zip(to) {
+        for (from, &to) in other.groups.iter_mut().skip(first).zip(to) {
             let into = &mut self.groups[to as usize];
-            from.rows.into_iter().for_each(|(hash, row)| into.add(hash, || row));
+            std::mem::take(from).rows.into_iter().for_each(|(hash, row)| into.add(hash, || row));
         }
         Ok(())
     }
@@ -114,6 +111,32 @@ impl Accumulator for DistinctRows {
         let mut nested = self.function.accumulator();
         nested.update(GroupIds::Each(&ids), groups, &columns, ids.len())?;
         nested.finish(groups)
+    }
+
+    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
+        let rows = self.groups.get(group).map_or(&[][..], |group| &group.rows[..]);
+        put_varint(rows.len() as u64, out);
+        for (_, row) in rows {
+            for (value, data_type) in row.iter().zip(&*self.arguments) {
+                put_value(value, data_type, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
+        let count = take_count(bytes)?;
+        let mut builders: Vec<ColumnBuilder> = self.arguments.iter().cloned().map(ColumnBuilder::new).collect();
+        for _ in 0..count {
+            for (builder, data_type) in builders.iter_mut().zip(&*self.arguments) {
+                builder.append(&take_value(bytes, data_type)?)?;
+            }
+        }
+        // The same rows as the arguments of an update: their hashes are not written.
+        let columns = builders.into_iter().map(ColumnBuilder::finish).collect::<Result<Vec<_>>>()?;
+        let group_number = u32::try_from(group).map_err(|_| Error::logical("a group beyond 32 bits"))?;
+        let groups = self.groups.len().max(group + 1);
+        self.update(GroupIds::Each(&vec![group_number; count]), groups, &columns, count)
     }
 
     fn memory_bytes(&self) -> usize {

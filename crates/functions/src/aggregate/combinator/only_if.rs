@@ -87,18 +87,24 @@ impl Accumulator for Conditional {
         update_selected(&mut *self.nested, selected, group_ids, groups, nested_arguments)
     }
 
-    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
-        let needs_arguments = self.needs_arguments;
-        let parts = self.nested.partition(groups_of).into_iter();
-        parts.map(|nested| -> Box<dyn Accumulator> { Box::new(Self { nested, needs_arguments }) }).collect()
+    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(Self { nested: self.nested.take(groups)?, needs_arguments: self.needs_arguments }))
     }
 
-    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
-        self.nested.merge(same::<Self>(other)?.nested, to, groups)
+    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+        self.nested.merge_range(&mut *same::<Self>(other)?.nested, first, to, groups)
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
         self.nested.finish(groups)
+    }
+
+    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
+        self.nested.serialize(group, out)
+    }
+
+    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
+        self.nested.merge_serialized(group, bytes)
     }
 
     fn memory_bytes(&self) -> usize {

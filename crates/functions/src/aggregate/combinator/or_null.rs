@@ -9,6 +9,7 @@ use squall_types::{Column, DataType, Result};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
 use crate::aggregate::selection::Selected;
+use crate::aggregate::state_bytes::Raw;
 use crate::window::RowRange;
 
 /// Which groups had a row.
@@ -43,9 +44,21 @@ impl Seen {
         Self(groups.iter().map(|&group| self.0.get(group as usize).copied().unwrap_or(false)).collect())
     }
 
-    pub fn merge(&mut self, other: &Self, to: &[u32], groups: usize) {
+    pub fn merge(&mut self, other: &Self, first: usize, to: &[u32], groups: usize) {
         self.grow(groups);
-        other.0.iter().zip(to).for_each(|(&seen, &to)| self.0[to as usize] |= seen);
+        other.0.iter().skip(first).zip(to).for_each(|(&seen, &to)| self.0[to as usize] |= seen);
+    }
+
+    /// Whether a group had a row.
+    pub fn has(&self, group: usize) -> bool {
+        self.0.get(group).copied().unwrap_or(false)
+    }
+
+    /// Notes for a group whether another state of it had a row; gives that back.
+    pub fn merge_one(&mut self, group: usize, seen: bool) -> bool {
+        self.grow(group + 1);
+        self.0[group] |= seen;
+        seen
     }
 
     pub fn memory_bytes(&self) -> usize {
@@ -154,26 +167,39 @@ macro_rules! or_something {
                 self.nested.update(group_ids, groups, arguments, rows)
             }
 
-            fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
-                let Self { nested, seen, return_type } = *self;
-                let parts = nested.partition(groups_of).into_iter().zip(groups_of);
-                parts
-                    .map(|(nested, groups)| -> Box<dyn Accumulator> {
-                        Box::new(Self { nested, seen: seen.partition(groups), return_type: return_type.clone() })
-                    })
-                    .collect()
+            fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
+                let (nested, seen) = (self.nested.take(groups)?, self.seen.partition(groups));
+                Ok(Box::new(Self { nested, seen, return_type: self.return_type.clone() }))
             }
 
-            fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+            fn merge_range(
+                &mut self,
+                other: &mut dyn Accumulator,
+                first: usize,
+                to: &[u32],
+                groups: usize,
+            ) -> Result<()> {
                 let other = same::<Self>(other)?;
-                self.seen.merge(&other.seen, to, groups);
-                self.nested.merge(other.nested, to, groups)
+                self.seen.merge(&other.seen, first, to, groups);
+                self.nested.merge_range(&mut *other.nested, first, to, groups)
             }
 
             fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
                 let column = self.nested.finish(groups)?;
                 let finish: fn(Column, &DataType, &Seen, usize) -> Result<Column> = $finish;
                 finish(column, &self.return_type, &self.seen, groups)
+            }
+
+            fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
+                self.nested.serialize(group, out)?;
+                out.push(u8::from(self.seen.has(group)));
+                Ok(())
+            }
+
+            fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
+                self.nested.merge_serialized(group, bytes)?;
+                self.seen.merge_one(group, u8::take(bytes)? != 0);
+                Ok(())
             }
 
             fn memory_bytes(&self) -> usize {

@@ -9,6 +9,7 @@ use squall_types::{Column, DataType, Result};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
 use crate::aggregate::selection::{over_selected_frames, update_selected};
+use crate::aggregate::state_bytes::Raw;
 use crate::window::RowRange;
 
 use super::or_null::{Seen, with_nulls};
@@ -79,23 +80,17 @@ impl Accumulator for NotNull {
         }
     }
 
-    fn partition(self: Box<Self>, groups_of: &[Vec<u32>]) -> Vec<Box<dyn Accumulator>> {
-        let Self { nested, seen, return_type } = *self;
-        let parts = nested.partition(groups_of).into_iter().zip(groups_of);
-        parts
-            .map(|(nested, groups)| -> Box<dyn Accumulator> {
-                let seen = seen.as_ref().map(|seen| seen.partition(groups));
-                Box::new(Self { nested, seen, return_type: return_type.clone() })
-            })
-            .collect()
+    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
+        let seen = self.seen.as_ref().map(|seen| seen.partition(groups));
+        Ok(Box::new(Self { nested: self.nested.take(groups)?, seen, return_type: self.return_type.clone() }))
     }
 
-    fn merge(&mut self, other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
+    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
         let other = same::<Self>(other)?;
         if let (Some(seen), Some(other)) = (&mut self.seen, &other.seen) {
-            seen.merge(other, to, groups);
+            seen.merge(other, first, to, groups);
         }
-        self.nested.merge(other.nested, to, groups)
+        self.nested.merge_range(&mut *other.nested, first, to, groups)
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
@@ -104,6 +99,26 @@ impl Accumulator for NotNull {
             Some(seen) => with_nulls(column, &self.return_type, &seen, groups),
             None => Ok(column),
         }
+    }
+
+    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
+        if let Some(seen) = &self.seen {
+            let seen = seen.has(group);
+            out.push(u8::from(seen));
+            if !seen {
+                return Ok(());
+            }
+        }
+        self.nested.serialize(group, out)
+    }
+
+    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
+        if let Some(seen) = &mut self.seen
+            && !seen.merge_one(group, u8::take(bytes)? != 0)
+        {
+            return Ok(());
+        }
+        self.nested.merge_serialized(group, bytes)
     }
 
     fn memory_bytes(&self) -> usize {

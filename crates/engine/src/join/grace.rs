@@ -1,0 +1,333 @@
+//! A join whose right side does not fit into memory: grace hash join. Both sides are put on disk, cut into buckets by their keys' hashes;
+//! then each bucket is a join of its own, of those rows alone, on any worker.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Poll, Waker};
+
+use parking_lot::Mutex;
+use squall_planner::Expression;
+use squall_runtime::Pieces;
+use squall_types::{Block, Result, Schema};
+
+use super::build::{Filling, JoinSink, JoinTable};
+use super::matching::Matching;
+use super::probe::JoinProbe;
+use super::unmatched::Unmatched;
+use crate::gather::{Position, gather};
+use crate::operator::Operator;
+use crate::pipeline::{Sequence, Sink};
+use crate::spill::{Frame, SpillFile, SpillKind, SpillWriter, Threshold, decode_frame};
+use crate::units::{Rows, Units};
+use crate::works::Works;
+
+/// Buckets, unless more are asked for: one of the right side must fit into memory for each worker.
+const BUCKETS: usize = 128;
+/// Bytes of a block on disk, about.
+const FRAME_BYTES: usize = 256 << 10;
+/// Rows of a block on disk at most.
+const FRAME_ROWS_MAX: usize = 8_192;
+/// Bytes of the left side that are gathered before they are cut and written, at most.
+const LEFT_BYTES: usize = 16 << 20;
+/// Bytes that are read at once, about.
+const READ_BYTES: usize = 2 << 20;
+
+/// A side of the join on disk.
+struct Side {
+    schema: Arc<Schema>,
+    works: Arc<Works>,
+    /// What was written, by the number of when it was begun: the frames of each bucket.
+    written: Mutex<Vec<(usize, Vec<Vec<Frame>>)>>,
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+    /// Units that wait until all is written.
+    waiting: Mutex<Vec<Waker>>,
+}
+
+impl Side {
+    fn new(schema: Arc<Schema>, works: Arc<Works>) -> Self {
+        Self {
+            schema,
+            works,
+            written: Mutex::default(),
+            begun: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Waits until everything that was begun is written; nothing more may be begun.
+    async fn all_written(&self) {
+        poll_fn(|task| {
+            let mut waiting = self.waiting.lock();
+            if self.ended.load(Ordering::SeqCst) == self.begun.load(Ordering::SeqCst) {
+                return Poll::Ready(());
+            }
+            waiting.push(task.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn note_written(&self, number: usize, frames: Vec<Vec<Frame>>) {
+        self.written.lock().push((number, frames));
+        let waiting = {
+            let mut waiting = self.waiting.lock();
+            self.ended.fetch_add(1, Ordering::SeqCst);
+            std::mem::take(&mut *waiting)
+        };
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// The frames of a bucket, in the order in which their rows came to a worker.
+    fn take(&self, bucket: usize) -> Vec<Frame> {
+        let mut frames: Vec<(usize, Vec<Frame>)> = {
+            let mut written = self.written.lock();
+            written.iter_mut().map(|(number, buckets)| (*number, std::mem::take(&mut buckets[bucket]))).collect()
+        };
+        frames.sort_unstable_by_key(|(number, _)| *number);
+        frames.into_iter().flat_map(|(_, frames)| frames).collect()
+    }
+}
+
+/// Both sides of a join, on their way to the disk and from there.
+pub(crate) struct Grace {
+    matching: Arc<Matching>,
+    threshold: Threshold,
+    buckets: usize,
+    is_on: AtomicBool,
+    file: Mutex<Option<Arc<SpillFile>>>,
+    left: Side,
+    right: Side,
+    /// Blocks of the left side that are not enough to be written.
+    gathered: Mutex<(Vec<Block>, usize)>,
+}
+
+impl Grace {
+    pub(crate) fn new(
+        matching: Arc<Matching>,
+        left: Arc<Schema>,
+        right: Arc<Schema>,
+        left_works: Arc<Works>,
+        right_works: Arc<Works>,
+    ) -> Self {
+        let settings = &matching.context.settings;
+        let by_algorithm = if matching.is_grace() { settings.max_bytes_in_join } else { 0 };
+        let bytes =
+            [settings.max_bytes_before_external_join, by_algorithm].into_iter().filter(|bytes| *bytes > 0).min();
+        let ratio = settings.max_bytes_ratio_before_external_join;
+        let threshold = Threshold::new(matching.context.clone(), bytes.unwrap_or(0), ratio);
+        let wanted = usize::try_from(settings.grace_hash_join_initial_buckets).unwrap_or(usize::MAX).max(BUCKETS);
+        let most = usize::try_from(settings.grace_hash_join_max_buckets).unwrap_or(usize::MAX).clamp(1, 1 << 14);
+        let buckets = 1 << wanted.min(most).ilog2();
+        Self {
+            matching,
+            threshold,
+            buckets,
+            is_on: AtomicBool::new(false),
+            file: Mutex::default(),
+            left: Side::new(left, left_works),
+            right: Side::new(right, right_works),
+            gathered: Mutex::default(),
+        }
+    }
+
+    /// Whether the right side did not fit into memory. Does not change once all of its rows have come.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::SeqCst)
+    }
+
+    /// Whether a worker that holds so many bytes of the right side should put them on disk.
+    pub(super) fn is_passed(&self, own: usize) -> bool {
+        own > 0 && self.threshold.is_passed(|| own)
+    }
+
+    /// Whether the rows that are held, put together, would take too much.
+    pub(super) fn is_near(&self, own: usize) -> bool {
+        self.threshold.is_near(own)
+    }
+
+    pub(super) fn is_right_full(&self) -> bool {
+        self.threshold.is_full(&self.right.works)
+    }
+
+    pub(super) fn is_left_full(&self) -> bool {
+        self.threshold.is_full(&self.left.works)
+    }
+
+    fn file(&self) -> Result<Arc<SpillFile>> {
+        let mut file = self.file.lock();
+        match &*file {
+            Some(file) => Ok(file.clone()),
+            None => Ok(file.insert(SpillFile::new(self.matching.context.clone(), SpillKind::Join)?).clone()),
+        }
+    }
+
+    /// Has rows of the right side written.
+    pub(super) fn put_right(self: &Arc<Self>, blocks: Vec<Block>) -> Result<()> {
+        self.is_on.store(true, Ordering::SeqCst);
+        self.put(blocks, |grace| (&grace.right, &grace.matching.right_keys))
+    }
+
+    /// No more rows of the right side will come.
+    pub(super) fn end_right(&self) {
+        self.right.works.end();
+    }
+
+    /// Takes a block of the left side.
+    pub(super) fn put_left(self: &Arc<Self>, block: Block) -> Result<()> {
+        let blocks = {
+            let mut gathered = self.gathered.lock();
+            gathered.1 += block.value_bytes();
+            gathered.0.push(block);
+            if gathered.1 < self.threshold.part(8, LEFT_BYTES) {
+                return Ok(());
+            }
+            gathered.1 = 0;
+            std::mem::take(&mut gathered.0)
+        };
+        self.put(blocks, |grace| (&grace.left, &grace.matching.left_keys))
+    }
+
+    fn put(self: &Arc<Self>, blocks: Vec<Block>, side: fn(&Self) -> (&Side, &Vec<Expression>)) -> Result<()> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let (file, this) = (self.file()?, self.clone());
+        let number = side(self).0.begun.fetch_add(1, Ordering::SeqCst);
+        side(self).0.works.add(Box::pin(async move {
+            let (side, keys) = side(&this);
+            let frames = this.write(blocks, &side.schema, keys, file).await?;
+            side.note_written(number, frames);
+            Ok(())
+        }));
+        Ok(())
+    }
+
+    /// Writes blocks of a side, bucket by bucket.
+    async fn write(
+        &self,
+        blocks: Vec<Block>,
+        schema: &Arc<Schema>,
+        keys: &[Expression],
+        file: Arc<SpillFile>,
+    ) -> Result<Vec<Vec<Frame>>> {
+        let mut pieces = Pieces::begin();
+        let mut positions: Vec<Vec<Position>> = vec![Vec::new(); self.buckets];
+        for (at, block) in blocks.iter().enumerate() {
+            let keys = self.matching.keys(keys, block)?;
+            for row in 0..block.rows() {
+                positions[keys.bucket(row, self.buckets)].push((at, row));
+            }
+            pieces.pause().await;
+        }
+        let blocks: Vec<&Block> = blocks.iter().collect();
+        let rows: usize = blocks.iter().map(|block| block.rows()).sum();
+        let bytes: usize = blocks.iter().map(|block| block.value_bytes()).sum();
+        let frame_rows = (FRAME_BYTES / (bytes / rows.max(1) + 1)).clamp(1, FRAME_ROWS_MAX);
+        let mut writer = SpillWriter::new(file)?;
+        let mut frames_of = Vec::with_capacity(self.buckets);
+        for positions in positions {
+            let mut frames = Vec::new();
+            for positions in positions.chunks(frame_rows) {
+                let block = gather(schema, &blocks, positions, &mut pieces).await?;
+                frames.push(writer.put(&block).await?);
+                pieces.pause().await;
+            }
+            frames_of.push(frames);
+        }
+        let frames = writer.finish().await?;
+        Ok(frames_of.into_iter().map(|numbers| numbers.into_iter().map(|number| frames[number]).collect()).collect())
+    }
+
+    /// Joins the rows of one bucket.
+    async fn join(&self, bucket: usize, rows: &Rows) -> Result<()> {
+        self.left.all_written().await;
+        let (file, matching) = (self.file()?, &self.matching);
+        let mut pieces = Pieces::begin();
+        let table = Arc::new(JoinTable::new(matching.clone(), None));
+        let sink = JoinSink::new(table.clone());
+        let mut local = sink.local()?;
+        let mut morsel = 0;
+        for frames in reads(&self.right.take(bucket)) {
+            for buffer in file.read(frames)?.await? {
+                let block = decode_frame(&buffer, &self.right.schema)?;
+                local.consume(Sequence { input: 0, morsel }, block)?;
+                morsel += 1;
+                pieces.pause().await;
+            }
+        }
+        sink.finish(vec![local])?;
+        let filling = Arc::new(Filling(table.clone()));
+        for unit in 0..filling.units() {
+            filling.clone().run(unit, Rows::default()).await?;
+            pieces.pause().await;
+        }
+        let probe = JoinProbe::new(matching.clone(), table.clone());
+        for frames in reads(&self.left.take(bucket)) {
+            for buffer in file.read(frames)?.await? {
+                let block = decode_frame(&buffer, &self.left.schema)?;
+                let _ = probe.execute_each(block, &mut |block| {
+                    rows.push(block);
+                    Ok(std::ops::ControlFlow::Continue(()))
+                })?;
+                rows.room().await;
+                pieces.pause().await;
+            }
+        }
+        if matching.gives_unmatched_right() {
+            let unmatched = Arc::new(Unmatched { matching: matching.clone(), table });
+            for unit in 0..unmatched.units() {
+                unmatched.clone().run(unit, rows.clone()).await?;
+                rows.room().await;
+                pieces.pause().await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Frames in lists of so many as are read at once.
+fn reads(frames: &[Frame]) -> Vec<&[Frame]> {
+    let (mut reads, mut left) = (Vec::new(), frames);
+    while !left.is_empty() {
+        let mut bytes = 0;
+        let now = left.iter().take_while(|frame| {
+            bytes += frame.bytes();
+            bytes <= READ_BYTES
+        });
+        let (now, later) = left.split_at(now.count().max(1));
+        reads.push(now);
+        left = later;
+    }
+    reads
+}
+
+/// Joins one bucket per unit, when all rows of the left side have come. Without anything on disk there are no units.
+pub(crate) struct BucketJoining(pub(crate) Arc<Grace>);
+
+impl Units for BucketJoining {
+    fn units(&self) -> usize {
+        let grace = &self.0;
+        let gathered = std::mem::take(&mut grace.gathered.lock().0);
+        // Where there is no file for them, each bucket tells why.
+        let _ = grace.put(gathered, |grace| (&grace.left, &grace.matching.left_keys));
+        grace.left.works.end();
+        if !grace.is_on() {
+            return 0;
+        }
+        if let Some(file) = &*grace.file.lock() {
+            file.count_merge();
+        }
+        grace.buckets
+    }
+
+    fn units_at_once(&self) -> usize {
+        self.0.matching.context.peak_threads().max(1) + 1
+    }
+
+    async fn run(self: Arc<Self>, unit: usize, rows: Rows) -> Result<()> {
+        self.0.join(unit, &rows).await
+    }
+}

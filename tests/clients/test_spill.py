@@ -1,0 +1,82 @@
+"""What does not fit into memory goes to disk: the answers are the same, limits hold, and nothing stays behind."""
+
+import subprocess
+
+import pytest
+from server import Server, ServerError, wait_until
+
+LIMIT = 60_000_000
+# About ten times the limit.
+ROWS = 6_000_000
+TABLE = f"SELECT cityHash64(number) AS k, number AS v, concat('value ', toString(k), ' of the table') AS s FROM numbers({ROWS})"
+
+QUERIES = {
+    "sort": (f"SELECT v FROM t ORDER BY s LIMIT 5 OFFSET {ROWS - 5}", "ExternalSortWritePart"),
+    "group by": ("SELECT count(), sum(c), sum(m) FROM (SELECT s, count() AS c, max(v) AS m FROM t GROUP BY s)", "ExternalAggregationWritePart"),
+    "distinct": ("SELECT count() FROM (SELECT DISTINCT k, s FROM t)", "ExternalAggregationWritePart"),
+    "join": ("SELECT count(), sum(a.v), sum(b.v) FROM t AS a JOIN t AS b ON a.k = b.k", "ExternalJoinWritePart"),
+}
+
+
+def temporary(server):
+    return int(server.value("SELECT value FROM system.metrics WHERE metric = 'TotalTemporaryFiles'"))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("spill"))
+    server.start()
+    server.query(f"CREATE TABLE t ENGINE = MergeTree ORDER BY tuple() AS {TABLE}", timeout=300)
+    yield server
+    server.kill()
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_ten_times_the_limit(filled, name):
+    query, event = QUERIES[name]
+    before = filled.value(f"SELECT sum(value) FROM system.events WHERE event = '{event}'")
+    expected = filled.rows(query, timeout=300)
+    assert filled.value(f"SELECT sum(value) FROM system.events WHERE event = '{event}'") == before
+    assert filled.rows(query, max_memory_usage=LIMIT, timeout=300) == expected
+    assert int(filled.value(f"SELECT sum(value) FROM system.events WHERE event = '{event}'")) > int(before)
+    wait_until(lambda: temporary(filled) == 0, "temporary files are gone")
+
+
+def test_a_full_disk_fails_the_query_alone(start_server, tmp_path):
+    mount = tmp_path / "small"
+    mount.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(mount)], capture_output=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"cannot mount a tmpfs: {made.stderr.decode().strip()}")
+    try:
+        server = start_server(settings={"tmp_path": f"{mount}/"})
+        with pytest.raises(ServerError) as failure:
+            server.query(
+                "SELECT * FROM numbers(5000000) ORDER BY cityHash64(number) FORMAT Null"
+                " SETTINGS max_bytes_before_external_sort = 10000000"
+            )
+        assert failure.value.code == 243
+        wait_until(lambda: temporary(server) == 0, "temporary files are gone")
+        assert list(mount.iterdir()) == []
+        assert server.value("SELECT 1") == "1"
+    finally:
+        subprocess.run(["umount", "--lazy", str(mount)], check=True)
+
+
+def test_leftovers_are_removed_at_the_start(start_server):
+    server = start_server(wait=False)
+    folder = server.folder / "tmp"
+    folder.mkdir(parents=True)
+    (folder / "squall-temporary-1-1").write_bytes(b"left")
+    (folder / "somebody's").write_bytes(b"else")
+    server.start()
+    assert [path.name for path in folder.iterdir()] == ["somebody's"]
+
+
+def test_limits_for_temporary_data(start_server):
+    server = start_server(settings={"max_temporary_data_on_disk_size": "1000000"})
+    sort = "SELECT * FROM numbers(5000000) ORDER BY cityHash64(number) FORMAT Null SETTINGS max_bytes_before_external_sort = 10000000"
+    with pytest.raises(ServerError) as failure:
+        server.query(sort)
+    assert failure.value.code == 396
+    wait_until(lambda: temporary(server) == 0, "temporary files are gone")
