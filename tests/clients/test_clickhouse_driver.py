@@ -222,3 +222,13 @@ def test_many_connections(server):
     for worker in workers:
         worker.join()
     assert not failures
+
+
+def test_defaults_refer_to_given_columns(driver, table):
+    driver.execute(f"CREATE TABLE {table} (n UInt8 DEFAULT 42, s String DEFAULT concat('test', toString(n)), t UInt8 DEFAULT n + 1) ENGINE = Memory")
+    driver.execute(f"INSERT INTO {table} (n) VALUES", [(2,), (3,)])
+    driver.execute(f"INSERT INTO {table} (s) VALUES", [("x",)])
+    driver.execute(f"INSERT INTO {table} (t, n) VALUES", [(9, 8)])
+    assert driver.execute(f"SELECT * FROM {table} ORDER BY n") == [
+        (2, "test2", 3), (3, "test3", 4), (8, "test8", 9), (42, "x", 43),
+    ]

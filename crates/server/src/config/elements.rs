@@ -60,7 +60,7 @@ const GROUPS: &[Group] = &[
     Group {
         verdict: |element| guard(!is_set(element), "users could come in as this forbids"),
         names: &[
-            "allow_implicit_no_password", "allow_no_password", "allow_plaintext_password",
+            "allow_implicit_no_password", "allow_plaintext_password",
         ],
     },
     Group {
@@ -101,7 +101,6 @@ const GROUPS: &[Group] = &[
     },
     Group { verdict: |element| missing(element, "nobody can log in by it"), names: &["kerberos", "ldap_servers"] },
     Group { verdict: |element| missing(element, "users are not kept there"), names: &["access_control_path"] },
-    Group { verdict: |element| missing(element, "is not enforced"), names: &["access_control_improvements"] },
     Group { verdict: |element| missing(element, "there are no named collections"), names: &["named_collections"] },
     Group { verdict: |_| Harmless("DROP PARTITION is refused"), names: &["max_partition_size_to_drop"] },
     Group { verdict: |element| missing(element, "these statements are not run"), names: &["startup_scripts"] },
@@ -370,7 +369,7 @@ const GROUPS: &[Group] = &[
     Group {
         verdict: |_| Harmless("of ways of authentication that CREATE USER refuses"),
         names: &[
-            "allow_impersonate_user", "bcrypt_workfactor", "default_password_type", "max_authentication_methods_per_user",
+            "allow_impersonate_user", "default_password_type", "max_authentication_methods_per_user",
         ],
     },
     Group { verdict: |_| Harmless("secrets are never shown"), names: &["display_secrets_in_show_and_select"] },
@@ -423,8 +422,8 @@ mod tests {
         for (xml, stops) in [
             ("<encryption_codecs/>", false),
             ("<encryption_codecs><aes_128_gcm_siv><key_hex>00</key_hex></aes_128_gcm_siv></encryption_codecs>", true),
-            ("<allow_no_password>1</allow_no_password>", false),
-            ("<allow_no_password>0</allow_no_password>", true),
+            ("<allow_plaintext_password>1</allow_plaintext_password>", false),
+            ("<allow_plaintext_password>0</allow_plaintext_password>", true),
             ("<storage_configuration><disks><d><type>local</type></d></disks></storage_configuration>", false),
             ("<storage_configuration><disks><d><type>encrypted</type></d></disks></storage_configuration>", true),
             ("<mysql_port>9004</mysql_port>", false),

@@ -197,7 +197,6 @@ server_settings! {
     uncompressed_cache_size: u64 as "UInt64" = "0", Yes, "The most bytes of the cache of decoded columns; 0 is a quarter of the memory that the server may use.";
     default_database: String as "String" = "default", No, "The database of sessions that name none.";
     default_profile: String as "String" = "default", No, "The profile under every user's own.";
-    system_profile: String as "String" = "", No, "The profile of the server's own work.";
     default_session_user: String as "String" = "default", Yes, "The user of clients that name none.";
     users_without_row_policies_can_read_rows: bool as "Bool" = "1", Yes, "Whether users for whom no permissive row policy of a table is see all of its rows, where others have such policies.";
     allow_no_password: bool as "Bool" = "1", Yes, "Whether CREATE USER may make users without a password.";

@@ -304,6 +304,12 @@ fn restore(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> b
             _ => {}
         }
     }
+    // What is refused for one table is refused before anything is made.
+    for entry in &manifest.tables {
+        if let Some((_, to)) = find(&request.elements, &name(entry)) {
+            databases.check_restore(&to, &entry.record, !entry.parts.is_empty(), request.options)?;
+        }
+    }
     for (database, comment) in &manifest.databases {
         if let Some(to) = request.elements.iter().find_map(|element| element.database(database)) {
             databases.create_database(&to, true, comment)?;

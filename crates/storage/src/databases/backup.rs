@@ -107,39 +107,9 @@ impl Databases {
     pub fn restore(&self, name: &TableName, record: &str, parts: &[PartSource], options: RestoreOptions) -> Result<()> {
         let cannot = |why: String| Error::new(ErrorCode::CANNOT_RESTORE_TABLE, why);
         let store = self.store.as_ref().ok_or_else(|| cannot("Nothing is stored here".to_owned()))?;
-        let record: TableRecord = serde_json::from_str(record).map_err(|error| {
-            Error::new(ErrorCode::BACKUP_DAMAGED, format!("The definition of {name} cannot be read: {error}"))
-        })?;
-        let existing = {
-            let state = self.state.load();
-            database_of(&state, &name.database)?.tables.get(&name.table).cloned()
-        };
-        let entry = match existing {
-            Some(entry) => {
-                let same = match &entry.engine {
-                    Engine::Broken(_) | Engine::Virtual(_) => false,
-                    _ => entry.identity().is_some_and(|identity| {
-                        let known = TableRecord::new(name, identity.uuid, &identity.definition);
-                        known.engine == record.engine && known.has_structure_of(&record)
-                    }),
-                };
-                if !same {
-                    return Err(cannot(format!(
-                        "The table {name} already exists but has a different definition from the one in the backup"
-                    )));
-                }
-                if !options.structure_only
-                    && !options.allow_non_empty_tables
-                    && entry.table().rows() != Some(0)
-                    && !parts.is_empty()
-                {
-                    return Err(cannot(format!(
-                        "Cannot restore the table {name} because it already contains some data. You can set structure_only=true or \
-                         allow_non_empty_tables=true to overcome that in the way you want"
-                    )));
-                }
-                entry
-            }
+        let record = read_record(name, record)?;
+        let entry = match self.table_to_restore(name, &record, !parts.is_empty(), options)? {
+            Some(entry) => entry,
             None => {
                 let own_name = record.name();
                 if record.engine == "Dictionary" && *name != own_name {
@@ -176,6 +146,56 @@ impl Databases {
         }
     }
 
+    /// Whether [`restore`](Self::restore) would be refused for what is there, before anything is read or made.
+    ///
+    /// # Errors
+    /// As of `restore`.
+    pub fn check_restore(
+        &self,
+        name: &TableName,
+        record: &str,
+        has_parts: bool,
+        options: RestoreOptions,
+    ) -> Result<()> {
+        if !self.has_database(&name.database) {
+            return Ok(());
+        }
+        self.table_to_restore(name, &read_record(name, record)?, has_parts, options).map(drop)
+    }
+
+    /// The table of the name, where there is one that the backup's rows fit into.
+    fn table_to_restore(
+        &self,
+        name: &TableName,
+        record: &TableRecord,
+        has_parts: bool,
+        options: RestoreOptions,
+    ) -> Result<Option<Arc<Entry>>> {
+        let cannot = |why: String| Err(Error::new(ErrorCode::CANNOT_RESTORE_TABLE, why));
+        let state = self.state.load();
+        let Some(entry) = database_of(&state, &name.database)?.tables.get(&name.table) else { return Ok(None) };
+        let is_same = match &entry.engine {
+            Engine::Broken(_) | Engine::Virtual(_) => false,
+            _ => entry.identity().is_some_and(|identity| {
+                let known = TableRecord::new(name, identity.uuid, &identity.definition);
+                known.engine == record.engine && known.has_structure_of(record)
+            }),
+        };
+        if !is_same {
+            return cannot(format!(
+                "The table {name} already exists but has a different definition from the one in the backup"
+            ));
+        }
+        let adds_rows = has_parts && !options.structure_only;
+        if adds_rows && !options.allow_non_empty_tables && entry.table().rows() != Some(0) {
+            return cannot(format!(
+                "Cannot restore the table {name} because it already contains some data. You can set structure_only=true or \
+                 allow_non_empty_tables=true to overcome that in the way you want"
+            ));
+        }
+        Ok(Some(entry.clone()))
+    }
+
     fn create_restored(&self, name: &TableName, definition: squall_planner::TableDefinition) -> Result<Arc<Entry>> {
         let _ddl = self.ddl.lock();
         let state = self.state.load();
@@ -190,4 +210,10 @@ impl Databases {
     pub fn is_left_out_of_backups(database: &str) -> bool {
         is_made_up(database)
     }
+}
+
+fn read_record(name: &TableName, record: &str) -> Result<TableRecord> {
+    serde_json::from_str(record).map_err(|error| {
+        Error::new(ErrorCode::BACKUP_DAMAGED, format!("The definition of {name} cannot be read: {error}"))
+    })
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use squall_runtime::block_on;
+use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Column, DataType, Result};
 
 use super::insertion::concat;
