@@ -93,7 +93,7 @@ impl<V> Counters<V> {
             return;
         }
         if self.bins.is_empty() {
-            self.bins = vec![0; (counters_max * BINS_PER_COUNTER).next_power_of_two()];
+            self.bins = vec![0; Self::bins_of(counters_max)];
         }
         let Some(&(least, at)) = self.by_count.first() else { return };
         let mask = self.bins.len() - 1;
@@ -111,6 +111,11 @@ impl<V> Counters<V> {
         *counter = Counter { hash, value: value(), count };
         self.by_hash.insert(hash, at);
         self.by_count.insert((count, at));
+    }
+
+    /// How many bins there are beside so many counters.
+    fn bins_of(counters_max: usize) -> usize {
+        (counters_max * BINS_PER_COUNTER).next_power_of_two()
     }
 
     fn push(&mut self, counter: Counter<V>) {
@@ -197,6 +202,8 @@ impl<E: Element> StateFunction for TopK<E> {
             put_varint(counter.count, out);
             E::write(item, &counter.value, out)?;
         }
+        put_varint(state.bins.len() as u64, out);
+        state.bins.iter().for_each(|bin| put_varint(*bin, out));
         Ok(())
     }
 
@@ -206,8 +213,16 @@ impl<E: Element> StateFunction for TopK<E> {
         for _ in 0..take_count(bytes)? {
             let (hash, count) = (Raw::take(bytes)?, take_varint(bytes)?);
             let value = E::read(item, bytes)?;
-            state.add(hash, count, self.counters, || value);
+            if state.counters.len() == self.counters || state.by_hash.contains_key(&hash) {
+                return Err(Error::new(ErrorCode::INCORRECT_DATA, "A state of topK has a counter too many"));
+            }
+            state.push(Counter { hash, value, count });
         }
+        let bins = take_count(bytes)?;
+        if bins != 0 && bins != Counters::<E::Owned>::bins_of(self.counters) {
+            return Err(Error::new(ErrorCode::INCORRECT_DATA, "A state of topK of other parameters"));
+        }
+        state.bins = (0..bins).map(|_| take_varint(bytes)).collect::<Result<_>>()?;
         Ok(state)
     }
 

@@ -219,6 +219,9 @@ impl Config {
                     for child in &element.children {
                         if child.name == "users_without_row_policies_can_read_rows" {
                             server.read(child)?;
+                        } else {
+                            let name = format!("access_control_improvements/{}", child.name);
+                            findings.note(child, &name, Verdict::Missing("is not enforced"));
                         }
                     }
                 }

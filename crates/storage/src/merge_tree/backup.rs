@@ -14,7 +14,6 @@ use super::part_name::PartName;
 use super::part_writer::{write_error, write_part};
 use super::{MergeTree, PartSet};
 use crate::databases::PartBackup;
-use squall_runtime::Pieces;
 
 /// A part of a backup.
 #[derive(Clone, PartialEq, Eq, Debug)]
