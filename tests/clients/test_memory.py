@@ -35,7 +35,9 @@ def test_the_limit_of_the_server_stops_one_and_spares_the_others(start_server):
     modest.join(120)
     assert results["modest"] == "400000"
     assert results["greedy"].code == 241
-    assert "selected to stop by OvercommitTracker" in str(results["greedy"])
+    # It is stopped between morsels, or asks for a large piece of memory that is not there.
+    ended = str(results["greedy"])
+    assert "selected to stop by OvercommitTracker" in ended or "(total) memory limit exceeded" in ended
     assert server.value(GROUPS.format(rows=100_000)) == "100000"
     assert server.value("SELECT value FROM system.metrics WHERE metric = 'QueriesWaitingForMemory'") == "0"
 

@@ -490,6 +490,39 @@ fn array_join_repeats_rows() {
 }
 
 #[test]
+fn what_computes_for_long_is_done_anew_by_workers() {
+    /// Computes on one thread until it is stopped there, and nothing elsewhere.
+    #[derive(Debug)]
+    struct Stuck(std::thread::ThreadId, DataType);
+    impl squall_functions::BoundFunction for Stuck {
+        fn return_type(&self) -> &DataType {
+            &self.1
+        }
+
+        fn execute(&self, arguments: &[Column], _: usize) -> squall_types::Result<Column> {
+            while std::thread::current().id() == self.0 {
+                squall_types::checkpoint(usize::MAX)?;
+            }
+            Ok(arguments[0].clone())
+        }
+    }
+    let engine = engine(PolicyKind::Stride);
+    let function = Arc::new(Stuck(std::thread::current().id(), DataType::UInt64));
+    let arguments = vec![column(0, "UInt64")];
+    let expressions = vec![Expression::Function { name: "stuck".into(), function, arguments }];
+    let schema = Arc::new(Schema::new([("x", DataType::UInt64)]));
+    let plan = Plan::Project { input: Box::new(numbers(10)), expressions, schema };
+    let small = context(&[]);
+    let expected: Vec<Vec<Value>> = (0..10).map(|number| vec![Value::UInt64(number)]).collect();
+    assert_eq!(run(&engine, &plan, small.clone()).unwrap(), expected);
+    assert_eq!(small.progress.read_rows.load(std::sync::atomic::Ordering::Relaxed), 10);
+    // A query that is cancelled meanwhile ends within the block.
+    let cancelled = context(&[]);
+    cancelled.cancel();
+    assert_eq!(run(&engine, &plan, cancelled).unwrap_err().code, ErrorCode::QUERY_WAS_CANCELLED);
+}
+
+#[test]
 fn limits_end_a_query_within_a_morsel() {
     let engine = engine(PolicyKind::Stride);
     let endless = aggregate(numbers(u64::MAX), Vec::new(), None);
