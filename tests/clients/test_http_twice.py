@@ -9,7 +9,7 @@ import pytest
 
 TARGETS = ["/", "/ping", "/?query=SELECT+1", "/?query=SELECT+nothing", "/?query=SELEC", "/nowhere", "/?query=SELECT+1&param_x=%00"]
 TARGETS += ["/?query=SELECT+getSetting('max_threads')&max_threads=3", "/?query=SELECT+1&user=nobody", "/play", "/replicas_status"]
-TARGETS += ["/?query=SELECT+%C3%A4", "/?query=SELECT%201&default_format=JSONCompact", "/?database=none&query=SELECT+1", "/?query=%"]
+TARGETS += ["/?query=SELECT+%C3%A4", "/?query=SELECT%201&default_format=JSONCompact&output_format_write_statistics=0", "/?database=none&query=SELECT+1", "/?query=%"]
 METHODS = ["GET", "POST", "HEAD", "OPTIONS", "PUT", "get", "G\x01T"]
 FIELDS = ["Host: x", "User-Agent: a", "X-ClickHouse-User: default", "X-ClickHouse-Key: x", "X-ClickHouse-Format: TSV", "Accept: */*"]
 FIELDS += ["Accept-Encoding: gzip", "Connection: close", "Connection: keep-alive", "Authorization: Basic ZGVmYXVsdDo=", "Bad"]
@@ -47,6 +47,8 @@ def responses(text, is_head):
         head, _, text = text.partition(b"\r\n\r\n")
         status, *lines = head.split(b"\r\n")
         fields = sorted((name.lower(), value) for name, _, value in (line.partition(b": ") for line in lines))
+        # A ping that is answered straight on the socket says no time.
+        fields = [field for field in fields if field[0] != b"date"]
         named = dict(fields)
         body = b""
         if b"chunked" in named.get(b"transfer-encoding", b"") and not is_head:
@@ -69,7 +71,7 @@ def answer(server, request):
         peer.send(request + LAST)
         text = peer.receive_all()
     for pattern, instead in [
-        (rb"(?i)(date|x-clickhouse-query-id|x-clickhouse-exception-tag): [^\r]*", rb"\1: -"),
+        (rb"(?i)(x-clickhouse-query-id|x-clickhouse-exception-tag): [^\r]*", rb"\1: -"),
         (rb'"(elapsed(?:_ns)?|memory_usage)":\s*"?[0-9.e-]+"?', rb'"\1":0'),
         (rb"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]+\b", b"id"),
     ]:

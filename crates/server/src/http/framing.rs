@@ -24,7 +24,7 @@ impl Framing {
             (1, "POST") => Method::POST,
             _ => return None,
         };
-        let (mut body_bytes, mut is_last) = (None, false);
+        let (mut body_bytes, mut connection) = (None, None);
         for line in &*request.headers {
             let is_named = |name: &str| line.name.eq_ignore_ascii_case(name);
             if is_named("content-length") {
@@ -35,15 +35,18 @@ impl Framing {
                     return None;
                 }
             } else if is_named("connection") {
-                is_last = line.value.eq_ignore_ascii_case(b"close");
-                if !is_last && !line.value.eq_ignore_ascii_case(b"keep-alive") {
+                let is_last = line.value.eq_ignore_ascii_case(b"close");
+                // Of two, that is hyper's to say which counts.
+                if (!is_last && !line.value.eq_ignore_ascii_case(b"keep-alive"))
+                    || connection.replace(is_last).is_some()
+                {
                     return None;
                 }
             } else if is_named("transfer-encoding") || is_named("expect") || is_named("upgrade") {
                 return None;
             }
         }
-        Some(Self { method, body_bytes: body_bytes.unwrap_or(0), is_last })
+        Some(Self { method, body_bytes: body_bytes.unwrap_or(0), is_last: connection.unwrap_or(false) })
     }
 }
 
@@ -65,6 +68,7 @@ mod tests {
             ("GET / HTTP/1.1\r\n", simple(Method::GET, 0, false)),
             ("POST / HTTP/1.1\r\nContent-Length: 12\r\nConnection: Keep-Alive\r\n", simple(Method::POST, 12, false)),
             ("GET / HTTP/1.1\r\nconnection: CLOSE\r\n", simple(Method::GET, 0, true)),
+            ("GET / HTTP/1.1\r\nConnection: close\r\nConnection: keep-alive\r\n", None),
             ("GET / HTTP/1.0\r\n", None),
             ("PUT / HTTP/1.1\r\n", None),
             ("HEAD / HTTP/1.1\r\n", None),
