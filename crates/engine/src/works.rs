@@ -101,9 +101,15 @@ impl Works {
         self.context.wake();
     }
 
+    /// No more works will come. Who says so looks for its next morsel itself; others are called where there is something to do.
     pub(crate) fn end(&self) {
-        self.state.lock().is_ended = true;
-        self.context.wake();
+        let mut state = self.state.lock();
+        state.is_ended = true;
+        let is_over = state.resting.is_empty();
+        drop(state);
+        if !is_over {
+            self.context.wake();
+        }
     }
 
     /// How many are not over.
@@ -120,6 +126,17 @@ impl Works {
 
 /// The source whose morsels are pieces of works.
 pub(crate) struct WorkPieces(pub(crate) Arc<Works>);
+
+/// Works that a query leaves undone where it fails may hold what holds them.
+impl Drop for WorkPieces {
+    fn drop(&mut self) {
+        let left = {
+            let mut state = self.0.state.lock();
+            (std::mem::take(&mut state.resting), std::mem::take(&mut state.claimed))
+        };
+        drop(left);
+    }
+}
 
 impl TableScan for WorkPieces {
     fn rows_total(&self) -> Option<u64> {

@@ -416,6 +416,31 @@ fn temporary_data_are_bounded() {
     let limited = context(&limits);
     let error = run(&engine, &plan, limited.clone()).unwrap_err();
     assert_eq!(error.code, ErrorCode::TOO_MANY_ROWS_OR_BYTES, "{error}");
+    until_gone(&limited);
+    // A query that fails leaves nothing behind, whatever it was about to write.
+    let groups = aggregate(numbers(1_000_000), vec![column(0, "UInt64")], None);
+    let limits_of_groups =
+        [("max_bytes_before_external_group_by", "2000000"), ("max_temporary_data_on_disk_size_for_query", "100000")];
+    let limited = context(&limits_of_groups);
+    assert_eq!(run(&engine, &groups, limited.clone()).unwrap_err().code, ErrorCode::TOO_MANY_ROWS_OR_BYTES);
+    until_gone(&limited);
+    let join = Plan::Join(Join {
+        left: Box::new(numbers(1_000_000)),
+        right: Box::new(numbers(1_000_000)),
+        kind: JoinKind::Inner,
+        strictness: JoinStrictness::All,
+        keys: vec![JoinKey { left: column(0, "UInt64"), right: column(0, "UInt64") }],
+        condition: None,
+        nearest: None,
+        left_columns: vec![0],
+        right_columns: vec![0],
+        schema: Arc::new(Schema::new([("l", DataType::UInt64), ("r", DataType::UInt64)])),
+    });
+    let limits_of_join =
+        [("max_bytes_before_external_join", "2000000"), ("max_temporary_data_on_disk_size_for_query", "100000")];
+    let limited = context(&limits_of_join);
+    assert_eq!(run(&engine, &join, limited.clone()).unwrap_err().code, ErrorCode::TOO_MANY_ROWS_OR_BYTES);
+    until_gone(&limited);
     let unknown = context(&[("max_bytes_before_external_sort", "500000"), ("temporary_files_codec", "gzip")]);
     assert_eq!(run(&engine, &plan, unknown).unwrap_err().code, ErrorCode::UNKNOWN_CODEC);
     let folder = tempfile::tempdir().unwrap();

@@ -37,6 +37,9 @@ impl Grouping {
     }
 }
 
+/// Rows of a block whose keys are hashed, at most.
+const BLOCK_ROWS_MAX: usize = 16_384;
+
 /// Aggregates its input; the results come out of [`Merge`].
 pub(crate) struct AggregateSink {
     grouping: Arc<Grouping>,
@@ -87,7 +90,9 @@ impl Sink for AggregateSink {
         if is_direct && grouping.keys.iter().chain(arguments).all(is_plain) {
             return None;
         }
-        usize::try_from(self.context.settings.max_block_size).ok().filter(|rows| *rows > 0)
+        let rows = usize::try_from(self.context.settings.max_block_size).ok().filter(|rows| *rows > 0);
+        // What a block needs beside the groups is a small part of what these may hold.
+        if self.spilling.is_some() { rows.map(|rows| rows.min(BLOCK_ROWS_MAX)) } else { rows }
     }
 
     fn name(&self) -> &'static str {

@@ -30,6 +30,8 @@ const FRAME_BYTES: usize = 256 << 10;
 const FRAME_ROWS_MAX: usize = 8_192;
 /// Bytes of the left side that are gathered before they are cut and written, at most.
 const LEFT_BYTES: usize = 16 << 20;
+/// Rows that are cut into buckets at once, about.
+const WRITTEN_ROWS: usize = 262_144;
 /// Bytes that are read at once, about.
 const READ_BYTES: usize = 2 << 20;
 
@@ -205,7 +207,7 @@ impl Grace {
         Ok(())
     }
 
-    /// Writes blocks of a side, bucket by bucket.
+    /// Writes blocks of a side: so many rows at a time, bucket by bucket. Gives the frames of each bucket.
     async fn write(
         &self,
         blocks: Vec<Block>,
@@ -214,28 +216,35 @@ impl Grace {
         file: Arc<SpillFile>,
     ) -> Result<Vec<Vec<Frame>>> {
         let mut pieces = Pieces::begin();
-        let mut positions: Vec<Vec<Position>> = vec![Vec::new(); self.buckets];
-        for (at, block) in blocks.iter().enumerate() {
-            let keys = self.matching.keys(keys, block)?;
-            for row in 0..block.rows() {
-                positions[keys.bucket(row, self.buckets)].push((at, row));
-            }
-            pieces.pause().await;
-        }
-        let blocks: Vec<&Block> = blocks.iter().collect();
-        let rows: usize = blocks.iter().map(|block| block.rows()).sum();
-        let bytes: usize = blocks.iter().map(|block| block.value_bytes()).sum();
-        let frame_rows = (FRAME_BYTES / (bytes / rows.max(1) + 1)).clamp(1, FRAME_ROWS_MAX);
         let mut writer = SpillWriter::new(file)?;
-        let mut frames_of = Vec::with_capacity(self.buckets);
-        for positions in positions {
-            let mut frames = Vec::new();
-            for positions in positions.chunks(frame_rows) {
-                let block = gather(schema, &blocks, positions, &mut pieces).await?;
-                frames.push(writer.put(&block).await?);
+        let mut frames_of: Vec<Vec<usize>> = vec![Vec::new(); self.buckets];
+        let mut left = blocks.into_iter().peekable();
+        while left.peek().is_some() {
+            let mut rows = 0;
+            let mut now: Vec<Block> = Vec::new();
+            // What is written is let go of before the next rows are.
+            while let Some(block) = left.next_if(|block| rows == 0 || rows + block.rows() <= WRITTEN_ROWS) {
+                rows += block.rows();
+                now.push(block);
+            }
+            let mut positions: Vec<Vec<Position>> = vec![Vec::new(); self.buckets];
+            for (at, block) in now.iter().enumerate() {
+                let keys = self.matching.keys(keys, block)?;
+                for row in 0..block.rows() {
+                    positions[keys.bucket(row, self.buckets)].push((at, row));
+                }
                 pieces.pause().await;
             }
-            frames_of.push(frames);
+            let now: Vec<&Block> = now.iter().collect();
+            let bytes: usize = now.iter().map(|block| block.value_bytes()).sum();
+            let frame_rows = (FRAME_BYTES / (bytes / rows.max(1) + 1)).clamp(1, FRAME_ROWS_MAX);
+            for (frames, positions) in frames_of.iter_mut().zip(positions) {
+                for positions in positions.chunks(frame_rows) {
+                    let block = gather(schema, &now, positions, &mut pieces).await?;
+                    frames.push(writer.put(&block).await?);
+                    pieces.pause().await;
+                }
+            }
         }
         let frames = writer.finish().await?;
         Ok(frames_of.into_iter().map(|numbers| numbers.into_iter().map(|number| frames[number]).collect()).collect())

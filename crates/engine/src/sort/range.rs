@@ -17,6 +17,8 @@ use crate::units::{Rows, Units};
 
 /// Rows of a range, about.
 const RANGE_ROWS: usize = 65_409;
+/// Rows of a piece in a range at least, about.
+const PIECE_ROWS_MIN: usize = 32;
 /// Bytes of a range that is read from disk, about.
 const RANGE_BYTES: usize = 8 << 20;
 /// Rows of a block that leaves: so many are gathered column by column in pieces of well below a millisecond.
@@ -58,19 +60,19 @@ impl Sorted {
 
 impl Ranges {
     fn new(pieces: Vec<Arc<Piece>>, runs: Vec<Run>) -> Self {
-        let (mut all, rows) = samples(pieces.iter().map(|piece| &**piece));
+        let (mut all, rows_in_memory) = samples(pieces.iter().map(|piece| &**piece));
         let frames: usize = runs.iter().map(|run| run.frames.len()).sum();
         let rows_on_disk: usize = runs.iter().map(Run::rows).sum();
         let splitters = if frames == 0 {
-            // Fewer and larger ranges than rows ask for where rows are few: a range is work for one worker.
-            splitters(all, SAMPLE_ROWS, RANGE_ROWS.min(rows))
+            // A range looks at every piece, so that there should be more than a few rows of each in it.
+            splitters(all, SAMPLE_ROWS, RANGE_ROWS.max(pieces.len() * PIECE_ROWS_MIN))
         } else {
             if let Some(run) = runs.first() {
                 run.count_merge();
             }
             let row_bytes = runs.iter().map(|run| run.row_bytes).max().unwrap_or(1);
             all.extend(runs.iter().flat_map(|run| run.frames.iter().map(|(first, _)| first.clone())));
-            let sample_rows = (rows + rows_on_disk) / all.len().max(1);
+            let sample_rows = (rows_in_memory + rows_on_disk) / all.len().max(1);
             splitters(all, sample_rows, (RANGE_BYTES / row_bytes).clamp(1, RANGE_ROWS))
         };
         Self { pieces, runs, splitters, read: Mutex::default() }

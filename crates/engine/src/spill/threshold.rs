@@ -15,8 +15,10 @@ impl Threshold {
     /// `bytes` and `ratio` are the settings; 0 is none. The ratio is one of what the query may still take under the narrowest limit
     /// on memory, its own, the user's or the server's.
     pub(crate) fn new(context: Arc<QueryContext>, bytes: u64, ratio: f64) -> Self {
+        /// Where next to nothing is available, less would make many files and gain nothing.
+        const BY_RATIO_MIN: u64 = 1 << 20;
         let available = context.memory.available_bytes().filter(|_| ratio > 0.0);
-        let by_ratio = available.map(|bytes| ((bytes.max(0) as f64 * ratio) as u64).max(1));
+        let by_ratio = available.map(|bytes| ((bytes.max(0) as f64 * ratio) as u64).max(BY_RATIO_MIN));
         let by_bytes = (bytes > 0).then_some(bytes);
         Self { context, bytes: by_bytes.into_iter().chain(by_ratio).min() }
     }
