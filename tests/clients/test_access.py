@@ -498,6 +498,10 @@ def test_a_dictionary_reads_no_more_than_its_maker(access_server):
     # Who was given the dictionary may look into it, as ClickHouse has it.
     assert server.value("SELECT dictGet('own.d', 'v', toUInt64(1))", user="u", password="pw") == "x"
     server.query("REVOKE dictGet ON own.* FROM u")
+    # Nor is there a way around by a table that shows it.
+    server.query("GRANT CREATE TABLE, SELECT ON own.* TO u")
+    assert code_of(server, "CREATE TABLE own.view ENGINE = Dictionary('own.d')", "u") == DENIED
+    server.query("REVOKE CREATE TABLE, SELECT ON own.* FROM u")
     assert code_of(server, "SELECT dictGet('own.d', 'v', toUInt64(1))", "u") == DENIED
     assert code_of(server, "SELECT * FROM dictionary('own.d')", "u") == DENIED
 

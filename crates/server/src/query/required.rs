@@ -2,8 +2,8 @@
 //! said of it.
 
 use squall_sql::ast::{
-    AlterCommand, Backup, BackupElementKind, CheckTarget, CreateMode, CreateSource, CreateTable, MoveDestination,
-    Statement, TableName,
+    AlterCommand, Backup, BackupElementKind, CheckTarget, CreateMode, CreateSource, CreateTable, Expression,
+    ExpressionKind, MoveDestination, Statement, TableName,
 };
 use squall_types::Result;
 
@@ -67,6 +67,11 @@ fn check_create(session: &Session, statement: &CreateTable) -> Result<()> {
     if matches!(statement.mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
         access.check(Privilege::DropTable, path)?;
     }
+    if let Some(engine) = statement.storage.as_ref().and_then(|storage| storage.engine.as_ref())
+        && engine.name == "Dictionary"
+    {
+        check_dictionary(session, engine.arguments.first())?;
+    }
     match &statement.source {
         Some(CreateSource::Query(_)) if !statement.empty => access.check(Privilege::Insert, path),
         Some(CreateSource::Table(name)) => {
@@ -79,6 +84,27 @@ fn check_create(session: &Session, statement: &CreateTable) -> Result<()> {
             access.check(Privilege::Select, &[&database, &table])
         }
         _ => Ok(()),
+    }
+}
+
+/// A table of the engine Dictionary shows all of a dictionary, so its maker must be able to look into that.
+fn check_dictionary(session: &Session, name: Option<&Expression>) -> Result<()> {
+    let name = name.and_then(|name| match &name.kind {
+        ExpressionKind::Literal(literal) => literal.as_str().map(str::to_owned),
+        ExpressionKind::Identifier(parts) => {
+            Some(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join("."))
+        }
+        _ => None,
+    });
+    let access = &session.access;
+    let Some(name) = name else { return access.check(Privilege::DictGet, &[]) };
+    let found = session.server.databases.dictionary_by_name(&name, &session.database);
+    if found.is_some_and(|dictionary| dictionary.definition().origin.is_some()) {
+        return access.check(Privilege::DictGet, &["", &name]);
+    }
+    match name.split_once('.') {
+        Some((database, name)) => access.check(Privilege::DictGet, &[database, name]),
+        None => access.check(Privilege::DictGet, &[&session.database, &name]),
     }
 }
 
