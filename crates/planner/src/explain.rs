@@ -20,7 +20,7 @@ pub struct ExplainOptions {
 /// Why a form of EXPLAIN is refused.
 pub fn not_explained(kind: ExplainKind) -> Error {
     let words = kind.keywords().map_or_else(String::new, |words| format!(" {words}"));
-    Error::not_implemented(&format!("EXPLAIN{words}"))
+    Error::not_implemented(format!("EXPLAIN{words}"))
 }
 
 /// The text of `EXPLAIN PLAN`: the plan's columns, an empty line, and the steps, the last one first. One line per row of the

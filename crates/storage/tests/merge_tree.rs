@@ -102,7 +102,7 @@ fn row(id: u64) -> Vec<Value> {
         Value::Int64(id as i64 * 1_000_003 - 9),
         Value::Int64(id as i64 * 1_000_000_007 - 1),
         Value::Int64(if odd { -1 } else { 2 }),
-        Value::string([id as u8; 16]),
+        Value::Uuid([id as u8; 16]),
         number(id * 3),
         array((0..id % 4).map(|at| if at == 1 { Value::Null } else { Value::Int64(at as i64 - id as i64) })),
         array((0..id % 3).map(|at| array((0..at).map(|_| Value::from(text.as_str()))))),

@@ -85,19 +85,22 @@ pub(super) fn put_in_order(catalog: &Catalog, data: &Path, tables: &[StoredTable
     for (uuid, folder) in table_folders(disk, data)? {
         order.put_folder(&folder, known.get(&uuid).copied())?;
     }
-    let mut is_durable = true;
-    for folder in &order.changed {
-        is_durable &= disk.sync_folder(folder).is_ok() || disk.bytes(folder).is_err();
-    }
-    if !is_durable {
-        return Ok(());
-    }
     let is_live = |path: &str| {
         let (folder, file) = path.split_once('/')?;
         known.get(&Uuid::parse_str(folder).ok()?)?.parts.iter().find(|part| part.path == file)
     };
     let is_over = |path: &&String| is_live(path).is_some() || disk.bytes(&data.join(path)).is_err();
     let over: Vec<String> = scheduled.iter().filter(is_over).cloned().collect();
+    // Also what was removed before the last server ended may be on disk still: its machine went on.
+    let mut changed = order.changed;
+    changed.extend(over.iter().filter_map(|path| data.join(path).parent().map(Path::to_path_buf)));
+    if changed.iter().any(|folder| disk.bytes(folder).is_err()) {
+        changed.retain(|folder| disk.bytes(folder).is_ok());
+        changed.insert(data.to_path_buf());
+    }
+    if changed.iter().any(|folder| disk.sync_folder(folder).is_err()) {
+        return Ok(());
+    }
     match catalog.forget_files(&over) {
         // A full disk is no reason not to start.
         Err(error) if error.code == ErrorCode::NOT_ENOUGH_SPACE => {
