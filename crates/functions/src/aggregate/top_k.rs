@@ -79,13 +79,6 @@ struct Counter<V> {
     count: u64,
 }
 
-impl<V> Counter<V> {
-    /// The order of frequency; of values that came equally often that of hashes, so that it does not depend on who came first.
-    fn rank(&self) -> (std::cmp::Reverse<u64>, u128) {
-        (std::cmp::Reverse(self.count), self.hash)
-    }
-}
-
 impl<V> Counters<V> {
     fn add(&mut self, hash: u128, counters_max: usize, value: impl FnOnce() -> V) {
         if let Some(&at) = self.by_hash.get(&hash) {
@@ -152,7 +145,7 @@ impl<V> Counters<V> {
                 }
             }
         }
-        counters.sort_by_key(Counter::rank);
+        counters.sort_by_key(|counter| std::cmp::Reverse(counter.count));
         counters.truncate(counters_max);
         self.by_hash.clear();
         self.by_count.clear();
@@ -235,7 +228,7 @@ impl<E: Element> StateFunction for TopK<E> {
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let most_frequent = |mut state: Self::State| {
-            state.counters.sort_by_key(Counter::rank);
+            state.counters.sort_by_key(|counter| std::cmp::Reverse(counter.count));
             state.counters.truncate(self.limit);
             state.counters.into_iter().map(|counter| counter.value).collect()
         };

@@ -432,7 +432,7 @@ fn histories(first: u64, count: u64) -> u64 {
 #[test]
 fn nothing_is_lost_and_nothing_is_half_there() {
     let crashes = histories(0, 1000);
-    assert!(crashes > 500, "the machine crashed {crashes} times only");
+    assert!(crashes > 200, "the machine crashed {crashes} times only");
 }
 
 /// `make crashes`: as many as `SQUALL_HISTORIES` says, 100,000 where it says nothing, from `SQUALL_HISTORY` on.
