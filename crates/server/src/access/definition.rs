@@ -528,7 +528,7 @@ pub fn limit_value(resource: Resource, text: &str) -> Result<u64> {
     let not_one = || bad(format!("'{text}' is no limit of {}", resource.name()));
     if resource == Resource::ExecutionTime {
         let seconds: f64 = text.trim().parse().map_err(|_| not_one())?;
-        if !(seconds >= 0.0 && seconds < 1e9) {
+        if !(0.0..1e9).contains(&seconds) {
             return Err(not_one());
         }
         return Ok((seconds * 1e9) as u64);

@@ -259,6 +259,7 @@ pub struct RowPolicy {
 /// One of them.
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
+#[expect(clippy::large_enum_variant, reason = "most are users, and they are kept once")]
 pub enum Definition {
     User(User),
     Role(Role),

@@ -91,6 +91,9 @@ pub enum RoleChoice {
     These(BTreeSet<String>),
 }
 
+/// A condition on rows; none where all are seen.
+type RowFilter = Option<Arc<ast::Expression>>;
+
 /// What one user may do.
 #[derive(Debug)]
 pub struct Access {
@@ -120,7 +123,7 @@ pub struct Access {
     grantees: Names,
     policies: Vec<(RowPolicy, bool)>,
     /// The conditions of tables that were asked for.
-    filters: Mutex<HashMap<(String, String), Option<Arc<ast::Expression>>>>,
+    filters: Mutex<HashMap<(String, String), RowFilter>>,
     reads_everything: bool,
     sees_everything: bool,
 }

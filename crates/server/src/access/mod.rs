@@ -52,6 +52,11 @@ use crate::config::Element;
 /// Sessions with roles of their own choice of which what they may do is kept.
 const CHOICES_MAX: usize = 10_000;
 
+/// A user, and what the default roles give, once somebody asked.
+type KnownUser = (Arc<Entity>, OnceLock<Arc<Access>>);
+/// What users may do with roles that they chose.
+type Choices = HashMap<(Arc<str>, RoleChoice), Arc<Access>>;
+
 /// All entities at one moment, and what follows from them.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -62,8 +67,8 @@ pub struct Snapshot {
     default_profile: String,
     default_settings: Arc<Settings>,
     /// What each user may do with the default roles.
-    users: HashMap<Arc<str>, (Arc<Entity>, OnceLock<Arc<Access>>)>,
-    choices: Mutex<HashMap<(Arc<str>, RoleChoice), Arc<Access>>>,
+    users: HashMap<Arc<str>, KnownUser>,
+    choices: Mutex<Choices>,
 }
 
 impl Snapshot {

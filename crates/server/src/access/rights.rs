@@ -83,15 +83,15 @@ impl Node {
 
     /// What holds for a name about which nothing else is said.
     fn inherited(&self, name: &str) -> Granted {
-        let longest =
+        let mut longest =
             self.prefixes.iter().filter(|(prefix, _)| name.starts_with(&***prefix)).map(|(_, granted)| granted);
-        longest.last().copied().unwrap_or(self.granted)
+        longest.next_back().copied().unwrap_or(self.granted)
     }
 
     /// What a prefix would have, were it not there.
     fn inherited_by_prefix(&self, name: &str) -> Granted {
-        let shorter = self.prefixes.iter().filter(|(prefix, _)| &***prefix != name && name.starts_with(&***prefix));
-        shorter.map(|(_, granted)| *granted).last().unwrap_or(self.granted)
+        let mut shorter = self.prefixes.iter().filter(|(prefix, _)| &***prefix != name && name.starts_with(&***prefix));
+        shorter.next_back().map(|(_, granted)| *granted).unwrap_or(self.granted)
     }
 
     fn apply_to_all(&mut self, change: Change) {
@@ -208,7 +208,7 @@ impl Node {
         let mut children: Vec<(&Arc<str>, Child<'_>)> =
             self.prefixes.iter().map(|(name, granted)| (name, Child::Prefix(granted))).collect();
         children.extend(self.exact.iter().map(|(name, node)| (name, Child::Exact(node))));
-        children.sort_by(|(left, _), (right, _)| left.cmp(right));
+        children.sort_by_key(|(name, _)| *name);
         for (name, child) in children {
             path.push(name.clone());
             match child {

@@ -64,7 +64,7 @@ fn named_ciphers(text: &str) -> Option<Vec<String>> {
     let words = text.split([':', ',', ' ', '\n', '\t']).filter(|word| !word.is_empty());
     let named: Vec<&str> = words.filter(|word| !word.starts_with(['!', '-', '@'])).collect();
     let is_cipher = |word: &&str| word.starts_with("TLS_") || word.contains("-GCM") || word.contains("-CHACHA20");
-    (!named.is_empty() && named.iter().any(|word| is_cipher(word)) && named.iter().all(|word| !is_class(word)))
+    (!named.is_empty() && named.iter().any(is_cipher) && named.iter().all(|word| !is_class(word)))
         .then(|| named.into_iter().map(|word| word.trim_start_matches('+').to_owned()).collect())
 }
 

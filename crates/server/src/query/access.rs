@@ -314,6 +314,9 @@ fn grantees(session: &Session, set: &ast::RoleSet) -> Result<Vec<(AccessEntityKi
     found.collect()
 }
 
+/// What GRANT or REVOKE does to the rights of one grantee, and to the roles that it has.
+type Act = dyn Fn(&mut Rights, &mut std::collections::BTreeMap<String, bool>) + Send + Sync;
+
 /// Runs GRANT and REVOKE.
 pub(super) async fn grant(session: &Session, statement: &ast::Grant) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
@@ -322,9 +325,7 @@ pub(super) async fn grant(session: &Session, statement: &ast::Grant) -> Result<A
     if !statement.revoke {
         to.iter().try_for_each(|(_, name)| access.check_grantee(name))?;
     }
-    let act: Arc<dyn Fn(&mut Rights, &mut std::collections::BTreeMap<String, bool>) + Send + Sync> = match &statement
-        .granted
-    {
+    let act: Arc<Act> = match &statement.granted {
         Granted::Privileges(privileges) => {
             let parts = grant::parse(privileges, &session.database)?;
             let changes: Vec<_> = parts

@@ -91,6 +91,7 @@ pub struct Query {
 }
 
 /// What a query gives or takes.
+#[expect(clippy::large_enum_variant, reason = "a query has one, moved a few times: less than a box costs")]
 enum Body {
     /// A result that the engine computes.
     Stream(QueryStream),
@@ -103,6 +104,7 @@ enum Body {
 }
 
 /// A statement's result before it is a [`Query`].
+#[expect(clippy::large_enum_variant, reason = "as of `Body`")]
 enum Answer {
     Stream(QueryStream),
     Blocks(Vec<Block>, Arc<Schema>),

@@ -30,9 +30,9 @@ pub(super) fn detached_parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn T
         }
         Ok(rows)
     };
-    let of_name = |part: &Part, value: fn(&(Arc<str>, u64, u64, u32)) -> Value| {
-        part.part.part.as_ref().map_or(Value::Null, value)
-    };
+    /// Partition, first and last block, level.
+    type Name = (Arc<str>, u64, u64, u32);
+    let of_name = |part: &Part, value: fn(&Name) -> Value| part.part.part.as_ref().map_or(Value::Null, value);
     let table = SystemTable::new("detached_parts", gather)
         .column("database", "String", |row: &Part| text(row.table.table.database()))
         .column("table", "String", |row| text(row.table.table.name()))

@@ -51,7 +51,7 @@ impl Store {
                     known.is_some_and(|known| known.parts.iter().any(|part| part.path == *name))
                 };
                 let is_scheduled = self.catalog.relative(path).is_some_and(|path| scheduled.contains(&path));
-                !is_scheduled && !(path.parent() == Some(&folder) && is_listed(path))
+                !(is_scheduled || path.parent() == Some(&folder) && is_listed(path))
             };
             let files: Vec<PathBuf> = self.candidates(&folder)?.into_iter().filter(is_unknown).collect();
             let found = self.read_footers(files, &mut restored);

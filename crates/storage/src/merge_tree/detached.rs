@@ -164,7 +164,9 @@ impl MergeTree {
             return Ok(());
         }
         // Forgotten at once: somebody may put another file of the name there. What fails here, the next start does.
-        let are_gone = sources.iter().fold(true, |are_gone, source| remove_file(&**disk, source) && are_gone);
+        // Each is tried, whatever became of those before.
+        let are_gone =
+            sources.iter().map(|source| remove_file(&**disk, source)).filter(|is_gone| !is_gone).count() == 0;
         if are_gone && disk.sync_folder(&self.directory.detached()).is_ok() {
             self.catalog.forget_files(&needless).unwrap_or_else(|error| {
                 tracing::warn!(%error, "files that were attached are not forgotten yet");
