@@ -17,7 +17,7 @@ fn no_input_panics_waits_or_takes_much_memory() {
         let bounds = Bounds { inputs: 1_000, time: Duration::from_secs(3600), seed: 7 };
         let report = run(target, bounds, |_| {});
         assert!(report.corpus > 0, "{} has no corpus", target.name);
-        for (finding, input) in &report.findings {
+        if let Some((finding, input)) = report.findings.first() {
             panic!("{}: {finding}: {}", target.name, input.escape_ascii());
         }
     }

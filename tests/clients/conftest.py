@@ -22,7 +22,8 @@ HYPER_ALONE = {"max_keep_alive_requests": 1_000_000}
 
 
 def pytest_generate_tests(metafunc):
-    if metafunc.module.__name__ in BOTH_READERS and "http_reader" in metafunc.fixturenames:
+    is_of_one = metafunc.definition.get_closest_marker("one_reader") is not None
+    if metafunc.module.__name__ in BOTH_READERS and "http_reader" in metafunc.fixturenames and not is_of_one:
         metafunc.parametrize("http_reader", ["direct", "hyper"], indirect=True)
 
 

@@ -359,6 +359,7 @@ def test_requests_that_trickle_in_are_answered(server):
             assert peer.response()[1] == b"1\n"
 
 
+@pytest.mark.one_reader("hyper takes no URL beyond 64 KiB: it answers 414")
 def test_limits_of_heads(server, start_server):
     """ClickHouse's settings and their defaults; the default profile's count, as nobody has said yet who asks."""
 
@@ -399,6 +400,7 @@ def test_limits_of_heads(server, start_server):
         assert b"HTTP/1.1 4" in peer.receive()
 
 
+@pytest.mark.one_reader("hyper ends the connection without an answer")
 @pytest.mark.parametrize("earlier", ["none", "direct", "hyper"])
 def test_heads_that_trickle_in_are_ended(start_server, earlier):
     """http_headers_read_timeout: a byte now and then keeps no connection, and a connection that waits costs no thread."""

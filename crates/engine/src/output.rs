@@ -60,8 +60,10 @@ struct State {
     end: Option<Result<()>>,
     /// The client's task, while it waits for a block.
     reader: Option<Waker>,
-    /// The query, while the output is full.
+    /// The query.
     writer: Option<Waker>,
+    /// The query found the output full and waits. What is full changes with what others hold, so it is not found out again.
+    is_writer_stopped: bool,
     /// Blocks of morsels whose predecessors are not complete.
     early: BTreeMap<u64, Vec<Block>>,
     /// The morsel of the first input whose blocks go straight out.
@@ -153,9 +155,10 @@ impl Output {
             return Poll::Ready(Some(Err(error)));
         }
         if let Some(block) = state.blocks.pop_front() {
-            let was_full = is_full(&state, 1);
             state.give_back(block.value_bytes());
-            let writer = if was_full && !is_full(&state, 0) { state.writer.clone() } else { None };
+            let goes_on = state.is_writer_stopped && !is_full(&state);
+            let writer = if goes_on { state.writer.clone() } else { None };
+            state.is_writer_stopped &= !goes_on;
             drop(state);
             if let Some(writer) = writer {
                 writer.wake();
@@ -242,9 +245,8 @@ impl Output {
     }
 }
 
-/// Whether the output would be full with `more` blocks more.
-fn is_full(state: &State, more: usize) -> bool {
-    state.blocks.len() + more >= BLOCKS_MAX || state.bytes >= BYTES_MAX / scarcity()
+fn is_full(state: &State) -> bool {
+    state.blocks.len() >= BLOCKS_MAX || state.bytes >= BYTES_MAX / scarcity()
 }
 
 /// The sink of a query's last pipelines.
@@ -269,7 +271,10 @@ impl Sink for OutputSink {
     }
 
     fn is_full(&self) -> bool {
-        is_full(&self.output.state.lock(), 0)
+        let mut state = self.output.state.lock();
+        let is_full = is_full(&state);
+        state.is_writer_stopped |= is_full;
+        is_full
     }
 
     fn is_done(&self) -> bool {
@@ -351,7 +356,7 @@ mod tests {
         let output = |block: &Block| {
             let output = Output::new(schema.clone(), context.clone(), 0, None);
             output.end_with(block);
-            is_full(&output.state.lock(), 0)
+            is_full(&output.state.lock())
         };
         assert!(output(&large));
         assert!(!output(&large.slice(7, 1)));

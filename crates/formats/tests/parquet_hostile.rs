@@ -1,4 +1,5 @@
 //! Parquet files that lie or grow: each is an error or is read in pieces, whatever it says of itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 

@@ -644,7 +644,8 @@ mod tests {
         let day =
             ColumnDescription { name: "d".into(), data_type: DataType::Date32, default: None, comment: "".into() };
         let can_match = |sql: &str, low: i64, high: i64| {
-            let predicate = bind_expression(sql, &[day.clone()], &FunctionContext::outside_queries("UTC")).unwrap();
+            let predicate =
+                bind_expression(sql, std::slice::from_ref(&day), &FunctionContext::outside_queries("UTC")).unwrap();
             let range =
                 ValueRange { low: Some(Value::Int64(low)), high: Some(Value::Int64(high)), incomparable: false };
             KeyCondition::new(&predicate, &[]).can_match(&|_| Some(range.clone()))

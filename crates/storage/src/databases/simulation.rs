@@ -367,7 +367,7 @@ fn connect(catalog: &str) -> Connection {
 
 /// One history; how often the machine crashed in it.
 fn history(seed: u64) -> u64 {
-    let mut random = Random(seed ^ 0x5EED_0F_D15C);
+    let mut random = Random(seed ^ 0x005E_ED0F_D15C);
     let machine = Machine::new(seed);
     let mut databases = machine.start(&mut random);
     let mut model = Model::default();
