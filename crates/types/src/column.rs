@@ -16,6 +16,7 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::kernels;
+use crate::memory::grow;
 use crate::value::Value;
 
 /// Values of one ClickHouse type. Cheap to clone and to slice: the array is shared.
@@ -490,7 +491,9 @@ impl ColumnBuilder {
             }
             Values::Float64(values) => values.push(value.as_f64().ok_or_else(|| mismatch(value, data_type))?),
             Values::String { bytes, offsets } => {
-                bytes.extend_from_slice(value.as_bytes().ok_or_else(|| mismatch(value, data_type))?);
+                let found = value.as_bytes().ok_or_else(|| mismatch(value, data_type))?;
+                grow(bytes, found.len())?;
+                bytes.extend_from_slice(found);
                 let end = i32::try_from(bytes.len()).map_err(|_| {
                     Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block")
                 })?;
@@ -499,6 +502,7 @@ impl ColumnBuilder {
             Values::Fixed { bytes, width } => {
                 let found = value.as_bytes().filter(|found| found.len() <= *width);
                 let found = found.ok_or_else(|| mismatch(value, data_type))?;
+                grow(bytes, *width)?;
                 bytes.extend_from_slice(found);
                 bytes.extend(std::iter::repeat_n(0, *width - found.len()));
             }

@@ -251,6 +251,14 @@ impl ProcessList {
         tracker
     }
 
+    /// The memory of every user who has run a query, by name.
+    pub fn memory_of_users(&self) -> Vec<(Arc<str>, Arc<MemoryTracker>)> {
+        let mut users: Vec<_> =
+            self.user_memory.lock().iter().map(|(user, memory)| (user.clone(), memory.clone())).collect();
+        users.sort_by(|(first, _), (second, _)| first.cmp(second));
+        users
+    }
+
     /// What all queries of a user have of the CPU together: `weight`.
     pub fn cpu_share(&self, user: &Arc<str>, weight: f64) -> Arc<CpuShare> {
         let share = self.user_shares.lock().entry(user.clone()).or_insert_with(|| CpuShare::new(weight)).clone();

@@ -19,6 +19,7 @@ mod server_settings;
 mod settings;
 mod stack_trace;
 mod table;
+mod user_processes;
 pub(crate) mod value;
 mod viewer;
 
@@ -48,6 +49,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         catalog_tables::columns(&server, Viewer::default()),
         functions::functions(),
         processes::processes(&server, Viewer::default()),
+        user_processes::user_processes(&server, Viewer::default()),
         measures::metrics(),
         measures::events(),
         measures::histogram_metrics(),
@@ -109,6 +111,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "columns" => catalog_tables::columns(&server(), viewer()),
         "dictionaries" => dictionaries::dictionaries(&server(), viewer()),
         "processes" => processes::processes(&server(), viewer()),
+        "user_processes" => user_processes::user_processes(&server(), viewer()),
         "parts" => parts::parts(&server(), viewer()),
         "detached_parts" => detached::detached_parts(&server(), viewer()),
         "detached_tables" => detached::detached_tables(&server(), viewer()),
