@@ -299,3 +299,30 @@ def test_large_tables_are_dropped_only_by_who_says_so(start_server):
     assert not (server.data / "flags" / "force_drop_table").exists()
     server.query("INSERT INTO t SELECT number FROM numbers(1000)")
     server.query("DROP TABLE t", max_table_size_to_drop=0)
+
+
+def test_large_partitions_are_dropped_only_by_who_says_so(start_server):
+    server = start_server(settings={"max_partition_size_to_drop": 1})
+    server.query(
+        "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a PARTITION BY a % 3 AS SELECT number FROM numbers(999)"
+    )
+    name = server.value("SELECT name FROM system.parts WHERE table = 't' AND partition_id = '2'")
+    refused_ones = ("DROP PARTITION 0", "DETACH PARTITION 0", "DROP PARTITION ALL", f"DROP PART '{name}'")
+    for command in refused_ones:
+        with pytest.raises(ServerError) as refused:
+            server.query(f"ALTER TABLE t {command}")
+        assert refused.value.code == 359, command
+    assert server.value("SELECT count() FROM t") == "999"
+    server.query("ALTER TABLE t DETACH PARTITION 0", max_partition_size_to_drop=0)
+    # What is detached is no longer the table's.
+    server.query("ALTER TABLE t DROP DETACHED PARTITION 0", allow_drop_detached=1)
+    (server.data / "flags").mkdir()
+    (server.data / "flags" / "force_drop_table").touch()
+    server.query("ALTER TABLE t DROP PARTITION 1")
+    assert not (server.data / "flags" / "force_drop_table").exists()
+    assert server.value("SELECT count() FROM t") == "333"
+    server.query(f"ALTER TABLE t DROP PART '{name}'", max_partition_size_to_drop=10**9)
+    assert server.value("SELECT count() FROM t") == "0"
+    # The limit of whole tables is another.
+    server.query("INSERT INTO t SELECT number FROM numbers(99)")
+    server.query("TRUNCATE TABLE t")

@@ -311,6 +311,7 @@ settings! {
     max_expanded_ast_elements: u64 as UInt64 = "500000", "The most elements of a syntax tree after aliases and asterisks are expanded.";
     max_columns_to_read: u64 as UInt64 = "0", "The most columns that a query may read from a table; 0 is unlimited.";
     max_table_size_to_drop: u64 as UInt64 = "50000000000", "The most bytes of a table that DROP and TRUNCATE remove; 0 is unlimited. Where it is not set, the server's element of that name holds.";
+    max_partition_size_to_drop: u64 as UInt64 = "50000000000", "The most bytes that ALTER TABLE … DROP or DETACH of a part or partition takes away; 0 is unlimited. Where it is not set, the server's element of that name holds.";
     max_subquery_depth: u64 as UInt64 = "100", "The deepest nesting of subqueries.";
     use_uncompressed_cache: bool as Bool = "0", "Accepted for compatibility: hot columns are always cached decoded.";
     extremes: bool as Bool = "0", "Whether minima and maxima of the result's columns are computed.";

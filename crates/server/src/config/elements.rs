@@ -102,7 +102,6 @@ const GROUPS: &[Group] = &[
     Group { verdict: |element| missing(element, "nobody can log in by it"), names: &["kerberos", "ldap_servers"] },
     Group { verdict: |element| missing(element, "users are not kept there"), names: &["access_control_path"] },
     Group { verdict: |element| missing(element, "there are no named collections"), names: &["named_collections"] },
-    Group { verdict: |_| Harmless("DROP PARTITION is refused"), names: &["max_partition_size_to_drop"] },
     Group { verdict: |element| missing(element, "these statements are not run"), names: &["startup_scripts"] },
     Group { verdict: |element| missing(element, "the server's own work has no profile"), names: &["system_profile"] },
     Group { verdict: |element| missing(element, "tables do not begin with these settings"), names: &["merge_tree"] },

@@ -212,6 +212,7 @@ server_settings! {
     disable_insertion_and_mutation: bool as "Bool" = "0", Yes, "Whether INSERT and mutations are refused, but for tables of the database system.";
     max_open_files: u64 as "UInt64" = "0", No, "The most open files; 0 is as many as the system lets.";
     max_table_size_to_drop: u64 as "UInt64" = "50000000000", Yes, "The most bytes of a table that DROP and TRUNCATE remove; 0 is unlimited.";
+    max_partition_size_to_drop: u64 as "UInt64" = "50000000000", Yes, "The most bytes that ALTER TABLE … DROP or DETACH of a part or partition takes away; 0 is unlimited.";
     shutdown_wait_unfinished: u64 as "UInt64" = "5", No, "How long a stopping server waits for running queries, in seconds.";
     shutdown_wait_unfinished_queries: bool as "Bool" = "1", No, "Whether a stopping server waits for running queries.";
     asynchronous_metrics_update_period_s: u64 as "UInt32" = "1", No, "How often system.asynchronous_metrics is measured, in seconds.";

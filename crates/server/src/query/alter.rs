@@ -7,6 +7,7 @@ use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
 use squall_storage::{PartCommand, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
+use super::drop_limit::DropLimit;
 use super::statement::{refuse_cluster, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, planning, show};
@@ -25,10 +26,14 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
         let selection = selection(session, &database, &table, selector, context).await?;
         commands.push((command, selection));
     }
-    let databases = session.server.databases.clone();
+    let (databases, limit) = (session.server.databases.clone(), DropLimit::of_parts(session));
     run_blocking(move || {
-        let carry_out = |(command, of)| databases.change_parts(&database, &table, command, &of);
-        commands.into_iter().try_for_each(carry_out)
+        commands.into_iter().try_for_each(|(command, of)| {
+            if matches!(command, PartCommand::Drop | PartCommand::Detach) {
+                limit.check_parts(&*databases.table(&database, &table)?, &of)?;
+            }
+            databases.change_parts(&database, &table, command, &of)
+        })
     })
     .await?;
     Ok(Answer::Done)

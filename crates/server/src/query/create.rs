@@ -144,7 +144,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
                 if statement.if_empty && databases.tables(&name).is_ok_and(|tables| !tables.is_empty()) {
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
                 }
-                let limit = DropLimit::of(session);
+                let limit = DropLimit::of_tables(session);
                 run_blocking(move || {
                     for table in databases.tables(&name).unwrap_or_default() {
                         limit.check(&*table.table)?;
@@ -182,7 +182,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
         }
     }
     let if_empty = statement.if_empty;
-    let limit = DropLimit::of(session);
+    let limit = DropLimit::of_tables(session);
     let detaches = (statement.action == DropAction::Detach).then_some(statement.permanently);
     run_blocking(move || {
         for (database, table) in tables {

@@ -1,14 +1,14 @@
-//! `max_table_size_to_drop`: a large table goes only where somebody says so twice.
+//! `max_table_size_to_drop` and `max_partition_size_to_drop`: what is large goes only where somebody says so twice.
 
 use std::path::PathBuf;
 
-use squall_storage::Table;
+use squall_storage::{PartSelection, Table};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::logger::ReadableSize;
 use crate::session::Session;
 
-/// How large a table may be that a session drops or truncates.
+/// How large a table, or what is taken out of one, may be that a session drops or truncates.
 pub(super) struct DropLimit {
     /// In bytes; 0 is unlimited.
     bytes_max: u64,
@@ -17,16 +17,21 @@ pub(super) struct DropLimit {
 }
 
 impl DropLimit {
-    /// The session's own limit, or the server's where it has none.
-    pub(super) fn of(session: &Session) -> Self {
-        const NAME: &str = "max_table_size_to_drop";
-        let config = session.server.config.load();
-        let bytes_max = if session.settings.is_changed(NAME) {
-            session.settings.max_table_size_to_drop
-        } else {
-            config.server.max_table_size_to_drop
-        };
-        Self { bytes_max, force_flag: config.path.join("flags/force_drop_table") }
+    /// For whole tables: the session's own limit, or the server's where it has none.
+    pub(super) fn of_tables(session: &Session) -> Self {
+        let of_server = session.server.config.load().server.max_table_size_to_drop;
+        Self::new(session, "max_table_size_to_drop", session.settings.max_table_size_to_drop, of_server)
+    }
+
+    /// For parts and partitions, also where they are only detached.
+    pub(super) fn of_parts(session: &Session) -> Self {
+        let of_server = session.server.config.load().server.max_partition_size_to_drop;
+        Self::new(session, "max_partition_size_to_drop", session.settings.max_partition_size_to_drop, of_server)
+    }
+
+    fn new(session: &Session, setting: &str, of_session: u64, of_server: u64) -> Self {
+        let bytes_max = if session.settings.is_changed(setting) { of_session } else { of_server };
+        Self { bytes_max, force_flag: session.server.config.load().path.join("flags/force_drop_table") }
     }
 
     /// Refuses a table that is too large, unless the file is there; it is used up.
@@ -34,7 +39,17 @@ impl DropLimit {
     /// # Errors
     /// `TABLE_SIZE_EXCEEDS_MAX_DROP_SIZE_LIMIT`.
     pub(super) fn check(&self, table: &dyn Table) -> Result<()> {
-        let bytes: u64 = table.parts().iter().map(|part| part.bytes_on_disk).sum();
+        self.check_parts(table, &PartSelection::All)
+    }
+
+    /// The same for some of a table's parts.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn check_parts(&self, table: &dyn Table, of: &PartSelection) -> Result<()> {
+        let parts = table.parts();
+        let bytes: u64 =
+            parts.iter().filter(|part| of.has(&part.name, &part.partition_id)).map(|part| part.bytes_on_disk).sum();
         if self.bytes_max == 0 || bytes <= self.bytes_max || std::fs::remove_file(&self.force_flag).is_ok() {
             return Ok(());
         }
