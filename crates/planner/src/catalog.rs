@@ -70,6 +70,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn loaded_by_query(&self) -> Option<Arc<dyn LoadedByQuery>> {
         None
     }
+    /// The table function that is called wherever the table is read.
+    fn table_function(&self) -> Option<&Arc<ast::Function>> {
+        None
+    }
     /// The implementation, for the engine to downcast.
     fn as_any(&self) -> &dyn Any;
 }

@@ -9,8 +9,9 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal};
 use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::context::PlannerContext;
-use crate::definition::{KeyExpression, TableDefinition};
+use crate::definition::{KeyExpression, TABLE_FUNCTION, TableDefinition};
 use crate::expression::Expression;
+use crate::function_table;
 use crate::insert::plan_defaults;
 
 /// The engine of tables that name none: ClickHouse's `default_table_engine`.
@@ -30,10 +31,21 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     refuse(!elements.constraints.is_empty(), "A constraint")?;
     refuse(!elements.projections.is_empty(), "A projection of a table")?;
     refuse(!elements.indices.is_empty(), "A skip index")?;
-    // Such a table has no rows of its own.
-    refuse(matches!(create.source, Some(ast::CreateSource::Function(_))), "CREATE TABLE … AS a table function")?;
     let mut storage = create.storage.clone().unwrap_or_default();
     let mut columns = declared_columns(&elements.columns, context)?;
+    if let Some(function) = table_function(create, context)? {
+        if create.storage.is_some() {
+            return Err(Error::new(
+                ErrorCode::INCORRECT_QUERY,
+                "A table made AS a table function has no engine of its own",
+            ));
+        }
+        let comment = create.comment.as_deref().unwrap_or_default();
+        return function_table::definition(&function, columns, comment, context);
+    }
+    if storage.engine.as_ref().is_some_and(|engine| engine.name == TABLE_FUNCTION) {
+        return Err(Error::new(ErrorCode::UNKNOWN_STORAGE, format!("Unknown table engine {TABLE_FUNCTION}")));
+    }
     if columns.is_empty() {
         columns = source_columns(create, &mut storage, context)?;
     }
@@ -79,6 +91,21 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         comment: create.comment.as_deref().unwrap_or_default().into(),
         columns,
     })
+}
+
+/// The table function that a table is made of: the one that it is created `AS`, or that of the table that it is created `AS`.
+fn table_function(create: &ast::CreateTable, context: &PlannerContext<'_>) -> Result<Option<Arc<ast::Function>>> {
+    let has_engine = create.storage.as_ref().is_some_and(|storage| storage.engine.is_some());
+    match &create.source {
+        Some(ast::CreateSource::Function(function)) => Ok(Some(Arc::new(function.clone()))),
+        Some(ast::CreateSource::Table(name)) if !has_engine => {
+            let analyzer = Analyzer::new(context);
+            let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
+            let table = context.catalog.table(database, analyzer.identifier(&name.table)?)?;
+            Ok(table.table_function().cloned())
+        }
+        _ => Ok(None),
+    }
 }
 
 fn refuse(is_there: bool, what: &str) -> Result<()> {

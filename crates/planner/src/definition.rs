@@ -7,6 +7,9 @@ use squall_types::Value;
 use crate::catalog::ColumnDescription;
 use crate::expression::Expression;
 
+/// What stands for an engine in tables that are made `AS` a table function; its arguments are the call, and the engine that is shown.
+pub const TABLE_FUNCTION: &str = "TableFunction";
+
 /// A table's definition.
 #[derive(Clone, Debug)]
 pub struct TableDefinition {
@@ -29,6 +32,12 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// The table function whose rows the table has.
+    pub fn table_function(&self) -> Option<&str> {
+        let text = self.engine_arguments.first().and_then(Value::as_str)?;
+        (&*self.engine == TABLE_FUNCTION).then_some(text)
+    }
+
     /// The statement of a dictionary. A table with `ENGINE = Dictionary(name)` has that name in its place, and this is none.
     pub fn dictionary_statement(&self) -> Option<&str> {
         let text = self.engine_arguments.first().and_then(Value::as_str)?;

@@ -10,6 +10,7 @@ pub mod describe;
 pub mod dictionary;
 pub mod explain;
 pub mod expression;
+mod function_table;
 pub mod insert;
 pub mod load;
 pub mod plan;
@@ -21,7 +22,7 @@ pub use bind::bind_expression;
 pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::plan_table_definition;
-pub use definition::{KeyExpression, TableDefinition};
+pub use definition::{KeyExpression, TABLE_FUNCTION, TableDefinition};
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
@@ -29,6 +30,7 @@ pub use dictionary::{
 };
 pub use explain::{ExplainOptions, explain_plan, not_explained};
 pub use expression::{Expression, Lambda};
+pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
 pub use load::{ContextReader, SourceReader, load};
 pub use plan::{

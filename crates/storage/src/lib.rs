@@ -8,6 +8,7 @@ mod dictionary;
 mod disk;
 mod evaluate;
 mod external_table;
+mod function_table;
 mod generated;
 mod identity;
 mod join_table;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use squall_planner::{ColumnDescription, Expression, LoadedByQuery, TableMetadata};
+use squall_sql::ast;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings, Value};
 
 use crate::join_table::JoinTable;
@@ -274,6 +275,9 @@ impl TableMetadata for TableHandle {
     }
     fn loaded_by_query(&self) -> Option<Arc<dyn LoadedByQuery>> {
         self.0.loaded_by_query()
+    }
+    fn table_function(&self) -> Option<&Arc<ast::Function>> {
+        self.0.table_function()
     }
     fn as_any(&self) -> &dyn Any {
         self

@@ -13,6 +13,7 @@ use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
 use crate::catalog::{LoadedByQuery, TableMetadata};
 use crate::expression::Expression;
+use crate::function_table;
 use crate::load::load;
 use crate::plan::Plan;
 use crate::uses::Used;
@@ -115,6 +116,9 @@ impl Scope<'_> {
         }
         match catalog.table(database, table) {
             Ok(table) => {
+                if let Some(function) = table.table_function() {
+                    return function_table::rows(self.analyzer, &*table, function);
+                }
                 self.load(table.loaded_by_query())?;
                 self.visible(table)
             }
@@ -349,8 +353,10 @@ impl Analyzer<'_> {
     /// # Errors
     /// `UNKNOWN_FUNCTION`, and what is wrong with its arguments.
     pub fn table_function_columns(&self, function: &ast::Function) -> Result<Arc<Schema>> {
-        let source = Scope::without_select(self, None).table_function(function)?;
-        Ok(whole(source).schema().clone())
+        let plan = whole(Scope::without_select(self, None).table_function(function)?);
+        // Who may not read what a function reads does not learn its columns.
+        crate::rules::check_reads(&plan, self.context)?;
+        Ok(plan.schema().clone())
     }
 }
 

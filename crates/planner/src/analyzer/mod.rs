@@ -36,9 +36,12 @@ use crate::plan::Plan;
 pub(crate) use call::FOLDED_BYTES_MAX;
 pub(crate) use conversion::cast;
 pub(crate) use definitions::Definitions;
+pub(crate) use from::whole;
 pub(crate) use join::{equality, key_type, sides_of};
 pub(crate) use literal::{append_constant, typed_literal};
-pub(crate) use stage::Stage;
+pub(crate) use scope::Scope;
+pub(crate) use source::Source;
+pub(crate) use stage::{Stage, project};
 
 /// Resolving an expression is about so many nanoseconds' work.
 const ELEMENT_WORK: usize = 2_000;

@@ -34,11 +34,20 @@ pub fn masked(text: &str) -> Cow<'_, str> {
             out.push_str(&shown_url(literal));
         }
     }
-    out.push_str(text.get(end..).unwrap_or_default());
+    // A string without an end: of a statement that cannot be read, or was cut.
+    let rest = text.get(end..).unwrap_or_default();
+    match rest.find('\'') {
+        Some(begin) => {
+            out.push_str(rest.get(..begin).unwrap_or_default());
+            out.push_str(HIDDEN);
+        }
+        None => out.push_str(rest),
+    }
     Cow::Owned(out)
 }
 
-fn is_suspicious(text: &str) -> bool {
+/// Whether there may be secrets in a text; where it is broken, nobody can tell which of its strings they are.
+pub fn is_suspicious(text: &str) -> bool {
     // What only reads or fills tables names columns, not secrets.
     let first = text.trim_start().split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
     if ["SELECT", "INSERT", "WITH", "SHOW"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
@@ -66,7 +75,8 @@ fn is_secret(before: &str, is_about_users: bool) -> bool {
         return true;
     }
     match word.as_str() {
-        "by" | "salt" | "key" => is_about_users,
+        // The last one is of a statement that cannot be read.
+        "by" | "salt" | "key" | "identified" => is_about_users,
         // `HEADER(NAME 'Authorization' VALUE '…')`.
         "value" => has_word(before, "header"),
         _ => false,
@@ -100,6 +110,8 @@ mod tests {
                 "CREATE NAMED COLLECTION c AS aws_secret_access_key = 'k', b = 'x'",
                 "CREATE NAMED COLLECTION c AS aws_secret_access_key = '[HIDDEN]', b = 'x'",
             ),
+            ("CREATE USER u IDENTIFIED BY 'x", "CREATE USER u IDENTIFIED BY '[HIDDEN]'"),
+            ("CREATE USER u IDENTIFIED 'x'", "CREATE USER u IDENTIFIED '[HIDDEN]'"),
             ("SELECT 'x' AS y ORDER BY 'z'", "SELECT 'x' AS y ORDER BY 'z'"),
             ("SELECT * FROM t WHERE password = 'abcdefgh'", "SELECT * FROM t WHERE password = 'abcdefgh'"),
         ] {

@@ -39,7 +39,7 @@ pub use entity::{
     User,
 };
 pub use granted::{Access, RoleChoice, profile_settings};
-pub use mask::masked;
+pub use mask::{is_suspicious, masked};
 pub use network::Networks;
 pub use privilege::{Level, Privilege, PrivilegeSet};
 pub use quota_usage::{Consumer, QuotaUsages, Usage, UsageRow};

@@ -126,6 +126,10 @@ impl Catalog for QueryCatalog<'_> {
         }
         let table = self.tables.table(database, table).map_err(|error| self.without_hint(error))?;
         self.note(Used::Table(table.database(), table.name()));
+        if table.table_function().is_some() {
+            self.note_moment();
+            return Ok(table);
+        }
         if is_made_up(&*table) {
             return Ok(table);
         }

@@ -111,7 +111,7 @@ impl TableMetadata for NamedTable {
 
 /// Whether a table's rows are made up, and the same for ever.
 pub(super) fn is_made_up(table: &dyn TableMetadata) -> bool {
-    matches!(table.engine(), "SystemOne" | "SystemNumbers" | "SystemZeros")
+    matches!(table.engine(), "SystemOne" | "SystemNumbers" | "SystemZeros") && table.table_function().is_none()
 }
 
 fn for_each_table(plan: &mut Plan, visit: &mut dyn FnMut(&mut Arc<dyn TableMetadata>) -> Result<()>) -> Result<()> {

@@ -10,7 +10,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::{self, Parsed};
 use super::plan_template::TextShape;
-use crate::access::masked;
+use crate::access::{is_suspicious, masked};
 use crate::masking::{self, mask};
 use crate::process::QueryKind;
 use crate::session::Session;
@@ -69,7 +69,7 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         // Statements are parsed on I/O threads, which have stacks of this size.
         stack_bytes_max: STACK_BYTES / 2,
     };
-    let statement = squall_sql::parse(text, &limits).map_err(syntax_error)?;
+    let statement = squall_sql::parse(text, &limits).map_err(|error| syntax_error_in(text, error))?;
     let data = inline_data(&statement);
     let shown = shown_text(data.and_then(|start| text.get(..start)).unwrap_or(text));
     let normalized = squall_sql::normalize(&*shown);
@@ -104,6 +104,22 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
 /// A parser's error as everybody's.
 pub(super) fn syntax_error(error: SyntaxError) -> Error {
     Error::new(ErrorCode(i32::from(error.code)), error.message)
+}
+
+/// The error of a text that may hold secrets: it does not quote it.
+fn syntax_error_in(text: &[u8], error: SyntaxError) -> Error {
+    if error.code != squall_sql::SYNTAX_ERROR || !is_suspicious(&String::from_utf8_lossy(text)) {
+        return syntax_error(error);
+    }
+    let SyntaxError { position, line, column, expected, .. } = error;
+    let mut message = format!(
+        "Syntax error: failed at position {} (line {line}, col {column}). The text is not shown, as there may be secrets in it",
+        position + 1
+    );
+    if !expected.is_empty() {
+        message += &format!(". Expected one of: {}", expected.join(", "));
+    }
+    Error::new(ErrorCode::SYNTAX_ERROR, message)
 }
 
 /// Where the data of an INSERT begin.

@@ -217,7 +217,7 @@ pub fn default_expression(column: &ColumnDescription) -> &str {
 /// The clauses after `ENGINE =`, each on its own.
 fn engine_clauses(row: &TableDescription) -> Vec<String> {
     let Some(definition) = &row.definition else { return vec![row.table.engine().to_owned()] };
-    if definition.dictionary_statement().is_some() {
+    if definition.dictionary_statement().is_some() || definition.table_function().is_some() {
         return Vec::new();
     }
     let mut engine = definition.engine.to_string();
@@ -290,10 +290,16 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
         clauses.push(format!("COMMENT {}", Value::string(&*definition.comment)));
     }
     let name = format!("{}.{}", quote(row.table.database()), quote(row.table.name()));
+    let made_as = row.definition.as_ref().and_then(|definition| definition.table_function());
+    if let Some(function) = made_as {
+        // The words after it need no mask: a comment.
+        clauses.insert(0, masked(function).into_owned());
+    }
+    let (on_many, on_one) = if made_as.is_some() { (" AS ", " AS ") } else { ("\nENGINE = ", " ENGINE = ") };
     if many_lines {
-        format!("CREATE TABLE {name}\n(\n    {}\n)\nENGINE = {}", columns.join(",\n    "), clauses.join("\n"))
+        format!("CREATE TABLE {name}\n(\n    {}\n){on_many}{}", columns.join(",\n    "), clauses.join("\n"))
     } else {
-        format!("CREATE TABLE {name} ({}) ENGINE = {}", columns.join(", "), clauses.join(" "))
+        format!("CREATE TABLE {name} ({}){on_one}{}", columns.join(", "), clauses.join(" "))
     }
 }
 

@@ -284,6 +284,10 @@ impl Databases {
             Engine::Dictionary(..) | Engine::DictionaryView(_) => {
                 return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Truncate is not supported by storage Dictionary"));
             }
+            Engine::Function(..) => {
+                let message = format!("Truncate is not supported by storage {}", entry.table().engine());
+                return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
+            }
             Engine::Null(_) | Engine::Virtual(_) | Engine::Broken(_) => {}
         }
         Ok(())

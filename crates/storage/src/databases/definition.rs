@@ -1,6 +1,6 @@
 //! Which definitions a table can have: its engine's arguments, keys and settings.
 
-use squall_planner::TableDefinition;
+use squall_planner::{TABLE_FUNCTION, TableDefinition};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::join_table::JoinDefinition;
@@ -35,6 +35,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
             }
             Ok(definition)
         }
+        TABLE_FUNCTION => Ok(definition),
         "MergeTree" if has_disk => merge_tree::check_definition(definition),
         _ => Err(unknown_engine(&engine)),
     }

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use squall_functions::FunctionContext;
-use squall_planner::{ColumnDescription, TableMetadata, parse_dictionary};
+use squall_planner::{ColumnDescription, TABLE_FUNCTION, TableMetadata, parse_dictionary, parse_table_function};
+use squall_sql::ast;
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
 use super::definition::unknown_engine;
 use super::{NAME_BYTES_MAX, NAMES_MAX, TableDescription};
 use crate::dictionary::{Dictionary, DictionaryTable, DictionaryView, OnDemandSlot};
+use crate::function_table::FunctionTable;
 use crate::identity::{TableIdentity, TableName};
 use crate::join_table::{JoinRows, JoinTable};
 use crate::memory::{MemoryRows, MemoryTable};
@@ -53,6 +55,8 @@ pub(super) enum Engine {
     Dictionary(Stored, Arc<Dictionary>),
     /// Of the dictionary that the definition names.
     DictionaryView(Stored),
+    /// Made `AS` a table function.
+    Function(Stored, Arc<ast::Function>),
     MergeTree(Arc<MergeTree>),
     /// Of the catalog, and this server cannot open it.
     Broken(Arc<BrokenTable>),
@@ -114,6 +118,9 @@ impl Entry {
             Engine::DictionaryView(stored) => {
                 Arc::new(DictionaryView::new(self.name.clone(), stored.identity.clone(), None))
             }
+            Engine::Function(stored, function) => {
+                Arc::new(FunctionTable::new(self.name.clone(), stored.identity.clone(), function.clone()))
+            }
             Engine::MergeTree(table) => Arc::new(table.snapshot(self.name.clone())),
             Engine::Broken(table) => table.clone(),
         }
@@ -126,7 +133,8 @@ impl Entry {
             | Engine::Null(stored)
             | Engine::Join(stored, _)
             | Engine::Dictionary(stored, _)
-            | Engine::DictionaryView(stored) => Some(&stored.identity),
+            | Engine::DictionaryView(stored)
+            | Engine::Function(stored, _) => Some(&stored.identity),
             Engine::MergeTree(table) => Some(table.identity()),
         }
     }
@@ -139,7 +147,8 @@ impl Entry {
             | Engine::Null(stored)
             | Engine::Join(stored, _)
             | Engine::Dictionary(stored, _)
-            | Engine::DictionaryView(stored) => stored.id,
+            | Engine::DictionaryView(stored)
+            | Engine::Function(stored, _) => stored.id,
             Engine::MergeTree(table) => Some(table.table_id()),
             Engine::Broken(table) => Some(table.id),
         }
@@ -164,6 +173,10 @@ impl Engine {
                 let definition = parse_dictionary(sql, functions)?;
                 let dictionary = Dictionary::new(name.clone(), stored.identity.uuid, definition, on_demand.clone())?;
                 Ok(Self::Dictionary(stored, dictionary))
+            }
+            TABLE_FUNCTION => {
+                let function = parse_table_function(definition.table_function().unwrap_or_default())?;
+                Ok(Self::Function(stored, function))
             }
             "Memory" => Ok(Self::Memory(stored, MemoryRows::new())),
             "Null" => Ok(Self::Null(stored)),
@@ -230,6 +243,7 @@ impl Entry {
             Engine::Null(_)
             | Engine::Dictionary(..)
             | Engine::DictionaryView(_)
+            | Engine::Function(..)
             | Engine::Virtual(_)
             | Engine::Broken(_) => {}
         }

@@ -1,0 +1,108 @@
+//! Tables made `AS` a table function: such a table has no rows of its own, and whoever reads it calls the function, with the rights of who
+//! reads.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use squall_sql::ast;
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
+
+use crate::analyzer::{Analyzer, Scope, Source, cast, project, text, whole};
+use crate::catalog::{ColumnDescription, TableMetadata};
+use crate::context::PlannerContext;
+use crate::definition::{TABLE_FUNCTION, TableDefinition};
+use crate::expression::Expression;
+use crate::plan::Plan;
+
+/// The engine that is shown of a table whose function stands for other tables.
+const PROXY: &str = "Proxy";
+
+/// The definition of a table of a function's rows, with the function's columns unless others are declared.
+///
+/// # Errors
+/// What is wrong with the function, `ACCESS_DENIED` where it reads what its maker may not read, and `THERE_IS_NO_COLUMN`.
+pub(crate) fn definition(
+    function: &ast::Function,
+    declared: Vec<ColumnDescription>,
+    comment: &str,
+    context: &PlannerContext<'_>,
+) -> Result<TableDefinition> {
+    // Parameters are this query's; later ones have none of them.
+    let parameters = HashMap::new();
+    let context = PlannerContext { parameters: &parameters, ..context.clone() };
+    let analyzer = Analyzer::new(&context);
+    let source = Scope::without_select(&analyzer, None).table_function(function)?;
+    let engine = source.as_table().map_or(PROXY, |table| table.engine()).to_owned();
+    let plan = whole(source);
+    crate::rules::check_reads(&plan, &context)?;
+    let column = |(name, data_type): &(Arc<str>, DataType)| ColumnDescription {
+        name: name.clone(),
+        data_type: data_type.clone(),
+        default: None,
+        comment: "".into(),
+    };
+    let of_function: Vec<ColumnDescription> = plan.schema().fields.iter().map(column).collect();
+    for column in &declared {
+        if column.default.is_some() {
+            return Err(Error::not_implemented("A column with a default in a table made AS a table function"));
+        }
+        if !of_function.iter().any(|known| known.name == column.name) {
+            let message = format!("There is no column {} in table function {}", column.name, function.name);
+            return Err(Error::new(ErrorCode::THERE_IS_NO_COLUMN, message));
+        }
+    }
+    let call = ast::ExpressionKind::Function(Box::new(function.clone()));
+    let sql = text::expression(&ast::Expression::new(call, ast::Span::default()));
+    Ok(TableDefinition {
+        columns: if declared.is_empty() { of_function } else { declared },
+        engine: TABLE_FUNCTION.into(),
+        engine_arguments: vec![Value::string(sql), Value::string(engine)],
+        sorting_key: Vec::new(),
+        primary_key: None,
+        partition_key: Vec::new(),
+        settings: Vec::new(),
+        comment: comment.into(),
+    })
+}
+
+/// The function of a definition's text.
+///
+/// # Errors
+/// `SYNTAX_ERROR`.
+pub fn parse_table_function(sql: &str) -> Result<Arc<ast::Function>> {
+    let bad =
+        |why: String| Error::new(ErrorCode::SYNTAX_ERROR, format!("The table function {sql} cannot be read: {why}"));
+    let create = format!("CREATE TABLE t AS {sql}");
+    let statement = squall_sql::parse(&create, &squall_sql::ParserLimits::default());
+    if let ast::Statement::CreateTable(create) = statement.map_err(|error| bad(error.to_string()))?
+        && let Some(ast::CreateSource::Function(function)) = create.source
+    {
+        return Ok(Arc::new(function));
+    }
+    Err(bad("it is none".to_owned()))
+}
+
+/// The rows of such a table, where the query may read the table and all that the function reads.
+///
+/// # Errors
+/// Those of the function; `ACCESS_DENIED`; `NOT_IMPLEMENTED` where a row policy hides some of the rows.
+pub(crate) fn rows(analyzer: &Analyzer<'_>, table: &dyn TableMetadata, function: &ast::Function) -> Result<Source> {
+    let catalog = analyzer.context.catalog;
+    let names: Vec<&str> = table.columns().iter().map(|column| &*column.name).collect();
+    catalog.check_read(table, &names)?;
+    if catalog.row_filter(table)?.is_some() {
+        return Err(Error::not_implemented("A row policy of a table made AS a table function"));
+    }
+    let input = analyzer.nested(|| Ok(whole(Scope::without_select(analyzer, None).table_function(function)?)))?;
+    let mut expressions = Vec::with_capacity(names.len());
+    for column in table.columns() {
+        let position = input.schema().position(&column.name).ok_or_else(|| {
+            let message = format!("Table function {} has no column {} any more", function.name, column.name);
+            Error::new(ErrorCode::THERE_IS_NO_COLUMN, message)
+        })?;
+        let of_function = Expression::column(position, &input.schema().fields[position].1);
+        expressions.push(cast(of_function, &column.data_type, &analyzer.context.functions)?);
+    }
+    let plan: Plan = project(input, expressions, table.columns().iter().map(|column| column.name.clone()));
+    Ok(Source::plan(plan).named(Some(table.database()), Some(table.name())))
+}
