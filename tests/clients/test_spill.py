@@ -14,6 +14,21 @@ QUERIES = {
     "sort": (f"SELECT v FROM t ORDER BY s LIMIT 5 OFFSET {ROWS - 5}", "ExternalSortWritePart"),
     "group by": ("SELECT count(), sum(c), sum(m) FROM (SELECT s, count() AS c, max(v) AS m FROM t GROUP BY s)", "ExternalAggregationWritePart"),
     "distinct": ("SELECT count() FROM (SELECT DISTINCT k, s FROM t)", "ExternalAggregationWritePart"),
+    "window": (
+        "SELECT count(), sum(r), sum(c), sum(length(p)), max(m) FROM (SELECT row_number() OVER w AS r, sum(v) OVER w AS c,"
+        " lagInFrame(s) OVER w AS p, max(v) OVER (ORDER BY s) AS m FROM t"
+        " WINDOW w AS (ORDER BY s ROWS BETWEEN 10 PRECEDING AND CURRENT ROW))",
+        "ExternalSortWritePart",
+    ),
+    "window of partitions": (
+        "SELECT sum(c), sum(r), sum(l) FROM (SELECT sum(v) OVER (PARTITION BY k % 300 ORDER BY s) AS c,"
+        " rank() OVER (PARTITION BY k % 300 ORDER BY s) AS r, lead(v, 9) OVER (PARTITION BY k % 300 ORDER BY s) AS l FROM t)",
+        "ExternalSortWritePart",
+    ),
+    "window of everything": (
+        "SELECT sum(n), sum(m) = any(m) * count(), sum(length(s)) FROM (SELECT s, count() OVER () AS n, sum(v) OVER () AS m FROM t)",
+        "ExternalSortWritePart",
+    ),
     "join": ("SELECT count(), sum(a.v), sum(b.v) FROM t AS a JOIN t AS b ON a.k = b.k", "ExternalJoinWritePart"),
 }
 

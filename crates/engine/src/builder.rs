@@ -28,7 +28,7 @@ use crate::sort::sink::{Order, SortSink};
 use crate::source::Blocks;
 use crate::totals::{Totals, TotalsRow};
 use crate::units::{UnitSource, Units};
-use crate::window::{WindowComputing, WindowSink};
+use crate::window::{Collecting, WindowComputing, WindowSink};
 use crate::works::{WorkPieces, Works};
 
 /// A source and the operators after it: a pipeline that has no end yet.
@@ -437,9 +437,12 @@ impl Builder {
         let chains = self.lower(&window.input, false)?;
         let totals = self.totals.take();
         self.totals = totals.map(|totals| Totals::Windowed(Box::new(totals), Arc::new(window.clone())));
-        let pieces = Arc::default();
-        let collected = self.end(chains, Arc::new(WindowSink::new(window, Arc::clone(&pieces))));
-        let computing = WindowComputing { window: Arc::new(window.clone()), pieces };
+        let works = Works::new(self.context.clone());
+        // First, as workers look for morsels in the order of pipelines: what does not fit is written before more rows come.
+        let mut collected = self.works(&works, "WriteWindowRows");
+        let collecting = Collecting::new(window, works, self.context.clone());
+        collected.extend(self.end(chains, Arc::new(WindowSink::new(collecting.clone()))));
+        let computing = WindowComputing::new(Arc::new(window.clone()), collecting);
         let mut chain = Chain::new(self.units(computing), "ComputeWindows", collected);
         chain.is_sorted = true;
         Ok(chain)

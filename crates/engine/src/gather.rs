@@ -1,14 +1,18 @@
 //! Rows from many blocks as one block, in any order, column by column; and columns one after the other, in pieces.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, make_array};
-use arrow_buffer::BooleanBufferBuilder;
+use arrow_array::types::UInt32Type;
+use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, ListArray, StructArray, make_array};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
+use arrow_schema::DataType as ArrowType;
 use squall_runtime::Pieces;
 use squall_types::memory::reserve;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, grow};
 
 /// Where a row is: the number of its block among those that are gathered from, and its row there.
 pub(crate) type Position = (usize, usize);
@@ -54,65 +58,141 @@ fn gather_column(at: usize, data_type: &DataType, blocks: &[&Block], positions: 
     Ok(Column::new(data_type.clone(), arrow_select::interleave::interleave(&arrays, positions)?))
 }
 
-/// The columns one after the other, as [`Column::concat`] has them, in pieces of about a millisecond where they are numbers or strings.
+/// The columns one after the other, as [`Column::concat`] has them, in pieces of about a millisecond.
 ///
 /// # Errors
 /// `TOO_LARGE_STRING_SIZE` for more than 2 GiB of strings, `MEMORY_LIMIT_EXCEEDED`.
 pub(crate) async fn concat(columns: &[Column], pieces: &mut Pieces) -> Result<Column> {
-    let Some(first) = columns.first() else { return Column::concat(columns) };
-    let arrow_type = first.array().data_type().clone();
-    let width = arrow_type.primitive_width();
-    if width.is_none() && arrow_type != arrow_schema::DataType::Binary || columns.iter().any(Column::is_constant) {
+    let Some(first) = columns.first().filter(|_| !columns.iter().any(Column::is_constant)) else {
         return Column::concat(columns);
-    }
-    let rows: usize = columns.iter().map(Column::rows).sum();
-    let mut bytes: Vec<u8> = Vec::new();
-    let mut offsets: Vec<i32> = Vec::new();
-    let has_nulls = columns.iter().any(|column| column.nulls().is_some());
-    let mut valid = has_nulls.then(|| BooleanBufferBuilder::new(rows));
-    let total: usize = columns.iter().map(Column::value_bytes).sum();
-    reserve(total)?;
-    match width {
-        Some(width) => bytes.reserve_exact(rows * width),
-        None => {
-            bytes.reserve_exact(total);
-            offsets.reserve_exact(rows + 1);
-            offsets.push(0);
+    };
+    let arrays: Vec<ArrayRef> = columns.iter().map(|column| column.array().clone()).collect();
+    Ok(Column::new(first.data_type().clone(), concat_arrays(&arrays, pieces).await?))
+}
+
+/// Arrays of one type, of which there is one at least, one after the other.
+fn concat_arrays<'a>(
+    arrays: &'a [ArrayRef],
+    pieces: &'a mut Pieces,
+) -> Pin<Box<dyn Future<Output = Result<ArrayRef>> + Send + 'a>> {
+    Box::pin(async move {
+        let Some(first) = arrays.first() else { return Err(Error::logical("no arrays to put together")) };
+        match first.data_type() {
+            ArrowType::FixedSizeBinary(width) => {
+                concat_values(arrays, Some(usize::try_from(*width).unwrap_or(0)), pieces).await
+            }
+            ArrowType::Binary => concat_values(arrays, None, pieces).await,
+            ArrowType::List(field) => {
+                let lists: Vec<&ListArray> = arrays.iter().map(|array| array.as_list::<i32>()).collect();
+                let offsets = offsets(lists.iter().map(|list| list.value_offsets()), pieces).await?;
+                let items = lists.iter().map(|list| {
+                    let own = list.value_offsets();
+                    list.values().slice(own[0] as usize, (own[list.len()] - own[0]) as usize)
+                });
+                let items = concat_arrays(&items.collect::<Vec<_>>(), pieces).await?;
+                let offsets = OffsetBuffer::new(offsets.into());
+                Ok(Arc::new(ListArray::try_new(field.clone(), offsets, items, validity(arrays))?) as ArrayRef)
+            }
+            ArrowType::Struct(fields) => {
+                let mut columns = Vec::with_capacity(fields.len());
+                for at in 0..fields.len() {
+                    let own: Vec<ArrayRef> = arrays.iter().map(|array| array.as_struct().column(at).clone()).collect();
+                    columns.push(concat_arrays(&own, pieces).await?);
+                }
+                let rows = arrays.iter().map(Array::len).sum();
+                let all = StructArray::try_new_with_length(fields.clone(), columns, validity(arrays), rows)?;
+                Ok(Arc::new(all) as ArrayRef)
+            }
+            ArrowType::Dictionary(key, _) if **key == ArrowType::UInt32 => {
+                let dictionary = first.as_dictionary::<UInt32Type>().values();
+                let has_same = |array: &ArrayRef| {
+                    let own = array.as_dictionary::<UInt32Type>().values();
+                    Arc::ptr_eq(own, dictionary) || own.to_data().ptr_eq(&dictionary.to_data())
+                };
+                if !arrays.iter().all(has_same) {
+                    // Dictionaries become one, which is of distinct values and so mostly small.
+                    return together(arrays);
+                }
+                let keys = arrays.iter().map(|array| Arc::new(array.as_dictionary::<UInt32Type>().keys().clone()) as _);
+                let keys = concat_arrays(&keys.collect::<Vec<_>>(), pieces).await?;
+                let keys = keys.as_primitive::<UInt32Type>().clone();
+                Ok(Arc::new(DictionaryArray::try_new(keys, dictionary.clone())?) as ArrayRef)
+            }
+            other => match other.primitive_width() {
+                Some(width) => concat_values(arrays, Some(width), pieces).await,
+                None => together(arrays),
+            },
         }
-    }
-    for column in columns {
-        let array = column.array();
-        if let Some(valid) = &mut valid {
-            match column.nulls() {
+    })
+}
+
+fn together(arrays: &[ArrayRef]) -> Result<ArrayRef> {
+    reserve(arrays.iter().map(|array| array.get_array_memory_size()).sum())?;
+    let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
+    Ok(arrow_select::concat::concat(&arrays)?)
+}
+
+/// Which rows are no NULL; `None` where all are none.
+fn validity(arrays: &[ArrayRef]) -> Option<NullBuffer> {
+    arrays.iter().any(|array| array.nulls().is_some()).then(|| {
+        let mut valid = BooleanBufferBuilder::new(arrays.iter().map(Array::len).sum());
+        for array in arrays {
+            match array.nulls() {
                 Some(nulls) => valid.append_buffer(nulls.inner()),
                 None => valid.append_n(array.len(), true),
             }
         }
-        match (width, array.as_binary_opt::<i32>()) {
-            (Some(width), _) => {
-                let data = array.to_data();
-                let values = data.buffers().first().map_or(&[][..], |values| values.as_slice());
-                bytes.extend_from_slice(&values[data.offset() * width..][..data.len() * width]);
-            }
-            (None, Some(strings)) => {
-                let own = strings.value_offsets();
-                let (begin, base) = (own[0], bytes.len());
-                bytes.extend_from_slice(&strings.value_data()[begin as usize..own[strings.len()] as usize]);
-                let too_large =
-                    || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block");
-                i32::try_from(bytes.len()).map_err(|_| too_large())?;
-                offsets.extend(own[1..].iter().map(|end| end - begin + base as i32));
-            }
-            (None, None) => return Err(Error::logical("columns of several types")),
-        }
+        NullBuffer::new(valid.finish())
+    })
+}
+
+/// The offsets of arrays with these, one after the other.
+async fn offsets<'a>(all: impl Iterator<Item = &'a [i32]> + Clone + Send, pieces: &mut Pieces) -> Result<Vec<i32>> {
+    let mut offsets: Vec<i32> = Vec::new();
+    grow(&mut offsets, 1 + all.clone().map(|own| own.len() - 1).sum::<usize>())?;
+    offsets.push(0);
+    let mut base = 0i32;
+    for own in all {
+        let begin = own[0];
+        let last = own.last().copied().unwrap_or(begin) - begin;
+        let too_large = || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one block");
+        let end = base.checked_add(last).ok_or_else(too_large)?;
+        offsets.extend(own[1..].iter().map(|end| end - begin + base));
+        base = end;
         pieces.pause().await;
     }
-    let mut data = ArrayData::builder(arrow_type).len(rows);
-    if width.is_none() {
-        data = data.add_buffer(offsets.into());
+    Ok(offsets)
+}
+
+/// Numbers or fixed strings of this width, or strings, one after the other.
+async fn concat_values(arrays: &[ArrayRef], width: Option<usize>, pieces: &mut Pieces) -> Result<ArrayRef> {
+    let Some(first) = arrays.first() else { return Err(Error::logical("no arrays to put together")) };
+    let rows: usize = arrays.iter().map(Array::len).sum();
+    let mut data = ArrayData::builder(first.data_type().clone()).len(rows).nulls(validity(arrays));
+    let mut bytes: Vec<u8> = Vec::new();
+    match width {
+        Some(width) => {
+            grow(&mut bytes, rows * width)?;
+            for array in arrays {
+                let own = array.to_data();
+                let values = own.buffers().first().map_or(&[][..], |values| values.as_slice());
+                bytes.extend_from_slice(&values[own.offset() * width..][..own.len() * width]);
+                pieces.pause().await;
+            }
+        }
+        None => {
+            let strings: Vec<&BinaryArray> = arrays.iter().map(|array| array.as_binary::<i32>()).collect();
+            let offsets = offsets(strings.iter().map(|strings| strings.value_offsets()), pieces).await?;
+            grow(&mut bytes, offsets.last().map_or(0, |end| *end as usize))?;
+            for strings in strings {
+                let own = strings.value_offsets();
+                bytes.extend_from_slice(&strings.value_data()[own[0] as usize..own[strings.len()] as usize]);
+                pieces.pause().await;
+            }
+            data = data.add_buffer(offsets.into());
+        }
     }
-    let data = data.add_buffer(bytes.into()).null_bit_buffer(valid.map(|mut valid| valid.finish().into_inner()));
-    Ok(Column::new(first.data_type().clone(), make_array(data.align_buffers(true).build()?)))
+    Ok(make_array(data.add_buffer(bytes.into()).align_buffers(true).build()?))
 }
 
 #[cfg(test)]
@@ -129,6 +209,18 @@ mod tests {
             ("String", vec![Value::from("a"), Value::from(""), Value::from("long enough")]),
             ("Nullable(String)", vec![Value::Null, Value::from("b"), Value::Null]),
             ("Array(UInt8)", vec![Value::Array([Value::UInt64(7)].into()); 3]),
+            (
+                "Array(Nullable(String))",
+                vec![
+                    Value::Array([Value::from("a"), Value::Null].into()),
+                    Value::Array([].into()),
+                    Value::Array([Value::from("b")].into()),
+                ],
+            ),
+            ("LowCardinality(String)", vec![Value::from("x"), Value::from("y"), Value::from("x")]),
+            ("LowCardinality(Nullable(String))", vec![Value::from("x"), Value::Null, Value::from("x")]),
+            ("FixedString(2)", vec![Value::from("ab"), Value::from("cd"), Value::from("ef")]),
+            ("Tuple(Int8, String)", (0..3).map(|n| Value::Tuple([Value::Int64(n), Value::from("t")].into())).collect()),
         ] {
             let mut builder = ColumnBuilder::new(DataType::parse(name).unwrap());
             values.iter().for_each(|value| builder.append(value).unwrap());

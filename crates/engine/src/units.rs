@@ -41,10 +41,15 @@ impl Rows {
 
     /// Waits until few blocks wait: for units that give many.
     pub(crate) async fn room(&self) {
-        const BLOCKS_MAX: usize = 8;
+        const FEW: usize = 8;
+        self.room_among(FEW).await;
+    }
+
+    /// Waits until fewer blocks than that wait.
+    pub(crate) async fn room_among(&self, blocks_max: usize) {
         poll_fn(|task| {
             let mut waiting = self.0.lock();
-            if waiting.blocks.len() < BLOCKS_MAX {
+            if waiting.blocks.len() < blocks_max {
                 return Poll::Ready(());
             }
             waiting.unit = Some(task.waker().clone());

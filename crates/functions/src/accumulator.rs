@@ -8,10 +8,9 @@
 use std::any::Any;
 use std::fmt::Debug;
 
-use arrow_array::UInt32Array;
 use squall_types::{Column, DataType, Result};
 
-use crate::window::RowRange;
+use crate::frames::{AccumulatorWalk, FrameWalk};
 
 /// An aggregate function with its parameters and argument types settled.
 pub trait AggregateFunction: Send + Sync + Debug {
@@ -27,33 +26,9 @@ pub trait AggregateFunction: Send + Sync + Debug {
         true
     }
 
-    /// The function over the rows of each frame of a window, in order. Arguments have a value for each row, and may be constants.
-    ///
-    /// # Errors
-    /// The function's own, for values that it refuses.
-    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
-        /// Rows of frames that are written out at a time.
-        const ROWS_MAX: usize = 1 << 16;
-        let mut results = Vec::new();
-        let mut left = frames;
-        while let [first, ..] = left {
-            // As many frames as come to so many rows, but one at least; each is a group.
-            let mut rows = first.rows();
-            let more = left[1..].iter().take_while(|frame| {
-                rows += frame.rows();
-                rows <= ROWS_MAX
-            });
-            let (now, later) = left.split_at(1 + more.count());
-            left = later;
-            let positions: UInt32Array = now.iter().flat_map(|frame| frame.begin..frame.end).map(Some).collect();
-            let groups = now.iter().enumerate();
-            let ids: Vec<u32> = groups.flat_map(|(id, frame)| std::iter::repeat_n(id as u32, frame.rows())).collect();
-            let arguments = arguments.iter().map(|argument| argument.take(&positions)).collect::<Result<Vec<_>>>()?;
-            let mut accumulator = self.accumulator();
-            accumulator.update(GroupIds::Each(&ids), now.len(), &arguments, ids.len())?;
-            results.push(accumulator.finish(now.len())?);
-        }
-        if results.is_empty() { Ok(Column::empty(self.return_type().clone())) } else { Column::concat(&results) }
+    /// The function on its way over the frames of a window.
+    fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+        Box::new(AccumulatorWalk::new(self))
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod accumulator;
 mod aggregate;
 mod defaults;
+pub mod frames;
 pub mod function;
 pub mod higher_order;
 pub mod lookup;
@@ -15,6 +16,7 @@ mod scalar;
 pub mod window;
 
 pub use accumulator::{Accumulator, AggregateFunction, GroupIds};
+pub use frames::{FrameStep, FrameWalk, RowRange};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 pub use lookup::{Attribute, Found, KeyedRows, Lookups, MISSING};
@@ -26,4 +28,6 @@ pub use registry::{
     scalar_exists, unknown_function,
 };
 pub use scalar::set::in_set;
-pub use window::{FrameUse, RowRange, WindowFunction, WindowRows, resolve_window, window_function_exists};
+pub use window::{
+    FrameUse, OtherRows, Place, RowWalk, WindowFunction, WindowRows, WindowWalk, resolve_window, window_function_exists,
+};

@@ -74,7 +74,7 @@ impl Held {
             let runs = self.runs.lock().clone();
             self.index.fill_in_pieces(unit, &runs, &mut work).await?;
             if let Some(nearest) = &self.nearest {
-                nearest.fill(unit, &self.index);
+                nearest.fill(unit, &self.index, &mut work).await?;
             }
         } else if let Some(pieces) = self.pieces.take(unit - partitions) {
             let _ = self.columns[unit - partitions].set(concat(&pieces, &mut work).await?);

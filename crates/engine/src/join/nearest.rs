@@ -4,14 +4,18 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use squall_planner::{Expression, Inequality, Nearest};
+use squall_runtime::Pieces;
 use squall_storage::key_index::{KeyIndex, NO_ROW, OrderKeys};
-use squall_types::{Block, Error, ErrorCode, Result};
+use squall_types::{Block, Error, ErrorCode, Result, grow};
 
 use crate::evaluate::evaluate;
 
 /// Bits of a place that say where a key's rows begin in their partition, and how many they are.
 const PLACE_BITS: u32 = 29;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
+
+/// Rows between two looks at the clock.
+const ROWS_AT_ONCE: usize = 4_096;
 
 /// The values of a side that are compared, as integers of their order.
 ///
@@ -53,25 +57,36 @@ impl NearestRows {
         })
     }
 
-    /// Sorts the rows of a partition that is filled.
-    pub fn fill(&self, partition: usize, index: &KeyIndex) {
+    /// Sorts the rows of a partition that is filled, in pieces.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub async fn fill(&self, partition: usize, index: &KeyIndex, pieces: &mut Pieces) -> Result<()> {
         let mut sorted: Vec<(u64, u32)> = Vec::new();
         for first in index.first_rows(partition) {
             let begin = sorted.len();
             let mut row = first;
+            // Rows mostly come in order already.
+            let mut is_sorted = true;
             while row != NO_ROW {
-                sorted.push((self.values[row as usize], row));
+                let next = (self.values[row as usize], row);
+                is_sorted &= sorted.len() == begin || sorted.last().is_some_and(|last| *last <= next);
+                grow(&mut sorted, 1)?;
+                sorted.push(next);
                 row = index.next(row);
+                if sorted.len() % ROWS_AT_ONCE == 0 {
+                    pieces.pause().await;
+                }
             }
             let of_key = &mut sorted[begin..];
-            // Rows mostly come in order already.
-            if !of_key.is_sorted() {
-                of_key.sort_unstable();
+            if !is_sorted {
+                sort_in_pieces(of_key, pieces).await?;
             }
             let place = (partition as u64) << (2 * PLACE_BITS) | (begin as u64) << PLACE_BITS | of_key.len() as u64;
             self.places[first as usize].store(place, Ordering::Relaxed);
         }
         let _ = self.partitions[partition].set(sorted);
+        Ok(())
     }
 
     /// The row of a key that is nearest to a value, or [`NO_ROW`]; `first` is the key's first row.
@@ -90,5 +105,61 @@ impl NearestRows {
             Inequality::Less => Some(sorted.partition_point(|(right, _)| *right <= value)),
         };
         at.and_then(|at| sorted.get(at)).map_or(NO_ROW, |(_, row)| *row)
+    }
+}
+
+/// Sorts values with their rows: runs of some thousands, which are merged pair by pair.
+async fn sort_in_pieces(rows: &mut [(u64, u32)], pieces: &mut Pieces) -> Result<()> {
+    for run in rows.chunks_mut(ROWS_AT_ONCE) {
+        run.sort_unstable();
+        pieces.pause().await;
+    }
+    let mut width = ROWS_AT_ONCE;
+    let mut merged: Vec<(u64, u32)> = Vec::new();
+    if width < rows.len() {
+        grow(&mut merged, rows.len())?;
+    }
+    while width < rows.len() {
+        merged.clear();
+        for pair in rows.chunks(2 * width) {
+            let (mut left, mut right) = pair.split_at(width.min(pair.len()));
+            while !(left.is_empty() && right.is_empty()) {
+                let from_left = match (left.first(), right.first()) {
+                    (Some(left), Some(right)) => left <= right,
+                    (left, _) => left.is_some(),
+                };
+                let side = if from_left { &mut left } else { &mut right };
+                if let Some((next, rest)) = side.split_first() {
+                    merged.push(*next);
+                    *side = rest;
+                }
+                if merged.len() % ROWS_AT_ONCE == 0 {
+                    pieces.pause().await;
+                }
+            }
+        }
+        for (rows, merged) in rows.chunks_mut(ROWS_AT_ONCE).zip(merged.chunks(ROWS_AT_ONCE)) {
+            rows.copy_from_slice(merged);
+            pieces.pause().await;
+        }
+        width *= 2;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_key_are_sorted_in_pieces() {
+        for count in [0, 1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 5 * ROWS_AT_ONCE + 7] {
+            let row = |row: usize| ((row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 50, row as u32);
+            let mut rows: Vec<(u64, u32)> = (0..count).map(row).collect();
+            let mut expected = rows.clone();
+            expected.sort_unstable();
+            squall_runtime::block_on(sort_in_pieces(&mut rows, &mut Pieces::begin())).unwrap();
+            assert_eq!(rows, expected);
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! and from the runs on disk. Ranges come out in order.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -34,11 +35,14 @@ pub(crate) struct Sorted {
 
 /// All rows, and where ranges begin and end.
 struct Ranges {
-    pieces: Vec<Arc<Piece>>,
+    /// Until the last range is merged.
+    pieces: Mutex<Vec<Arc<Piece>>>,
     runs: Vec<Run>,
     splitters: Vec<Key>,
     /// Frames that were read, by run and number, until the last range that needs them has them.
     read: Mutex<HashMap<(usize, usize), Kept>>,
+    /// Ranges that are merged.
+    merged: AtomicUsize,
 }
 
 /// A frame that is in memory.
@@ -75,11 +79,18 @@ impl Ranges {
             let sample_rows = (rows_in_memory + rows_on_disk) / all.len().max(1);
             splitters(all, sample_rows, (RANGE_BYTES / row_bytes).clamp(1, RANGE_ROWS))
         };
-        Self { pieces, runs, splitters, read: Mutex::default() }
+        Self { pieces: Mutex::new(pieces), runs, splitters, read: Mutex::default(), merged: AtomicUsize::new(0) }
     }
 
     fn units(&self) -> usize {
         self.splitters.len() + 1
+    }
+
+    /// A range is merged. After the last one the rows are not held for steps that still have a long way to go.
+    fn end_range(&self) {
+        if self.merged.fetch_add(1, Ordering::AcqRel) + 1 == self.units() {
+            self.pieces.lock().clear();
+        }
     }
 
     fn bounds(&self, range: usize) -> Bounds {
@@ -101,7 +112,7 @@ impl Ranges {
 
     /// The pieces with rows of a range: those in memory, and frames of each run, read where they are not there.
     async fn sources(&self, bounds: &Bounds, order: &Order, pieces: &mut Pieces) -> Result<Vec<Arc<Piece>>> {
-        let mut sources = self.pieces.clone();
+        let mut sources = self.pieces.lock().clone();
         for (number, run) in self.runs.iter().enumerate() {
             let wanted = run.frames_within(bounds);
             let mut own: Vec<(usize, Arc<Piece>)> = Vec::with_capacity(wanted.len());
@@ -172,6 +183,7 @@ impl Units for RangeMerging {
             rows.push(gather(&self.order.schema, &sources, block, &mut pieces).await?);
             pieces.pause().await;
         }
+        ranges.end_range();
         Ok(())
     }
 }

@@ -1,8 +1,14 @@
 //! The frame of each row: which rows of its partition a function sees from it.
 
-use squall_functions::RowRange;
-use squall_planner::{FrameBound, FrameUnit, WindowFrame};
+use std::ops::Range;
+use std::sync::Arc;
+
+use squall_planner::{FrameBound, FrameUnit, SortKey, Window, WindowFrame};
+use squall_runtime::Pieces;
 use squall_types::{Column, DataType, Result, Value};
+
+use super::peers::{Peers, Run};
+use super::reader::{Loaded, Reader};
 
 /// A key of a RANGE frame with offsets, so that the window's order is ascending. NULL and NaN are apart from all values.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
@@ -45,134 +51,201 @@ impl RangeKey {
 }
 
 /// Whether a frame needs the values of the window's only key.
-pub(super) fn needs_keys(frame: &WindowFrame) -> bool {
+fn needs_keys(frame: &WindowFrame) -> bool {
     let has_offset = |bound: FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
     frame.unit == FrameUnit::Range && (has_offset(frame.begin) || has_offset(frame.end))
 }
 
-/// The frame of every row. `keys` are there where the frame needs them.
-pub(super) fn frames(
-    frame: &WindowFrame,
-    partitions: &[RowRange],
-    peers: &[RowRange],
-    keys: Option<&[RangeKey]>,
-) -> Vec<RowRange> {
-    let mut frames = Vec::with_capacity(partitions.last().map_or(0, |last| last.end as usize));
-    let mut peers = peers;
-    for partition in partitions {
-        let groups = peers.partition_point(|group| group.begin < partition.end);
-        let (own, others) = peers.split_at(groups);
-        peers = others;
-        match (frame.unit, keys) {
-            (FrameUnit::Rows, _) => by_rows(frame, partition, &mut frames),
-            (FrameUnit::Range, Some(keys)) => by_keys(frame, partition, own, keys, &mut frames),
-            _ => by_groups(frame, partition, own, &mut frames),
-        }
-    }
-    frames
+/// Whether a frame is its row's partition.
+pub(super) fn is_partition(frame: &WindowFrame) -> bool {
+    frame.begin == FrameBound::UnboundedPreceding && frame.end == FrameBound::UnboundedFollowing
 }
 
-fn by_rows(frame: &WindowFrame, partition: &RowRange, frames: &mut Vec<RowRange>) {
-    for row in partition.begin..partition.end {
-        // In 64 bits neither a row plus an offset nor a row minus one is out of range.
-        let within = |row: i64| row.clamp(partition.begin.into(), partition.end.into()) as u32;
-        let row = i64::from(row);
-        let begin = match frame.begin {
-            FrameBound::UnboundedPreceding => partition.begin,
-            FrameBound::Preceding(count) => within(row - count as i64),
-            FrameBound::CurrentRow => row as u32,
-            FrameBound::Following(count) => within(row + count as i64),
-            FrameBound::UnboundedFollowing => partition.end,
-        };
-        let end = match frame.end {
-            FrameBound::UnboundedPreceding => partition.begin,
-            FrameBound::Preceding(count) => within(row + 1 - count as i64),
-            FrameBound::CurrentRow => row as u32 + 1,
-            FrameBound::Following(count) => within(row + 1 + count as i64),
-            FrameBound::UnboundedFollowing => partition.end,
-        };
-        frames.push(RowRange { begin, end: end.max(begin) });
-    }
-}
-
-/// GROUPS, and RANGE without offsets, in which groups count as well.
-fn by_groups(frame: &WindowFrame, partition: &RowRange, groups: &[RowRange], frames: &mut Vec<RowRange>) {
-    let begin_of =
-        |group: Option<usize>| group.and_then(|group| groups.get(group)).map_or(partition.end, |group| group.begin);
-    let end_of = |group: usize| groups.get(group).map_or(partition.end, |group| group.end);
-    for (at, group) in groups.iter().enumerate() {
-        let offset = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
-        let begin = match frame.begin {
-            FrameBound::UnboundedPreceding => partition.begin,
-            FrameBound::Preceding(count) => begin_of(Some(at.saturating_sub(offset(count)))),
-            FrameBound::CurrentRow => group.begin,
-            FrameBound::Following(count) => begin_of(at.checked_add(offset(count))),
-            FrameBound::UnboundedFollowing => partition.end,
-        };
-        let end = match frame.end {
-            FrameBound::UnboundedPreceding => partition.begin,
-            FrameBound::Preceding(count) => at.checked_sub(offset(count)).map_or(partition.begin, end_of),
-            FrameBound::CurrentRow => group.end,
-            FrameBound::Following(count) => end_of(at.saturating_add(offset(count))),
-            FrameBound::UnboundedFollowing => partition.end,
-        };
-        frames.extend(std::iter::repeat_n(RowRange { begin, end: end.max(begin) }, group.rows()));
-    }
-}
-
-/// RANGE with offsets: rows whose key is so far away at most. Rows without a value see each other alone where an offset is.
-fn by_keys(
-    frame: &WindowFrame,
-    partition: &RowRange,
-    groups: &[RowRange],
-    keys: &[RangeKey],
-    frames: &mut Vec<RowRange>,
-) {
-    // The rows with a value are one after the other: what is apart is at the beginning or at the end.
-    let first = groups.iter().find(|group| !keys[group.begin as usize].is_apart());
-    let values = groups.iter().rfind(|group| !keys[group.begin as usize].is_apart());
-    let values = match (first, values) {
-        (Some(first), Some(last)) => RowRange { begin: first.begin, end: last.end },
-        _ => RowRange { begin: partition.end, end: partition.end },
+/// How far a frame of rows goes to either side of its row; `None` for others, and where that is to an end of the partition.
+pub(super) fn reach(frame: &WindowFrame) -> Option<u64> {
+    let of_bound = |bound| match bound {
+        FrameBound::Preceding(count) | FrameBound::Following(count) => Some(count),
+        FrameBound::CurrentRow => Some(0),
+        FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing => None,
     };
-    let key_of = |row: u32| keys[row as usize];
-    // Bounds only ever move forward from group to group.
-    let (mut begin_at, mut end_at) = (values.begin, values.begin);
-    for group in groups {
-        let key = key_of(group.begin);
-        let begin_offset = match frame.begin {
+    let reach = of_bound(frame.begin)?.max(of_bound(frame.end)?);
+    (frame.unit == FrameUnit::Rows).then_some(reach)
+}
+
+/// Finds the frames of rows, in their order.
+pub(super) struct Frames<'a> {
+    frame: WindowFrame,
+    /// The key by whose values it goes.
+    key: Option<&'a SortKey>,
+    begin: Bound,
+    end: Bound,
+}
+
+/// A bound of a frame by values, which only ever moves forward.
+#[derive(Default)]
+struct Bound {
+    row: u64,
+    loaded: Option<Arc<Loaded>>,
+}
+
+impl<'a> Frames<'a> {
+    pub(super) fn new(window: &'a Window) -> Self {
+        let key = window.order_by.first().filter(|_| needs_keys(&window.frame));
+        Self { frame: window.frame, key, begin: Bound::default(), end: Bound::default() }
+    }
+
+    /// The frames of the rows of these runs.
+    pub(super) async fn of(
+        &mut self,
+        runs: &[Run],
+        peers: &mut Peers,
+        reader: &mut Reader<'_>,
+        pieces: &mut Pieces,
+    ) -> Result<Vec<Range<u64>>> {
+        let rows = runs.iter().map(|run| run.rows.end - run.rows.start).sum::<u64>();
+        let mut frames = Vec::with_capacity(rows as usize);
+        for run in runs {
+            let of_run = match (self.frame.unit, self.key) {
+                _ if is_partition(&self.frame) => run.partition.clone(),
+                (FrameUnit::Rows, _) => {
+                    frames.extend(run.rows.clone().map(|row| self.by_rows(row, &run.partition)));
+                    continue;
+                }
+                (FrameUnit::Range, Some(key)) => self.by_key(run, key, reader, pieces).await?,
+                _ => self.by_groups(run, peers, reader, pieces).await?,
+            };
+            frames.extend(run.rows.clone().map(|_| of_run.clone()));
+        }
+        if let Some(last) = runs.last() {
+            // Groups behind the one of the last row, as far back as a bound looks.
+            let back = |bound| if let FrameBound::Preceding(count) = bound { count } else { 0 };
+            peers.forget_before(last.group.saturating_sub(back(self.frame.begin).max(back(self.frame.end))));
+        }
+        Ok(frames)
+    }
+
+    fn by_rows(&self, row: u64, partition: &Range<u64>) -> Range<u64> {
+        let within = |row: u64| row.clamp(partition.start, partition.end);
+        let begin = match self.frame.begin {
+            FrameBound::UnboundedPreceding => partition.start,
+            FrameBound::Preceding(count) => within(row.saturating_sub(count)),
+            FrameBound::CurrentRow => row,
+            FrameBound::Following(count) => within(row.saturating_add(count)),
+            FrameBound::UnboundedFollowing => partition.end,
+        };
+        let end = match self.frame.end {
+            FrameBound::UnboundedPreceding => partition.start,
+            FrameBound::Preceding(count) => within((row + 1).saturating_sub(count)),
+            FrameBound::CurrentRow => row + 1,
+            FrameBound::Following(count) => within((row + 1).saturating_add(count)),
+            FrameBound::UnboundedFollowing => partition.end,
+        };
+        begin..end.max(begin)
+    }
+
+    /// GROUPS, and RANGE without offsets, in which groups count as well.
+    async fn by_groups(
+        &self,
+        run: &Run,
+        peers: &mut Peers,
+        reader: &mut Reader<'_>,
+        pieces: &mut Pieces,
+    ) -> Result<Range<u64>> {
+        let (partition, group) = (&run.partition, run.group);
+        let ahead = |bound| if let FrameBound::Following(count) = bound { count } else { 0 };
+        let last = group.saturating_add(ahead(self.frame.begin).max(ahead(self.frame.end))).saturating_add(1);
+        peers.know_group(last, partition.end, reader, pieces).await?;
+        let begin_of = |group: u64| {
+            if group <= run.first_group {
+                return partition.start;
+            }
+            peers.begin(group).map_or(partition.end, |begin| begin.min(partition.end))
+        };
+        let begin = match self.frame.begin {
+            FrameBound::UnboundedPreceding => partition.start,
+            FrameBound::Preceding(count) => begin_of(group.saturating_sub(count)),
+            FrameBound::CurrentRow => run.peers.start,
+            FrameBound::Following(count) => begin_of(group.saturating_add(count)),
+            FrameBound::UnboundedFollowing => partition.end,
+        };
+        let end = match self.frame.end {
+            FrameBound::UnboundedPreceding => partition.start,
+            // The end of a group is the beginning of the next one.
+            FrameBound::Preceding(count) => begin_of((group + 1).saturating_sub(count)),
+            FrameBound::CurrentRow => run.peers.end,
+            FrameBound::Following(count) => begin_of((group + 1).saturating_add(count)),
+            FrameBound::UnboundedFollowing => partition.end,
+        };
+        Ok(begin..end.max(begin))
+    }
+
+    /// RANGE with offsets: rows whose key is so far away at most. Rows without a value see each other alone where an offset is.
+    async fn by_key(
+        &mut self,
+        run: &Run,
+        key: &SortKey,
+        reader: &mut Reader<'_>,
+        pieces: &mut Pieces,
+    ) -> Result<Range<u64>> {
+        let loaded = reader.block_of(run.rows.start).await?;
+        let own = loaded.keys(key)?[(run.rows.start - loaded.first) as usize];
+        let offset = |bound| match bound {
             FrameBound::Preceding(count) => Some(-i128::from(count)),
             FrameBound::Following(count) => Some(i128::from(count)),
             _ => None,
         };
-        let end_offset = match frame.end {
-            FrameBound::Preceding(count) => Some(-i128::from(count)),
-            FrameBound::Following(count) => Some(i128::from(count)),
-            _ => None,
-        };
-        let begin = match begin_offset {
-            Some(offset) if !key.is_apart() => {
-                let bound = key.plus(offset);
-                while begin_at < values.end && key_of(begin_at) < bound {
-                    begin_at += 1;
-                }
-                begin_at
+        let begin = match offset(self.frame.begin) {
+            Some(offset) if !own.is_apart() => {
+                let bound = own.plus(offset);
+                self.begin.move_on(run, key, |key| key < bound, reader, pieces).await?
             }
-            None if frame.begin == FrameBound::UnboundedPreceding => partition.begin,
-            _ => group.begin,
+            None if self.frame.begin == FrameBound::UnboundedPreceding => run.partition.start,
+            _ => run.peers.start,
         };
-        let end = match end_offset {
-            Some(offset) if !key.is_apart() => {
-                let bound = key.plus(offset);
-                while end_at < values.end && key_of(end_at) <= bound {
-                    end_at += 1;
-                }
-                end_at
+        let end = match offset(self.frame.end) {
+            Some(offset) if !own.is_apart() => {
+                let bound = own.plus(offset);
+                self.end.move_on(run, key, |key| key <= bound, reader, pieces).await?
             }
-            None if frame.end == FrameBound::UnboundedFollowing => partition.end,
-            _ => group.end,
+            None if self.frame.end == FrameBound::UnboundedFollowing => run.partition.end,
+            _ => run.peers.end,
         };
-        frames.extend(std::iter::repeat_n(RowRange { begin, end: end.max(begin) }, group.rows()));
+        Ok(begin..end.max(begin))
+    }
+}
+
+impl Bound {
+    /// The first row of the partition with a value that is not before the bound; the first without one behind them where there is none.
+    async fn move_on(
+        &mut self,
+        run: &Run,
+        key: &SortKey,
+        is_before: impl Fn(RangeKey) -> bool,
+        reader: &mut Reader<'_>,
+        pieces: &mut Pieces,
+    ) -> Result<u64> {
+        self.row = self.row.max(run.partition.start);
+        while self.row < run.partition.end {
+            let loaded = match self.loaded.take().filter(|loaded| loaded.contains(self.row)) {
+                Some(loaded) => loaded,
+                None => reader.block_of(self.row).await?,
+            };
+            let keys = loaded.keys(key)?;
+            let end = loaded.end().min(run.partition.end);
+            let stays = |row: u64| match keys[(row - loaded.first) as usize] {
+                // Rows without a value are before all values or behind them.
+                RangeKey::Apart => row >= run.peers.start,
+                key => !is_before(key),
+            };
+            self.row = (self.row..end).find(|row| stays(*row)).unwrap_or(end);
+            let is_found = self.row < end;
+            self.loaded = Some(loaded);
+            if is_found {
+                break;
+            }
+            pieces.pause().await;
+        }
+        Ok(self.row)
     }
 }
 
@@ -184,47 +257,4 @@ pub(super) fn key_column(column: &Column) -> Result<Column> {
     let column = column.without_low_cardinality()?.materialize()?;
     debug_assert!(!matches!(column.data_type(), DataType::LowCardinality(_)));
     Ok(column)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn range(begin: u32, end: u32) -> RowRange {
-        RowRange { begin, end }
-    }
-
-    fn frame(unit: FrameUnit, begin: FrameBound, end: FrameBound) -> WindowFrame {
-        WindowFrame { unit, begin, end }
-    }
-
-    #[test]
-    fn rows_stay_within_their_partition() {
-        let rows = frame(FrameUnit::Rows, FrameBound::Preceding(1), FrameBound::Following(1));
-        let found = frames(&rows, &[range(0, 2), range(2, 5)], &[], None);
-        assert_eq!(found, [range(0, 2), range(0, 2), range(2, 4), range(2, 5), range(3, 5)]);
-    }
-
-    #[test]
-    fn frames_beyond_the_partition_are_empty() {
-        let rows = frame(FrameUnit::Rows, FrameBound::Following(2), FrameBound::Following(3));
-        let found = frames(&rows, &[range(0, 3)], &[], None);
-        assert_eq!(found, [range(2, 3), range(3, 3), range(3, 3)]);
-    }
-
-    #[test]
-    fn groups_count_peers() {
-        let groups = frame(FrameUnit::Groups, FrameBound::Preceding(1), FrameBound::CurrentRow);
-        let found = frames(&groups, &[range(0, 4)], &[range(0, 2), range(2, 3), range(3, 4)], None);
-        assert_eq!(found, [range(0, 2), range(0, 2), range(0, 3), range(2, 4)]);
-    }
-
-    #[test]
-    fn ranges_go_by_value_and_leave_null_alone() {
-        let by_value = frame(FrameUnit::Range, FrameBound::Preceding(1), FrameBound::Following(1));
-        let keys = [RangeKey::Integer(1), RangeKey::Integer(3), RangeKey::Integer(4), RangeKey::Apart];
-        let peers = [range(0, 1), range(1, 2), range(2, 3), range(3, 4)];
-        let found = frames(&by_value, &[range(0, 4)], &peers, Some(&keys));
-        assert_eq!(found, [range(0, 1), range(1, 3), range(1, 3), range(3, 4)]);
-    }
 }

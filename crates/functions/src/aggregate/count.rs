@@ -11,11 +11,10 @@ use arrow_buffer::NullBuffer;
 use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::window::RowRange;
+use crate::frames::{FrameStep, FrameWalk, Left};
 
 use super::family::Call;
 use super::grouped::same;
-use super::selection::Selected;
 use super::state_bytes::{put_varint, take_varint};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
@@ -44,16 +43,25 @@ impl AggregateFunction for Count {
         self.nullable
     }
 
-    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+    fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+        Box::new(CountWalk(0))
+    }
+}
+
+/// The rows of the frame so far.
+struct CountWalk(u64);
+
+impl FrameWalk for CountWalk {
+    fn walk(&mut self, arguments: &[Column], steps: &[FrameStep]) -> Result<Column> {
         let argument = arguments.first();
-        let counts = if argument.is_some_and(|argument| *argument.data_type().inner() == DataType::Nothing) {
-            vec![0; frames.len()]
-        } else if let Some(valid) = argument.and_then(Column::nulls) {
-            Selected::new(valid.inner()).frames(frames).iter().map(|frame| frame.rows() as u64).collect()
-        } else {
-            frames.iter().map(|frame| frame.rows() as u64).collect()
-        };
-        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts))
+        let counts_nothing = argument.is_some_and(|argument| *argument.data_type().inner() == DataType::Nothing);
+        let valid = argument.and_then(Column::nulls).map(|valid| Left::new(valid.inner()).steps(steps));
+        let counts = valid.as_deref().unwrap_or(steps).iter().filter_map(|step| {
+            let rows = if counts_nothing { 0 } else { step.rows.rows() as u64 };
+            self.0 = if step.begins { rows } else { self.0 + rows };
+            step.gives.then_some(self.0)
+        });
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts.collect()))
     }
 }
 

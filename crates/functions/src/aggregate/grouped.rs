@@ -9,7 +9,7 @@ use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, Result, checkpoint};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::window::RowRange;
+use crate::frames::{FrameStep, FrameWalk};
 
 /// An aggregate function described by its state.
 pub(super) trait StateFunction: Debug + Send + Sync + 'static {
@@ -90,30 +90,47 @@ impl<F: StateFunction> AggregateFunction for Grouped<F> {
         Box::new(States { function: self.function.clone(), states: Vec::new() })
     }
 
-    /// A frame that begins where the one before began goes on from its state; others are added up anew.
-    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+    fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+        Box::new(StateWalk { function: &*self.function, state: self.function.state() })
+    }
+}
+
+/// The state of the frame so far.
+struct StateWalk<'a, F: StateFunction> {
+    function: &'a F,
+    state: F::State,
+}
+
+impl<F: StateFunction> FrameWalk for StateWalk<'_, F> {
+    fn walk(&mut self, arguments: &[Column], steps: &[FrameStep]) -> Result<Column> {
         /// States are made results as soon as they hold this much.
         const HEAP_BYTES_MAX: usize = 16 << 20;
-        let function = &*self.function;
+        let (function, state) = (self.function, &mut self.state);
         let rows = function.rows(arguments)?;
-        let mut state = function.state();
-        let mut known = RowRange::default();
-        let mut states = Vec::with_capacity(if F::HAS_HEAP { 0 } else { frames.len() });
+        let mut states = Vec::with_capacity(if F::HAS_HEAP { 0 } else { steps.len() });
         let mut heap_bytes = 0;
         let mut results = Vec::new();
-        for frame in frames {
-            if frame.begin != known.begin || frame.end < known.end {
-                state = function.state();
-                known = RowRange { begin: frame.begin, end: frame.begin };
+        for step in steps {
+            if step.begins {
+                *state = function.state();
             }
-            for row in known.end..frame.end {
-                function.add(&mut state, &rows, row as usize);
-            }
-            known.end = frame.end;
             if F::HAS_HEAP {
-                heap_bytes += function.heap_bytes(&state);
+                for row in step.rows.range() {
+                    function.add(state, &rows, row);
+                    checkpoint(64)?;
+                }
+            } else {
+                step.rows.range().for_each(|row| function.add(state, &rows, row));
             }
             checkpoint(64)?;
+            if !step.gives {
+                continue;
+            }
+            if F::HAS_HEAP {
+                let bytes = function.heap_bytes(state);
+                reserve(bytes)?;
+                heap_bytes += bytes;
+            }
             states.push(state.clone());
             if heap_bytes > HEAP_BYTES_MAX {
                 results.push(function.finish(std::mem::take(&mut states))?);

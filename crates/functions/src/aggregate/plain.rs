@@ -6,7 +6,7 @@ use std::sync::Arc;
 use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::window::RowRange;
+use crate::frames::{FrameStep, FrameWalk};
 
 /// A function that takes constants and `LowCardinality`, over one that does not.
 #[derive(Debug)]
@@ -33,9 +33,19 @@ impl AggregateFunction for Plain {
         self.function.needs_arguments()
     }
 
-    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+    fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+        Box::new(PlainWalk { nested: self.function.frame_walk() })
+    }
+}
+
+struct PlainWalk<'a> {
+    nested: Box<dyn FrameWalk + 'a>,
+}
+
+impl FrameWalk for PlainWalk<'_> {
+    fn walk(&mut self, arguments: &[Column], steps: &[FrameStep]) -> Result<Column> {
         let arguments = arguments.iter().map(plain).collect::<Result<Vec<_>>>()?;
-        self.function.over_frames(&arguments, frames)
+        self.nested.walk(&arguments, steps)
     }
 }
 

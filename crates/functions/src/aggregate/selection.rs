@@ -4,8 +4,7 @@ use arrow_array::BooleanArray;
 use arrow_buffer::BooleanBuffer;
 use squall_types::{Column, Result};
 
-use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::window::RowRange;
+use crate::accumulator::{Accumulator, GroupIds};
 
 /// Updates `nested` with the rows whose bit is set.
 pub(super) fn update_selected(
@@ -32,52 +31,6 @@ pub(super) fn update_selected(
         }
         GroupIds::Each(ids) => nested.update(GroupIds::Each(&pick(ids, selected, count)), groups, &arguments, count),
     }
-}
-
-/// Some of a block's rows, for frames over them: where each row is among those that are left.
-pub(super) struct Selected {
-    /// By row, and at the end: how many rows before it are left.
-    before: Vec<u32>,
-}
-
-impl Selected {
-    /// The rows whose bit is set.
-    pub fn new(selected: &BooleanBuffer) -> Self {
-        let mut before = Vec::with_capacity(selected.len() + 1);
-        let mut count = 0;
-        before.push(count);
-        before.extend(selected.iter().map(|is_selected| {
-            count += u32::from(is_selected);
-            count
-        }));
-        Self { before }
-    }
-
-    /// The same frames over the rows that are left.
-    pub fn frames(&self, frames: &[RowRange]) -> Vec<RowRange> {
-        let of_rows = |frame: &RowRange| RowRange {
-            begin: self.before[frame.begin as usize],
-            end: self.before[frame.end as usize],
-        };
-        frames.iter().map(of_rows).collect()
-    }
-}
-
-/// The function over the rows of each frame whose bit is set, and the frames over these rows alone.
-pub(super) fn over_selected_frames(
-    function: &dyn AggregateFunction,
-    selected: &BooleanBuffer,
-    arguments: &[Column],
-    frames: &[RowRange],
-) -> Result<(Column, Vec<RowRange>)> {
-    let frames = Selected::new(selected).frames(frames);
-    let count = selected.count_set_bits();
-    if count == selected.len() {
-        return Ok((function.over_frames(arguments, &frames)?, frames));
-    }
-    let mask = BooleanArray::new(selected.clone(), None);
-    let arguments = arguments.iter().map(|column| column.filter(&mask, count)).collect::<Result<Vec<_>>>()?;
-    Ok((function.over_frames(&arguments, &frames)?, frames))
 }
 
 fn pick<Id: Copy>(ids: &[Id], selected: &BooleanBuffer, count: usize) -> Vec<Id> {

@@ -6,7 +6,7 @@ use arrow_array::types::Float64Type;
 use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, IntervalKind, Result, Value};
 
-use super::{WindowFunction, WindowRows, bad_arguments, wrong_count};
+use super::{RowWalk, WindowFunction, WindowRows, WindowWalk, bad_arguments, wrong_count};
 use crate::function::Argument;
 
 /// `nonNegativeDerivative(metric, time[, INTERVAL n unit])`: the growth since the row before, by the interval or by a second; 0
@@ -67,8 +67,25 @@ impl WindowFunction for Derivative {
         &DataType::Float64
     }
 
-    fn execute(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Column> {
+    fn begins_anywhere(&self) -> bool {
+        false
+    }
+
+    fn walk(&self) -> WindowWalk<'_> {
+        WindowWalk::Rows(Box::new(DerivativeWalk { derivative: self, before: None }))
+    }
+}
+
+struct DerivativeWalk<'a> {
+    derivative: &'a Derivative,
+    /// The metric and the ticks of the row before.
+    before: Option<(f64, f64)>,
+}
+
+impl RowWalk for DerivativeWalk<'_> {
+    fn walk(&mut self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Column> {
         let [metric, time, ..] = arguments else { return Err(Error::logical("nonNegativeDerivative without a time")) };
+        let Derivative { ticks_per_second, interval_seconds } = self.derivative;
         let metric = cast(metric, &DataType::Float64, &CastOptions::default())?.materialize()?;
         let metric = metric.as_primitive::<Float64Type>()?.values();
         let ticks = |row: usize| match time.value(row) {
@@ -77,12 +94,13 @@ impl WindowFunction for Derivative {
             _ => 0.0,
         };
         let mut derivatives = vec![0.0; rows.rows()];
-        for partition in rows.partitions {
-            for row in partition.range().skip(1) {
-                let seconds = (ticks(row) - ticks(row - 1)) / self.ticks_per_second;
-                let growth = metric[row] - metric[row - 1];
+        for (row, place) in rows.places.iter().enumerate() {
+            let own = (metric[row], ticks(row));
+            if let Some(before) = self.before.replace(own).filter(|_| place.row > 0) {
+                let seconds = (own.1 - before.1) / ticks_per_second;
+                let growth = own.0 - before.0;
                 if growth >= 0.0 && seconds > 0.0 {
-                    derivatives[row] = growth / seconds * self.interval_seconds;
+                    derivatives[row] = growth / seconds * interval_seconds;
                 }
             }
         }

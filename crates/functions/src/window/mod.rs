@@ -1,11 +1,12 @@
 //! Functions that only a window has: numbers and ranks of rows, neighbours, derivatives. Aggregates over windows are aggregates;
-//! what a window is (its order, its frames) is the engine's business, which gives them as ranges of rows.
+//! what a window is (its order, its frames) is the engine's business, which gives rows block by block.
 
 mod derivative;
 mod neighbour;
 mod rank;
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
@@ -13,42 +14,68 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 use crate::function::Argument;
 use crate::registry::own_name;
 
-/// Rows `begin..end`.
+/// Where a row stands in its partition.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct RowRange {
-    /// The first row.
-    pub begin: u32,
-    /// The end, exclusive.
-    pub end: u32,
+pub struct Place {
+    /// The row's number, from 0.
+    pub row: u64,
+    /// Rows of the partition.
+    pub rows: u64,
+    /// The first of its peers, from 0; this and what follows is there where the function needs peers.
+    pub first_peer: u64,
+    /// The end of its peers.
+    pub peers_end: u64,
+    /// Groups of peers before its own.
+    pub groups_before: u64,
 }
 
-impl RowRange {
-    /// The number of rows.
-    pub fn rows(self) -> usize {
-        (self.end - self.begin) as usize
-    }
-
-    /// The rows' numbers.
-    pub fn range(self) -> std::ops::Range<usize> {
-        self.begin as usize..self.end as usize
-    }
-}
-
-/// The rows of a block as a window sees them: whole partitions, each in the window's order.
+/// Some rows of a window, one after the other, in its order. They may be of several partitions; the first of these may have begun
+/// before, and the last may go on after them.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowRows<'a> {
-    /// The partitions, one after the other, which together are all rows.
-    pub partitions: &'a [RowRange],
-    /// The rows that are equal in the window's order, one group after the other, within partitions.
-    pub peers: &'a [RowRange],
-    /// The frame of each row.
-    pub frames: &'a [RowRange],
+    /// The first row's number; the numbers of rows go on through all partitions.
+    pub first: u64,
+    /// By row: where it stands.
+    pub places: &'a [Place],
+    /// By row: the numbers of its frame's rows; nothing where the function needs no frames.
+    pub frames: &'a [Range<u64>],
 }
 
 impl WindowRows<'_> {
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.frames.len()
+        self.places.len()
+    }
+}
+
+/// How the results of a function come about.
+pub enum WindowWalk<'a> {
+    /// From the rows' places and arguments, one block of rows after the other.
+    Rows(Box<dyn RowWalk + 'a>),
+    /// They are values of other rows.
+    Others(&'a dyn OtherRows),
+}
+
+/// A function on its way over the rows of a window.
+pub trait RowWalk: Send {
+    /// The results of the rows that come next.
+    ///
+    /// # Errors
+    /// The function's own.
+    fn walk(&mut self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Column>;
+}
+
+/// A function whose results are values that its first argument has in other rows.
+pub trait OtherRows: Send + Sync {
+    /// By row: the number of the row whose value is the result. Arguments have a value for each row; any may be a constant.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for an offset that is none.
+    fn positions(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Vec<Option<u64>>>;
+
+    /// By row: the result where there is no such row; `None` is the type's default.
+    fn defaults<'a>(&self, _arguments: &'a [Column]) -> Option<&'a Column> {
+        None
     }
 }
 
@@ -75,11 +102,23 @@ pub trait WindowFunction: Send + Sync + Debug {
         FrameUse::Any
     }
 
-    /// One result for each row. Arguments have a value for each row; any may be a constant.
-    ///
-    /// # Errors
-    /// `BAD_ARGUMENTS` for an offset that is none.
-    fn execute(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Column>;
+    /// Whether it asks where the peers of a row are.
+    fn needs_peers(&self) -> bool {
+        false
+    }
+
+    /// Whether it asks for frames.
+    fn needs_frames(&self) -> bool {
+        false
+    }
+
+    /// Whether it can begin at any row of a partition, and not at its first alone.
+    fn begins_anywhere(&self) -> bool {
+        !self.needs_peers()
+    }
+
+    /// The function at the beginning of its way.
+    fn walk(&self) -> WindowWalk<'_>;
 }
 
 /// The names of all of them, without aliases.
@@ -144,18 +183,18 @@ mod tests {
     use super::*;
     use arrow_array::types::UInt64Type;
 
-    fn range(begin: u32, end: u32) -> RowRange {
-        RowRange { begin, end }
+    fn place(row: u64, rows: u64, peers: Range<u64>, groups_before: u64) -> Place {
+        Place { row, rows, first_peer: peers.start, peers_end: peers.end, groups_before }
     }
 
     #[test]
     fn ranks_count_peers_and_begin_anew_in_each_partition() {
-        let (partitions, peers) = ([range(0, 3), range(3, 4)], [range(0, 2), range(2, 3), range(3, 4)]);
-        let frames = [range(0, 2), range(0, 2), range(0, 3), range(3, 4)];
-        let rows = WindowRows { partitions: &partitions, peers: &peers, frames: &frames };
+        let places = [place(0, 3, 0..2, 0), place(1, 3, 0..2, 0), place(2, 3, 2..3, 1), place(0, 1, 0..1, 0)];
+        let rows = WindowRows { first: 7, places: &places, frames: &[] };
         let ranks = |name: &str| {
-            let column = resolve_window(name, &[], false).unwrap().execute(&rows, &[]).unwrap();
-            column.as_primitive::<UInt64Type>().unwrap().values().to_vec()
+            let function = resolve_window(name, &[], false).unwrap();
+            let WindowWalk::Rows(mut walk) = function.walk() else { panic!("{name}") };
+            walk.walk(&rows, &[]).unwrap().as_primitive::<UInt64Type>().unwrap().values().to_vec()
         };
         assert_eq!(ranks("row_number"), [1, 2, 3, 1]);
         assert_eq!(ranks("rank"), [1, 1, 3, 1]);
@@ -164,11 +203,11 @@ mod tests {
 
     #[test]
     fn neighbours_stay_in_their_frame() {
-        let (partitions, frames) = ([range(0, 3)], [range(0, 1), range(0, 2), range(1, 3)]);
-        let rows = WindowRows { partitions: &partitions, peers: &partitions, frames: &frames };
+        let places = [0, 1, 2].map(|row| place(row, 3, 0..3, 0));
+        let rows = WindowRows { first: 10, places: &places, frames: &[10..11, 10..12, 12..13] };
         let values = Column::from_primitive::<UInt64Type>(DataType::UInt64, vec![5, 6, 7]);
         let lag = resolve_window("lagInFrame", &[Argument::of(DataType::UInt64)], false).unwrap();
-        let column = lag.execute(&rows, &[values]).unwrap();
-        assert_eq!(column.as_primitive::<UInt64Type>().unwrap().values().to_vec(), [0, 5, 6]);
+        let WindowWalk::Others(lag) = lag.walk() else { panic!() };
+        assert_eq!(lag.positions(&rows, &[values]).unwrap(), [None, Some(10), None]);
     }
 }

@@ -1,12 +1,11 @@
 //! Values of other rows: `lag`, `lead`, `nth_value`, the ends of the frame.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::UInt32Array;
-use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
-use super::{FrameUse, RowRange, WindowFunction, WindowRows, bad_arguments, wrong_count};
+use super::{FrameUse, OtherRows, Place, WindowFunction, WindowRows, WindowWalk, bad_arguments, wrong_count};
 use crate::function::Argument;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,27 +72,34 @@ impl WindowFunction for Offset {
         if self.is_in_frame { FrameUse::Any } else { FrameUse::NotWritten }
     }
 
-    fn execute(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Column> {
-        let [value, others @ ..] = arguments else { return Err(Error::logical("lag without a value")) };
-        let offsets = Offsets::of(others.first(), &self.name, 0)?;
-        let source = |row: usize, within: &RowRange| -> Result<Option<u32>> {
-            let offset = offsets.of_row(row)?;
-            let row = row as u64;
-            let at = match self.direction {
+    fn needs_frames(&self) -> bool {
+        self.is_in_frame
+    }
+
+    fn walk(&self) -> WindowWalk<'_> {
+        WindowWalk::Others(self)
+    }
+}
+
+impl OtherRows for Offset {
+    fn positions(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Vec<Option<u64>>> {
+        let offsets = Offsets::of(arguments.get(1), &self.name, 0)?;
+        let position = |(at, place): (usize, &Place)| {
+            let offset = offsets.of_row(at)?;
+            let row = rows.first + at as u64;
+            let other = match self.direction {
                 Direction::Before => row.checked_sub(offset),
                 Direction::After => row.checked_add(offset),
             };
-            let is_within = |at: &u64| (u64::from(within.begin)..u64::from(within.end)).contains(at);
-            Ok(at.filter(is_within).map(|at| at as u32))
+            let begin = row - place.row;
+            let within = if self.is_in_frame { rows.frames[at].clone() } else { begin..begin + place.rows };
+            Ok(other.filter(|other| within.contains(other)))
         };
-        let mut positions = Vec::with_capacity(rows.rows());
-        for partition in rows.partitions {
-            for row in partition.range() {
-                let within = if self.is_in_frame { &rows.frames[row] } else { partition };
-                positions.push(source(row, within)?);
-            }
-        }
-        take(value, &positions, others.get(1))
+        rows.places.iter().enumerate().map(position).collect()
+    }
+
+    fn defaults<'a>(&self, arguments: &'a [Column]) -> Option<&'a Column> {
+        arguments.get(2)
     }
 }
 
@@ -138,26 +144,6 @@ impl<'a> Offsets<'a> {
     }
 }
 
-/// The values at these positions; where there is none, the row's own default or the type's.
-fn take(value: &Column, positions: &[Option<u32>], default: Option<&Column>) -> Result<Column> {
-    let rows = positions.len();
-    let data_type = value.data_type();
-    let default = match default {
-        Some(default) => cast(default, data_type, &CastOptions::default())?,
-        None => Column::default_values(data_type.clone(), rows)?,
-    };
-    // Defaults come after the values: all of them, or the only one.
-    let is_constant = default.is_constant();
-    let defaults = if is_constant { default.slice(0, 1) } else { default };
-    let all = Column::concat(&[value.slice(0, rows).materialize()?, defaults])?;
-    let place = |(row, position): (usize, &Option<u32>)| match position {
-        Some(position) => *position,
-        None if is_constant => rows as u32,
-        None => (rows + row) as u32,
-    };
-    all.take(&positions.iter().enumerate().map(|position| Some(place(position))).collect::<UInt32Array>())
-}
-
 /// `nth_value(value, n)`: of the frame, from 1.
 pub(super) fn nth_value(arguments: &[Argument]) -> Result<Arc<dyn WindowFunction>> {
     let [value, number] = arguments else {
@@ -177,15 +163,24 @@ impl WindowFunction for NthValue {
         &self.0
     }
 
-    fn execute(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Column> {
-        let [value, number] = arguments else { return Err(Error::logical("nth_value without a number")) };
+    fn needs_frames(&self) -> bool {
+        true
+    }
+
+    fn walk(&self) -> WindowWalk<'_> {
+        WindowWalk::Others(self)
+    }
+}
+
+impl OtherRows for NthValue {
+    fn positions(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Vec<Option<u64>>> {
+        let [_, number] = arguments else { return Err(Error::logical("nth_value without a number")) };
         let numbers = Offsets::of(Some(number), "nth_value", 1)?;
-        let of_row = |(row, frame): (usize, &RowRange)| {
-            let at = u64::from(frame.begin).saturating_add(numbers.of_row(row)? - 1);
-            Ok((at < u64::from(frame.end)).then_some(at as u32))
+        let of_row = |(row, frame): (usize, &Range<u64>)| {
+            let at = frame.start.saturating_add(numbers.of_row(row)? - 1);
+            Ok((at < frame.end).then_some(at))
         };
-        let positions = rows.frames.iter().enumerate().map(of_row).collect::<Result<Vec<_>>>()?;
-        take(value, &positions, None)
+        rows.frames.iter().enumerate().map(of_row).collect()
     }
 }
 
@@ -212,13 +207,22 @@ impl WindowFunction for EndOfFrame {
         &self.return_type
     }
 
-    fn execute(&self, rows: &WindowRows<'_>, arguments: &[Column]) -> Result<Column> {
-        let [value] = arguments else { return Err(Error::logical("first_value without a value")) };
-        let of_frame = |frame: &RowRange| match self.direction {
-            _ if frame.begin == frame.end => None,
-            Direction::Before => Some(frame.begin),
+    fn needs_frames(&self) -> bool {
+        true
+    }
+
+    fn walk(&self) -> WindowWalk<'_> {
+        WindowWalk::Others(self)
+    }
+}
+
+impl OtherRows for EndOfFrame {
+    fn positions(&self, rows: &WindowRows<'_>, _: &[Column]) -> Result<Vec<Option<u64>>> {
+        let of_frame = |frame: &Range<u64>| match self.direction {
+            _ if frame.is_empty() => None,
+            Direction::Before => Some(frame.start),
             Direction::After => Some(frame.end - 1),
         };
-        take(value, &rows.frames.iter().map(of_frame).collect::<Vec<_>>(), None)
+        Ok(rows.frames.iter().map(of_frame).collect())
     }
 }

@@ -5,41 +5,29 @@ use std::sync::Arc;
 use arrow_array::types::{Float64Type, UInt64Type};
 use squall_types::{Column, DataType, Result, Value};
 
-use super::{FrameUse, RowRange, WindowFunction, WindowRows, bad_arguments, wrong_count};
+use super::{FrameUse, Place, RowWalk, WindowFunction, WindowRows, WindowWalk, bad_arguments, wrong_count};
 use crate::function::Argument;
-
-/// Where a row stands in its partition.
-pub(super) struct Place {
-    /// The row's number, from 0.
-    row: u64,
-    /// The first of its peers, from 0.
-    first_peer: u64,
-    /// The end of its peers.
-    peers_end: u64,
-    /// Groups of peers before its own.
-    groups_before: u64,
-    /// Rows of the partition.
-    rows: u64,
-}
 
 /// A function of a row's place.
 #[derive(Debug)]
 pub(super) enum Rank {
-    Number(fn(&Place) -> u64, FrameUse),
+    /// The row's number, which is the same whatever the peers are.
+    Row,
+    Number(fn(&Place) -> u64),
     Share(fn(&Place) -> f64),
 }
 
 impl Rank {
     pub fn row_number() -> Arc<dyn WindowFunction> {
-        Arc::new(Self::Number(|place| place.row + 1, FrameUse::Any))
+        Arc::new(Self::Row)
     }
 
     pub fn rank() -> Arc<dyn WindowFunction> {
-        Arc::new(Self::Number(|place| place.first_peer + 1, FrameUse::Any))
+        Arc::new(Self::Number(|place| place.first_peer + 1))
     }
 
     pub fn dense_rank() -> Arc<dyn WindowFunction> {
-        Arc::new(Self::Number(|place| place.groups_before + 1, FrameUse::Any))
+        Arc::new(Self::Number(|place| place.groups_before + 1))
     }
 
     pub fn percent_rank() -> Arc<dyn WindowFunction> {
@@ -57,46 +45,42 @@ impl Rank {
 impl WindowFunction for Rank {
     fn return_type(&self) -> &DataType {
         match self {
-            Self::Number(..) => &DataType::UInt64,
+            Self::Row | Self::Number(_) => &DataType::UInt64,
             Self::Share(_) => &DataType::Float64,
         }
     }
 
     fn frame_use(&self) -> FrameUse {
         match self {
-            Self::Number(_, frame_use) => *frame_use,
+            Self::Row | Self::Number(_) => FrameUse::Any,
             Self::Share(_) => FrameUse::Partition,
         }
     }
 
-    fn execute(&self, rows: &WindowRows<'_>, _: &[Column]) -> Result<Column> {
-        Ok(match self {
-            Self::Number(number, _) => Column::from_primitive::<UInt64Type>(DataType::UInt64, of_places(rows, number)),
-            Self::Share(share) => Column::from_primitive::<Float64Type>(DataType::Float64, of_places(rows, share)),
+    fn needs_peers(&self) -> bool {
+        !matches!(self, Self::Row)
+    }
+
+    fn walk(&self) -> WindowWalk<'_> {
+        WindowWalk::Rows(Box::new(RankWalk(self)))
+    }
+}
+
+struct RankWalk<'a>(&'a Rank);
+
+impl RowWalk for RankWalk<'_> {
+    fn walk(&mut self, rows: &WindowRows<'_>, _: &[Column]) -> Result<Column> {
+        let places = rows.places.iter();
+        Ok(match self.0 {
+            Rank::Row => numbers(places.map(|place| place.row + 1).collect()),
+            Rank::Number(number) => numbers(places.map(number).collect()),
+            Rank::Share(share) => Column::from_primitive::<Float64Type>(DataType::Float64, places.map(share).collect()),
         })
     }
 }
 
-fn of_places<T>(rows: &WindowRows<'_>, value: impl Fn(&Place) -> T) -> Vec<T> {
-    let mut values = Vec::with_capacity(rows.rows());
-    let mut peers = rows.peers.iter().peekable();
-    for partition in rows.partitions {
-        let from_first = |row: u32| u64::from(row - partition.begin);
-        let mut groups_before = 0;
-        while let Some(group) = peers.next_if(|group| group.begin < partition.end) {
-            values.extend((group.begin..group.end).map(|row| {
-                value(&Place {
-                    row: from_first(row),
-                    first_peer: from_first(group.begin),
-                    peers_end: from_first(group.end),
-                    groups_before,
-                    rows: partition.rows() as u64,
-                })
-            }));
-            groups_before += 1;
-        }
-    }
-    values
+fn numbers(numbers: Vec<u64>) -> Column {
+    Column::from_primitive::<UInt64Type>(DataType::UInt64, numbers)
 }
 
 /// `ntile(buckets)`: the partition in so many buckets, the first ones a row larger where they cannot be equal.
@@ -119,11 +103,16 @@ pub(super) fn ntile(arguments: &[Argument]) -> Result<Arc<dyn WindowFunction>> {
 struct Ntile(u64);
 
 impl Ntile {
-    fn bucket(&self, partition: &RowRange, row: u32) -> u64 {
-        let (rows, row) = (partition.rows() as u64, u64::from(row - partition.begin));
-        let (size, larger) = (rows / self.0, rows % self.0);
+    fn bucket(&self, place: &Place) -> u64 {
+        let (size, larger) = (place.rows / self.0, place.rows % self.0);
         let in_larger = larger * (size + 1);
-        if row < in_larger { row / (size + 1) + 1 } else { larger + (row - in_larger) / size + 1 }
+        if place.row < in_larger { place.row / (size + 1) + 1 } else { larger + (place.row - in_larger) / size + 1 }
+    }
+}
+
+impl RowWalk for &Ntile {
+    fn walk(&mut self, rows: &WindowRows<'_>, _: &[Column]) -> Result<Column> {
+        Ok(numbers(rows.places.iter().map(|place| self.bucket(place)).collect()))
     }
 }
 
@@ -136,11 +125,7 @@ impl WindowFunction for Ntile {
         FrameUse::OrderedPartition
     }
 
-    fn execute(&self, rows: &WindowRows<'_>, _: &[Column]) -> Result<Column> {
-        let buckets = rows
-            .partitions
-            .iter()
-            .flat_map(|partition| (partition.begin..partition.end).map(|row| self.bucket(partition, row)));
-        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, buckets.collect()))
+    fn walk(&self) -> WindowWalk<'_> {
+        WindowWalk::Rows(Box::new(self))
     }
 }

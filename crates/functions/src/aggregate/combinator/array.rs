@@ -9,7 +9,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
 use crate::aggregate::plain::plain;
-use crate::window::RowRange;
+use crate::frames::{FrameStep, FrameWalk, RowRange};
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
     if arguments.is_empty() {
@@ -49,12 +49,22 @@ impl AggregateFunction for OverArrays {
         Box::new(Items { nested: self.function.accumulator() })
     }
 
-    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+    fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+        Box::new(ItemsWalk { nested: self.function.frame_walk() })
+    }
+}
+
+struct ItemsWalk<'a> {
+    nested: Box<dyn FrameWalk + 'a>,
+}
+
+impl FrameWalk for ItemsWalk<'_> {
+    fn walk(&mut self, arguments: &[Column], steps: &[FrameStep]) -> Result<Column> {
         let (first, items) = flatten(arguments)?;
         let offsets = first.value_offsets();
         let of_row = |row: u32| (offsets[row as usize] - offsets[0]) as u32;
-        let of_items = |frame: &RowRange| RowRange { begin: of_row(frame.begin), end: of_row(frame.end) };
-        self.function.over_frames(&items, &frames.iter().map(of_items).collect::<Vec<_>>())
+        let of_items = |rows: RowRange| RowRange { begin: of_row(rows.begin), end: of_row(rows.end) };
+        self.nested.walk(&items, &steps.iter().map(|step| step.over(of_items(step.rows))).collect::<Vec<_>>())
     }
 }
 

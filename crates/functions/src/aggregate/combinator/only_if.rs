@@ -8,8 +8,8 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
-use crate::aggregate::selection::{over_selected_frames, update_selected};
-use crate::window::RowRange;
+use crate::aggregate::selection::update_selected;
+use crate::frames::{FrameStep, FrameWalk, walk_selected};
 
 pub(super) fn nested_arguments(arguments: &[DataType]) -> Result<Vec<DataType>> {
     let [nested @ .., condition] = arguments else {
@@ -51,9 +51,23 @@ impl AggregateFunction for OnlyIf {
         Box::new(Conditional { nested: self.function.accumulator(), needs_arguments: self.function.needs_arguments() })
     }
 
-    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
-        let (nested, selected) = selected(arguments, self.function.needs_arguments())?;
-        Ok(over_selected_frames(&*self.function, &selected, nested, frames)?.0)
+    fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+        Box::new(ConditionalWalk {
+            nested: self.function.frame_walk(),
+            needs_arguments: self.function.needs_arguments(),
+        })
+    }
+}
+
+struct ConditionalWalk<'a> {
+    nested: Box<dyn FrameWalk + 'a>,
+    needs_arguments: bool,
+}
+
+impl FrameWalk for ConditionalWalk<'_> {
+    fn walk(&mut self, arguments: &[Column], steps: &[FrameStep]) -> Result<Column> {
+        let (nested, selected) = selected(arguments, self.needs_arguments)?;
+        Ok(walk_selected(&mut *self.nested, &selected, nested, steps)?.0)
     }
 }
 

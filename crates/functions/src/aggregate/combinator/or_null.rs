@@ -8,9 +8,8 @@ use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
-use crate::aggregate::selection::Selected;
 use crate::aggregate::state_bytes::Raw;
-use crate::window::RowRange;
+use crate::frames::{FrameSeen, FrameStep, FrameWalk, Left};
 
 /// Which groups had a row.
 #[derive(Default)]
@@ -109,7 +108,7 @@ fn with_defaults(column: &Column, seen: &Seen, groups: usize) -> Result<Column> 
 }
 
 macro_rules! or_something {
-    ($(#[$doc:meta])* $name:ident, $states:ident, $return_type:expr, $finish:expr) => {
+    ($(#[$doc:meta])* $name:ident, $states:ident, $walk:ident, $return_type:expr, $finish:expr) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub(super) struct $name {
@@ -142,16 +141,29 @@ macro_rules! or_something {
                 self.function.needs_arguments()
             }
 
-            fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
-                let column = self.function.over_frames(arguments, frames)?;
-                let rows = frames.iter().map(|frame| frame.end as usize).max().unwrap_or(0);
+            fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+                let nested = self.function.frame_walk();
+                Box::new($walk { nested, seen: FrameSeen::default(), return_type: &self.return_type })
+            }
+        }
+
+        struct $walk<'a> {
+            nested: Box<dyn FrameWalk + 'a>,
+            seen: FrameSeen,
+            return_type: &'a DataType,
+        }
+
+        impl FrameWalk for $walk<'_> {
+            fn walk(&mut self, arguments: &[Column], steps: &[FrameStep]) -> Result<Column> {
+                let column = self.nested.walk(arguments, steps)?;
+                let rows = steps.iter().map(|step| step.rows.end as usize).max().unwrap_or(0);
                 let seen = match valid_rows(arguments, rows) {
-                    Some(valid) => Selected::new(valid.inner()).frames(frames),
-                    None => frames.to_vec(),
+                    Some(valid) => self.seen.walk(&Left::new(valid.inner()).steps(steps)),
+                    None => self.seen.walk(steps),
                 };
-                let seen = Seen(seen.iter().map(|frame| frame.rows() > 0).collect());
+                let results = seen.len();
                 let finish: fn(Column, &DataType, &Seen, usize) -> Result<Column> = $finish;
-                finish(column, &self.return_type, &seen, frames.len())
+                finish(column, self.return_type, &Seen(seen), results)
             }
         }
 
@@ -213,6 +225,7 @@ or_something!(
     /// A function that gives NULL for groups without rows.
     OrNull,
     OrNullStates,
+    OrNullWalk,
     DataType::to_nullable,
     with_nulls
 );
@@ -221,6 +234,7 @@ or_something!(
     /// A function that gives its type's default for groups without rows.
     OrDefault,
     OrDefaultStates,
+    OrDefaultWalk,
     Clone::clone,
     |column, _, seen, groups| with_defaults(&column, seen, groups)
 );

@@ -8,9 +8,9 @@ use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
-use crate::aggregate::selection::{over_selected_frames, update_selected};
+use crate::aggregate::selection::update_selected;
 use crate::aggregate::state_bytes::Raw;
-use crate::window::RowRange;
+use crate::frames::{FrameSeen, FrameStep, FrameWalk, walk_selected};
 
 use super::or_null::{Seen, with_nulls};
 
@@ -43,18 +43,34 @@ impl AggregateFunction for SkipNulls {
         })
     }
 
-    fn over_frames(&self, arguments: &[Column], frames: &[RowRange]) -> Result<Column> {
+    fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
+        let nested = self.function.frame_walk();
+        Box::new(NotNullWalk { nested, seen: FrameSeen::default(), return_type: &self.return_type })
+    }
+}
+
+struct NotNullWalk<'a> {
+    nested: Box<dyn FrameWalk + 'a>,
+    seen: FrameSeen,
+    return_type: &'a DataType,
+}
+
+impl FrameWalk for NotNullWalk<'_> {
+    fn walk(&mut self, arguments: &[Column], steps: &[FrameStep]) -> Result<Column> {
         let valid = arguments.iter().fold(None, |valid, column| NullBuffer::union(valid.as_ref(), column.nulls()));
         let without_nullable = |column: &Column| column.clone().with_type(column.data_type().remove_nullable());
         let arguments: Vec<Column> = arguments.iter().map(without_nullable).collect();
         let (column, seen) = match valid {
-            None => (self.function.over_frames(&arguments, frames)?, frames.to_vec()),
-            Some(valid) => over_selected_frames(&*self.function, valid.inner(), &arguments, frames)?,
+            None => (self.nested.walk(&arguments, steps)?, self.seen.walk(steps)),
+            Some(valid) => {
+                let (column, steps) = walk_selected(&mut *self.nested, valid.inner(), &arguments, steps)?;
+                (column, self.seen.walk(&steps))
+            }
         };
-        if self.return_type == *column.data_type() || !self.return_type.is_nullable() {
+        if self.return_type == column.data_type() || !self.return_type.is_nullable() {
             return Ok(column);
         }
-        let seen = NullBuffer::from_iter(seen.iter().map(|frame| frame.rows() > 0));
+        let seen = NullBuffer::from(seen);
         column.to_nullable(NullBuffer::union(column.nulls(), Some(&seen)))
     }
 }
