@@ -74,7 +74,7 @@ impl NearestRows {
                 grow(&mut sorted, 1)?;
                 sorted.push(next);
                 row = index.next(row);
-                if sorted.len() % ROWS_AT_ONCE == 0 {
+                if sorted.len().is_multiple_of(ROWS_AT_ONCE) {
                     pieces.pause().await;
                 }
             }
@@ -133,7 +133,7 @@ async fn sort_in_pieces(rows: &mut [(u64, u32)], pieces: &mut Pieces) -> Result<
                     merged.push(*next);
                     *side = rest;
                 }
-                if merged.len() % ROWS_AT_ONCE == 0 {
+                if merged.len().is_multiple_of(ROWS_AT_ONCE) {
                     pieces.pause().await;
                 }
             }

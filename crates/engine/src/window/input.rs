@@ -80,6 +80,10 @@ pub(super) struct Input {
 struct Stored {
     data: Mutex<Option<Data>>,
     starts: Option<Starts>,
+    /// Where the partition of its first row begins.
+    partition_begin: u64,
+    /// The first beginning of a partition in it or in a later block; the end of all rows where there is none.
+    next_start: u64,
     /// Units that have not let go of it.
     users: AtomicUsize,
 }
@@ -96,15 +100,25 @@ impl Input {
         collected.sort_unstable_by_key(|block| (block.sequence, block.number));
         let (mut firsts, mut rows) = (Vec::with_capacity(collected.len() + 1), 0);
         let mut before: Option<Box<[u8]>> = None;
+        let mut last_start = 0;
         let blocks = collected.into_iter().map(|block| {
-            firsts.push(rows);
+            let first = rows;
+            firsts.push(first);
             rows += block.rows as u64;
             let begins = before.replace(block.last).is_none_or(|before| before != block.first);
             let starts = if begins { Some(Starts::with_first(block.starts)) } else { block.starts };
-            Stored { data: Mutex::new(Some(block.data)), starts, users: AtomicUsize::new(0) }
+            let partition_begin = if begins { first } else { last_start };
+            last_start = starts.as_ref().map_or(last_start, |starts| first + u64::from(starts.last));
+            let data = Mutex::new(Some(block.data));
+            Stored { data, starts, partition_begin, next_start: 0, users: AtomicUsize::new(0) }
         });
-        let blocks = blocks.collect();
+        let mut blocks: Vec<Stored> = blocks.collect();
         firsts.push(rows);
+        let mut next_start = rows;
+        for (block, first) in blocks.iter_mut().zip(&firsts[..]).rev() {
+            next_start = block.starts.as_ref().map_or(next_start, |starts| first + u64::from(starts.first));
+            block.next_start = next_start;
+        }
         let mut input = Self { blocks, firsts, file, units: Vec::new(), begins_anywhere };
         input.cut(unit_rows);
         input
@@ -123,10 +137,17 @@ impl Input {
         if begin < self.rows() {
             self.units.push(begin..self.rows());
         }
+        // Of a large partition each of many units may need every block.
+        let mut changes = vec![(0, 0); self.blocks.len() + 1];
         for unit in &self.units {
-            for block in &self.blocks[self.needs(unit)] {
-                block.users.fetch_add(1, Ordering::Relaxed);
-            }
+            let needs = self.needs(unit);
+            changes[needs.start].0 += 1;
+            changes[needs.end].1 += 1;
+        }
+        let mut users = 0;
+        for (block, (more, fewer)) in self.blocks.iter_mut().zip(changes) {
+            users = users + more - fewer;
+            *block.users.get_mut() = users;
         }
     }
 
@@ -174,16 +195,12 @@ impl Input {
             // A unit begins with a block or with the first partition in it.
             return self.firsts[number] + u64::from(if starts.last <= offset { starts.last } else { starts.first });
         }
-        let before = self.blocks[..number].iter().enumerate().rev();
-        let start = before.filter_map(|(number, block)| Some((number, block.starts.as_ref()?.last))).next();
-        start.map_or(0, |(number, last)| self.firsts[number] + u64::from(last))
+        self.blocks[number].partition_begin
     }
 
     /// The first partition's beginning in this block or a later one; the end of all rows where there is none.
     pub(super) fn next_start(&self, number: usize) -> u64 {
-        let after = self.blocks.iter().enumerate().skip(number);
-        let start = after.filter_map(|(number, block)| Some((number, block.starts.as_ref()?.first))).next();
-        start.map_or(self.rows(), |(number, first)| self.firsts[number] + u64::from(first))
+        self.blocks.get(number).map_or(self.rows(), |block| block.next_start)
     }
 
     /// A block, read from disk where it is there.
