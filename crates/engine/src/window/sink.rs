@@ -16,7 +16,7 @@ use crate::spill::{SpillFile, SpillKind, SpillWriter, Threshold};
 use crate::works::Works;
 
 /// Bytes of a block at most, about.
-const BLOCK_BYTES: usize = 1 << 20;
+const BLOCK_BYTES: usize = 512 << 10;
 
 /// Collects the input in its order.
 pub(crate) struct WindowSink {
