@@ -20,7 +20,7 @@ const WALK_MIN: Duration = Duration::from_micros(100);
 /// Rows that are added at once, and results, each of which counts as some: at the beginning, at least and at most.
 const WORK_FIRST: usize = 2_048;
 const WORK_MIN: usize = 8;
-const WORK_MAX: usize = 32_768;
+const WORK_MAX: usize = 65_536;
 const WORK_OF_RESULT: usize = 4;
 
 /// The aggregates of a window, on their way over its rows.
@@ -148,9 +148,14 @@ impl<'a> Aggregates<'a> {
             };
             self.last.truncate(columns.len());
             self.last.push(results.slice(results.rows() - 1, 1));
-            let is_own = distinct.len() == frames.len();
-            let column = if is_own { results } else { results.take(&UInt32Array::from(of_row.clone()))? };
-            columns.push((call, column));
+            columns.push((
+                call,
+                match distinct.len() {
+                    1 => Column::repeat(&results, frames.len()),
+                    count if count == frames.len() => results,
+                    _ => results.take(&UInt32Array::from(of_row.clone()))?,
+                },
+            ));
             pieces.pause().await;
         }
         Ok(columns)

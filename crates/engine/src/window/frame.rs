@@ -105,16 +105,16 @@ impl<'a> Frames<'a> {
         let rows = runs.iter().map(|run| run.rows.end - run.rows.start).sum::<u64>();
         let mut frames = Vec::with_capacity(rows as usize);
         for run in runs {
-            let of_run = match (self.frame.unit, self.key) {
-                _ if is_partition(&self.frame) => run.partition.clone(),
-                (FrameUnit::Rows, _) => {
-                    frames.extend(run.rows.clone().map(|row| self.by_rows(row, &run.partition)));
-                    continue;
-                }
-                (FrameUnit::Range, Some(key)) => self.by_key(run, key, reader, pieces).await?,
-                _ => self.by_groups(run, peers, reader, pieces).await?,
+            if self.frame.unit == FrameUnit::Rows {
+                frames.extend(run.rows.clone().map(|row| self.by_rows(row, &run.partition)));
+                continue;
+            }
+            let of_run = match (self.by_peers(run), self.key) {
+                (Some(frame), _) => frame,
+                (None, Some(key)) => self.by_key(run, key, reader, pieces).await?,
+                (None, None) => self.by_groups(run, peers, reader, pieces).await?,
             };
-            frames.extend(run.rows.clone().map(|_| of_run.clone()));
+            frames.extend((run.rows.start..run.rows.end).map(|_| of_run.clone()));
         }
         if let Some(last) = runs.last() {
             // Groups behind the one of the last row, as far back as a bound looks.
@@ -143,7 +143,22 @@ impl<'a> Frames<'a> {
         begin..end.max(begin)
     }
 
-    /// GROUPS, and RANGE without offsets, in which groups count as well.
+    /// GROUPS and RANGE without offsets.
+    fn by_peers(&self, run: &Run) -> Option<Range<u64>> {
+        let begin = match self.frame.begin {
+            FrameBound::UnboundedPreceding => run.partition.start,
+            FrameBound::CurrentRow => run.peers.start,
+            _ => return None,
+        };
+        let end = match self.frame.end {
+            FrameBound::CurrentRow => run.peers.end,
+            FrameBound::UnboundedFollowing => run.partition.end,
+            _ => return None,
+        };
+        Some(begin..end)
+    }
+
+    /// GROUPS with offsets.
     async fn by_groups(
         &self,
         run: &Run,

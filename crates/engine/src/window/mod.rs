@@ -96,7 +96,7 @@ pub(crate) fn compute_rows(window: &Window, rows: Block) -> Result<Block> {
                 blocks.push(block);
             }
         }
-        Block::concat(window.schema.clone(), &blocks)
+        Block::concat(window.schema.clone(), &blocks)?.materialize()
     })
 }
 
