@@ -8,7 +8,7 @@ use squall_runtime::Pieces;
 use squall_types::memory::reserve;
 use squall_types::{Block, Result, Schema};
 
-use super::piece::{Entry, Key, Piece};
+use super::piece::{Entry, Key, LongEntry, Piece, common_bytes};
 use crate::gather::{self, Position};
 
 /// Entries that are merged between two looks at the clock.
@@ -28,7 +28,7 @@ impl Bounds {
     }
 }
 
-/// The entries of all rows within `bounds`, in order; rows of equal keys in the order of pieces.
+/// The entries of all rows within `bounds`, in order; rows of equal keys in the order of pieces. Their prefixes mean nothing.
 pub(super) async fn merge<P: AsRef<Piece> + Sync>(
     sources: &[P],
     bounds: &Bounds,
@@ -51,29 +51,56 @@ pub(super) async fn merge<P: AsRef<Piece> + Sync>(
         ends.push(entries.len());
     }
     pieces.pause().await;
-    let has_long_keys = sources.iter().any(|source| source.as_ref().has_long_keys());
-    if !has_long_keys {
+    if !sources.iter().any(|source| source.as_ref().has_long_keys()) {
         return Ok(merge_slices(entries, ends, |left, right| left.prefix <= right.prefix, pieces).await);
     }
+    let key = |piece: u32, row: u32| sources[piece as usize].as_ref().long_key(row);
+    if sources.iter().all(|source| source.as_ref().has_long_keys()) {
+        return merge_long(&entries, ends, key, pieces).await;
+    }
+    // Where one of two has no long key, equal prefixes are equal keys.
     let is_in_order = |left: &Entry, right: &Entry| match left.prefix.cmp(&right.prefix) {
-        Ordering::Equal => {
-            let key = |entry: &Entry| sources[entry.piece as usize].as_ref();
-            let (left, left_row, right, right_row) = (key(left), left.row, key(right), right.row);
-            // Where one of them has no long keys, equal prefixes are equal keys.
-            !left.has_long_keys() || !right.has_long_keys() || left.long_key(left_row) <= right.long_key(right_row)
-        }
+        Ordering::Equal => match (key(left.piece, left.row), key(right.piece, right.row)) {
+            ([], _) | (_, []) => true,
+            (left, right) => left <= right,
+        },
         order => order == Ordering::Less,
     };
     Ok(merge_slices(entries, ends, is_in_order, pieces).await)
 }
 
-/// Merges sorted slices, which end at `ends`, pair by pair until one is left.
-async fn merge_slices(
-    mut entries: Vec<Entry>,
-    mut ends: Vec<usize>,
-    is_in_order: impl Fn(&Entry, &Entry) -> bool,
+/// Merges slices of rows whose keys are long.
+async fn merge_long<'a>(
+    entries: &[Entry],
+    ends: Vec<usize>,
+    key: impl Fn(u32, u32) -> &'a [u8],
     pieces: &mut Pieces,
-) -> Vec<Entry> {
+) -> Result<Vec<Entry>> {
+    let key_at = |at: usize| entries.get(at).map(|entry| key(entry.piece, entry.row));
+    let least = std::iter::once(0).chain(ends.iter().copied()).filter_map(key_at).min();
+    let greatest = ends.iter().filter_map(|end| key_at(end - 1)).max();
+    let skip = least.zip(greatest).map_or(0, |(least, greatest)| common_bytes(least, greatest, usize::MAX));
+    reserve(2 * entries.len() * size_of::<LongEntry>())?;
+    let mut long = Vec::with_capacity(entries.len());
+    for some in entries.chunks(MERGED_AT_ONCE) {
+        long.extend(some.iter().map(|entry| LongEntry::new(entry, key(entry.piece, entry.row), skip)));
+        pieces.pause().await;
+    }
+    let is_in_order = |left: &LongEntry, right: &LongEntry| match left.prefix.cmp(&right.prefix) {
+        Ordering::Equal => key(left.piece, left.row) <= key(right.piece, right.row),
+        order => order == Ordering::Less,
+    };
+    let merged = merge_slices(long, ends, is_in_order, pieces).await;
+    Ok(merged.into_iter().map(|LongEntry { piece, row, .. }| Entry { prefix: 0, piece, row }).collect())
+}
+
+/// Merges sorted slices, which end at `ends`, pair by pair until one is left.
+async fn merge_slices<E: Copy>(
+    mut entries: Vec<E>,
+    mut ends: Vec<usize>,
+    is_in_order: impl Fn(&E, &E) -> bool,
+    pieces: &mut Pieces,
+) -> Vec<E> {
     let mut merged = Vec::with_capacity(entries.len());
     while ends.len() > 1 {
         merged.clear();
@@ -136,4 +163,68 @@ fn positions<'a, P: AsRef<Piece>>(sources: &'a [P], entries: &[Entry]) -> (Vec<&
     });
     let positions = positions.collect();
     (used, positions)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+    use squall_types::{Column, DataType};
+
+    use super::super::keys::encode_keys;
+    use super::super::run::splitters;
+    use super::*;
+    use squall_planner::{Expression, SortKey};
+
+    fn piece(values: &[String]) -> Piece {
+        let block = Block::from_columns([("s", Column::from_strings(values))]).unwrap();
+        let expression = Expression::Column { position: 0, data_type: DataType::String };
+        let keys = [SortKey { expression, descending: false, nulls_first: false }];
+        Piece::sorted(block.clone(), encode_keys(&keys, &block).unwrap()).unwrap()
+    }
+
+    /// Strings that begin alike for longer than prefixes are, ones that do not, and short ones; in all or in some of the pieces.
+    #[test]
+    fn ranges_of_keys_of_any_length_are_in_order() {
+        let mut random = StdRng::seed_from_u64(7);
+        for beginnings in [&["https://example.com/page/"][..], &["", "https://example.com/", "ftp://"], &[""]] {
+            let values: Vec<Vec<String>> = (0..9)
+                .map(|at| {
+                    let mut value = || {
+                        let beginning = beginnings[random.random_range(0..beginnings.len())];
+                        match at % 3 {
+                            0 => format!("{beginning}{}", random.random_range(0..40)),
+                            1 => format!(
+                                "{beginning}{}/{}",
+                                random.random_range(0..4),
+                                "x".repeat(random.random_range(0..20))
+                            ),
+                            _ if beginnings.len() > 1 => random.random_range(0..9).to_string(),
+                            _ => beginning.to_owned(),
+                        }
+                    };
+                    (0..200).map(|_| value()).collect()
+                })
+                .collect();
+            let sources: Vec<Arc<Piece>> = values.iter().map(|values| Arc::new(piece(values))).collect();
+            let mut wanted: Vec<(&str, u32, u32)> = Vec::new();
+            for (at, values) in values.iter().enumerate() {
+                wanted.extend(values.iter().enumerate().map(|(row, value)| (&**value, at as u32, row as u32)));
+            }
+            wanted.sort_unstable();
+            let samples = sources.iter().filter_map(|piece| piece.key_at(100)).collect();
+            let mut found = Vec::new();
+            let mut from = None;
+            for before in splitters(samples, 200, 200).into_iter().map(Some).chain([None]) {
+                let bounds = Bounds { from, before };
+                let entries = squall_runtime::block_on(merge(&sources, &bounds, &mut Pieces::begin())).unwrap();
+                found.extend(entries.iter().map(|entry| {
+                    let value = &*values[entry.piece as usize][entry.row as usize];
+                    (value, entry.piece, entry.row)
+                }));
+                from = bounds.before;
+            }
+            assert_eq!(found, wanted);
+        }
+    }
 }

@@ -27,6 +27,33 @@ pub(super) fn prefix(key: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
+/// A row while rows of long keys are put in order. The bytes that all keys begin with, as the addresses of a site do, say nothing: here
+/// are the sixteen after them, so that few comparisons look at the keys themselves, which lie all over the memory.
+#[derive(Clone, Copy)]
+pub(super) struct LongEntry {
+    pub(super) prefix: [u64; 2],
+    pub(super) piece: u32,
+    pub(super) row: u32,
+}
+
+impl LongEntry {
+    /// The row of an entry, whose key is `key` and begins as all others do for `skip` bytes.
+    pub(super) fn new(entry: &Entry, key: &[u8], skip: usize) -> Self {
+        let rest = key.get(skip..).unwrap_or_default();
+        let prefix = [prefix(rest), prefix(rest.get(PREFIX_BYTES..).unwrap_or_default())];
+        Self { prefix, piece: entry.piece, row: entry.row }
+    }
+}
+
+/// How many bytes two keys begin with alike, of the first `most`.
+pub(super) fn common_bytes(left: &[u8], right: &[u8], most: usize) -> usize {
+    let most = most.min(left.len()).min(right.len());
+    if left[..most] == right[..most] {
+        return most;
+    }
+    left.iter().zip(right).position(|(left, right)| left != right).unwrap_or(most)
+}
+
 /// A key by itself. No key is the beginning of another, so that where one of two is no longer than a prefix, prefixes decide alone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key {
@@ -61,10 +88,22 @@ impl Piece {
         let mut entries = std::mem::take(&mut piece.entries);
         match &piece.keys {
             None => entries.sort_unstable_by_key(|entry| (entry.prefix, entry.row)),
-            Some(keys) => entries.sort_unstable_by(|left, right| {
-                let by_key = || keys.key(left.row as usize).cmp(keys.key(right.row as usize));
-                left.prefix.cmp(&right.prefix).then_with(by_key).then_with(|| left.row.cmp(&right.row))
-            }),
+            Some(keys) => {
+                let key = |row: u32| keys.key(row as usize);
+                let first = entries.first().map_or(&[][..], |entry| key(entry.row));
+                let skip = entries.iter().fold(first.len(), |skip, entry| common_bytes(first, key(entry.row), skip));
+                reserve(entries.len() * size_of::<LongEntry>())?;
+                let long = entries.iter().map(|entry| LongEntry::new(entry, key(entry.row), skip));
+                let mut long: Vec<LongEntry> = long.collect();
+                long.sort_unstable_by(|left, right| {
+                    let by_key = || key(left.row).cmp(key(right.row));
+                    left.prefix.cmp(&right.prefix).then_with(by_key).then_with(|| left.row.cmp(&right.row))
+                });
+                let in_order =
+                    long.iter().map(|entry| Entry { prefix: prefix(key(entry.row)), piece: 0, row: entry.row });
+                entries.clear();
+                entries.extend(in_order);
+            }
         }
         piece.entries = entries;
         Ok(piece)
@@ -102,11 +141,11 @@ impl Piece {
         self.keys.as_ref().map_or(&[], |keys| keys.key(row as usize))
     }
 
-    /// The key of a row.
+    /// The key of a row, which may have been merged since.
     pub(super) fn key_of(&self, entry: &Entry) -> Key {
-        let bytes = self.long_key(entry.row);
-        let bytes = if bytes.len() > PREFIX_BYTES { bytes.into() } else { Box::default() };
-        Key { prefix: entry.prefix, bytes }
+        let Some(keys) = &self.keys else { return Key { prefix: entry.prefix, bytes: Box::default() } };
+        let key = keys.key(entry.row as usize);
+        Key { prefix: prefix(key), bytes: if key.len() > PREFIX_BYTES { key.into() } else { Box::default() } }
     }
 
     /// The key of the row at a place of the order.

@@ -20,8 +20,12 @@ use crate::units::{Rows, Units};
 const RANGE_ROWS: usize = 65_409;
 /// Rows of a piece in a range at least, about.
 const PIECE_ROWS_MIN: usize = 32;
-/// Bytes of a range that is read from disk, about.
-const RANGE_BYTES: usize = 8 << 20;
+/// Bytes of a range that is read from disk: about this part of the memory that is available, for each range under way. It is there as
+/// read, with its keys, and as blocks that leave.
+const RANGE_DIVISOR: usize = 6;
+/// The most and the least of them.
+const RANGE_BYTES_MAX: usize = 8 << 20;
+const RANGE_BYTES_MIN: usize = 128 << 10;
 /// Rows of a block that leaves: so many are gathered column by column in pieces of well below a millisecond.
 const BLOCK_ROWS: usize = 16_384;
 
@@ -53,17 +57,18 @@ struct Kept {
 }
 
 impl Sorted {
-    fn ranges(&self) -> &Ranges {
+    fn ranges(&self, range_bytes: usize) -> &Ranges {
         self.ranges.get_or_init(|| {
             let mut runs = std::mem::take(&mut *self.runs.lock());
             runs.sort_unstable_by_key(|(number, _)| *number);
-            Ranges::new(std::mem::take(&mut *self.pieces.lock()), runs.into_iter().map(|(_, run)| run).collect())
+            let runs = runs.into_iter().map(|(_, run)| run).collect();
+            Ranges::new(std::mem::take(&mut *self.pieces.lock()), runs, range_bytes)
         })
     }
 }
 
 impl Ranges {
-    fn new(pieces: Vec<Arc<Piece>>, runs: Vec<Run>) -> Self {
+    fn new(pieces: Vec<Arc<Piece>>, runs: Vec<Run>, range_bytes: usize) -> Self {
         let (mut all, rows_in_memory) = samples(pieces.iter().map(|piece| &**piece));
         let frames: usize = runs.iter().map(|run| run.frames.len()).sum();
         let rows_on_disk: usize = runs.iter().map(Run::rows).sum();
@@ -77,7 +82,7 @@ impl Ranges {
             let row_bytes = runs.iter().map(|run| run.row_bytes).max().unwrap_or(1);
             all.extend(runs.iter().flat_map(|run| run.frames.iter().map(|(first, _)| first.clone())));
             let sample_rows = (rows_in_memory + rows_on_disk) / all.len().max(1);
-            splitters(all, sample_rows, (RANGE_BYTES / row_bytes).clamp(1, RANGE_ROWS))
+            splitters(all, sample_rows, (range_bytes / row_bytes).clamp(1, RANGE_ROWS))
         };
         Self { pieces: Mutex::new(pieces), runs, splitters, read: Mutex::default(), merged: AtomicUsize::new(0) }
     }
@@ -162,7 +167,9 @@ pub(crate) struct RangeMerging {
 
 impl Units for RangeMerging {
     fn units(&self) -> usize {
-        self.sorted.ranges().units()
+        let available = self.context.memory.available_bytes().map_or(usize::MAX, |bytes| bytes.max(0) as usize);
+        let range_bytes = available / (RANGE_DIVISOR * self.units_at_once());
+        self.sorted.ranges(range_bytes.clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX)).units()
     }
 
     fn units_at_once(&self) -> usize {

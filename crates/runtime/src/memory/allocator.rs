@@ -45,14 +45,21 @@ pub fn take_thread_bytes() -> ThreadBytes {
 pub fn attach(tracker: Arc<MemoryTracker>) -> AttachGuard {
     flush();
     let before = CURRENT.replace(Arc::as_ptr(&tracker));
-    AttachGuard { _tracker: tracker, before }
+    AttachGuard { _tracker: Some(tracker), before }
 }
 
-/// Ends [`attach`] when dropped. Not `Send`: it belongs to its thread.
+/// Charges this thread's allocations to the server alone until the guard is dropped: they are for something that queries share.
+#[must_use]
+pub fn detach() -> AttachGuard {
+    flush();
+    AttachGuard { _tracker: None, before: CURRENT.replace(std::ptr::null()) }
+}
+
+/// Ends [`attach`] or [`detach`] when dropped. Not `Send`: it belongs to its thread.
 #[derive(Debug)]
 pub struct AttachGuard {
     /// Keeps the tracker alive while the thread points to it.
-    _tracker: Arc<MemoryTracker>,
+    _tracker: Option<Arc<MemoryTracker>>,
     before: *const MemoryTracker,
 }
 
@@ -204,6 +211,13 @@ mod tests {
         reserve(3 << 20).unwrap();
         tracker.set_limit(0);
         assert_eq!(reserve(5 << 20).unwrap_err().level, MemoryLevel::User);
+        // What is shared is the server's.
+        let shared = detach();
+        reserve(5 << 20).unwrap();
+        count(5 << 20);
+        count(-(5 << 20));
+        drop(shared);
+        assert_eq!(tracker.bytes(), 7 << 20);
         count(-(7 << 20));
         drop(guard);
         assert_eq!((tracker.bytes(), user.bytes()), (0, 8 << 20));

@@ -6,7 +6,7 @@ mod overcommit;
 mod tracker;
 
 pub use allocator::{
-    AttachGuard, ThreadBytes, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, flush, reserve, take_thread_bytes,
+    AttachGuard, ThreadBytes, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, detach, flush, reserve, take_thread_bytes,
 };
 pub use overcommit::{Candidate, choose_victim};
 pub use tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER, machine_memory_bytes};

@@ -221,6 +221,8 @@ impl ColdScan {
             (group.part.clone(), group.row_group, load.clone())
         };
         let column = *self.columns.get(place).ok_or_else(|| Error::logical("a chunk of no column"))?;
+        // The chunk is the cache's, for all queries: none of them pays for it.
+        let _shared = squall_runtime::memory::detach();
         load.decode(|bytes| part.decoder(row_group, column, bytes))?;
         if load.is_fetched() {
             // There is more to decode of it, for whoever comes first.
