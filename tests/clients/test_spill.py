@@ -26,7 +26,8 @@ QUERIES = {
         "ExternalSortWritePart",
     ),
     "window of everything": (
-        "SELECT sum(n), sum(m) = any(m) * count(), sum(length(s)) FROM (SELECT s, count() OVER () AS n, sum(v) OVER () AS m FROM t)",
+        "SELECT sum(n), sum(m) = any(m) * count(), sum(length(s)) FROM (SELECT s, count() OVER () AS n, sum(v) OVER () AS m"
+        " FROM (SELECT concat(s, ' with more') AS s, v FROM t))",
         "ExternalSortWritePart",
     ),
     "join": ("SELECT count(), sum(a.v), sum(b.v) FROM t AS a JOIN t AS b ON a.k = b.k", "ExternalJoinWritePart"),
