@@ -575,3 +575,10 @@ def test_too_many_queries(start_server):
     assert response.status in (429, 500, 503)
     for peer in peers:
         peer.reset()
+
+
+@pytest.mark.parametrize("url", ["/?query=SELECT+1<2", "/?query=SELECT+2>1", '/?query=SELECT+"x"', "/a<b", "/a`b"])
+def test_letters_that_no_url_has_are_refused(server, url):
+    with server.http_peer() as peer:
+        peer.send(f"GET {url} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        assert int(peer.receive_all().split(b" ")[1]) == 400

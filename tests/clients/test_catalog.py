@@ -78,6 +78,25 @@ def test_data_of_version_1_are_read(start_server):
     assert server.rows("SELECT * FROM system.detached_parts") == []
 
 
+def test_data_of_version_2_are_read(start_server):
+    """Written on 2026-11-22 by the release binary of commit 825b5ad, which took no notice of codecs."""
+    server = start_server(wait=False, settings=QUIET)
+    server.data.mkdir(parents=True)
+    with tarfile.open(FIXTURES / "data_version_2.tar.gz") as archive:
+        archive.extractall(server.data, filter="data")
+    server.start()
+    assert server.value("SELECT count(), sum(k), max(s) FROM shop.t") == "60\t2670\t9"
+    assert "CODEC" not in server.query("SHOW CREATE TABLE shop.t")
+    assert server.value("SELECT sum(number) FROM shop.five") == "10"
+    server.query("ALTER TABLE shop.t MODIFY COLUMN k CODEC(Delta, ZSTD(3))")
+    server.query("ALTER TABLE shop.t ATTACH PARTITION 202612")
+    server.query("ATTACH TABLE shop.gone")
+    server.restart()
+    assert server.value("SELECT count(), sum(k) FROM shop.t") == "100\t4950"
+    assert server.value("SELECT sum(k) FROM shop.gone") == "45"
+    assert "`k` UInt64 CODEC(Delta(8), ZSTD(3))" in server.query("SHOW CREATE TABLE shop.t")
+
+
 def test_a_later_version_is_refused(start_server):
     server = start_server(settings=QUIET)
     fill(server)
@@ -87,7 +106,7 @@ def test_a_later_version_is_refused(start_server):
     catalog.close()
     refuses_to_start(server, "version 999", "UNKNOWN_FORMAT_VERSION")
     with sqlite3.connect(server.data / "catalog.sqlite") as catalog:
-        catalog.execute("UPDATE ducklake_metadata SET value = '2' WHERE key = 'squall_version'")
+        catalog.execute("UPDATE ducklake_metadata SET value = '3' WHERE key = 'squall_version'")
     catalog.close()
     server.start()
     assert server.value("SELECT count() FROM t") == "3010"

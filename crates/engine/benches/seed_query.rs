@@ -83,6 +83,7 @@ fn table(engine: &Engine, keys: &[i16]) -> Arc<TableHandle> {
             data_type: DataType::Int16,
             default: None,
             comment: "".into(),
+            codec: None,
         }],
         engine: "Memory".into(),
         engine_arguments: Vec::new(),

@@ -35,6 +35,7 @@ fn databases(folder: &Path, columns: usize) -> Arc<Databases> {
         data_type: DataType::UInt64,
         default: None,
         comment: "".into(),
+        codec: None,
     };
     let key = Expression::Column { position: 0, data_type: DataType::UInt64 };
     let definition = TableDefinition {

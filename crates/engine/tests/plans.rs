@@ -89,6 +89,7 @@ fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> 
         data_type: DataType::parse(name).unwrap(),
         default: None,
         comment: "".into(),
+        codec: None,
     };
     let definition = TableDefinition {
         columns: columns.iter().enumerate().map(description).collect(),

@@ -78,6 +78,7 @@ fn main() {
         data_type,
         default: None,
         comment: "".into(),
+        codec: None,
     };
     let columns = [column("n", DataType::UInt64), column("a", DataType::array(DataType::UInt64))];
     let numbers = Column::from_primitive::<UInt64Type>(DataType::UInt64, (0..ROWS as u64).collect());

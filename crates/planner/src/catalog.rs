@@ -22,6 +22,8 @@ pub struct ColumnDescription {
     pub default: Option<ColumnDefault>,
     /// The comment, empty where there is none.
     pub comment: Arc<str>,
+    /// `CODEC`: its codecs in SQL, `Delta(4), LZ4`.
+    pub codec: Option<Arc<str>>,
 }
 
 /// How a column gets values that an INSERT does not give.

@@ -8,6 +8,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal};
 use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
+use crate::codec;
 use crate::context::PlannerContext;
 use crate::definition::{KeyExpression, TABLE_FUNCTION, TableDefinition};
 use crate::expression::Expression;
@@ -80,7 +81,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     check_prefix(primary_key.as_deref(), &sorting_key)?;
     let partition_key = storage.partition_by.as_ref().map_or(Ok(Vec::new()), |key| keys.key(key))?;
     let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), arguments)?;
-    let settings = storage.settings.iter().map(setting).collect::<Result<_>>()?;
+    let settings = storage.settings.iter().map(plan_setting).collect::<Result<_>>()?;
     Ok(TableDefinition {
         engine: storage.engine.as_ref().map_or(DEFAULT_ENGINE, |engine| &engine.name).into(),
         engine_arguments,
@@ -126,7 +127,6 @@ fn declared_columns(
     let mut columns: Vec<ColumnDescription> = Vec::with_capacity(declarations.len());
     for declaration in declarations {
         refuse(declaration.ttl.is_some(), "TTL")?;
-        check_codecs(declaration.codec.as_deref().unwrap_or_default())?;
         if declaration.statistics.is_some() {
             let message =
                 "Statistics of columns are not supported: parts hold the minimum and maximum of each block anyway";
@@ -152,42 +152,45 @@ fn declared_columns(
             data_type,
             default,
             comment: declaration.comment.as_deref().unwrap_or_default().into(),
+            codec: None,
         });
     }
     infer_types(&mut columns, declarations, context)?;
+    for (column, declaration) in columns.iter_mut().zip(declarations) {
+        column.codec = declaration.codec.as_ref().map(|codecs| codec_of(codecs, column)).transpose()?;
+    }
     Ok(columns)
 }
 
-/// Refuses codecs of columns that would guard the data, and those that nobody knows. The others choose how data are packed, which tables here
-/// decide by the data.
-fn check_codecs(codecs: &[ast::Function]) -> Result<()> {
-    const PACKING: [&str; 14] = [
-        "NONE",
-        "LZ4",
-        "LZ4HC",
-        "ZSTD",
-        "DEFAULT",
-        "DELTA",
-        "DOUBLEDELTA",
-        "GORILLA",
-        "FPC",
-        "T64",
-        "GCD",
-        "ALP",
-        "DEFLATE_QPL",
-        "ZSTD_QAT",
-    ];
-    for codec in codecs {
-        let name = codec.name.to_ascii_uppercase();
-        if name.starts_with("AES_") {
-            let message = format!("Codec {} is not supported: data would be stored unencrypted", codec.name);
-            return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, message));
-        }
-        if !PACKING.contains(&name.as_str()) {
-            return Err(Error::new(ErrorCode::UNKNOWN_CODEC, format!("Unknown codec family code: {}", codec.name)));
-        }
+/// The codecs that `MODIFY COLUMN` declares for a column, where that is all that it changes.
+///
+/// # Errors
+/// `NOT_IMPLEMENTED` for other changes; as [`ColumnCodec::parse`](crate::ColumnCodec::parse).
+pub fn plan_column_codec(declaration: &ast::ColumnDeclaration, column: &ColumnDescription) -> Result<Arc<str>> {
+    let data_type = match &declaration.data_type {
+        Some(data_type) => modified(DataType::parse(&squall_sql::format_data_type(data_type))?, declaration.nullable)?,
+        None => column.data_type.clone(),
+    };
+    let is_all = data_type == column.data_type
+        && declaration.default.is_none()
+        && declaration.comment.is_none()
+        && declaration.ttl.is_none()
+        && declaration.statistics.is_none()
+        && !declaration.primary_key;
+    match &declaration.codec {
+        Some(codecs) if is_all => codec_of(codecs, column),
+        _ => Err(Error::not_implemented("MODIFY COLUMN of anything but the codec")),
     }
-    Ok(())
+}
+
+fn codec_of(codecs: &[ast::Function], column: &ColumnDescription) -> Result<Arc<str>> {
+    let kind = column.default.as_ref().map(|default| default.kind);
+    if let Some(kind @ (DefaultKind::Alias | DefaultKind::Ephemeral)) = kind {
+        let kind = if kind == DefaultKind::Alias { "ALIAS" } else { "EPHEMERAL" };
+        let message = format!("Cannot specify codec for column type {kind}");
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
+    codec::declared(codecs, &column.data_type)
 }
 
 /// Types of columns that have only a default: in an order in which each default's own columns are known.
@@ -274,6 +277,7 @@ fn source_columns(
         data_type: data_type.clone(),
         default: None,
         comment: "".into(),
+        codec: None,
     };
     match &create.source {
         None => Ok(Vec::new()),
@@ -437,7 +441,11 @@ fn arguments(engine: &ast::Function) -> Result<Vec<Value>> {
     engine.arguments.iter().map(value).collect()
 }
 
-fn setting(setting: &ast::Setting) -> Result<(Arc<str>, Arc<str>)> {
+/// A setting of a table, its value as text.
+///
+/// # Errors
+/// Where the value is none.
+pub fn plan_setting(setting: &ast::Setting) -> Result<(Arc<str>, Arc<str>)> {
     let text = match &setting.value {
         ast::SettingValue::Literal(literal) => match typed_literal(literal)?.0 {
             Value::String(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -40,6 +40,7 @@ pub(crate) fn definition(
         data_type: data_type.clone(),
         default: None,
         comment: "".into(),
+        codec: None,
     };
     let of_function: Vec<ColumnDescription> = plan.schema().fields.iter().map(column).collect();
     for column in &declared {

@@ -3,6 +3,7 @@
 pub mod analyzer;
 pub mod bind;
 pub mod catalog;
+pub mod codec;
 pub mod context;
 pub mod create;
 pub mod definition;
@@ -20,8 +21,9 @@ pub mod uses;
 pub use analyzer::analyze_query;
 pub use bind::bind_expression;
 pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
+pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
-pub use create::plan_table_definition;
+pub use create::{plan_column_codec, plan_setting, plan_table_definition};
 pub use definition::{KeyExpression, TABLE_FUNCTION, TableDefinition};
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{

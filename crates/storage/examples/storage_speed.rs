@@ -160,6 +160,7 @@ fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
             data_type: data_type.clone(),
             default: None,
             comment: "".into(),
+            codec: None,
         })
         .collect();
     let key = |position: &usize| KeyExpression {

@@ -43,6 +43,7 @@ impl ExternalTable {
                 data_type: data_type.clone(),
                 default: None,
                 comment: "".into(),
+                codec: None,
             });
         }
         Ok(Self { name, columns, schema, blocks: Vec::new() })

@@ -641,8 +641,13 @@ mod tests {
 
     #[test]
     fn functions_are_followed_where_they_keep_the_order() {
-        let day =
-            ColumnDescription { name: "d".into(), data_type: DataType::Date32, default: None, comment: "".into() };
+        let day = ColumnDescription {
+            name: "d".into(),
+            data_type: DataType::Date32,
+            default: None,
+            comment: "".into(),
+            codec: None,
+        };
         let can_match = |sql: &str, low: i64, high: i64| {
             let predicate =
                 bind_expression(sql, std::slice::from_ref(&day), &FunctionContext::outside_queries("UTC")).unwrap();

@@ -26,8 +26,8 @@ mod table_record;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    DatabaseDescription, Databases, DetachedTable, PartBackup, PartCommand, RestoreOptions, StorageOptions,
-    TableBackup, TableDescription,
+    DatabaseDescription, Databases, DefinitionChange, DetachedTable, PartBackup, PartCommand, RestoreOptions,
+    StorageOptions, TableBackup, TableDescription,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::ExternalTable;

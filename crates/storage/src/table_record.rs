@@ -37,6 +37,9 @@ pub(crate) struct ColumnRecord {
     pub(crate) default_kind: Option<String>,
     pub(crate) default_expression: Option<String>,
     pub(crate) comment: String,
+    /// Since version 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) codec: Option<String>,
 }
 
 impl TableRecord {
@@ -49,6 +52,7 @@ impl TableRecord {
             default_kind: column.default.as_ref().map(|default| default_kind_name(default.kind).to_owned()),
             default_expression: column.default.as_ref().map(|default| default.expression.to_string()),
             comment: column.comment.to_string(),
+            codec: column.codec.as_deref().map(str::to_owned),
         };
         let argument = |argument: &Value| argument.as_str().map_or_else(|| argument.to_string(), str::to_owned);
         Self {
@@ -83,6 +87,7 @@ impl TableRecord {
                 data_type: DataType::parse(&column.data_type)?,
                 default,
                 comment: column.comment.as_str().into(),
+                codec: column.codec.as_deref().map(Into::into),
             })
         };
         self.columns.iter().map(column).collect()
@@ -179,6 +184,7 @@ mod tests {
             default_kind: default.map(|(kind, _)| kind.to_owned()),
             default_expression: default.map(|(_, expression)| expression.to_owned()),
             comment: "why \"so\"".to_owned(),
+            codec: (data_type == "String").then(|| "ZSTD(3)".to_owned()),
         };
         let record = TableRecord {
             database: "d".to_owned(),

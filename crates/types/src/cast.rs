@@ -292,7 +292,7 @@ fn fits(field: &[u8], to: &DataType) -> bool {
 }
 
 /// The least and the greatest value of an integer type.
-fn integer_range(data_type: &DataType) -> Option<(i128, i128)> {
+pub(crate) fn integer_range(data_type: &DataType) -> Option<(i128, i128)> {
     Some(match data_type {
         DataType::UInt8 => (0, u8::MAX.into()),
         DataType::UInt16 => (0, u16::MAX.into()),

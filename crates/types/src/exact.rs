@@ -1,7 +1,7 @@
 //! A constant as exactly the same value of another type, for what compares constants with columns: literals beside `=`, the values of
 //! `IN`. A value that the other type does not have equals none of its values; that is no error.
 
-use crate::cast::{CastOptions, cast_value};
+use crate::cast::{CastOptions, cast_value, integer_range};
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::Value;
@@ -82,22 +82,14 @@ fn of_text(value: &Value, from: &DataType, to: &DataType, options: &CastOptions)
 }
 
 fn exact_number(value: &Value, to: &DataType) -> Option<Value> {
-    let (least, most): (i128, i128) = match to {
+    let (least, most) = match to {
         DataType::Bool => (0, 1),
-        DataType::UInt8 => (0, u8::MAX.into()),
-        DataType::UInt16 => (0, u16::MAX.into()),
-        DataType::UInt32 => (0, u32::MAX.into()),
-        DataType::UInt64 => (0, u64::MAX.into()),
-        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
-        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
-        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
-        DataType::Int64 => (i64::MIN.into(), i64::MAX.into()),
         DataType::Float32 => {
             let number = value.as_f64()?;
             return (number.is_nan() || f64::from(number as f32) == number).then_some(Value::Float64(number));
         }
         DataType::Float64 => return value.as_f64().map(Value::Float64),
-        _ => return None,
+        _ => integer_range(to)?,
     };
     let number = match value {
         Value::Bool(value) => i128::from(*value),

@@ -216,7 +216,7 @@ fn columns(
             }
             None => default_value(&data_type),
         });
-        columns.push(ColumnDescription { name, data_type, default: None, comment: "".into() });
+        columns.push(ColumnDescription { name, data_type, default: None, comment: "".into(), codec: None });
     }
     Ok((columns, defaults))
 }

@@ -55,6 +55,7 @@ pub fn columns(structure: &str) -> Vec<ColumnDescription> {
             data_type: element.data_type.clone(),
             default: None,
             comment: "".into(),
+            codec: None,
         })
         .collect()
 }

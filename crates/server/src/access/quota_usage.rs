@@ -41,6 +41,8 @@ struct IntervalUsage {
     /// Seconds since 1970 at which it ends.
     end: AtomicI64,
     used: [AtomicU64; Resource::EVERY.len()],
+    /// Queries by their form, where their number is limited.
+    by_form: Mutex<HashMap<u64, u64>>,
 }
 
 /// One interval of a key, for system tables.
@@ -65,7 +67,7 @@ impl Usage {
             let offset = if interval.is_randomized { rand::random_range(0..seconds) } else { 0 };
             // Intervals begin where their length divides the time, so that a restart does not move them.
             let end = now.saturating_sub((now - offset).rem_euclid(seconds)).saturating_add(seconds);
-            IntervalUsage { end: AtomicI64::new(end), used: Default::default() }
+            IntervalUsage { end: AtomicI64::new(end), used: Default::default(), by_form: Mutex::default() }
         };
         Self {
             quota,
@@ -87,6 +89,7 @@ impl Usage {
             // Who moves the end clears what was used.
             if usage.end.compare_exchange(end, next, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 usage.used.iter().for_each(|used| used.store(0, Ordering::Release));
+                usage.by_form.lock().clear();
             }
         }
     }
@@ -99,6 +102,30 @@ impl Usage {
         self.roll(now);
         self.intervals.iter().for_each(|usage| _ = usage.used[resource as usize].fetch_add(amount, Ordering::AcqRel));
         self.check(resource, now)
+    }
+
+    /// Counts a query of this form, of which there may be so many each.
+    ///
+    /// # Errors
+    /// `QUOTA_EXCEEDED`; `LIMIT_EXCEEDED` for too many forms.
+    pub fn add_form(&self, query_hash: u64, now: i64) -> Result<()> {
+        const RESOURCE: Resource = Resource::QueriesPerNormalizedHash;
+        self.roll(now);
+        for (usage, interval) in self.intervals.iter().zip(&self.definition.intervals) {
+            let Some(max) = interval.max.get(&RESOURCE) else { continue };
+            let mut by_form = usage.by_form.lock();
+            if by_form.len() >= KEYS_MAX && !by_form.contains_key(&query_hash) {
+                return Err(Error::new(ErrorCode::LIMIT_EXCEEDED, format!("More than {KEYS_MAX} forms of queries")));
+            }
+            let used = by_form.entry(query_hash).or_default();
+            *used += 1;
+            usage.used[RESOURCE as usize].fetch_max(*used, Ordering::AcqRel);
+            if used > max {
+                let end = usage.end.load(Ordering::Acquire);
+                return Err(self.exceeded(RESOURCE, *used, *max, interval.seconds, end));
+            }
+        }
+        Ok(())
     }
 
     /// Checks that no more was used than may be.
@@ -122,7 +149,9 @@ impl Usage {
     /// # Errors
     /// `QUOTA_EXCEEDED`.
     pub fn check_all(&self, now: i64) -> Result<()> {
-        Resource::EVERY.into_iter().try_for_each(|resource| self.check(resource, now))
+        // What is counted for each form of query says nothing of the others.
+        let of_all = Resource::EVERY.into_iter().filter(|resource| *resource != Resource::QueriesPerNormalizedHash);
+        of_all.into_iter().try_for_each(|resource| self.check(resource, now))
     }
 
     fn exceeded(&self, resource: Resource, used: u64, max: u64, seconds: u64, end: i64) -> Error {
@@ -279,6 +308,21 @@ mod tests {
         of("a", 1020).add(Resource::Queries, 1, 1020).unwrap();
         assert_eq!(of("a", 1020).rows(1020)[0].used[Resource::Queries as usize], 1);
         assert_eq!(of("a", 5000).rows(5000)[0].end, 5040);
+    }
+
+    #[test]
+    fn forms_of_queries_are_counted_each() {
+        let max = [(Resource::QueriesPerNormalizedHash, 2)].into();
+        let interval = QuotaInterval { seconds: 60, is_randomized: false, max };
+        let quota = entity(Quota { intervals: vec![interval], ..Quota::default() });
+        let (usages, client) = (QuotaUsages::default(), ClientInfo::default());
+        let usage = usages.of(&quota, Consumer { user: "u", client: &client, query_hash: 0 }, 1000).unwrap().unwrap();
+        usage.add_form(7, 1000).unwrap();
+        usage.add_form(7, 1000).unwrap();
+        assert_eq!(usage.add_form(7, 1000).unwrap_err().code, ErrorCode::QUOTA_EXCEEDED);
+        usage.check_all(1000).unwrap();
+        usage.add_form(8, 1000).unwrap();
+        usage.add_form(7, 1020).unwrap();
     }
 
     #[test]

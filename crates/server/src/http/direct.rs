@@ -378,6 +378,10 @@ fn parse<'a>(bytes: &'a [u8], lines: &'a mut [MaybeUninit<httparse::Header<'a>>]
         Some((path, url_query)) => (path, Some(url_query)),
         None => (target, None),
     };
+    // Letters that hyper takes for a URL that is none: it says so.
+    if path.contains(['<', '>', '`']) || url_query.is_some_and(|query| query.contains(['<', '>', '"'])) {
+        return Parsed::Other;
+    }
     let body = length..length + framing.body_bytes;
     Parsed::Request { framing, path, url_query, fields: request.headers, body }
 }

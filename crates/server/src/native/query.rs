@@ -500,6 +500,7 @@ mod tests {
             data_type,
             default,
             comment: "".into(),
+            codec: None,
         };
         let default = ColumnDefault { kind: DefaultKind::Default, expression: "'x\ty'".into() };
         let text = columns_description(&[

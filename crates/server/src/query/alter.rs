@@ -1,14 +1,15 @@
-//! ALTER TABLE, as far as it is about parts: they are dropped, detached and attached. Changes of columns are not here yet.
+//! ALTER TABLE: parts are dropped, detached and attached, codecs and settings changed. Changes of columns' values are not here yet.
 
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
-use squall_storage::{PartCommand, PartSelection};
+use squall_planner::{plan_column_codec, plan_setting};
+use squall_sql::ast::{self, AlterCommand, ColumnProperty, Literal, PartitionSelector};
+use squall_storage::{DefinitionChange, PartCommand, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use super::drop_limit::DropLimit;
-use super::statement::{refuse_cluster, table_name};
+use super::statement::{identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, planning, show};
 use crate::session::Session;
@@ -21,13 +22,23 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     }
     let (database, table) = table_name(session, &statement.table)?;
     let mut commands = Vec::with_capacity(statement.commands.len());
+    let mut changes = Vec::new();
     for command in &statement.commands {
+        if definition_changes(session, command, &database, &table, &mut changes)? {
+            continue;
+        }
         let (command, selector) = part_command(session, command)?;
         let selection = selection(session, &database, &table, selector, context).await?;
         commands.push((command, selection));
     }
+    if !changes.is_empty() && !commands.is_empty() {
+        return Err(Error::not_implemented("ALTER TABLE of parts and of the definition at once"));
+    }
     let (databases, limit) = (session.server.databases.clone(), DropLimit::of_parts(session));
     run_blocking(move || {
+        if !changes.is_empty() {
+            return databases.alter_definition(&database, &table, &changes);
+        }
         commands.into_iter().try_for_each(|(command, of)| {
             if matches!(command, PartCommand::Drop | PartCommand::Detach) {
                 limit.check_parts(&*databases.table(&database, &table)?, &of)?;
@@ -37,6 +48,48 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     })
     .await?;
     Ok(Answer::Done)
+}
+
+/// Adds what a command changes of a table's definition; `false` where it is about something else.
+fn definition_changes(
+    session: &Session,
+    command: &AlterCommand,
+    database: &str,
+    table: &str,
+    changes: &mut Vec<DefinitionChange>,
+) -> Result<bool> {
+    match command {
+        AlterCommand::ModifyColumn { if_exists, column, placement: None } => {
+            let name = identifier(session, &column.name)?;
+            let table = session.server.databases.table(database, table)?;
+            match table.columns().iter().find(|known| *known.name == *name) {
+                Some(known) => {
+                    let codec = Some(plan_column_codec(column, known)?);
+                    changes.push(DefinitionChange::Codec { column: known.name.clone(), codec });
+                }
+                None if *if_exists => {}
+                None => changes.push(DefinitionChange::Codec { column: name.into(), codec: None }),
+            }
+        }
+        AlterCommand::RemoveColumnProperty { if_exists, column, property: ColumnProperty::Codec } => {
+            let name = identifier(session, column)?;
+            let table = session.server.databases.table(database, table)?;
+            if !*if_exists || table.columns().iter().any(|known| *known.name == *name) {
+                changes.push(DefinitionChange::Codec { column: name.into(), codec: None });
+            }
+        }
+        AlterCommand::ModifySetting(settings) => {
+            for setting in settings {
+                let (name, value) = plan_setting(setting)?;
+                changes.push(DefinitionChange::Setting(name, value));
+            }
+        }
+        AlterCommand::ResetSetting(names) => {
+            changes.extend(names.iter().map(|name| DefinitionChange::ResetSetting(name.as_str().into())));
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn part_command<'a>(session: &Session, command: &'a AlterCommand) -> Result<(PartCommand, &'a PartitionSelector)> {
@@ -53,7 +106,7 @@ fn part_command<'a>(session: &Session, command: &'a AlterCommand) -> Result<(Par
             }
             (PartCommand::DropDetached, partition)
         }
-        _ => return Err(Error::not_implemented("ALTER TABLE of anything but parts")),
+        _ => return Err(Error::not_implemented("ALTER TABLE of anything but parts, codecs and settings")),
     })
 }
 

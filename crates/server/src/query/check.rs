@@ -1,15 +1,16 @@
-//! CHECK TABLE: every part is read and its checksums compared.
+//! CHECK TABLE: every part is read and its checksums compared. CHECK GRANT: whether something may be done.
 
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, CheckTarget};
 use squall_storage::PartSelection;
-use squall_types::{Column, DataType, Error, Result, Value};
+use squall_types::{Column, DataType, Result, Value};
 
 use super::statement::{identifier, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, alter, describe};
+use crate::access::grant;
 use crate::session::Session;
 
 /// A part that was read.
@@ -43,7 +44,11 @@ pub(super) async fn run(session: &Session, statement: &ast::Check, context: &Arc
             }
             (tables, PartSelection::All, false)
         }
-        CheckTarget::Grant(_) => return Err(Error::not_implemented("CHECK GRANT")),
+        CheckTarget::Grant(privileges) => {
+            let asked = grant::parse(privileges, &session.database)?;
+            let has_all = asked.iter().all(|(target, set)| session.access.check_target(target, *set).is_ok());
+            return one_number("result", has_all);
+        }
     };
     let checked = run_blocking(move || {
         let mut checked = Vec::new();
@@ -57,7 +62,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Check, context: &Arc
     .await?;
     if is_one && session.settings.check_query_single_value_result {
         let is_sound = checked.iter().all(|part| part.result.is_ok());
-        return describe::answer([("result", Column::constant(DataType::UInt8, &Value::UInt64(is_sound.into()), 1)?)]);
+        return one_number("result", is_sound);
     }
     let strings = |of: &dyn Fn(&Checked) -> String| Column::from_strings(checked.iter().map(of));
     let passed = checked.iter().map(|part| u8::from(part.result.is_ok())).collect();
@@ -73,6 +78,10 @@ pub(super) async fn run(session: &Session, statement: &ast::Check, context: &Arc
     columns.push(("is_passed", passed));
     columns.push(("message", strings(&message)));
     describe::answer(columns)
+}
+
+fn one_number(name: &str, value: bool) -> Result<Answer> {
+    describe::answer([(name, Column::constant(DataType::UInt8, &Value::UInt64(value.into()), 1)?)])
 }
 
 fn tables_of(session: &Session, database: &str) -> Result<Vec<(String, String)>> {

@@ -30,6 +30,10 @@ pub(super) async fn database(session: &Session, statement: &ast::CreateDatabase)
     let name = identifier(session, &statement.name)?;
     session.access.check(Privilege::CreateDatabase, &[&name])?;
     let (databases, if_not_exists) = (session.server.databases.clone(), statement.if_not_exists);
+    if statement.attach {
+        run_blocking(move || databases.attach_database(&name, if_not_exists)).await?;
+        return Ok(Answer::Done);
+    }
     let comment = statement.comment.clone().unwrap_or_default();
     run_blocking(move || databases.create_database(&name, if_not_exists, &comment)).await?;
     Ok(Answer::Done)
@@ -51,8 +55,11 @@ pub(super) async fn table(
     if statement.attach {
         let is_defined = statement.elements.is_some() || statement.storage.is_some() || statement.source.is_some();
         if is_defined || statement.attach_from.is_some() || statement.attach_as_replicated.is_some() {
-            return Err(Error::not_implemented(
-                "ATTACH TABLE with a definition: ATTACH TABLE name takes a detached table back",
+            // As in ClickHouse, whose databases are Atomic, too.
+            return Err(Error::new(
+                ErrorCode::INCORRECT_QUERY,
+                "Incorrect ATTACH TABLE query for Atomic database engine: ATTACH TABLE name takes a detached table back, CREATE TABLE \
+                 makes one",
             ));
         }
         run_blocking(move || databases.attach_table(&database, &table, if_not_exists)).await?;
@@ -135,7 +142,11 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             let names: Vec<_> = names.map(|table| (name.clone(), table.table.name().to_owned())).collect();
             check_drop(session, truncates, &names)?;
             if statement.action == DropAction::Detach {
-                return Err(Error::not_implemented("DETACH DATABASE"));
+                if statement.permanently {
+                    return Err(Error::not_implemented("DETACH PERMANENTLY of a database"));
+                }
+                run_blocking(move || databases.detach_database(&name, if_exists)).await?;
+                return Ok(Answer::Done);
             }
             if truncates {
                 databases.tables(&name)?;

@@ -49,7 +49,7 @@ pub(super) async fn describe(
         ("default_type", strings(&|column| default_kind(column).to_owned())),
         ("default_expression", strings(&|column| default_expression(column).to_owned())),
         ("comment", strings(&|column| column.comment.to_string())),
-        ("codec_expression", nothing()?),
+        ("codec_expression", strings(&|column| column.codec.as_deref().unwrap_or_default().to_owned())),
         ("ttl_expression", nothing()?),
     ])
 }
@@ -60,6 +60,7 @@ fn columns_of(schema: &Schema) -> Vec<ColumnDescription> {
         data_type: data_type.clone(),
         default: None,
         comment: "".into(),
+        codec: None,
     });
     described.collect()
 }

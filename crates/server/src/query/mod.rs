@@ -570,6 +570,7 @@ fn use_quota(session: &Session, parsed: &Parsed) -> Result<Option<Arc<Usage>>> {
     let now = now_seconds();
     quota.check_all(now)?;
     quota.add(Resource::Queries, 1, now)?;
+    quota.add_form(parsed.normalized_query_hash, now)?;
     match parsed.kind {
         QueryKind::Select => quota.add(Resource::QuerySelects, 1, now)?,
         QueryKind::Insert => quota.add(Resource::QueryInserts, 1, now)?,

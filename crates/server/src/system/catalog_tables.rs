@@ -150,7 +150,9 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         })
         .column("is_in_primary_key", "UInt8", move |row| in_key(row, primary_key))
         .constant("is_in_sampling_key", "UInt8", flag(false))
-        .constant("compression_codec", "String", text(""))
+        .column("compression_codec", "String", |row| {
+            text(row.column.codec.as_ref().map(|codec| format!("CODEC({codec})")).unwrap_or_default())
+        })
         .column("character_octet_length", "Nullable(UInt64)", |row| match row.column.data_type.inner() {
             DataType::FixedString(bytes) => number(*bytes),
             _ => Value::Null,
@@ -279,6 +281,9 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
             }
             if !column.comment.is_empty() {
                 let _ = write!(sql, " COMMENT {}", Value::string(&*column.comment));
+            }
+            if let Some(codec) = &column.codec {
+                let _ = write!(sql, " CODEC({codec})");
             }
             sql
         })

@@ -61,7 +61,13 @@ impl<E> LogTable<E> {
         let mut schema = Schema::clone(&self.schema);
         schema.fields.push((name.into(), data_type.clone()));
         self.schema = Arc::new(schema);
-        self.columns.push(ColumnDescription { name: name.into(), data_type, default: None, comment: "".into() });
+        self.columns.push(ColumnDescription {
+            name: name.into(),
+            data_type,
+            default: None,
+            comment: "".into(),
+            codec: None,
+        });
         self.fills.push(fill);
         self
     }
@@ -161,6 +167,7 @@ impl<E> LogTable<E> {
             data_type: DataType::parse(data_type).unwrap_or(DataType::String),
             default: Some(ColumnDefault { kind: DefaultKind::Alias, expression: expression.into() }),
             comment: "".into(),
+            codec: None,
         });
         self
     }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, TransactionBehavior, params};
+use squall_planner::TableDefinition;
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
@@ -28,7 +29,7 @@ use part_records::{ColumnTotals, TableTotals, forget_files, load_totals, schedul
 use parts::PartsToCommit;
 use reserve::Reserve;
 use stored::{load, stored_schema};
-use table_records::{drop_table, end_parts, insert_table};
+use table_records::{alter_table, drop_table, end_parts, insert_table};
 
 pub(crate) use part_records::{ColumnStatistics, NewPart};
 pub(crate) use parts::PartExchange;
@@ -265,6 +266,11 @@ impl Catalog {
                 publish();
             },
         )
+    }
+
+    /// `ALTER TABLE` of codecs and settings.
+    pub(crate) fn alter_table(&self, table: i64, definition: &TableDefinition, publish: impl FnOnce()) -> Result<()> {
+        self.change(|change| alter_table(change, table, definition), |_, ()| publish())
     }
 
     /// `DETACH TABLE … PERMANENTLY`, and what undoes it.

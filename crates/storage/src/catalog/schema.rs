@@ -5,9 +5,9 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 2;
+pub(super) const SQUALL_VERSION: u32 = 3;
 /// What brings a catalog of each version to the next, from version 1 on.
-pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES];
+pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"
@@ -87,3 +87,6 @@ CREATE INDEX squall_data_file_table ON ducklake_data_file (table_id) WHERE end_s
 /// Since version 2: tables that DETACH … PERMANENTLY took away. Parts of this version are called `tmp_insert_…` until their commit, and what
 /// is dropped is scheduled for deletion until its file is gone.
 pub(super) const DETACHED_TABLES: &str = "CREATE TABLE squall_detached_table (table_id BIGINT PRIMARY KEY)";
+
+/// Since version 3: codecs of columns, which the columns' own records in parts and backups have, too.
+pub(super) const COLUMN_CODECS: &str = "ALTER TABLE squall_column ADD COLUMN codec VARCHAR";

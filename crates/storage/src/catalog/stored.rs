@@ -76,7 +76,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut columns = connection.prepare(
-        "SELECT column_name, data_type, default_kind, default_expression, comment FROM squall_column
+        "SELECT column_name, data_type, default_kind, default_expression, comment, codec FROM squall_column
          WHERE table_id = ?1 ORDER BY position",
     )?;
     let mut keys = connection
@@ -98,6 +98,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                     default_kind: row.get(2)?,
                     default_expression: row.get(3)?,
                     comment: row.get(4)?,
+                    codec: row.get(5)?,
                 })
             })?
             .collect::<rusqlite::Result<_>>()?;

@@ -1,7 +1,7 @@
 //! A table's rows in the catalog: its definition, and its end.
 
 use rusqlite::params;
-use squall_planner::Expression;
+use squall_planner::{Expression, TableDefinition};
 
 use super::change::{Change, now, quoted};
 use crate::identity::TableIdentity;
@@ -55,7 +55,7 @@ pub(super) fn insert_table(
     for (position, column) in definition.columns.iter().enumerate() {
         let default = column.default.as_ref();
         transaction.execute(
-            "INSERT INTO squall_column VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO squall_column VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
                 id,
                 position as i64,
@@ -64,6 +64,7 @@ pub(super) fn insert_table(
                 default.map(|default| default_kind_name(default.kind)),
                 default.map(|default| &*default.expression),
                 &*column.comment,
+                column.codec.as_deref(),
             ],
         )?;
     }
@@ -87,12 +88,7 @@ pub(super) fn insert_table(
             )?;
         }
     }
-    for (position, (name, value)) in definition.settings.iter().enumerate() {
-        transaction.execute(
-            "INSERT INTO squall_setting VALUES (?1, ?2, ?3, ?4)",
-            params![id, position as i64, &**name, &**value],
-        )?;
-    }
+    insert_settings(change, id, definition)?;
     // DuckLake's sort order knows plain columns only.
     let column_name = |expression: &Expression| match expression {
         Expression::Column { position, .. } => definition.columns.get(*position).map(|column| column.name.clone()),
@@ -112,6 +108,29 @@ pub(super) fn insert_table(
         }
     }
     Ok(())
+}
+
+fn insert_settings(change: &Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
+    for (position, (name, value)) in definition.settings.iter().enumerate() {
+        change.transaction.execute(
+            "INSERT INTO squall_setting VALUES (?1, ?2, ?3, ?4)",
+            params![id, position as i64, &**name, &**value],
+        )?;
+    }
+    Ok(())
+}
+
+/// Records what ALTER TABLE may change of a definition: settings and codecs.
+pub(super) fn alter_table(change: &mut Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
+    change.made.push(format!("altered_table:{id}"));
+    for (position, column) in definition.columns.iter().enumerate() {
+        change.transaction.execute(
+            "UPDATE squall_column SET codec = ?3 WHERE table_id = ?1 AND position = ?2",
+            params![id, position as i64, column.codec.as_deref()],
+        )?;
+    }
+    change.transaction.execute("DELETE FROM squall_setting WHERE table_id = ?1", params![id])?;
+    insert_settings(change, id, definition)
 }
 
 /// Ends a table and its parts.

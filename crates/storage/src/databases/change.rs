@@ -30,6 +30,7 @@ impl Databases {
         if state.contains_key(name) {
             return if if_not_exists { Ok(()) } else { Err(database_exists(name)) };
         }
+        self.check_not_detached(name)?;
         if state.len() >= NAMES_MAX {
             return Err(too_many("databases"));
         }
@@ -208,15 +209,7 @@ impl Databases {
             Err(error) => return Err(error),
         };
         entry.refuse_virtual("Drop")?;
-        if let Engine::Dictionary(..) = &entry.engine {
-            return Err(Error::new(
-                ErrorCode::CANNOT_DETACH_DICTIONARY_AS_TABLE,
-                format!(
-                    "Cannot drop/detach dictionary {database}.{table} as table, use DROP DICTIONARY or DETACH DICTIONARY query \
-                     instead."
-                ),
-            ));
-        }
+        entry.refuse_dictionary()?;
         self.drop_entry(&entry)
     }
 

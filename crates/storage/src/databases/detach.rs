@@ -1,4 +1,4 @@
-//! DETACH and ATTACH of tables: a detached table keeps its place in the catalog, its name and its parts; nobody sees it until it is attached
+//! DETACH and ATTACH of databases and tables: a detached table keeps its place in the catalog, its name and its parts; nobody sees it until it is attached
 //! again, or, where it is not detached permanently, until the server starts again.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
 use super::Databases;
-use super::entry::{Database, Engine, Entry, database_of, find, table_exists};
+use super::entry::{Database, Entry, database_exists, database_of, find, is_made_up, table_exists};
 
 /// A table that is detached, for `system.detached_tables`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,15 +35,7 @@ impl Databases {
             Err(error) => return Err(error),
         };
         entry.refuse_virtual("Detach")?;
-        if let Engine::Dictionary(..) = &entry.engine {
-            return Err(Error::new(
-                ErrorCode::CANNOT_DETACH_DICTIONARY_AS_TABLE,
-                format!(
-                    "Cannot drop/detach dictionary {database}.{table} as table, use DROP DICTIONARY or DETACH DICTIONARY query \
-                     instead."
-                ),
-            ));
-        }
+        entry.refuse_dictionary()?;
         let publish = || {
             self.change(|state| {
                 if let Some(database) = state.get_mut(database) {
@@ -53,13 +45,70 @@ impl Databases {
                 }
             });
         };
+        self.record_detached(is_permanently, &entry, true, publish)
+    }
+
+    /// Publishes that a table is detached, or attached again, once the catalog has it where it must.
+    fn record_detached(
+        &self,
+        is_recorded: bool,
+        entry: &Entry,
+        is_detached: bool,
+        publish: impl FnOnce(),
+    ) -> Result<()> {
         match (&self.store, entry.id()) {
-            (Some(store), Some(id)) if is_permanently => store.catalog.set_detached(id, true, publish),
+            (Some(store), Some(id)) if is_recorded => store.catalog.set_detached(id, is_detached, publish),
             _ => {
                 publish();
                 Ok(())
             }
         }
+    }
+
+    /// `DETACH DATABASE`: until it is attached again, or the server starts again. Queries under way go on.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`; `BAD_ARGUMENTS` for databases that the server makes up.
+    pub fn detach_database(&self, name: &str, if_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let database = match database_of(&state, name) {
+            Ok(database) => database.clone(),
+            Err(_) if if_exists => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if is_made_up(name) {
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Database {name} cannot be detached")));
+        }
+        self.detached.lock().insert(name.into(), database);
+        self.change(|state| {
+            state.remove(name);
+        });
+        Ok(())
+    }
+
+    /// `ATTACH DATABASE` of a database that was detached.
+    ///
+    /// # Errors
+    /// `DATABASE_ALREADY_EXISTS`; `UNKNOWN_DATABASE` where no such database is detached.
+    pub fn attach_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
+        let _ddl = self.ddl.lock();
+        if self.state.load().contains_key(name) {
+            return if if_not_exists { Ok(()) } else { Err(database_exists(name)) };
+        }
+        let Some((name, database)) = self.detached.lock().remove_entry(name) else {
+            let message = format!("Database {name} is not detached: there is nothing to attach");
+            return Err(Error::new(ErrorCode::UNKNOWN_DATABASE, message));
+        };
+        self.change(|state| {
+            state.insert(name, database);
+        });
+        Ok(())
+    }
+
+    /// `DATABASE_ALREADY_EXISTS` for the name of one that is detached.
+    pub(super) fn check_not_detached(&self, name: &str) -> Result<()> {
+        if self.detached.lock().contains_key(name) { Err(database_exists(name)) } else { Ok(()) }
     }
 
     /// `ATTACH TABLE` of a table that was detached.
@@ -88,13 +137,7 @@ impl Databases {
                 }
             });
         };
-        match (&self.store, entry.id()) {
-            (Some(store), Some(id)) if is_permanently => store.catalog.set_detached(id, false, publish),
-            _ => {
-                publish();
-                Ok(())
-            }
-        }
+        self.record_detached(is_permanently, &entry, false, publish)
     }
 
     /// The tables that are detached, by database and name.

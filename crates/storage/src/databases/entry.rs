@@ -249,6 +249,20 @@ impl Entry {
         }
     }
 
+    /// Refuses a dictionary where a table is dropped or detached.
+    pub(super) fn refuse_dictionary(&self) -> Result<()> {
+        match &self.engine {
+            Engine::Dictionary(..) => Err(Error::new(
+                ErrorCode::CANNOT_DETACH_DICTIONARY_AS_TABLE,
+                format!(
+                    "Cannot drop/detach dictionary {} as table, use DROP DICTIONARY or DETACH DICTIONARY query instead.",
+                    self.name
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn refuse_virtual(&self, verb: &str) -> Result<()> {
         match &self.engine {
             Engine::Virtual(table) => Err(Error::new(

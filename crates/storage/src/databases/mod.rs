@@ -1,5 +1,6 @@
 //! All databases and tables of a server: looked up without locks by every query, changed one DDL at a time.
 
+mod alter;
 mod backup;
 mod change;
 mod definition;
@@ -28,6 +29,7 @@ use crate::dictionary::{Dictionary, DictionaryView, OnDemandReader, OnDemandSlot
 use crate::generated;
 use crate::identity::TableName;
 use crate::table::Table;
+pub use alter::DefinitionChange;
 pub use backup::{PartBackup, RestoreOptions, TableBackup};
 pub use detach::DetachedTable;
 use entry::{Database, Engine, Entry, State, database_of, find, is_made_up, put};
@@ -51,6 +53,8 @@ pub struct Databases {
     /// Dictionaries of configuration files, by the names that `dictGet` knows them by.
     configured: ArcSwap<BTreeMap<Arc<str>, Arc<Dictionary>>>,
     on_demand: OnDemandSlot,
+    /// What DETACH DATABASE took away, until the server starts again.
+    detached: Mutex<BTreeMap<Arc<str>, Arc<Database>>>,
 }
 
 /// How databases are kept.
@@ -112,6 +116,7 @@ impl Databases {
             store,
             configured: ArcSwap::default(),
             on_demand,
+            detached: Mutex::default(),
         };
         for table in generated::system_tables() {
             databases.register(table);

@@ -169,6 +169,7 @@ fn definition() -> TableDefinition {
         data_type: DataType::UInt64,
         default: None,
         comment: "".into(),
+        codec: None,
     };
     let key = |position, name: &str| KeyExpression {
         sql: name.into(),

@@ -33,8 +33,13 @@ impl Zeros {
         column: &str,
         rows: Option<u64>,
     ) -> Self {
-        let column =
-            ColumnDescription { name: column.into(), data_type: DataType::UInt8, default: None, comment: "".into() };
+        let column = ColumnDescription {
+            name: column.into(),
+            data_type: DataType::UInt8,
+            default: None,
+            comment: "".into(),
+            codec: None,
+        };
         Self { database, name: name.into(), engine, columns: [column], rows }
     }
 }

@@ -12,6 +12,7 @@ mod insertion;
 mod key_runs;
 mod key_search;
 mod merge;
+mod packing;
 mod parquet_layout;
 mod part;
 mod part_description;
@@ -43,6 +44,7 @@ use crate::column_cache::ColumnCache;
 use crate::identity::{TableIdentity, TableName};
 use crate::table::{InsertLimits, Insertion, PartInfo, ScanRequest, Table, TableScan};
 use crate::table_record::TableRecord;
+use packing::Packing;
 use parquet_layout::ParquetLayout;
 use part::{Part, PartFile};
 use part_description::PartDescription;
@@ -68,14 +70,16 @@ pub(crate) struct MergeTree {
     record: ArcSwap<TableRecord>,
     settings: MergeTreeSettings,
     layout: Arc<ParquetLayout>,
+    /// How each stored column lies in new parts.
+    packings: Vec<Packing>,
     primary_key: Vec<KeyExpression>,
     directory: Arc<TableDirectory>,
     catalog: Arc<Catalog>,
     cache: Arc<ColumnCache>,
-    parts: ArcSwap<PartSet>,
-    next_block: AtomicU64,
+    parts: Arc<ArcSwap<PartSet>>,
+    next_block: Arc<AtomicU64>,
     /// Names of parts that are being merged.
-    merging: Mutex<HashSet<Arc<str>>>,
+    merging: Arc<Mutex<HashSet<Arc<str>>>>,
 }
 
 /// The parts of a table at one moment.
@@ -232,6 +236,7 @@ impl MergeTree {
         let parts = PartSet::new(parts, identity.stored.len());
         let table = Self {
             table_id,
+            packings: packing::packings(&identity, settings.compression)?,
             identity,
             record: ArcSwap::from_pointee(record),
             settings,
@@ -240,9 +245,9 @@ impl MergeTree {
             directory,
             catalog,
             cache,
-            parts: ArcSwap::from_pointee(parts),
-            next_block: AtomicU64::new(last_block + 1),
-            merging: Mutex::default(),
+            parts: Arc::new(ArcSwap::from_pointee(parts)),
+            next_block: Arc::new(AtomicU64::new(last_block + 1)),
+            merging: Arc::default(),
         };
         for part in &table.parts.load().parts {
             table.catalog.observe(table_id, &insertion::column_statistics(&table, part));
@@ -256,6 +261,30 @@ impl MergeTree {
 
     pub(crate) fn identity(&self) -> &Arc<TableIdentity> {
         &self.identity
+    }
+
+    /// The same table with other settings and codecs: the same parts, and new ones that follow these. Whoever began with this one ends
+    /// with it.
+    ///
+    /// # Errors
+    /// Where they are none of a MergeTree's.
+    pub(crate) fn altered(&self, identity: Arc<TableIdentity>, record: TableRecord) -> Result<Arc<Self>> {
+        let settings = MergeTreeSettings::new(&identity.definition)?;
+        Ok(Arc::new(Self {
+            table_id: self.table_id,
+            packings: packing::packings(&identity, settings.compression)?,
+            identity,
+            record: ArcSwap::from_pointee(record),
+            settings,
+            layout: self.layout.clone(),
+            primary_key: self.primary_key.clone(),
+            directory: self.directory.clone(),
+            catalog: self.catalog.clone(),
+            cache: self.cache.clone(),
+            parts: self.parts.clone(),
+            next_block: self.next_block.clone(),
+            merging: self.merging.clone(),
+        }))
     }
 
     /// The table has another name: parts that are made from now on tell it.

@@ -244,8 +244,9 @@ async fn append_column<W: Write + Send>(
     let field = layout.arrow_schema.field(column);
     let mut leaf_encoders: Vec<ArrowColumnWriter> = encoders.by_ref().take(leaves.len()).collect();
     let array = values.to_array()?;
-    if let [leaf] = leaves {
-        let compression = table.settings.compression;
+    let packing = table.packings.get(column).ok_or_else(|| Error::logical("a column without a packing"))?;
+    if let ([leaf], None) = (leaves, packing.encoding) {
+        let compression = packing.compression;
         if append_dictionary(group, leaf, &array, compression).map_err(parquet_bug)? {
             pieces.pause().await;
             return Ok(());
@@ -296,7 +297,13 @@ fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
         .set_max_row_group_row_count(None)
         .set_key_value_metadata(Some(vec![KeyValue::new("squall.columns".to_owned(), columns_entry(table))]));
     for (column, data_type, leaf) in leaves(table) {
-        if is_text(data_type) && block.columns().get(column).is_none_or(|column| may_repeat(column.array())) {
+        let packing = table.packings.get(column);
+        if let Some(packing) = packing {
+            builder = builder.set_column_compression(leaf.path().clone(), packing.compression);
+        }
+        if let Some(encoding) = packing.and_then(|packing| packing.encoding) {
+            builder = builder.set_column_encoding(leaf.path().clone(), encoding);
+        } else if is_text(data_type) && block.columns().get(column).is_none_or(|column| may_repeat(column.array())) {
             builder = builder.set_column_dictionary_enabled(leaf.path().clone(), true);
         }
     }

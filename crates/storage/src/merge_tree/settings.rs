@@ -81,6 +81,12 @@ impl MergeTreeSettings {
         Ok(settings)
     }
 
+    /// Whether there is a setting of this name.
+    pub(crate) fn is_known(name: &str) -> bool {
+        ["index_granularity", "parts_to_throw_insert", "default_compression_codec", "storage_policy"].contains(&name)
+            || WITHOUT_EFFECT.iter().any(|(known, _)| *known == name)
+    }
+
     /// Rows of a full row group: whole granules.
     pub(crate) fn row_group_rows(&self) -> usize {
         (ROW_GROUP_ROWS / self.index_granularity).max(1) * self.index_granularity

@@ -16,6 +16,7 @@ pub fn columns(columns: &[(&str, &str)]) -> Vec<ColumnDescription> {
         data_type: DataType::parse(data_type).unwrap(),
         default: None,
         comment: "".into(),
+        codec: None,
     };
     columns.iter().map(column).collect()
 }
