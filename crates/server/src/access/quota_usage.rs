@@ -120,7 +120,7 @@ impl Usage {
             let used = by_form.entry(query_hash).or_default();
             *used += 1;
             usage.used[RESOURCE as usize].fetch_max(*used, Ordering::AcqRel);
-            if used > max {
+            if *used > *max {
                 let end = usage.end.load(Ordering::Acquire);
                 return Err(self.exceeded(RESOURCE, *used, *max, interval.seconds, end));
             }
