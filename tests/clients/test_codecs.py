@@ -13,7 +13,7 @@ ROWS = (
     "if(number % 7 = 0, NULL, -number), [number % 65536, 7], map('k', number % 256), toString(number % 9), number FROM numbers(50000)"
 )
 SUMS = (
-    "SELECT count(), sum(cityHash64(k)), max(d), sum(f), sum(length(s)), sum(t), countIf(isNull(t)), sum(arraySum(a)), sum(m['k']), "
+    "SELECT count(), sum(cityHash64(k)), max(d), sum(cityHash64(f)), sum(length(s)), sum(t), countIf(isNull(t)), sum(arraySum(a)), sum(m['k']), "
     "uniqExact(l), sum(plain) FROM t"
 )
 CODECS = [
