@@ -4,13 +4,27 @@
 //! accumulator holds `Vec`s indexed by group, so updates are vectorised and safe. Aggregation runs thread-local and merges in
 //! parallel: each worker splits its accumulator by partition of the keys' hashes ([`Accumulator::take`]), then every
 //! partition is merged on its own ([`Accumulator::merge`]).
+//!
+//! A state may be large by itself. How many values it goes through when it is merged or finished its accumulator says
+//! ([`Accumulator::items`]), so that no step takes on too many; sets of hashed values can also be cut by the hashes ([`Accumulator::cut`])
+//! and merged part by part by several workers. For all other functions these cost a call for each accumulator.
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::ops::Range;
 
-use squall_types::{Column, DataType, Result};
+use squall_types::{Column, DataType, Error, Result};
 
 use crate::frames::{AccumulatorWalk, FrameWalk};
+
+/// Parts of a large state that is cut, a power of two.
+pub const CUT_PARTS: usize = 1024;
+
+/// Accumulators that a state which is cut makes, each with as many of its parts.
+pub const CUT_PIECES: usize = 64;
+
+/// Values that a step of merging or finishing states goes through, about.
+pub const STEP_ITEMS: usize = 1 << 15;
 
 /// An aggregate function with its parameters and argument types settled.
 pub trait AggregateFunction: Send + Sync + Debug {
@@ -74,6 +88,35 @@ pub trait Accumulator: Send + Any {
     /// As those of [`merge_range`](Self::merge_range).
     fn merge(&mut self, mut other: Box<dyn Accumulator>, to: &[u32], groups: usize) -> Result<()> {
         self.merge_range(&mut *other, 0, to, groups)
+    }
+
+    /// How many values merging or finishing these groups goes through, where states may be so large that this takes long.
+    fn items(&self, _groups: Range<usize>) -> usize {
+        0
+    }
+
+    /// The groups with more values than this whose states can be cut.
+    fn large(&self, _items: usize) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Takes the state of a group out, cut into [`CUT_PARTS`] by the hashes of its values: [`CUT_PIECES`] accumulators, in each of which
+    /// equally many parts are groups. The same parts of several states are merged with one another. When they are
+    /// [settled](Self::settle) all parts are merged into one group again.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where states of this function cannot be cut, `MEMORY_LIMIT_EXCEEDED`.
+    fn cut(&mut self, _group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
+        Err(Error::logical("a state that cannot be cut"))
+    }
+
+    /// Does a step of what comes before [`finish`](Self::finish) and takes long for large states; whether there is no further one. From
+    /// the first step on no rows come, and only settled states.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    fn settle(&mut self) -> Result<bool> {
+        Ok(true)
     }
 
     /// The results of groups `0..groups`, in order.

@@ -15,7 +15,7 @@ pub mod registry;
 mod scalar;
 pub mod window;
 
-pub use accumulator::{Accumulator, AggregateFunction, GroupIds};
+pub use accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, STEP_ITEMS};
 pub use frames::{FrameStep, FrameWalk, RowRange};
 pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};

@@ -44,16 +44,19 @@ impl KeyTable for SingleTable {
     }
 }
 
-/// One key whose bits are the group's number. Groups `0..slots` all have a state; which exist only the counts tell.
+/// One key whose bits are the group's number. Groups `0..slots` all have a state; which exist only the counts tell. A part of a table is
+/// a range of its groups.
 pub(crate) struct DirectTable {
     data_type: DataType,
+    /// The key of the first group.
+    first: usize,
     slots: usize,
 }
 
 impl DirectTable {
     /// A table for a key of 8 or 16 bits whose values, as unsigned numbers, are below `slots`.
     pub(crate) fn new(types: &[DataType], slots: usize) -> Self {
-        Self { data_type: types.first().cloned().unwrap_or(DataType::UInt8), slots }
+        Self { data_type: types.first().cloned().unwrap_or(DataType::UInt8), first: 0, slots }
     }
 }
 
@@ -71,10 +74,14 @@ impl KeyTable for DirectTable {
         true
     }
 
-    fn partition(&self, _: Range<usize>, _: &mut [Vec<u32>]) {}
+    fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]) {
+        let of_list = self.slots.div_ceil(lists.len()).max(1);
+        groups.for_each(|group| lists[group / of_list].push(group as u32));
+    }
 
-    fn part(&self, _: &[u32]) -> Result<Box<dyn KeyTable>> {
-        Err(Error::logical("a direct table is not cut"))
+    fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
+        let first = self.first + groups.first().map_or(0, |group| *group as usize);
+        Ok(Box::new(Self { data_type: self.data_type.clone(), first, slots: groups.len() }))
     }
 
     fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
@@ -91,6 +98,7 @@ impl KeyTable for DirectTable {
         ) -> ArrayRef {
             Arc::new(PrimitiveArray::<T>::new(slots.map(of).collect::<Vec<_>>().into(), None))
         }
+        let groups = self.first + groups.start..self.first + groups.end;
         let array = match self.data_type.arrow_type() {
             arrow_schema::DataType::UInt8 => values::<UInt8Type>(groups, |slot| slot as u8),
             arrow_schema::DataType::Int8 => values::<Int8Type>(groups, |slot| slot as i8),

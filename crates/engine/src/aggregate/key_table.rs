@@ -28,7 +28,7 @@ pub(crate) trait KeyTable: Send + Any {
     }
 
     /// Adds each of these groups to the list of its partition: by the keys' hashes, among as many partitions as there are lists, a
-    /// power of two. Sparse tables have one partition.
+    /// power of two; those of sparse tables by their numbers.
     fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]);
 
     /// A table of some of the groups, numbered from 0 in the list's order.

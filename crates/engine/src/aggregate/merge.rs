@@ -1,17 +1,20 @@
 //! The parallel end of an aggregation. When all rows have come, the workers' tables are split by partition of the keys' hashes,
-//! each table on its own; then each partition is merged on its own and its groups come out. Few groups make one partition only:
-//! splitting would cost more than it gains. Where groups are on disk all are, and a partition is read from there.
+//! each table on its own; then each partition is merged on its own and its groups come out. Few groups with small states make one
+//! partition only: splitting would cost more than it gains. What is large of a single state is merged by several workers (`large`).
+//! Where groups are on disk all are, and a partition is read from there.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::BooleanArray;
 use arrow_array::types::UInt64Type;
 use parking_lot::Mutex;
-use squall_functions::Accumulator;
+use squall_functions::{Accumulator, STEP_ITEMS};
 use squall_runtime::Pieces;
 use squall_types::{Block, Column, Error, Result, Schema};
 
-use super::key_table::KeyTable;
+use super::key_table::{KeyKind, KeyTable};
+use super::large::{self, Jobs, LargeGroups, LargeState};
 use super::sink::{AggregateLocal, Grouping};
 use super::spilled::{self, GROUPS_AT_ONCE, Spilling};
 use crate::query_context::QueryContext;
@@ -29,8 +32,18 @@ const PARTITIONS_MAX: usize = 1_024;
 const PARTITION_GROUPS: usize = 32_768;
 /// Groups whose results are computed at once.
 const BLOCK_GROUPS: usize = 16_384;
+/// Values of the results that are computed at once, where a group can have many.
+const BLOCK_ITEMS: usize = 1 << 20;
+/// From so many values in the states of all workers together few groups are partitioned, too.
+const PARTITIONED_ITEMS_MIN: usize = 1 << 18;
 
-type Part = (Box<dyn KeyTable>, Vec<Box<dyn Accumulator>>);
+/// A worker's groups of a partition.
+struct Part {
+    table: Box<dyn KeyTable>,
+    accumulators: Vec<Box<dyn Accumulator>>,
+    /// What is not in the accumulators, because it is large.
+    large: Vec<LargeState>,
+}
 
 /// What the sink leaves for the pipelines after it.
 #[derive(Default)]
@@ -39,6 +52,8 @@ pub(crate) struct Merge {
     partitions: usize,
     /// By partition: the part of each worker.
     parts: Vec<Vec<Part>>,
+    /// What all partitions' units do together.
+    jobs: Arc<Jobs>,
     /// Where the groups are on disk.
     spilling: Option<Arc<Spilling>>,
     /// Where the totals go, and the aggregation's schema.
@@ -64,9 +79,13 @@ impl Merge {
         }
         let groups: usize = locals.iter().map(|local| local.table.groups()).sum();
         let is_partitioned = groups >= PARTITIONED_GROUPS_MIN && !locals.iter().any(|local| local.table.is_sparse());
-        self.partitions = match is_partitioned {
-            true => (groups / PARTITION_GROUPS).next_power_of_two().clamp(PARTITIONS_MIN, PARTITIONS_MAX),
-            false => 1,
+        let items = || locals.iter().map(AggregateLocal::items).sum::<usize>();
+        self.partitions = if is_partitioned {
+            (groups / PARTITION_GROUPS).next_power_of_two().clamp(PARTITIONS_MIN, PARTITIONS_MAX)
+        } else if locals.len() > 1 && !matches!(grouping.kind, KeyKind::Single) && items() >= PARTITIONED_ITEMS_MIN {
+            PARTITIONS_MIN
+        } else {
+            1
         };
         if let Some(spilling) = spilling {
             // Cutting the tables takes as much memory again.
@@ -79,6 +98,7 @@ impl Merge {
             spilling.end();
         }
         self.parts = (0..self.partitions).map(|_| Vec::new()).collect();
+        self.jobs = Arc::new(Jobs::new(self.partitions));
         self.locals = Some(Arc::new(Places::new(locals)));
         Ok(())
     }
@@ -116,14 +136,16 @@ impl Units for Partitioning {
             let merge = self.0.lock();
             (merge.locals.clone(), merge.partitions)
         };
+        let workers = locals.as_ref().map_or(0, |locals| locals.len());
         let local = locals.and_then(|locals| locals.take(unit));
         let local = local.ok_or_else(|| Error::logical("a worker's groups are partitioned twice"))?;
         let AggregateLocal { table, mut accumulators, .. } = local;
+        let mut pieces = Pieces::begin();
         if partitions == 1 {
-            self.0.lock().parts[0].push((table, accumulators));
+            let large = large::cut(&mut accumulators, workers, &mut pieces).await?;
+            self.0.lock().parts[0].push(Part { table, accumulators, large });
             return Ok(());
         }
-        let mut pieces = Pieces::begin();
         let mut lists: Vec<Vec<u32>> = vec![Vec::new(); partitions];
         let groups = table.groups();
         for first in (0..groups).step_by(GROUPS_AT_ONCE) {
@@ -142,7 +164,8 @@ impl Units for Partitioning {
                 states.push(accumulator.take(&list)?);
                 pieces.pause().await;
             }
-            parts.push(Some((part, states)));
+            let large = large::cut(&mut states, workers, &mut pieces).await?;
+            parts.push(Some(Part { table: part, accumulators: states, large }));
         }
         let mut merge = self.0.lock();
         merge.parts.iter_mut().zip(parts).for_each(|(all, part)| all.extend(part));
@@ -159,8 +182,11 @@ pub(crate) struct Merging {
 }
 
 impl Units for Merging {
+    /// One for each partition, and where they have much to do together one for each worker that has no partition.
     fn units(&self) -> usize {
-        self.merge.lock().partitions
+        let merge = self.merge.lock();
+        let has_large = merge.parts.iter().flatten().any(|part| !part.large.is_empty());
+        merge.partitions + if has_large { self.context.peak_threads().saturating_sub(1) } else { 0 }
     }
 
     fn units_at_once(&self) -> usize {
@@ -172,13 +198,17 @@ impl Units for Merging {
     }
 
     async fn run(self: Arc<Self>, unit: usize, rows: Rows) -> Result<()> {
-        let (parts, spilling) = {
+        let (parts, spilling, jobs) = {
             let mut merge = self.merge.lock();
-            (std::mem::take(&mut merge.parts[unit]), merge.spilling.clone())
+            let parts = merge.parts.get_mut(unit).map(std::mem::take);
+            (parts, merge.spilling.clone(), merge.jobs.clone())
         };
+        let Some(parts) = parts else { return jobs.help().await };
+        let open = jobs.open();
         let grouping = &*self.grouping;
         let mut pieces = Pieces::begin();
         let mut parts = parts.into_iter();
+        let mut large = LargeGroups::default();
         let (mut table, mut accumulators) = match (spilling, parts.next()) {
             (Some(spilling), _) => {
                 let mut table = grouping.kind.table(&grouping.key_types);
@@ -186,7 +216,13 @@ impl Units for Merging {
                 spilling.read(unit, grouping, &mut *table, &mut accumulators, &mut pieces).await?;
                 (table, accumulators)
             }
-            (None, Some(first)) => first,
+            (None, Some(first)) => {
+                for state in first.large {
+                    let group = state.group;
+                    large.add(state, group);
+                }
+                (first.table, first.accumulators)
+            }
             // No rows at all: without keys there is one group all the same.
             (None, None) if grouping.keys.is_empty() => {
                 (grouping.kind.table(&grouping.key_types), merge_single(grouping, Vec::new())?)
@@ -194,7 +230,7 @@ impl Units for Merging {
             (None, None) => return Ok(()),
         };
         let mut to = Vec::new();
-        for (other, mut others) in parts {
+        for Part { table: other, accumulators: mut others, large: mut large_others } in parts {
             // A part has keys but no slots yet.
             table.reserve_groups(table.groups() + other.groups())?;
             for first in (0..other.groups()).step_by(GROUPS_AT_ONCE) {
@@ -202,13 +238,43 @@ impl Units for Merging {
                 let groups = table.groups();
                 pieces.pause().await;
                 for (accumulator, other) in accumulators.iter_mut().zip(&mut others) {
-                    accumulator.merge_range(&mut **other, first, &to, groups)?;
-                    pieces.pause().await;
+                    merge_states(&mut **accumulator, &mut **other, first, &to, groups, &mut pieces).await?;
+                }
+                for state in large_others.extract_if(.., |state| (state.group as usize) < first + to.len()) {
+                    let group = to[state.group as usize - first];
+                    large.add(state, group);
                 }
             }
         }
+        if !large.is_empty() {
+            jobs.merge(large, &mut accumulators, table.groups(), &mut pieces).await?;
+        }
+        drop(open);
         self.give(table, accumulators, &rows, &mut pieces).await
     }
+}
+
+/// Merges groups `first..` of another accumulator, which are the groups `to` of one that has `groups` from now on: all at once, or fewer
+/// at a time where their states have many values.
+async fn merge_states(
+    into: &mut dyn Accumulator,
+    from: &mut dyn Accumulator,
+    first: usize,
+    to: &[u32],
+    groups: usize,
+    pieces: &mut Pieces,
+) -> Result<()> {
+    let mut at = 0;
+    while at < to.len() {
+        let mut end = to.len();
+        while end - at > 1 && from.items(first + at..first + end) > STEP_ITEMS {
+            end = at + (end - at) / 2;
+        }
+        into.merge_range(from, first + at, &to[at..end], groups)?;
+        pieces.pause().await;
+        at = end;
+    }
+    Ok(())
 }
 
 impl Merging {
@@ -221,26 +287,51 @@ impl Merging {
         pieces: &mut Pieces,
     ) -> Result<()> {
         let groups = table.groups();
-        if groups <= BLOCK_GROUPS {
-            let mut columns = table.columns(0..groups)?;
-            for accumulator in accumulators {
-                columns.push(accumulator.finish(groups)?);
-                pieces.pause().await;
-            }
-            rows.push(self.block(columns, groups, table.is_sparse())?);
-            return Ok(());
+        let items = |accumulators: &[Box<dyn Accumulator>], range: Range<usize>| {
+            accumulators.iter().map(|accumulator| accumulator.items(range.clone())).sum::<usize>()
+        };
+        if groups <= BLOCK_GROUPS && items(&accumulators, 0..groups) <= BLOCK_ITEMS {
+            return self
+                .give_block(table.columns(0..groups)?, accumulators, groups, table.is_sparse(), rows, pieces)
+                .await;
         }
-        for first in (0..groups).step_by(BLOCK_GROUPS) {
-            let range = first..groups.min(first + BLOCK_GROUPS);
-            let list: Vec<u32> = range.clone().map(|group| group as u32).collect();
-            let mut columns = table.columns(range.clone())?;
+        let mut first = 0;
+        while first < groups {
+            let mut end = groups.min(first + BLOCK_GROUPS);
+            while end - first > 1 && items(&accumulators, first..end) > BLOCK_ITEMS {
+                end = first + (end - first) / 2;
+            }
+            let list: Vec<u32> = (first..end).map(|group| group as u32).collect();
+            let columns = table.columns(first..end)?;
             pieces.pause().await;
+            let mut states = Vec::with_capacity(accumulators.len());
             for accumulator in &mut accumulators {
-                columns.push(accumulator.take(&list)?.finish(list.len())?);
+                states.push(accumulator.take(&list)?);
+            }
+            self.give_block(columns, states, list.len(), table.is_sparse(), rows, pieces).await?;
+            first = end;
+        }
+        Ok(())
+    }
+
+    /// Gives the results of some groups, which have these keys.
+    async fn give_block(
+        &self,
+        mut columns: Vec<Column>,
+        states: Vec<Box<dyn Accumulator>>,
+        groups: usize,
+        is_sparse: bool,
+        rows: &Rows,
+        pieces: &mut Pieces,
+    ) -> Result<()> {
+        for mut states in states {
+            while !states.settle()? {
                 pieces.pause().await;
             }
-            rows.push(self.block(columns, range.len(), table.is_sparse())?);
+            columns.push(states.finish(groups)?);
+            pieces.pause().await;
         }
+        rows.push(self.block(columns, groups, is_sparse)?);
         Ok(())
     }
 

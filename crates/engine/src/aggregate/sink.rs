@@ -129,6 +129,12 @@ impl AggregateLocal {
         self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
     }
 
+    /// Values in states that may have many.
+    pub(super) fn items(&self) -> usize {
+        let groups = self.table.groups();
+        self.accumulators.iter().map(|states| states.items(0..groups)).sum()
+    }
+
     /// Puts the groups on disk where memory gets short, and begins anew.
     fn spill_if_needed(&mut self) -> Result<()> {
         let Some(spilling) = self.spilling.clone() else { return Ok(()) };

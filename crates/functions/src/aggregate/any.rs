@@ -58,10 +58,11 @@ impl<E: Element> StateFunction for AnyOne<E> {
         }
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         if into.is_none() || self.last && from.is_some() {
             *into = from;
         }
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

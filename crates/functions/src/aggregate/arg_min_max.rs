@@ -64,13 +64,14 @@ impl<E: Element> StateFunction for ArgExtreme<E> {
         }
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         match (&*into, &from) {
             (_, None) => {}
             (Some(best), Some(other))
                 if !E::replaces(E::as_ref(&other.value), E::as_ref(&best.value), self.greatest) => {}
             _ => *into = from,
         }
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

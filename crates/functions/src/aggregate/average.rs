@@ -68,9 +68,10 @@ impl<T: Number> StateFunction for Average<T> {
         state.count += count as u64;
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         T::add_total(&mut into.total, from.total);
         into.count += from.count;
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -54,9 +54,10 @@ impl StateFunction for AverageWeighted {
         state.weights += weights[row];
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.weighted += from.weighted;
         into.weights += from.weights;
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

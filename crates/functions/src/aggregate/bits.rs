@@ -84,8 +84,9 @@ impl<T: ArrowPrimitiveType<Native: Raw>> StateFunction for Bits<T> {
         *state = (self.combine)(*state, rows[row]);
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         *into = (self.combine)(*into, from);
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

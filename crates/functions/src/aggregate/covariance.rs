@@ -79,13 +79,14 @@ impl StateFunction for Covariance {
         state.products += left * right;
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.count += from.count;
         into.left += from.left;
         into.right += from.right;
         into.left_squares += from.left_squares;
         into.right_squares += from.right_squares;
         into.products += from.products;
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -15,6 +15,7 @@ use squall_types::{
 use super::state_bytes::{
     Raw, put_string, put_value, put_varint, take_bytes, take_count, take_string, take_value, turn_fixed,
 };
+use super::value_list::ValueList;
 
 /// One kind of values.
 pub(super) trait Element: Debug + Send + Sync + 'static {
@@ -24,6 +25,8 @@ pub(super) trait Element: Debug + Send + Sync + 'static {
     type Ref<'a>: Copy;
     /// A value kept.
     type Owned: Send + Clone + 'static;
+    /// Values of a column that grows.
+    type Items: Default + Clone + Send + 'static;
 
     fn rows(column: &Column) -> Result<Self::Rows<'_>>;
     fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a>;
@@ -38,6 +41,14 @@ pub(super) trait Element: Debug + Send + Sync + 'static {
     /// The value of a group without rows.
     fn default(data_type: &DataType) -> Self::Owned;
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column>;
+    /// Makes room in a column that grows for as many values in all, and bytes that they hold outside of themselves.
+    fn make_room(items: &mut Self::Items, values: usize, heap_bytes: usize) -> Result<()>;
+    /// Appends values to a column that grows.
+    fn append(items: &mut Self::Items, values: Vec<Self::Owned>) -> Result<()>;
+    /// Appends another column that grows.
+    fn extend(items: &mut Self::Items, more: Self::Items) -> Result<()>;
+    /// The column that has grown.
+    fn build(data_type: &DataType, items: Self::Items) -> Result<Column>;
     /// Appends a value of this type as `RowBinary` has it.
     fn write(data_type: &DataType, value: &Self::Owned, out: &mut Vec<u8>) -> Result<()>;
     /// Takes a value from the front of `bytes`.
@@ -71,6 +82,7 @@ where
     type Rows<'a> = &'a [T::Native];
     type Ref<'a> = T::Native;
     type Owned = T::Native;
+    type Items = Vec<T::Native>;
 
     fn rows(column: &Column) -> Result<Self::Rows<'_>> {
         Ok(column.as_primitive::<T>()?.values())
@@ -136,6 +148,26 @@ where
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
         Ok(Column::from_primitive::<T>(data_type.clone(), values.collect()))
     }
+
+    fn make_room(items: &mut Self::Items, values: usize, _: usize) -> Result<()> {
+        let more = values.saturating_sub(items.len());
+        grow(items, more)
+    }
+
+    fn append(items: &mut Self::Items, values: Vec<Self::Owned>) -> Result<()> {
+        checkpoint(values.len())?;
+        grow(items, values.len())?;
+        items.extend(values);
+        Ok(())
+    }
+
+    fn extend(items: &mut Self::Items, more: Self::Items) -> Result<()> {
+        Self::append(items, more)
+    }
+
+    fn build(data_type: &DataType, items: Self::Items) -> Result<Column> {
+        Ok(Column::from_primitive::<T>(data_type.clone(), items))
+    }
 }
 
 /// The ends of a number's range, and defaults in it.
@@ -167,6 +199,25 @@ macro_rules! bounded {
 
 bounded!(u8, u16, u32, u64, i8, i16, i32, i64; f32, f64);
 
+/// Strings one behind the other.
+#[derive(Clone, Default)]
+pub(super) struct Strings {
+    ends: Vec<i32>,
+    bytes: Vec<u8>,
+}
+
+impl Strings {
+    fn push(&mut self, string: &[u8]) -> Result<()> {
+        checkpoint(16 + string.len())?;
+        grow(&mut self.bytes, string.len())?;
+        self.bytes.extend_from_slice(string);
+        self.ends.push(i32::try_from(self.bytes.len()).map_err(|_| {
+            Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one aggregate's results")
+        })?);
+        Ok(())
+    }
+}
+
 /// `String`.
 #[derive(Debug)]
 pub(super) struct Bytes;
@@ -175,6 +226,7 @@ impl Element for Bytes {
     type Rows<'a> = &'a BinaryArray;
     type Ref<'a> = &'a [u8];
     type Owned = Box<[u8]>;
+    type Items = Strings;
 
     fn rows(column: &Column) -> Result<Self::Rows<'_>> {
         column.as_binary()
@@ -237,19 +289,37 @@ impl Element for Bytes {
     }
 
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
-        let mut offsets: Vec<i32> = Vec::with_capacity(values.len() + 1);
-        let mut bytes = Vec::new();
-        offsets.push(0);
+        let mut strings = Strings { ends: Vec::with_capacity(values.len()), bytes: Vec::new() };
         for value in values {
-            checkpoint(16 + value.len())?;
-            grow(&mut bytes, value.len())?;
-            bytes.extend_from_slice(&value);
-            offsets.push(i32::try_from(bytes.len()).map_err(|_| {
-                Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of strings in one aggregate's results")
-            })?);
+            strings.push(&value)?;
         }
+        Self::build(data_type, strings)
+    }
+
+    fn make_room(items: &mut Self::Items, values: usize, heap_bytes: usize) -> Result<()> {
+        let more = values.saturating_sub(items.ends.len());
+        grow(&mut items.ends, more)?;
+        grow(&mut items.bytes, heap_bytes)
+    }
+
+    fn append(items: &mut Self::Items, values: Vec<Self::Owned>) -> Result<()> {
+        values.into_iter().try_for_each(|value| items.push(&value))
+    }
+
+    fn extend(items: &mut Self::Items, more: Self::Items) -> Result<()> {
+        let mut start = 0;
+        more.ends
+            .iter()
+            .try_for_each(|&end| items.push(&more.bytes[std::mem::replace(&mut start, end as usize)..end as usize]))
+    }
+
+    fn build(data_type: &DataType, items: Self::Items) -> Result<Column> {
+        let mut offsets: Vec<i32> = Vec::new();
+        grow(&mut offsets, items.ends.len() + 1)?;
+        offsets.push(0);
+        offsets.extend(items.ends);
         let offsets = arrow_buffer::OffsetBuffer::new(offsets.into());
-        Ok(Column::new(data_type.clone(), Arc::new(BinaryArray::try_new(offsets, bytes.into(), None)?)))
+        Ok(Column::new(data_type.clone(), Arc::new(BinaryArray::try_new(offsets, items.bytes.into(), None)?)))
     }
 
     fn heap_bytes(value: &Self::Owned) -> usize {
@@ -265,6 +335,7 @@ impl<const IS_UUID: bool> Element for FixedBytes<IS_UUID> {
     type Rows<'a> = &'a FixedSizeBinaryArray;
     type Ref<'a> = &'a [u8];
     type Owned = Box<[u8]>;
+    type Items = Vec<u8>;
 
     fn rows(column: &Column) -> Result<Self::Rows<'_>> {
         column.array().as_fixed_size_binary_opt().ok_or_else(|| Error::logical("not an array of fixed-size values"))
@@ -308,14 +379,35 @@ impl<const IS_UUID: bool> Element for FixedBytes<IS_UUID> {
     }
 
     fn column(data_type: &DataType, values: impl ExactSizeIterator<Item = Self::Owned>) -> Result<Column> {
-        let width = data_type.fixed_width_bytes().unwrap_or(0);
         let mut bytes = Vec::new();
-        grow(&mut bytes, values.len().saturating_mul(width))?;
+        grow(&mut bytes, values.len().saturating_mul(data_type.fixed_width_bytes().unwrap_or(0)))?;
+        values.for_each(|value| bytes.extend_from_slice(&value));
+        Self::build(data_type, bytes)
+    }
+
+    fn make_room(items: &mut Self::Items, _: usize, heap_bytes: usize) -> Result<()> {
+        grow(items, heap_bytes)
+    }
+
+    fn append(items: &mut Self::Items, values: Vec<Self::Owned>) -> Result<()> {
         for value in values {
-            bytes.extend_from_slice(&value);
+            checkpoint(16 + value.len())?;
+            grow(items, value.len())?;
+            items.extend_from_slice(&value);
         }
+        Ok(())
+    }
+
+    fn extend(items: &mut Self::Items, more: Self::Items) -> Result<()> {
+        grow(items, more.len())?;
+        items.extend_from_slice(&more);
+        Ok(())
+    }
+
+    fn build(data_type: &DataType, items: Self::Items) -> Result<Column> {
+        let width = data_type.fixed_width_bytes().unwrap_or(0);
         let width = i32::try_from(width).unwrap_or(i32::MAX);
-        Ok(Column::new(data_type.clone(), Arc::new(FixedSizeBinaryArray::try_new(width, bytes.into(), None)?)))
+        Ok(Column::new(data_type.clone(), Arc::new(FixedSizeBinaryArray::try_new(width, items.into(), None)?)))
     }
 
     fn heap_bytes(value: &Self::Owned) -> usize {
@@ -347,6 +439,7 @@ impl Element for AnyValue {
     type Rows<'a> = &'a Column;
     type Ref<'a> = AnyRef<'a>;
     type Owned = Value;
+    type Items = Vec<Value>;
 
     fn rows(column: &Column) -> Result<Self::Rows<'_>> {
         Ok(column)
@@ -394,6 +487,26 @@ impl Element for AnyValue {
         builder.finish()
     }
 
+    fn make_room(items: &mut Self::Items, values: usize, _: usize) -> Result<()> {
+        let more = values.saturating_sub(items.len());
+        grow(items, more)
+    }
+
+    fn append(items: &mut Self::Items, values: Vec<Self::Owned>) -> Result<()> {
+        checkpoint(values.len() * 8)?;
+        grow(items, values.len())?;
+        items.extend(values);
+        Ok(())
+    }
+
+    fn extend(items: &mut Self::Items, more: Self::Items) -> Result<()> {
+        Self::append(items, more)
+    }
+
+    fn build(data_type: &DataType, items: Self::Items) -> Result<Column> {
+        Self::column(data_type, items.into_iter())
+    }
+
     fn heap_bytes(value: &Self::Owned) -> usize {
         match value {
             Value::String(bytes) => bytes.len(),
@@ -406,15 +519,16 @@ impl Element for AnyValue {
     }
 }
 
-/// Appends a list of values: their number, then each.
+/// Appends a list of so many values: their number, then each.
 pub(super) fn write_list<'a, E: Element>(
     list_type: &DataType,
-    values: impl ExactSizeIterator<Item = &'a E::Owned>,
+    count: usize,
+    mut values: impl Iterator<Item = &'a E::Owned>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    put_varint(values.len() as u64, out);
+    put_varint(count as u64, out);
     let item = item_type(list_type)?;
-    values.into_iter().try_for_each(|value| E::write(item, value, out))
+    values.try_for_each(|value| E::write(item, value, out))
 }
 
 /// Takes what [`write_list`] wrote.
@@ -435,21 +549,23 @@ fn item_type(list_type: &DataType) -> Result<&DataType> {
 }
 
 /// A list of values per group as an `Array` column.
-pub(super) fn list_column<E: Element>(data_type: &DataType, lists: Vec<Vec<E::Owned>>) -> Result<Column> {
+pub(super) fn list_column<E: Element>(
+    data_type: &DataType,
+    lists: impl ExactSizeIterator<Item = ValueList<E>>,
+) -> Result<Column> {
     let item = item_type(data_type)?;
     let mut offsets: Vec<i32> = Vec::with_capacity(lists.len() + 1);
     offsets.push(0);
-    let mut total = 0;
-    for list in &lists {
+    let (mut total, mut items) = (0, E::Items::default());
+    for list in lists {
+        let is_first = total == 0;
         total += list.len();
         offsets.push(i32::try_from(total).map_err(|_| {
             Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items in one aggregate's results")
         })?);
+        list.give(&mut items, is_first)?;
     }
-    let mut flat = Vec::new();
-    grow(&mut flat, total)?;
-    lists.into_iter().for_each(|list| flat.extend(list));
-    let items = E::column(item, flat.into_iter())?;
+    let items = E::build(item, items)?;
     let offsets = arrow_buffer::OffsetBuffer::new(offsets.into());
     let array = arrow_array::ListArray::try_new(item.arrow_list_item(), offsets, items.array().clone(), None)?;
     Ok(Column::new(data_type.clone(), Arc::new(array)))

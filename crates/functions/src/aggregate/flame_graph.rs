@@ -16,6 +16,7 @@ use super::element::{Bytes, list_column};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::state_bytes::{put_string, put_varint, take_count, take_string, take_varint};
+use super::value_list::ValueList;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
@@ -166,7 +167,7 @@ impl StateFunction for FlameGraph {
         }
     }
 
-    fn merge(&self, into: &mut Traces, from: Traces) {
+    fn merge(&self, into: &mut Traces, from: Traces) -> Result<()> {
         for (trace, size) in from.sizes {
             let sum = into.sizes.entry(trace).or_default();
             *sum = sum.saturating_add(size);
@@ -179,6 +180,7 @@ impl StateFunction for FlameGraph {
             known.freed += later.freed - matched;
             known.allocated.append(&mut later.allocated);
         }
+        Ok(())
     }
 
     fn write(&self, state: &Traces, out: &mut Vec<u8>) -> Result<()> {
@@ -229,11 +231,11 @@ impl StateFunction for FlameGraph {
             }
             let line = |(mut names, size): (Vec<u8>, u64)| {
                 names.extend_from_slice(format!(" {size}").as_bytes());
-                names.into()
+                names.into_boxed_slice()
             };
-            sizes.into_iter().map(line).collect()
+            ValueList::from(sizes.into_iter().map(line).collect::<Vec<_>>())
         };
-        list_column::<Bytes>(&self.data_type, states.into_iter().map(lines).collect())
+        list_column::<Bytes>(&self.data_type, states.into_iter().map(lines))
     }
 
     fn heap_bytes(&self, state: &Traces) -> usize {
@@ -285,7 +287,7 @@ mod tests {
         // The same, seen by two workers.
         for split in 0..=rows.len() {
             let mut merged = state(&rows[..split]);
-            function().merge(&mut merged, state(&rows[split..]));
+            function().merge(&mut merged, state(&rows[split..])).unwrap();
             assert_eq!(lines(merged), ["m;f 3", "m;g 5"], "{split}");
         }
     }

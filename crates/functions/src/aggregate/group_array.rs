@@ -3,13 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, Result, grow};
+use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
 
 use super::element::{Element, list_column, read_list, with_element, write_list};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
+use super::value_list::ValueList;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let argument = call.argument()?;
@@ -26,17 +27,18 @@ struct GroupArray<E> {
 }
 
 impl<E: Element> StateFunction for GroupArray<E> {
-    type State = Vec<E::Owned>;
+    type State = ValueList<E>;
     type Rows<'a> = E::Rows<'a>;
 
     const HAS_HEAP: bool = true;
+    const HAS_ITEMS: bool = true;
 
     fn return_type(&self) -> &DataType {
         &self.data_type
     }
 
     fn state(&self) -> Self::State {
-        Vec::new()
+        ValueList::default()
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -45,7 +47,7 @@ impl<E: Element> StateFunction for GroupArray<E> {
     }
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
-        grow(state, rows.min(self.limit - state.len()))
+        state.make_room(rows.min(self.limit.saturating_sub(state.len())))
     }
 
     #[inline]
@@ -55,28 +57,33 @@ impl<E: Element> StateFunction for GroupArray<E> {
         }
     }
 
-    fn merge(&self, into: &mut Self::State, mut from: Self::State) {
-        if into.is_empty() {
-            *into = from;
-            return;
-        }
+    fn merge(&self, into: &mut Self::State, mut from: Self::State) -> Result<()> {
         from.truncate(self.limit.saturating_sub(into.len()));
-        into.append(&mut from);
+        into.append(from);
+        Ok(())
+    }
+
+    fn items(&self, state: &Self::State) -> usize {
+        state.len()
+    }
+
+    fn settle(&self, state: &mut Self::State, items: &mut usize) -> Result<bool> {
+        state.settle(items)
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        write_list::<E>(&self.data_type, state.iter(), out)
+        write_list::<E>(&self.data_type, state.len(), state.iter(), out)
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        read_list::<E>(&self.data_type, bytes)
+        read_list::<E>(&self.data_type, bytes).map(ValueList::from)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        list_column::<E>(&self.data_type, states)
+        list_column::<E>(&self.data_type, states.into_iter())
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.capacity() * size_of::<E::Owned>() + state.iter().map(E::heap_bytes).sum::<usize>()
+        state.memory_bytes()
     }
 }

@@ -121,13 +121,13 @@ impl StateFunction for GroupConcat {
         self.push(state, rows.get(row));
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         if into.count == 0 {
             *into = from;
-            return;
+            return Ok(());
         }
         if from.count == 0 {
-            return;
+            return Ok(());
         }
         if from.count <= self.limit - into.count {
             let (start, count) = (into.text.len() + self.separator.len(), into.count + from.count);
@@ -137,13 +137,14 @@ impl StateFunction for GroupConcat {
                 into.ends.pop();
                 into.ends.extend(from.ends.iter().map(|end| start + end));
             }
-            return;
+            return Ok(());
         }
         let mut start = 0;
         for end in from.ends {
             self.push(into, &from.text[start..end]);
             start = end + self.separator.len();
         }
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -3,12 +3,13 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, Result, checkpoint};
 
-use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, STEP_ITEMS};
 use crate::frames::{FrameStep, FrameWalk};
 
 /// An aggregate function described by its state.
@@ -20,6 +21,9 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
 
     /// Whether states hold memory outside the `Vec` of them.
     const HAS_HEAP: bool = false;
+
+    /// Whether a state may have so many items that it is merged and finished in steps.
+    const HAS_ITEMS: bool = false;
 
     fn return_type(&self) -> &DataType;
 
@@ -48,7 +52,31 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
     }
 
     /// Adds the rows that `from` has seen, which came after those of `into`.
-    fn merge(&self, into: &mut Self::State, from: Self::State);
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`, and those of a checkpoint.
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()>;
+
+    /// The values that merging or finishing a state goes through.
+    fn items(&self, _state: &Self::State) -> usize {
+        0
+    }
+
+    /// Whether states can be cut by the hashes of their values.
+    fn can_cut(&self) -> bool {
+        false
+    }
+
+    /// The state in [`CUT_PARTS`]; merged in any order once they are settled, these are the whole again, settled.
+    fn cut(&self, _state: Self::State) -> Result<Vec<Self::State>> {
+        Err(Error::logical("a state that cannot be cut"))
+    }
+
+    /// Does a step of about [`STEP_ITEMS`] on the way to the result, or as many as are left of `items`, which become fewer; whether none
+    /// is left to do.
+    fn settle(&self, _state: &mut Self::State, _items: &mut usize) -> Result<bool> {
+        Ok(true)
+    }
 
     /// The results, in order.
     fn finish(&self, states: Vec<Self::State>) -> Result<Column>;
@@ -87,7 +115,7 @@ impl<F: StateFunction> AggregateFunction for Grouped<F> {
     }
 
     fn accumulator(&self) -> Box<dyn Accumulator> {
-        Box::new(States { function: self.function.clone(), states: Vec::new() })
+        Box::new(States { function: self.function.clone(), states: Vec::new(), settled: 0 })
     }
 
     fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
@@ -147,6 +175,8 @@ impl<F: StateFunction> FrameWalk for StateWalk<'_, F> {
 struct States<F: StateFunction> {
     function: Arc<F>,
     states: Vec<F::State>,
+    /// So many are settled.
+    settled: usize,
 }
 
 impl<F: StateFunction> States<F> {
@@ -242,7 +272,7 @@ impl<F: StateFunction> Accumulator for States<F> {
             None => self.function.state(),
         };
         let states = groups.iter().map(take).collect();
-        Ok(Box::new(Self { function: self.function.clone(), states }))
+        Ok(Box::new(Self { function: self.function.clone(), states, settled: 0 }))
     }
 
     fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
@@ -251,9 +281,53 @@ impl<F: StateFunction> Accumulator for States<F> {
         for (state, &to) in other.states.iter_mut().skip(first).zip(to) {
             checkpoint(64)?;
             let state = std::mem::replace(state, self.function.state());
-            self.function.merge(&mut self.states[to as usize], state);
+            self.function.merge(&mut self.states[to as usize], state)?;
         }
         Ok(())
+    }
+
+    fn items(&self, groups: Range<usize>) -> usize {
+        if !F::HAS_ITEMS {
+            return 0;
+        }
+        let groups = groups.start.min(self.states.len())..groups.end.min(self.states.len());
+        self.states[groups].iter().map(|state| self.function.items(state)).sum()
+    }
+
+    fn large(&self, items: usize) -> Vec<u32> {
+        if !F::HAS_ITEMS || !self.function.can_cut() {
+            return Vec::new();
+        }
+        let states = self.states.iter().enumerate();
+        states.filter(|(_, state)| self.function.items(state) > items).map(|(group, _)| group as u32).collect()
+    }
+
+    fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
+        let fresh = self.function.state();
+        let state = self.states.get_mut(group as usize).map(|state| std::mem::replace(state, fresh));
+        let mut parts = self.function.cut(state.unwrap_or_else(|| self.function.state()))?.into_iter();
+        let piece = |_| -> Box<dyn Accumulator> {
+            let states = parts.by_ref().take(CUT_PARTS / CUT_PIECES).collect();
+            Box::new(Self { function: self.function.clone(), states, settled: 0 })
+        };
+        Ok((0..CUT_PIECES).map(piece).collect())
+    }
+
+    fn settle(&mut self) -> Result<bool> {
+        if !F::HAS_ITEMS {
+            return Ok(true);
+        }
+        let mut items = STEP_ITEMS;
+        while let Some(state) = self.states.get_mut(self.settled) {
+            if !self.function.settle(state, &mut items)? {
+                return Ok(false);
+            }
+            self.settled += 1;
+            if items == 0 {
+                break;
+            }
+        }
+        Ok(self.settled == self.states.len())
     }
 
     fn finish(mut self: Box<Self>, groups: usize) -> Result<Column> {
@@ -272,8 +346,7 @@ impl<F: StateFunction> Accumulator for States<F> {
     fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
         self.grow(group + 1)?;
         let state = self.function.read(bytes)?;
-        self.function.merge(&mut self.states[group], state);
-        Ok(())
+        self.function.merge(&mut self.states[group], state)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -12,6 +12,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
+use super::parted::Part;
 use super::row_hash::value_hashes;
 use super::state_bytes::{Raw, put_varint, take_bytes, take_count};
 use super::uniq_exact::at_least_one_argument;
@@ -152,7 +153,7 @@ impl StateFunction for HyperLogLog {
         }
     }
 
-    fn merge(&self, into: &mut Self::State, mut from: Self::State) {
+    fn merge(&self, into: &mut Self::State, mut from: Self::State) -> Result<()> {
         if matches!(from, Sketch::Registers(_)) {
             std::mem::swap(into, &mut from);
         }
@@ -164,13 +165,14 @@ impl StateFunction for HyperLogLog {
                 few.iter().for_each(|hash| self.add_to_registers(registers, hash));
             }
             (Sketch::Few(few), Sketch::Few(other)) => {
-                few.merge(other);
+                few.merge(other)?;
                 if few.memory_bytes() > 1 << self.precision {
                     *into = Sketch::Registers(self.registers(few));
                 }
             }
             (Sketch::Few(_), Sketch::Registers(_)) => {}
         }
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -66,12 +66,13 @@ impl<E: Element> StateFunction for Extreme<E> {
         }
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         match (&*into, &from) {
             (_, None) => {}
             (Some(best), Some(value)) if !E::replaces(E::as_ref(value), E::as_ref(best), self.greatest) => {}
             _ => *into = from,
         }
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -22,6 +22,7 @@ mod hyper_log_log;
 mod min_max;
 mod nothing;
 mod number;
+mod parted;
 mod plain;
 mod quantile;
 mod row_hash;
@@ -32,6 +33,7 @@ mod sum;
 mod top_k;
 mod uniq;
 mod uniq_exact;
+mod value_list;
 mod variance;
 
 use std::sync::Arc;

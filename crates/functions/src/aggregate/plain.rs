@@ -1,6 +1,7 @@
 //! The outermost layer of every aggregate function: arguments come in as the engine has them, and go on without constants and
 //! without dictionaries.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use squall_types::{Column, DataType, Result};
@@ -70,6 +71,23 @@ impl Accumulator for PlainAccumulator {
 
     fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
         self.nested.merge_range(&mut *super::grouped::same::<Self>(other)?.nested, first, to, groups)
+    }
+
+    fn items(&self, groups: Range<usize>) -> usize {
+        self.nested.items(groups)
+    }
+
+    fn large(&self, items: usize) -> Vec<u32> {
+        self.nested.large(items)
+    }
+
+    fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
+        let piece = |nested| -> Box<dyn Accumulator> { Box::new(Self { nested }) };
+        Ok(self.nested.cut(group)?.into_iter().map(piece).collect())
+    }
+
+    fn settle(&mut self) -> Result<bool> {
+        self.nested.settle()
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {

@@ -254,8 +254,9 @@ impl<T: Number> StateFunction for Sampled<T> {
         state.add(T::to_f64(rows[row]));
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.merge(from);
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
@@ -359,11 +360,12 @@ where
         }
     }
 
-    fn merge(&self, into: &mut Self::State, mut from: Self::State) {
+    fn merge(&self, into: &mut Self::State, mut from: Self::State) -> Result<()> {
         if into.len() < from.len() {
             std::mem::swap(into, &mut from);
         }
         into.append(&mut from);
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

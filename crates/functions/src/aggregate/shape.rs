@@ -65,8 +65,9 @@ impl StateFunction for Shape {
         }
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.iter_mut().zip(from).for_each(|(sum, other)| *sum += other);
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

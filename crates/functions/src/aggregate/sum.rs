@@ -60,8 +60,9 @@ impl<T: Number> StateFunction for Sum<T> {
         T::add_total(state, T::total(&rows[..count]));
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         T::add_total(into, from);
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -15,6 +15,7 @@ use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::row_hash::row_hashes;
 use super::state_bytes::{Raw, put_varint, take_count, take_varint};
+use super::value_list::ValueList;
 
 /// ClickHouse's bound on the number of counters.
 const COUNTERS_MAX: u64 = 0xFF_FFFF;
@@ -190,8 +191,9 @@ impl<E: Element> StateFunction for TopK<E> {
         state.add(hashes[row], self.counters, || E::own(E::get(rows, row)));
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.merge(from, self.counters);
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
@@ -230,9 +232,9 @@ impl<E: Element> StateFunction for TopK<E> {
         let most_frequent = |mut state: Self::State| {
             state.counters.sort_by_key(|counter| std::cmp::Reverse(counter.count));
             state.counters.truncate(self.limit);
-            state.counters.into_iter().map(|counter| counter.value).collect()
+            ValueList::from(state.counters.into_iter().map(|counter| counter.value).collect::<Vec<_>>())
         };
-        list_column::<E>(&self.data_type, states.into_iter().map(most_frequent).collect())
+        list_column::<E>(&self.data_type, states.into_iter().map(most_frequent))
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {

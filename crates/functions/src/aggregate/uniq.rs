@@ -95,8 +95,9 @@ impl StateFunction for Uniq {
         state.insert(rows[row]);
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.merge(from);
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -15,6 +15,7 @@ use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::{HashSet, SetKey};
 use super::number::with_number;
+use super::parted::Parted;
 use super::row_hash::row_hashes;
 use super::state_bytes::{Raw, put_varint, take_count};
 
@@ -158,18 +159,32 @@ struct UniqExact<K> {
     keys: PhantomData<K>,
 }
 
+/// Distinct keys. Those that are counted already are no longer there.
+#[derive(Clone, Debug)]
+pub(super) struct Distinct<K> {
+    set: Parted<HashSet<K>>,
+    counted: u64,
+}
+
+impl<K: SetKey> Distinct<K> {
+    fn new(set: Parted<HashSet<K>>) -> Self {
+        Self { set, counted: 0 }
+    }
+}
+
 impl<K: Keys> StateFunction for UniqExact<K> {
-    type State = HashSet<K::Key>;
+    type State = Distinct<K::Key>;
     type Rows<'a> = Cow<'a, [K::Key]>;
 
     const HAS_HEAP: bool = true;
+    const HAS_ITEMS: bool = true;
 
     fn return_type(&self) -> &DataType {
         &DataType::UInt64
     }
 
     fn state(&self) -> Self::State {
-        HashSet::default()
+        Distinct::new(Parted::default())
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -177,43 +192,68 @@ impl<K: Keys> StateFunction for UniqExact<K> {
     }
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
-        state.make_room(rows)
+        state.set.make_room(rows)
     }
 
     #[inline]
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
-        state.insert(rows[row]);
+        state.set.insert(rows[row]);
     }
 
     fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
-        state.extend(&rows[..count]);
+        state.set.extend(&rows[..count]);
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
-        into.merge(from);
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
+        // Counted are only parts of sets, which have no key in common.
+        into.counted += from.counted;
+        into.set.merge(from.set)
+    }
+
+    fn items(&self, state: &Self::State) -> usize {
+        state.set.len()
+    }
+
+    fn can_cut(&self) -> bool {
+        true
+    }
+
+    fn cut(&self, state: Self::State) -> Result<Vec<Self::State>> {
+        Ok(state.set.into_parts().into_iter().map(|part| Distinct::new(Parted::Whole(part))).collect())
+    }
+
+    fn settle(&self, state: &mut Self::State, items: &mut usize) -> Result<bool> {
+        let count: usize = state.set.take_some(*items).iter().map(HashSet::len).sum();
+        state.counted += count as u64;
+        *items = items.saturating_sub(count);
+        let is_settled = state.set.is_taken();
+        if is_settled {
+            state.set = Parted::default();
+        }
+        Ok(is_settled)
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(state.len() as u64, out);
-        state.iter().for_each(|key| K::put(key, out));
+        put_varint(state.set.len() as u64, out);
+        state.set.iter().for_each(|key| K::put(key, out));
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
         let count = take_count(bytes)?;
-        let mut state = HashSet::default();
+        let mut set = Parted::default();
         for _ in 0..count {
-            state.insert(K::take(bytes)?);
+            set.insert(K::take(bytes)?);
         }
-        Ok(state)
+        Ok(Distinct::new(set))
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        let counts = states.iter().map(|state| state.len() as u64).collect();
+        let counts = states.iter().map(|state| state.counted + state.set.len() as u64).collect();
         Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts))
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.memory_bytes()
+        state.set.memory_bytes()
     }
 }

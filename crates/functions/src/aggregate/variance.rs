@@ -79,10 +79,11 @@ impl<T: Number> StateFunction for Variance<T> {
         state.squares += value * value;
     }
 
-    fn merge(&self, into: &mut Self::State, from: Self::State) {
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.count += from.count;
         into.sum += from.sum;
         into.squares += from.squares;
+        Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {

@@ -1,5 +1,6 @@
 //! `-Array`: the function of all items of its array arguments, which have one length in each row.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -98,6 +99,23 @@ impl Accumulator for Items {
 
     fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
         self.nested.merge_range(&mut *same::<Self>(other)?.nested, first, to, groups)
+    }
+
+    fn items(&self, groups: Range<usize>) -> usize {
+        self.nested.items(groups)
+    }
+
+    fn large(&self, items: usize) -> Vec<u32> {
+        self.nested.large(items)
+    }
+
+    fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
+        let piece = |nested| -> Box<dyn Accumulator> { Box::new(Self { nested }) };
+        Ok(self.nested.cut(group)?.into_iter().map(piece).collect())
+    }
+
+    fn settle(&mut self) -> Result<bool> {
+        self.nested.settle()
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {

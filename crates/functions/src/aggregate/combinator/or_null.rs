@@ -1,18 +1,19 @@
 //! `-OrNull` and `-OrDefault`: what a group without rows gives, whatever the function itself would make of it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::UInt32Array;
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use squall_types::{Column, DataType, Result};
 
-use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
+use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds};
 use crate::aggregate::grouped::same;
 use crate::aggregate::state_bytes::Raw;
 use crate::frames::{FrameSeen, FrameStep, FrameWalk, Left};
 
 /// Which groups had a row.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Seen(Vec<bool>);
 
 impl Seen {
@@ -46,6 +47,11 @@ impl Seen {
     pub fn merge(&mut self, other: &Self, first: usize, to: &[u32], groups: usize) {
         self.grow(groups);
         other.0.iter().skip(first).zip(to).for_each(|(&seen, &to)| self.0[to as usize] |= seen);
+    }
+
+    /// The same of each of the parts that a piece of a group's state has.
+    pub fn of_parts(&self, group: u32) -> Self {
+        Self(vec![self.has(group as usize); CUT_PARTS / CUT_PIECES])
     }
 
     /// Whether a group had a row.
@@ -194,6 +200,24 @@ macro_rules! or_something {
                 let other = same::<Self>(other)?;
                 self.seen.merge(&other.seen, first, to, groups);
                 self.nested.merge_range(&mut *other.nested, first, to, groups)
+            }
+
+            fn items(&self, groups: Range<usize>) -> usize {
+                self.nested.items(groups)
+            }
+
+            fn large(&self, items: usize) -> Vec<u32> {
+                self.nested.large(items)
+            }
+
+            fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
+                let seen = self.seen.of_parts(group);
+                let piece = |nested| -> Box<dyn Accumulator> { Box::new(Self { nested, seen: seen.clone(), return_type: self.return_type.clone() }) };
+                Ok(self.nested.cut(group)?.into_iter().map(piece).collect())
+            }
+
+            fn settle(&mut self) -> Result<bool> {
+                self.nested.settle()
             }
 
             fn finish(self: Box<Self>, groups: usize) -> Result<Column> {

@@ -1,6 +1,7 @@
 //! What stands between nullable arguments and a function that knows no NULL: rows with a NULL in any argument are skipped, and
 //! the result is NULL for groups that had no other rows, where its type can be.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_buffer::NullBuffer;
@@ -107,6 +108,26 @@ impl Accumulator for NotNull {
             seen.merge(other, first, to, groups);
         }
         self.nested.merge_range(&mut *other.nested, first, to, groups)
+    }
+
+    fn items(&self, groups: Range<usize>) -> usize {
+        self.nested.items(groups)
+    }
+
+    fn large(&self, items: usize) -> Vec<u32> {
+        self.nested.large(items)
+    }
+
+    fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
+        let seen = self.seen.as_ref().map(|seen| seen.of_parts(group));
+        let piece = |nested| -> Box<dyn Accumulator> {
+            Box::new(Self { nested, seen: seen.clone(), return_type: self.return_type.clone() })
+        };
+        Ok(self.nested.cut(group)?.into_iter().map(piece).collect())
+    }
+
+    fn settle(&mut self) -> Result<bool> {
+        self.nested.settle()
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
