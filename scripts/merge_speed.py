@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Merging of large aggregate states: on one thread and on two, here and in ClickHouse 26.9 (chdb, in process), one after the other on the
-same machine: medians, and what the second thread gains. Then how long KILL QUERY takes while states are merged.
+same machine: medians, and what the second thread gains. First, how long KILL QUERY takes while states are merged, and what is computed after it.
 
     /opt/oracle/bin/python scripts/merge_speed.py target/release/squall [runs]
 """
 
+import os
 import pathlib
 import statistics
 import subprocess
@@ -54,8 +55,14 @@ def table(squall, clickhouse, runs):
         print(f"{name:40} {'     '.join(columns)}", flush=True)
 
 
-def killed(squall, name, query, rows):
-    """Milliseconds from KILL QUERY to the query's end, when all its rows have come."""
+def cpu_seconds(process):
+    """What a process has computed so far."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def killed(process, squall, name, query, rows):
+    """How long a query that is killed when all its rows have come takes to answer, and what the server still computes afterwards."""
 
     def run():
         try:
@@ -73,13 +80,17 @@ def killed(squall, name, query, rows):
         if seen and int(seen) >= rows:
             break
         time.sleep(0.002)
-    began = time.perf_counter()
+    began, before = time.perf_counter(), cpu_seconds(process)
     squall("KILL QUERY WHERE query_id = 'heavy' ASYNC")
     thread.join()
+    used = None
+    while used != (used := cpu_seconds(process)):
+        time.sleep(0.2)
     if ended["error"]:
-        print(f"KILL while states merge: {name:35} {(ended['at'] - began) * 1000:7.1f} ms", flush=True)
+        answer = (ended["at"] - began) * 1000
+        print(f"KILL while states merge: {name:28} answer {answer:6.1f} ms, CPU {(used - before) * 1000:5.0f} ms", flush=True)
     else:
-        print(f"KILL while states merge: {name:35} too late, the query was over", flush=True)
+        print(f"KILL while states merge: {name:28} too late, the query was over", flush=True)
 
 
 def main():
@@ -104,7 +115,7 @@ def main():
             for _ in range(3):
                 for name in ("uniqExact, one large set", "uniqExact, 10 groups", "groupUniqArray"):
                     rows = {"uniqExact, one large set": 60_000_000, "uniqExact, 10 groups": 30_000_000, "groupUniqArray": 10_000_000}
-                    killed(squall, name, f"{QUERIES[name]} SETTINGS max_threads = 2", rows[name])
+                    killed(process, squall, name, f"{QUERIES[name]} SETTINGS max_threads = 2", rows[name])
             session = chdb.session.Session(oracle_folder)
             table(squall, lambda sql: session.query(sql, "TSV").data(), runs)
             session.close()

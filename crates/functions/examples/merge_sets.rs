@@ -71,7 +71,10 @@ fn cut(sets: Vec<Box<dyn Accumulator>>) -> (Duration, Duration) {
 }
 
 fn main() {
-    println!("{:>8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>6}", "keys", "workers", "whole", "cut", "pieces", "together", "gain");
+    println!(
+        "{:>8} {:>8} {:>10} {:>10} {:>10} {:>10} {:>6}",
+        "keys", "workers", "whole", "cut", "pieces", "together", "gain"
+    );
     for keys in [1_000, 4_000, 16_000, 64_000, 128_000, 1_000_000] {
         for workers in [2, 4, 8, 16, 32, 64] {
             if keys * workers > 20_000_000 {

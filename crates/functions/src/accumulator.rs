@@ -90,6 +90,15 @@ pub trait Accumulator: Send + Any {
         self.merge_range(&mut *other, 0, to, groups)
     }
 
+    /// As [`merge_range`](Self::merge_range), where nothing else is merged into these groups before they are settled: of their values only
+    /// what the result needs has to be kept.
+    ///
+    /// # Errors
+    /// As those of [`merge_range`](Self::merge_range).
+    fn merge_last(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+        self.merge_range(other, first, to, groups)
+    }
+
     /// How many values merging or finishing these groups goes through, where states may be so large that this takes long.
     fn items(&self, _groups: Range<usize>) -> usize {
         0

@@ -1,7 +1,7 @@
 //! Large states: cut, merged part by part and put together again they give what one accumulator gives of all rows; so does a list that is
 //! turned into a column in steps. Over sizes around those from which states are held in parts and chunks.
 
-#![allow(clippy::unwrap_used, reason = "a failure here is a failing test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failure here is a failing test")]
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ fn column(type_name: &str, rows: std::ops::Range<u64>, distinct: u64) -> Column 
             "UInt64" => Value::UInt64(number),
             "UInt32" => Value::UInt64(number * 40),
             "String" => Value::from(format!("value {number}").as_str()),
-            "Nullable(Int64)" if number % 5 == 0 => Value::Null,
+            "Nullable(Int64)" if number.is_multiple_of(5) => Value::Null,
             "Nullable(Int64)" => Value::Int64(-(number as i64)),
-            "LowCardinality(Nullable(String))" if number % 7 == 0 => Value::Null,
+            "LowCardinality(Nullable(String))" if number.is_multiple_of(7) => Value::Null,
             "LowCardinality(Nullable(String))" => Value::from(format!("{}", number % 3_000).as_str()),
             "FixedString(8)" => Value::from(format!("{number:08}").as_str()),
             "Array(UInt64)" => Value::Array([Value::UInt64(number), Value::UInt64(number + 1)].into()),
-            "UInt8" => Value::UInt64(u64::from(number % 3 != 0)),
+            "UInt8" => Value::UInt64(u64::from(!number.is_multiple_of(3))),
             other => panic!("no values of {other}"),
         };
         builder.append(&value).unwrap();
@@ -80,12 +80,17 @@ fn merge_cut(function: &dyn AggregateFunction, states: Vec<Box<dyn Accumulator>>
     let mut whole = function.accumulator();
     let mut cuts: Vec<_> = states.into_iter().map(|mut states| states.cut(1).unwrap().into_iter()).collect();
     for _ in 0..CUT_PIECES {
-        let mut pieces = cuts.iter_mut().map(|cut| cut.next().unwrap());
+        let mut pieces: Vec<_> = cuts.iter_mut().map(|cut| cut.next().unwrap()).collect();
+        let last = if pieces.len() > 1 { pieces.pop() } else { None };
+        let mut pieces = pieces.into_iter();
         let mut merged = pieces.next().unwrap();
         for mut piece in pieces {
             for part in 0..PARTS {
                 merged.merge_range(&mut *piece, part, &[part as u32], PARTS).unwrap();
             }
+        }
+        if let Some(mut last) = last {
+            (0..PARTS).for_each(|part| merged.merge_last(&mut *last, part, &[part as u32], PARTS).unwrap());
         }
         while !merged.settle().unwrap() {}
         whole.merge_range(&mut *merged, 0, &[1; PARTS], 2).unwrap();
@@ -201,4 +206,39 @@ fn several_long_lists_are_one_column() {
         .collect();
     assert_eq!(values.len(), 100_000);
     assert_eq!(lists.value(3), Value::Array([].into()));
+}
+
+#[test]
+fn exact_quantiles_are_those_of_a_sort() {
+    let levels = [0.0, 0.1, 0.5, 0.77, 1.0];
+    let inner = [0.1, 0.5, 0.77];
+    for (name, levels) in [
+        ("quantilesExact", &levels[..]),
+        ("quantilesExactLow", &levels),
+        ("quantilesExactInclusive", &levels),
+        ("quantilesExactExclusive", &inner),
+    ] {
+        let parameters: Vec<Value> = levels.iter().copied().map(Value::Float64).collect();
+        let function = resolve_aggregate(name, &parameters, &[DataType::UInt64]).unwrap();
+        for (rows, distinct) in
+            [(0, 1), (1, 1), (16_384, 99_999_989), (16_385, 99_999_989), (200_000, 99_999_989), (200_000, 3)]
+        {
+            let merged = |settles: bool| {
+                let mut merged = function.accumulator();
+                for states in workers(&*function, &["UInt64"], rows, distinct, 3) {
+                    merged.merge(states, &[0, 1], 2).unwrap();
+                }
+                if settles { finish(merged, 2) } else { merged.finish(2).unwrap() }
+            };
+            let (searched, sorted) = (merged(true), merged(false));
+            assert_eq!(searched.value(0).to_string(), sorted.value(0).to_string());
+            assert_eq!(searched.value(1).to_string(), sorted.value(1).to_string(), "{name} of {rows} rows");
+            if name == "quantilesExact" && rows == 200_000 && distinct > rows {
+                let mut values: Vec<u64> = (0..rows).map(|row| row * 7_919 % distinct).collect();
+                values.sort_unstable();
+                let at = |level: f64| Value::UInt64(values[((level * rows as f64) as usize).min(values.len() - 1)]);
+                assert_eq!(searched.value(1), Value::Array(levels.iter().copied().map(at).collect()));
+            }
+        }
+    }
 }

@@ -32,9 +32,9 @@ SELECT count(), sum(u), max(u) FROM (SELECT toUInt16(number % 700) AS k, uniqExa
 SELECT length(a), arraySum(a), length(arrayDistinct(a)) FROM (SELECT groupUniqArray(number % 300000) AS a FROM numbers_mt(700000)) SETTINGS max_threads = 1;
 SELECT length(a), arraySum(a), length(arrayDistinct(a)) FROM (SELECT groupUniqArray(number % 300000) AS a FROM numbers_mt(700000)) SETTINGS max_threads = 2;
 SELECT length(a), arraySum(a), length(arrayDistinct(a)) FROM (SELECT groupUniqArray(number % 300000) AS a FROM numbers_mt(700000)) SETTINGS max_threads = 8;
-SELECT length(a), sum(length(s)) FROM (SELECT groupUniqArray(toString(number % 200000)) AS a FROM numbers_mt(500000)) ARRAY JOIN a AS s GROUP BY length(a) SETTINGS max_threads = 1;
-SELECT length(a), sum(length(s)) FROM (SELECT groupUniqArray(toString(number % 200000)) AS a FROM numbers_mt(500000)) ARRAY JOIN a AS s GROUP BY length(a) SETTINGS max_threads = 2;
-SELECT length(a), sum(length(s)) FROM (SELECT groupUniqArray(toString(number % 200000)) AS a FROM numbers_mt(500000)) ARRAY JOIN a AS s GROUP BY length(a) SETTINGS max_threads = 8;
+SELECT length(a), arraySum(arrayMap(s -> length(s), a)) FROM (SELECT groupUniqArray(toString(number % 200000)) AS a FROM numbers_mt(500000)) SETTINGS max_threads = 1;
+SELECT length(a), arraySum(arrayMap(s -> length(s), a)) FROM (SELECT groupUniqArray(toString(number % 200000)) AS a FROM numbers_mt(500000)) SETTINGS max_threads = 2;
+SELECT length(a), arraySum(arrayMap(s -> length(s), a)) FROM (SELECT groupUniqArray(toString(number % 200000)) AS a FROM numbers_mt(500000)) SETTINGS max_threads = 8;
 SELECT k, length(a), arraySum(a) FROM (SELECT number % 2 AS k, groupUniqArray(number) AS a FROM numbers_mt(600000) GROUP BY k) ORDER BY k SETTINGS max_threads = 1;
 SELECT k, length(a), arraySum(a) FROM (SELECT number % 2 AS k, groupUniqArray(number) AS a FROM numbers_mt(600000) GROUP BY k) ORDER BY k SETTINGS max_threads = 2;
 SELECT k, length(a), arraySum(a) FROM (SELECT number % 2 AS k, groupUniqArray(number) AS a FROM numbers_mt(600000) GROUP BY k) ORDER BY k SETTINGS max_threads = 8;

@@ -95,9 +95,14 @@ impl Job {
     async fn run(self, pieces: &mut Pieces) -> Result<Arc<Group>> {
         let mut states = self.states.into_iter();
         let Some(mut merged) = states.next() else { return Ok(self.group) };
-        for mut state in states {
+        while let Some(mut state) = states.next() {
+            let is_last = states.as_slice().is_empty();
             for part in 0..PARTS {
-                merged.merge_range(&mut *state, part, &[part as u32], PARTS)?;
+                let to = [part as u32];
+                match is_last {
+                    true => merged.merge_last(&mut *state, part, &to, PARTS)?,
+                    false => merged.merge_range(&mut *state, part, &to, PARTS)?,
+                }
                 pieces.pause().await;
             }
         }

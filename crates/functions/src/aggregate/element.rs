@@ -12,10 +12,7 @@ use squall_types::{
     Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, default_value, grow, uuid_rank,
 };
 
-use super::state_bytes::{
-    Raw, put_string, put_value, put_varint, take_bytes, take_count, take_string, take_value, turn_fixed,
-};
-use super::value_list::ValueList;
+use super::state_bytes::{Raw, put_string, put_value, take_bytes, take_string, take_value, turn_fixed};
 
 /// One kind of values.
 pub(super) trait Element: Debug + Send + Sync + 'static {
@@ -517,58 +514,6 @@ impl Element for AnyValue {
             _ => 0,
         }
     }
-}
-
-/// Appends a list of so many values: their number, then each.
-pub(super) fn write_list<'a, E: Element>(
-    list_type: &DataType,
-    count: usize,
-    mut values: impl Iterator<Item = &'a E::Owned>,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    put_varint(count as u64, out);
-    let item = item_type(list_type)?;
-    values.try_for_each(|value| E::write(item, value, out))
-}
-
-/// Takes what [`write_list`] wrote.
-pub(super) fn read_list<E: Element>(list_type: &DataType, bytes: &mut &[u8]) -> Result<Vec<E::Owned>> {
-    let (count, item) = (take_count(bytes)?, item_type(list_type)?);
-    let mut values = Vec::with_capacity(count);
-    for _ in 0..count {
-        values.push(E::read(item, bytes)?);
-    }
-    Ok(values)
-}
-
-fn item_type(list_type: &DataType) -> Result<&DataType> {
-    match list_type {
-        DataType::Array(item) => Ok(item),
-        _ => Err(Error::logical("a list of values is not of type Array")),
-    }
-}
-
-/// A list of values per group as an `Array` column.
-pub(super) fn list_column<E: Element>(
-    data_type: &DataType,
-    lists: impl ExactSizeIterator<Item = ValueList<E>>,
-) -> Result<Column> {
-    let item = item_type(data_type)?;
-    let mut offsets: Vec<i32> = Vec::with_capacity(lists.len() + 1);
-    offsets.push(0);
-    let (mut total, mut items) = (0, E::Items::default());
-    for list in lists {
-        let is_first = total == 0;
-        total += list.len();
-        offsets.push(i32::try_from(total).map_err(|_| {
-            Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items in one aggregate's results")
-        })?);
-        list.give(&mut items, is_first)?;
-    }
-    let items = E::build(item, items)?;
-    let offsets = arrow_buffer::OffsetBuffer::new(offsets.into());
-    let array = arrow_array::ListArray::try_new(item.arrow_list_item(), offsets, items.array().clone(), None)?;
-    Ok(Column::new(data_type.clone(), Arc::new(array)))
 }
 
 /// Evaluates an expression with `$element` as the [`Element`] of a data type's values.

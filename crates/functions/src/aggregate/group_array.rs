@@ -7,10 +7,10 @@ use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
 
-use super::element::{Element, list_column, read_list, with_element, write_list};
+use super::element::{Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::value_list::ValueList;
+use super::value_list::{ValueList, list_column, read_list, write_list};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let argument = call.argument()?;

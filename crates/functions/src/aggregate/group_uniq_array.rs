@@ -7,13 +7,13 @@ use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
 
-use super::element::{Element, list_column, read_list, with_element, write_list};
+use super::element::{Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
 use super::parted::{Part, Parted, part_of};
 use super::row_hash::row_hashes;
-use super::value_list::ValueList;
+use super::value_list::{ValueList, list_column, read_list, write_list};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let argument = call.argument()?;

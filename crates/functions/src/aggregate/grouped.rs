@@ -57,6 +57,11 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
     /// `MEMORY_LIMIT_EXCEEDED`, and those of a checkpoint.
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()>;
 
+    /// As [`merge`](Self::merge), where nothing else is merged before the state is settled.
+    fn merge_last(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
+        self.merge(into, from)
+    }
+
     /// The values that merging or finishing a state goes through.
     fn items(&self, _state: &Self::State) -> usize {
         0
@@ -189,6 +194,27 @@ impl<F: StateFunction> States<F> {
         Ok(())
     }
 
+    /// Merges groups of another accumulator.
+    #[inline]
+    fn merge_each(
+        &mut self,
+        other: &mut dyn Accumulator,
+        first: usize,
+        to: &[u32],
+        groups: usize,
+        merge: impl Fn(&F, &mut F::State, F::State) -> Result<()>,
+    ) -> Result<()> {
+        let other = same::<Self>(other)?;
+        self.grow(groups)?;
+        let function = &*self.function;
+        for (state, &to) in other.states.iter_mut().skip(first).zip(to) {
+            checkpoint(64)?;
+            let state = std::mem::replace(state, function.state());
+            merge(function, &mut self.states[to as usize], state)?;
+        }
+        Ok(())
+    }
+
     /// Adds rows whose values are kept, so many at a time that the limit of memory is not passed by much.
     fn add_pieces(
         &mut self,
@@ -276,14 +302,11 @@ impl<F: StateFunction> Accumulator for States<F> {
     }
 
     fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
-        let other = same::<Self>(other)?;
-        self.grow(groups)?;
-        for (state, &to) in other.states.iter_mut().skip(first).zip(to) {
-            checkpoint(64)?;
-            let state = std::mem::replace(state, self.function.state());
-            self.function.merge(&mut self.states[to as usize], state)?;
-        }
-        Ok(())
+        self.merge_each(other, first, to, groups, F::merge)
+    }
+
+    fn merge_last(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+        self.merge_each(other, first, to, groups, F::merge_last)
     }
 
     fn items(&self, groups: Range<usize>) -> usize {

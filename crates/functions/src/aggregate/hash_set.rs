@@ -65,7 +65,7 @@ pub(super) struct HashSet<K> {
 /// Keys at which a table of so many slots grows: not the same number for all tables, since the parts of a large set, whose keys are
 /// alike many, would all grow within few rows.
 fn keys_max(slots: usize, hash: u64) -> u32 {
-    let sixty_fourths = 26 + (hash >> 32) as usize % 11;
+    let sixty_fourths = 28 + (hash >> 32) as usize % 13;
     u32::try_from(slots / 64 * sixty_fourths + slots % 64 / 2).unwrap_or(u32::MAX)
 }
 
@@ -190,10 +190,39 @@ impl<K: SetKey> HashSet<K> {
     fn reserve(&mut self, keys: usize) {
         let size = (keys * 2).next_power_of_two().max(TABLE_MIN);
         if keys > LIST_MAX && size > self.slots.len() {
-            // `keys` fit also where the bound is the lowest.
-            let size = if keys > keys_max(size, 0) as usize { size * 2 } else { size };
-            self.grow(size, 0);
+            // With the highest bound, so that as many do fit.
+            const HIGHEST: u64 = 12 << 32;
+            self.grow(size, HIGHEST);
         }
+    }
+
+    fn contains(&self, key: K) -> bool {
+        if key == K::default() {
+            return self.has_zero;
+        }
+        if !self.is_table() {
+            return self.slots.contains(&key);
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = key.hash() as usize & mask;
+        loop {
+            let slot = self.slots[at & mask];
+            if slot == key || slot == K::default() {
+                return slot == key;
+            }
+            at += 1;
+        }
+    }
+
+    /// The number of keys in this set or in another.
+    ///
+    /// # Errors
+    /// Those of a checkpoint.
+    pub fn union_len(&self, other: &Self) -> Result<usize> {
+        let (large, small) = if self.slots.len() < other.slots.len() { (other, self) } else { (self, other) };
+        checkpoint(4 * small.slots.len())?;
+        // The keys come in the order of their slots there, which is about that of their slots here.
+        Ok(large.len() + small.iter().filter(|key| !large.contains(*key)).count())
     }
 
     /// Every key, in no order.
@@ -343,7 +372,10 @@ mod tests {
             set.extend(&left.clone().collect::<Vec<_>>());
             let mut other = HashSet::default();
             other.extend(&right.clone().collect::<Vec<_>>());
+            let union_len = set.union_len(&other).unwrap();
+            assert_eq!(union_len, other.union_len(&set).unwrap());
             set.merge(other).unwrap();
+            assert_eq!(union_len, set.len());
             let union: std::collections::HashSet<u32> = left.chain(right).collect();
             assert_eq!(set.iter().collect::<std::collections::HashSet<_>>(), union);
         }

@@ -25,6 +25,7 @@ mod number;
 mod parted;
 mod plain;
 mod quantile;
+mod ranks;
 mod row_hash;
 mod selection;
 mod shape;

@@ -1,5 +1,6 @@
 //! `quantile` and its kin. The plain one keeps a uniform random sample of 8,192 values (reservoir sampling: Vitter, *Random Sampling
-//! with a Reservoir*, 1985), so it is exact up to that many; the `Exact` ones keep every value. NaN is skipped.
+//! with a Reservoir*, 1985), so it is exact up to that many; the `Exact` ones keep every value, and look for those at the levels in
+//! steps. NaN is skipped.
 
 use std::cmp::Ordering;
 use std::marker::PhantomData;
@@ -8,14 +9,17 @@ use std::sync::Arc;
 use arrow_array::types::{Float64Type, Int64Type, UInt16Type, UInt32Type};
 use arrow_array::{ArrowPrimitiveType, ListArray};
 use arrow_buffer::OffsetBuffer;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, grow};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
 
+use super::element::{Element, Primitive};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::{Number, with_number};
+use super::ranks::{FEW, Ranks};
 use super::state_bytes::{Raw, put_varint, take_count, take_varint};
+use super::value_list::ValueList;
 
 /// How a level becomes a value of the sorted ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -307,23 +311,87 @@ impl<T: Number> Exact<T> {
 }
 
 impl<T: Number> Exact<T> {
-    /// The value at a level of sorted values: the places of the values are 1 to their number, of which the exclusive kind takes
-    /// the levels of one more.
-    fn interpolate(&self, sorted: &[f64], level: f64) -> f64 {
-        let count = sorted.len();
-        let at = match self.kind {
+    /// Where a level is among `count` values, from 1 on and between two of them: the places of the values are 1 to their number, of which
+    /// the exclusive kind takes the levels of one more.
+    fn place(&self, level: f64, count: usize) -> f64 {
+        match self.kind {
             Kind::Inclusive => level * (count as f64 - 1.0) + 1.0,
             _ => level * (count as f64 + 1.0),
+        }
+    }
+
+    /// Whether results are between two values.
+    fn interpolates(&self) -> bool {
+        matches!(self.kind, Kind::Inclusive | Kind::Exclusive)
+    }
+
+    /// The positions of the values that the results are made of, among `count` sorted ones, at least one: one for each level, or two
+    /// where it is between them.
+    fn positions(&self, count: usize) -> Vec<usize> {
+        let levels = self.levels.levels.iter();
+        if !self.interpolates() {
+            return levels.map(|level| self.position(*level, count)).collect();
+        }
+        let last = count - 1;
+        let neighbours = |level: &f64| match self.place(*level, count) as usize {
+            0 => [0, 0],
+            place if place > last => [last, last],
+            place => [place - 1, place],
         };
-        let place = at as usize;
-        match (sorted.first(), sorted.last()) {
-            (Some(&first), _) if place < 1 => first,
-            (_, Some(&last)) if place >= count => last,
-            (Some(_), Some(_)) => {
-                let (left, right) = (sorted[place - 1], sorted[place]);
-                left + (at - place as f64) * (right - left)
+        levels.flat_map(neighbours).collect()
+    }
+}
+
+/// A group's values, or the search among them.
+pub(super) enum Values<T>
+where
+    T: Number,
+    Primitive<T>: Element<Owned = T::Native>,
+{
+    Collected(ValueList<Primitive<T>>),
+    Searched(Box<Ranks<T::Native>>),
+}
+
+impl<T> Clone for Values<T>
+where
+    T: Number,
+    Primitive<T>: Element<Owned = T::Native>,
+{
+    fn clone(&self) -> Self {
+        match self {
+            Self::Collected(values) => Self::Collected(values.clone()),
+            Self::Searched(ranks) => Self::Searched(ranks.clone()),
+        }
+    }
+}
+
+impl<T> Values<T>
+where
+    T: Number,
+    T::Native: PartialOrd,
+    Primitive<T>: Element<Owned = T::Native>,
+{
+    fn len(&self) -> usize {
+        match self {
+            Self::Collected(values) => values.len(),
+            Self::Searched(ranks) => ranks.len(),
+        }
+    }
+
+    /// The values at these positions of the order.
+    fn at(self, positions: &[usize]) -> Vec<T::Native> {
+        let values = match self {
+            Self::Searched(ranks) => return ranks.found().to_vec(),
+            Self::Collected(values) => values,
+        };
+        let order = |left: &T::Native, right: &T::Native| left.partial_cmp(right).unwrap_or(Ordering::Equal);
+        let mut values = values.into_chunks().concat();
+        match positions {
+            [position] if *position < values.len() => vec![*values.select_nth_unstable_by(*position, order).1],
+            _ => {
+                values.sort_unstable_by(order);
+                positions.iter().filter_map(|position| values.get(*position).copied()).collect()
             }
-            _ => f64::NAN,
         }
     }
 }
@@ -331,18 +399,20 @@ impl<T: Number> Exact<T> {
 impl<T: Number> StateFunction for Exact<T>
 where
     T::Native: PartialOrd,
+    Primitive<T>: Element<Owned = T::Native>,
 {
-    type State = Vec<T::Native>;
+    type State = Values<T>;
     type Rows<'a> = &'a [T::Native];
 
     const HAS_HEAP: bool = true;
+    const HAS_ITEMS: bool = true;
 
     fn return_type(&self) -> &DataType {
         &self.levels.return_type
     }
 
     fn state(&self) -> Self::State {
-        Vec::new()
+        Values::Collected(ValueList::default())
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -350,66 +420,104 @@ where
     }
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
-        grow(state, rows)
+        match state {
+            Values::Collected(values) => values.make_room(rows),
+            Values::Searched(_) => Ok(()),
+        }
     }
 
     #[inline]
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
-        if !T::to_f64(rows[row]).is_nan() {
-            state.push(rows[row]);
+        if let Values::Collected(values) = state
+            && !T::to_f64(rows[row]).is_nan()
+        {
+            values.push(rows[row]);
         }
     }
 
-    fn merge(&self, into: &mut Self::State, mut from: Self::State) -> Result<()> {
-        if into.len() < from.len() {
-            std::mem::swap(into, &mut from);
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
+        match (into, from) {
+            (Values::Collected(into), Values::Collected(from)) => {
+                into.append(from);
+                Ok(())
+            }
+            _ => Err(Error::logical("values come after the search among them has begun")),
         }
-        into.append(&mut from);
-        Ok(())
+    }
+
+    fn items(&self, state: &Self::State) -> usize {
+        state.len()
+    }
+
+    fn settle(&self, state: &mut Self::State, items: &mut usize) -> Result<bool> {
+        let count = state.len();
+        if let Values::Collected(values) = state {
+            if count <= FEW {
+                *items = items.saturating_sub(count);
+                return Ok(true);
+            }
+            let chunks = std::mem::take(values).into_chunks();
+            *state = Values::Searched(Box::new(Ranks::new(chunks, self.positions(count))));
+        }
+        match state {
+            Values::Searched(ranks) => Ok(ranks.step(items)),
+            Values::Collected(_) => Ok(true),
+        }
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(state.len() as u64, out);
-        state.iter().for_each(|value| value.put(out));
+        let Values::Collected(values) = state else {
+            return Err(Error::logical("a state is written after the search in it has begun"));
+        };
+        put_varint(values.len() as u64, out);
+        values.iter().for_each(|value| value.put(out));
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        (0..take_count(bytes)?).map(|_| Raw::take(bytes)).collect()
+        let values = (0..take_count(bytes)?).map(|_| Raw::take(bytes)).collect::<Result<Vec<_>>>()?;
+        Ok(Values::Collected(ValueList::from(values)))
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let groups = states.len();
-        let order = |left: &T::Native, right: &T::Native| left.partial_cmp(right).unwrap_or(Ordering::Equal);
-        let count = groups * self.levels.levels.len();
-        if matches!(self.kind, Kind::Inclusive | Kind::Exclusive) {
-            let mut values = Vec::with_capacity(count);
-            for mut state in states {
-                state.sort_unstable_by(order);
-                let sorted: Vec<f64> = state.into_iter().map(T::to_f64).collect();
-                values.extend(self.levels.levels.iter().map(|&level| self.interpolate(&sorted, level)));
-            }
-            return self.levels.result(Column::from_primitive::<Float64Type>(DataType::Float64, values), groups);
-        }
-        let mut values = Vec::with_capacity(count);
-        for mut state in states {
-            let many = self.levels.levels.len() > 1;
-            if many {
-                state.sort_unstable_by(order);
-            }
-            for &level in &*self.levels.levels {
-                if state.is_empty() {
-                    values.push(if self.levels.is_many() { T::Native::default() } else { T::without_values() });
+        let levels = &self.levels.levels;
+        if self.interpolates() {
+            let mut results = Vec::with_capacity(groups * levels.len());
+            for state in states {
+                let count = state.len();
+                if count == 0 {
+                    results.extend(levels.iter().map(|_| f64::NAN));
                     continue;
                 }
-                let at = self.position(level, state.len());
-                values.push(if many { state[at] } else { *state.select_nth_unstable_by(at, order).1 });
+                let positions = self.positions(count);
+                let values = state.at(&positions);
+                for (level, pair) in levels.iter().zip(values.chunks(2).zip(positions.chunks(2))) {
+                    let (left, right) = (T::to_f64(pair.0[0]), T::to_f64(pair.0[1]));
+                    let is_between = pair.1[0] != pair.1[1];
+                    let share = self.place(*level, count).fract();
+                    results.push(if is_between { left + share * (right - left) } else { left });
+                }
+            }
+            return self.levels.result(Column::from_primitive::<Float64Type>(DataType::Float64, results), groups);
+        }
+        let mut results = Vec::with_capacity(groups * levels.len());
+        for state in states {
+            match state.len() {
+                0 => {
+                    let none = if self.levels.is_many() { T::Native::default() } else { T::without_values() };
+                    results.extend(levels.iter().map(|_| none));
+                }
+                count => results.extend(state.at(&self.positions(count))),
             }
         }
-        self.levels.result(Column::from_primitive::<T>(self.levels.item.clone(), values), groups)
+        self.levels.result(Column::from_primitive::<T>(self.levels.item.clone(), results), groups)
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.capacity() * size_of::<<T as ArrowPrimitiveType>::Native>()
+        match state {
+            Values::Collected(values) => values.memory_bytes(),
+            Values::Searched(ranks) => ranks.len() * size_of::<<T as ArrowPrimitiveType>::Native>(),
+        }
     }
 }

@@ -10,12 +10,12 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
 
-use super::element::{Element, list_column, with_element};
+use super::element::{Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::row_hash::row_hashes;
 use super::state_bytes::{Raw, put_varint, take_count, take_varint};
-use super::value_list::ValueList;
+use super::value_list::{ValueList, list_column};
 
 /// ClickHouse's bound on the number of counters.
 const COUNTERS_MAX: u64 = 0xFF_FFFF;

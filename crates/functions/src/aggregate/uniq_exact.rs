@@ -210,6 +210,14 @@ impl<K: Keys> StateFunction for UniqExact<K> {
         into.set.merge(from.set)
     }
 
+    /// What is new in the one is counted only: no table has to grow.
+    fn merge_last(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
+        let (Parted::Whole(set), Parted::Whole(other)) = (&into.set, &from.set) else { return self.merge(into, from) };
+        into.counted += set.union_len(other)? as u64 + from.counted;
+        into.set = Parted::default();
+        Ok(())
+    }
+
     fn items(&self, state: &Self::State) -> usize {
         state.set.len()
     }

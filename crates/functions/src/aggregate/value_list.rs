@@ -2,10 +2,14 @@
 //! over, and a long list becomes a column chunk by chunk. A short one is no more than a `Vec`.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use squall_types::{Result, grow};
+use arrow_array::ListArray;
+use arrow_buffer::OffsetBuffer;
+use squall_types::{Column, DataType, Error, ErrorCode, Result, grow};
 
 use super::element::Element;
+use super::state_bytes::{put_varint, take_count};
 
 /// Values of a chunk that is full.
 const CHUNK: usize = 1 << 14;
@@ -144,6 +148,13 @@ impl<E: Element> ValueList<E> {
         self.before.iter().flat_map(|before| &before.chunks).flatten().chain(&self.last)
     }
 
+    /// The values in chunks, in their order; of a list that is no column yet.
+    pub fn into_chunks(self) -> Vec<Vec<E::Owned>> {
+        let mut chunks = self.before.map_or_else(Vec::new, |before| before.chunks.into());
+        chunks.push(self.last);
+        chunks
+    }
+
     /// Turns about so many values of a long list into a column's, which become fewer; whether all are or the list is a short one.
     ///
     /// # Errors
@@ -189,4 +200,56 @@ impl<E: Element> ValueList<E> {
             .map_or(0, |before| size_of::<Before<E>>() + before.count * size_of::<E::Owned>() + before.heap_bytes);
         before + self.last.capacity() * size_of::<E::Owned>() + heap_bytes::<E>(&self.last)
     }
+}
+
+/// Appends a list of so many values: their number, then each.
+pub(super) fn write_list<'a, E: Element>(
+    list_type: &DataType,
+    count: usize,
+    mut values: impl Iterator<Item = &'a E::Owned>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    put_varint(count as u64, out);
+    let item = item_type(list_type)?;
+    values.try_for_each(|value| E::write(item, value, out))
+}
+
+/// Takes what [`write_list`] wrote.
+pub(super) fn read_list<E: Element>(list_type: &DataType, bytes: &mut &[u8]) -> Result<Vec<E::Owned>> {
+    let (count, item) = (take_count(bytes)?, item_type(list_type)?);
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        values.push(E::read(item, bytes)?);
+    }
+    Ok(values)
+}
+
+fn item_type(list_type: &DataType) -> Result<&DataType> {
+    match list_type {
+        DataType::Array(item) => Ok(item),
+        _ => Err(Error::logical("a list of values is not of type Array")),
+    }
+}
+
+/// A list of values per group as an `Array` column.
+pub(super) fn list_column<E: Element>(
+    data_type: &DataType,
+    lists: impl ExactSizeIterator<Item = ValueList<E>>,
+) -> Result<Column> {
+    let item = item_type(data_type)?;
+    let mut offsets: Vec<i32> = Vec::with_capacity(lists.len() + 1);
+    offsets.push(0);
+    let (mut total, mut items) = (0, E::Items::default());
+    for list in lists {
+        let is_first = total == 0;
+        total += list.len();
+        offsets.push(i32::try_from(total).map_err(|_| {
+            Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items in one aggregate's results")
+        })?);
+        list.give(&mut items, is_first)?;
+    }
+    let items = E::build(item, items)?;
+    let offsets = OffsetBuffer::new(offsets.into());
+    let array = ListArray::try_new(item.arrow_list_item(), offsets, items.array().clone(), None)?;
+    Ok(Column::new(data_type.clone(), Arc::new(array)))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use squall_types::{Column, ColumnBuilder, DataType, Error, Result, Value};
+use squall_types::{Column, ColumnBuilder, DataType, Error, Result, Value, checkpoint};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::grouped::same;
@@ -93,7 +93,10 @@ impl Accumulator for DistinctRows {
         self.grow(groups);
         for (from, &to) in other.groups.iter_mut().skip(first).zip(to) {
             let into = &mut self.groups[to as usize];
-            std::mem::take(from).rows.into_iter().for_each(|(hash, row)| into.add(hash, || row));
+            for (hash, row) in std::mem::take(from).rows {
+                checkpoint(64)?;
+                into.add(hash, || row);
+            }
         }
         Ok(())
     }
@@ -103,6 +106,7 @@ impl Accumulator for DistinctRows {
         let mut ids = Vec::new();
         for (group, rows) in self.groups.iter().enumerate() {
             for (_, row) in &rows.rows {
+                checkpoint(64)?;
                 ids.push(group as u32);
                 builders.iter_mut().zip(row).try_for_each(|(builder, value)| builder.append(value))?;
             }

@@ -110,6 +110,10 @@ impl Accumulator for Conditional {
         self.nested.merge_range(&mut *same::<Self>(other)?.nested, first, to, groups)
     }
 
+    fn merge_last(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+        self.nested.merge_last(&mut *same::<Self>(other)?.nested, first, to, groups)
+    }
+
     fn items(&self, groups: Range<usize>) -> usize {
         self.nested.items(groups)
     }

@@ -202,6 +202,12 @@ macro_rules! or_something {
                 self.nested.merge_range(&mut *other.nested, first, to, groups)
             }
 
+            fn merge_last(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+                let other = same::<Self>(other)?;
+                self.seen.merge(&other.seen, first, to, groups);
+                self.nested.merge_last(&mut *other.nested, first, to, groups)
+            }
+
             fn items(&self, groups: Range<usize>) -> usize {
                 self.nested.items(groups)
             }

@@ -110,6 +110,14 @@ impl Accumulator for NotNull {
         self.nested.merge_range(&mut *other.nested, first, to, groups)
     }
 
+    fn merge_last(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
+        let other = same::<Self>(other)?;
+        if let (Some(seen), Some(other)) = (&mut self.seen, &other.seen) {
+            seen.merge(other, first, to, groups);
+        }
+        self.nested.merge_last(&mut *other.nested, first, to, groups)
+    }
+
     fn items(&self, groups: Range<usize>) -> usize {
         self.nested.items(groups)
     }
