@@ -106,7 +106,6 @@ const GROUPS: &[Group] = &[
     Group { verdict: |element| missing(element, "the server's own work has no profile"), names: &["system_profile"] },
     Group { verdict: |element| missing(element, "tables do not begin with these settings"), names: &["merge_tree"] },
     Group { verdict: |element| missing(element, "parts are compressed with zstd"), names: &["compression"] },
-    Group { verdict: |element| missing(element, "there are no backups"), names: &["backups"] },
     Group { verdict: |element| missing(element, "nothing is sent to Graphite"), names: &["graphite"] },
     Group {
         verdict: |element| missing(element, "dropped tables are removed at once"),
