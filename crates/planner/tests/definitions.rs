@@ -94,6 +94,8 @@ fn columns_come_from_queries_and_tables() {
         ["name String DEFAULT toString(id)", "low String MATERIALIZED lower(name)"]
     );
     assert_eq!(&*other.engine, "MergeTree");
+    let function = define("CREATE TABLE x AS numbers(10)").unwrap();
+    assert_eq!(described(&function.columns), ["number UInt64"]);
 }
 
 #[test]
@@ -101,7 +103,6 @@ fn bad_definitions_are_refused() {
     for (text, expected) in [
         ("CREATE TABLE x (a UInt8, a UInt8) ENGINE = Memory", ErrorCode::ILLEGAL_COLUMN),
         ("CREATE TABLE x ENGINE = Memory", ErrorCode::INCORRECT_QUERY),
-        ("CREATE TABLE x AS numbers(10)", ErrorCode::NOT_IMPLEMENTED),
         ("CREATE TABLE x (a UInt8) ENGINE = MergeTree ORDER BY (a, now())", ErrorCode::BAD_ARGUMENTS),
         ("CREATE TABLE x (a UInt8) ENGINE = MergeTree ORDER BY rand()", ErrorCode::BAD_ARGUMENTS),
         ("CREATE TABLE x (a UInt8) ENGINE = MergeTree ORDER BY (a, 1)", ErrorCode::ILLEGAL_COLUMN),
