@@ -2,7 +2,9 @@
 """Merging of large aggregate states: on one thread and on two, here and in ClickHouse 26.9 (chdb, in process), one after the other on the
 same machine: medians, and what the second thread gains. First, how long KILL QUERY takes while states are merged, and what is computed after it.
 
-    /opt/oracle/bin/python scripts/merge_speed.py target/release/squall [runs]
+    python3 scripts/merge_speed.py target/release/squall [runs]
+
+The interpreter needs PyPI's `chdb`.
 """
 
 import os

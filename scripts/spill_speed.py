@@ -2,7 +2,7 @@
 """Queries over ten times the memory that they may use, here and in DuckDB, one after the other on the same machine, two threads each:
 medians and their ratio. Both have their tables on disk and put what does not fit there too.
 
-    /work/venv/bin/python scripts/spill_speed.py target/release/squall [millions of rows] [limit in MB] [runs]
+    python3 scripts/spill_speed.py target/release/squall [millions of rows] [limit in MB] [runs]
 
 The interpreter needs PyPI's `duckdb`. Ten million rows are about 0.6 GB.
 """
