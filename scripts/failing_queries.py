@@ -8,7 +8,6 @@ Each of the fifty statements fails in some of its rows: in a filter, a projectio
 The formats are Null, which hides a partial result best, and RowBinary. Exit code 1 where any answered as if it had not failed."""
 import argparse
 import http.client
-import pathlib
 import random
 import sys
 import tempfile
@@ -17,7 +16,6 @@ import time
 import urllib.parse
 
 from measured_server import MeasuredServer
-from ports import free_port
 
 ROWS = 131_072
 LAST = ROWS - 1
@@ -128,9 +126,8 @@ def main():
     levels = [int(level) for level in arguments.clients.split(",")]
     failures, began = [], time.time()
     with tempfile.TemporaryDirectory() as folder:
-        port = free_port()
-        command = [arguments.squall, "server", "--http-port", str(port), "--tcp-port", str(free_port()), "--path", f"{folder}/data"]
-        server = MeasuredServer(command, port, pathlib.Path(folder))
+        server = MeasuredServer.of(arguments.squall, folder)
+        port = server.port
         setup = Client(port)
         setup.ask("CREATE TABLE failing (n UInt64, k UInt64, s String) ENGINE = MergeTree ORDER BY n")
         setup.ask("CREATE TABLE sink (n UInt64) ENGINE = MergeTree ORDER BY n")

@@ -1,20 +1,19 @@
 #!/usr/bin/env python3
 """Joins, here and in ClickHouse 26.9 (chdb, in process), one after the other on the same machine: medians and their ratio.
 
-    /opt/oracle/bin/python scripts/join_speed.py target/release/squall [runs]
+    python3 scripts/join_speed.py target/release/squall [runs]
+
+The interpreter needs PyPI's `chdb`.
 """
 
-import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
 import chdb.session
 
-from ports import free_port
+from measured_server import MeasuredServer
 
 TABLES = [
     "CREATE TABLE big (k UInt64, v UInt64) ENGINE = Memory",
@@ -41,50 +40,38 @@ QUERIES = {
 
 
 def main():
-    binary = pathlib.Path(sys.argv[1]).resolve()
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-    port, tcp_port = free_port(), free_port()
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as oracle_folder:
-        command = [binary, "server", "--", f"--http_port={port}", f"--tcp_port={tcp_port}", f"--path={folder}"]
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            url = f"http://127.0.0.1:{port}/"
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as oracle_folder,
+        MeasuredServer.of(sys.argv[1], folder) as server,
+    ):
+        session = chdb.session.Session(oracle_folder)
 
-            def squall(sql):
-                return urllib.request.urlopen(url, data=sql.encode()).read().decode()
+        def squall(sql):
+            return server.ask(sql)
 
-            for _ in range(200):
-                try:
-                    squall("SELECT 1")
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            session = chdb.session.Session(oracle_folder)
+        def clickhouse(sql):
+            return session.query(sql, "TSV").data().strip()
 
-            def clickhouse(sql):
-                return session.query(sql, "TSV").data()
-
-            for statement in TABLES:
-                squall(statement)
-                clickhouse(statement)
-            print(f"{'':20} {'threads':>8} {'ClickHouse':>12} {'Squall':>12} {'ratio':>7}")
-            for threads in (1, 0):
-                settings = f" SETTINGS max_threads = {threads}" if threads else ""
-                for name, query in QUERIES.items():
-                    times = {squall: [], clickhouse: []}
-                    results = set()
-                    for _ in range(runs):
-                        for server, taken in times.items():
-                            began = time.perf_counter()
-                            results.add(server(query + settings))
-                            taken.append(time.perf_counter() - began)
-                    assert len(results) == 1, f"{name}: the results differ: {results}"
-                    ours, theirs = (statistics.median(times[server]) * 1000 for server in (squall, clickhouse))
-                    print(f"{name:20} {threads or 'all':>8} {theirs:9.1f} ms {ours:9.1f} ms {theirs / ours:7.2f}", flush=True)
-            session.close()
-        finally:
-            process.kill()
-            process.wait()
+        for statement in TABLES:
+            squall(statement)
+            clickhouse(statement)
+        print(f"{'':20} {'threads':>8} {'ClickHouse':>12} {'Squall':>12} {'ratio':>7}")
+        for threads in (1, 0):
+            settings = f" SETTINGS max_threads = {threads}" if threads else ""
+            for name, query in QUERIES.items():
+                times = {squall: [], clickhouse: []}
+                results = set()
+                for _ in range(runs):
+                    for engine, taken in times.items():
+                        began = time.perf_counter()
+                        results.add(engine(query + settings))
+                        taken.append(time.perf_counter() - began)
+                assert len(results) == 1, f"{name}: the results differ: {results}"
+                ours, theirs = (statistics.median(times[engine]) * 1000 for engine in (squall, clickhouse))
+                print(f"{name:20} {threads or 'all':>8} {theirs:9.1f} ms {ours:9.1f} ms {theirs / ours:7.2f}", flush=True)
+        session.close()
 
 
 if __name__ == "__main__":

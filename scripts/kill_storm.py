@@ -13,21 +13,16 @@ import http.client
 import pathlib
 import random
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
+from ports import free_port
+
 ROWS = 200
 CLIENTS = 4
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Server:

@@ -40,9 +40,6 @@ class Server(MeasuredServer):
         )
         super().__init__([program, "server", "--config-file", config], port, folder)
 
-    def ask(self, query):
-        return self.get("/", query.encode())
-
     def logging_ns(self):
         """CPU time so far of the threads that log."""
         logging = 0

@@ -1,10 +1,15 @@
-"""A server that wrk storms while the kernel's accounting says what CPU time that costs: what log_cost.py and trace_cost.py share."""
+"""A server that a script starts and measures: how it starts and is asked, what CPU time the kernel counts for it, and wrk's storms."""
 
+import pathlib
 import re
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
+
+from ports import free_port
 
 READY_SECONDS = 60
 
@@ -24,12 +29,12 @@ def turns(names, rounds):
 
 
 class MeasuredServer:
-    """A server on a port of its own; what it prints goes into `folder`."""
+    """A server on a port of its own; what it prints goes into `folder`. As a context it ends with the block."""
 
     def __init__(self, command, port, folder):
         self.port = port
-        output = (folder / "output.txt").open("w")
-        self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        with (folder / "output.txt").open("w") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + READY_SECONDS
         while True:
             try:
@@ -39,6 +44,30 @@ class MeasuredServer:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     sys.exit(f"The server does not answer; see {folder}/output.txt")
                 time.sleep(0.05)
+
+    @classmethod
+    def of(cls, program, folder):
+        """One without a configuration, its data in `folder`/data."""
+        folder, program = pathlib.Path(folder), pathlib.Path(program).resolve()
+        port, tcp_port = free_port(), free_port()
+        ports = ["--http-port", str(port), "--tcp-port", str(tcp_port)]
+        server = cls([program, "server", *ports, "--path", folder / "data"], port, folder)
+        server.tcp_port = tcp_port
+        return server
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, sql, **params):
+        """The answer as text; an error of the server is a RuntimeError of its words."""
+        try:
+            return self.get(f"/?{urllib.parse.urlencode(params)}", sql.encode())
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(error.read().decode()) from error
 
     def get(self, path, body=None):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", data=body, timeout=600) as response:

@@ -7,20 +7,18 @@ same machine: medians, and what the second thread gains. First, how long KILL QU
 The interpreter needs PyPI's `chdb`.
 """
 
-import os
-import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import chdb.session
 
-from ports import free_port
+from measured_server import MeasuredServer
+
+# What a server that answers nobody may compute in 200 ms.
+REST_NS = 10_000_000
 
 QUERIES = {
     "uniqExact, one large set": "SELECT uniqExact(number) FROM numbers_mt(60000000)",
@@ -57,73 +55,53 @@ def table(squall, clickhouse, runs):
         print(f"{name:40} {'     '.join(columns)}", flush=True)
 
 
-def cpu_seconds(process):
-    """What a process has computed so far."""
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def killed(process, squall, name, query, rows):
+def killed(server, name, query, rows):
     """How long a query that is killed when all its rows have come takes to answer, and what the server still computes afterwards."""
 
     def run():
         try:
-            squall(query, "heavy")
+            server.ask(query, query_id="heavy")
             ended["error"] = False
-        except urllib.error.HTTPError as error:
-            ended["error"] = b"QUERY_WAS_CANCELLED" in error.read()
+        except RuntimeError as error:
+            ended["error"] = "QUERY_WAS_CANCELLED" in str(error)
         ended["at"] = time.perf_counter()
 
     ended = {}
     thread = threading.Thread(target=run)
     thread.start()
     while thread.is_alive():
-        seen = squall("SELECT read_rows FROM system.processes WHERE query_id = 'heavy'").strip()
+        seen = server.ask("SELECT read_rows FROM system.processes WHERE query_id = 'heavy'")
         if seen and int(seen) >= rows:
             break
         time.sleep(0.002)
-    began, before = time.perf_counter(), cpu_seconds(process)
-    squall("KILL QUERY WHERE query_id = 'heavy' ASYNC")
+    began, before = time.perf_counter(), server.cpu_ns()
+    server.ask("KILL QUERY WHERE query_id = 'heavy' ASYNC")
     thread.join()
-    used = None
-    while used != (used := cpu_seconds(process)):
+    used, last = server.cpu_ns(), 0
+    while used - last > REST_NS:
         time.sleep(0.2)
+        used, last = server.cpu_ns(), used
     if ended["error"]:
         answer = (ended["at"] - began) * 1000
-        print(f"KILL while states merge: {name:28} answer {answer:6.1f} ms, CPU {(used - before) * 1000:5.0f} ms", flush=True)
+        print(f"KILL while states merge: {name:28} answer {answer:6.1f} ms, CPU {(used - before) / 1e6:5.0f} ms", flush=True)
     else:
         print(f"KILL while states merge: {name:28} too late, the query was over", flush=True)
 
 
 def main():
-    binary = pathlib.Path(sys.argv[1]).resolve()
     runs = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    port, tcp_port = free_port(), free_port()
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as oracle_folder:
-        command = [binary, "server", "--", f"--http_port={port}", f"--tcp_port={tcp_port}", f"--path={folder}"]
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-
-            def squall(sql, query_id=""):
-                url = f"http://127.0.0.1:{port}/?query_id={query_id}" if query_id else f"http://127.0.0.1:{port}/"
-                return urllib.request.urlopen(url, data=sql.encode()).read().decode()
-
-            for _ in range(200):
-                try:
-                    squall("SELECT 1")
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            for _ in range(3):
-                for name in ("uniqExact, one large set", "uniqExact, 10 groups", "groupUniqArray"):
-                    rows = {"uniqExact, one large set": 60_000_000, "uniqExact, 10 groups": 30_000_000, "groupUniqArray": 10_000_000}
-                    killed(process, squall, name, f"{QUERIES[name]} SETTINGS max_threads = 2", rows[name])
-            session = chdb.session.Session(oracle_folder)
-            table(squall, lambda sql: session.query(sql, "TSV").data(), runs)
-            session.close()
-        finally:
-            process.kill()
-            process.wait()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as oracle_folder,
+        MeasuredServer.of(sys.argv[1], folder) as server,
+    ):
+        for _ in range(3):
+            for name in ("uniqExact, one large set", "uniqExact, 10 groups", "groupUniqArray"):
+                rows = {"uniqExact, one large set": 60_000_000, "uniqExact, 10 groups": 30_000_000, "groupUniqArray": 10_000_000}
+                killed(server, name, f"{QUERIES[name]} SETTINGS max_threads = 2", rows[name])
+        session = chdb.session.Session(oracle_folder)
+        table(server.ask, lambda sql: session.query(sql, "TSV").data().strip(), runs)
+        session.close()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Times the seed's query, one client, on Squall, on ClickHouse's engine in process (chdb) and on DuckDB: the same rows, in turns.
+"""Times one GROUP BY, one client, on Squall, on ClickHouse's engine in process (chdb) and on DuckDB: the same rows, in turns.
 
 Squall answers over its native protocol, from another process; the peers are called in this one, which spares them that.
 """
 
 import argparse
-import logging
 import pathlib
 import statistics
 import subprocess
@@ -16,7 +15,7 @@ import chdb.session
 import clickhouse_driver
 import duckdb
 
-from ports import free_port
+from measured_server import MeasuredServer
 
 QUERY = (
     "select count(ClientIP) as total, ResolutionWidth from {table} "
@@ -30,30 +29,16 @@ class Squall:
     name = "Squall"
 
     def __init__(self, program, folder, file):
-        http, native = free_port(), free_port()
-        config = folder / "config.xml"
-        config.write_text(
-            f"<clickhouse><http_port>{http}</http_port><tcp_port>{native}</tcp_port><path>{folder}/data</path>"
-            "<logger><level>warning</level></logger></clickhouse>"
-        )
-        self.process = subprocess.Popen([program, "server", "--config-file", config])
-        self.client = clickhouse_driver.Client("127.0.0.1", port=native)
-        for _ in range(200):
-            try:
-                self.client.execute("SELECT 1")
-                break
-            except clickhouse_driver.errors.NetworkError:
-                time.sleep(0.05)
+        self.server = MeasuredServer.of(program, folder)
+        self.client = clickhouse_driver.Client("127.0.0.1", port=self.server.tcp_port)
         self.client.execute("CREATE TABLE hits (ClientIP UInt32, ResolutionWidth UInt16) ENGINE = MergeTree ORDER BY ()")
-        url = f"http://127.0.0.1:{http}/?query=INSERT+INTO+hits+FORMAT+Parquet"
-        subprocess.run(["curl", "-sS", "--fail-with-body", "--data-binary", f"@{file}", url], check=True)
+        self.server.get("/?query=INSERT+INTO+hits+FORMAT+Parquet", file.read_bytes())
 
     def rows(self):
         return [tuple(row) for row in self.client.execute(QUERY.format(table="hits"))]
 
     def stop(self):
-        self.process.terminate()
-        self.process.wait()
+        self.server.stop()
 
 
 class Chdb:
@@ -93,8 +78,6 @@ def main():
     arguments.add_argument("--rows", type=int, default=8_873_898)
     arguments.add_argument("--runs", type=int, default=101, help="how often each answers")
     options = arguments.parse_args()
-    # The driver tells of every attempt to reach a server that is only starting.
-    logging.getLogger("clickhouse_driver.connection").setLevel(logging.CRITICAL)
     program = pathlib.Path(options.squall).resolve()
     with tempfile.TemporaryDirectory(prefix="squall-peers-") as folder:
         folder = pathlib.Path(folder)

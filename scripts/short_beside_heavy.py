@@ -5,14 +5,12 @@ and the longest steps that held a worker meanwhile (system.histogram_metrics).
 scripts/short_beside_heavy.py --squall target/release/squall [--rows 5000000] [--seconds 10] [--heavy 8]"""
 import argparse
 import http.client
-import pathlib
 import sys
 import tempfile
 import threading
 import time
 
 from measured_server import MeasuredServer
-from ports import free_port
 
 SHORT = "SELECT count(), max(user) FROM visits WHERE id BETWEEN 1000000 AND 1030000"
 HEAVY = {
@@ -69,9 +67,8 @@ def main():
     parser.add_argument("--heavy", type=int, default=8, help="clients that ask heavy queries")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        port = free_port()
-        command = [arguments.squall, "server", "--http-port", str(port), "--tcp-port", str(free_port()), "--path", f"{folder}/data"]
-        server = MeasuredServer(command, port, pathlib.Path(folder))
+        server = MeasuredServer.of(arguments.squall, folder)
+        port = server.port
         ask(port, "CREATE TABLE visits (id UInt64, user UInt64, url String) ENGINE = MergeTree ORDER BY id")
         ask(port, "INSERT INTO visits SELECT number, cityHash64(number) % 1000000, "
                   f"concat('https://example.com/page/', toString(cityHash64(number, 1) % 700000)) FROM numbers({arguments.rows})")

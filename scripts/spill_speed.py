@@ -7,18 +7,14 @@ medians and their ratio. Both have their tables on disk and put what does not fi
 The interpreter needs PyPI's `duckdb`. Ten million rows are about 0.6 GB.
 """
 
-import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 
 import duckdb
 
-from ports import free_port
+from measured_server import MeasuredServer
 
 THREADS = 2
 # Numbers that look random, in arithmetic that both have.
@@ -38,72 +34,50 @@ QUERIES = {
 
 
 def main():
-    binary = pathlib.Path(sys.argv[1]).resolve()
     rows = int(float(sys.argv[2]) * 1_000_000) if len(sys.argv) > 2 else 10_000_000
     limit_mb = int(sys.argv[3]) if len(sys.argv) > 3 else 60
     runs = int(sys.argv[4]) if len(sys.argv) > 4 else 3
-    port, tcp_port = free_port(), free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        command = [binary, "server", "--", f"--http_port={port}", f"--tcp_port={tcp_port}", f"--path={folder}/squall"]
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            url = f"http://127.0.0.1:{port}/"
+    with tempfile.TemporaryDirectory() as folder, MeasuredServer.of(sys.argv[1], folder) as server:
+        database = duckdb.connect(f"{folder}/duck.db")
+        database.execute(f"SET threads = {THREADS}")
+        database.execute(f"SET temp_directory = '{folder}/duck'")
+        for name, select in TABLES.items():
+            numbers = f"(SELECT number AS n FROM numbers({rows}))"
+            server.ask(f"CREATE TABLE {name} ENGINE = MergeTree ORDER BY tuple() AS {select.replace('FROM rows', 'FROM ' + numbers)}")
+            numbers = f"(SELECT range AS n FROM range({rows}))"
+            database.execute(f"CREATE TABLE {name} AS {select.replace('FROM rows', 'FROM ' + numbers)}")
+        database.execute("CHECKPOINT")
+        database.execute(f"SET memory_limit = '{limit_mb}MB'")
+        limits = {"max_threads": THREADS, "max_memory_usage": limit_mb * 1_000_000}
 
-            def ask(sql, settings=""):
-                try:
-                    return urllib.request.urlopen(url + settings, data=sql.encode()).read().decode()
-                except urllib.error.HTTPError as error:
-                    raise RuntimeError(error.read().decode()) from error
+        def squall(sql):
+            return [line.split("\t") for line in server.ask(sql, **limits).splitlines()]
 
-            for _ in range(200):
-                try:
-                    ask("SELECT 1")
-                    break
-                except OSError:
-                    time.sleep(0.05)
-            database = duckdb.connect(f"{folder}/duck.db")
-            database.execute(f"SET threads = {THREADS}")
-            database.execute(f"SET temp_directory = '{folder}/duck'")
-            for name, select in TABLES.items():
-                numbers = f"(SELECT number AS n FROM numbers({rows}))"
-                ask(f"CREATE TABLE {name} ENGINE = MergeTree ORDER BY tuple() AS {select.replace('FROM rows', 'FROM ' + numbers)}")
-                numbers = f"(SELECT range AS n FROM range({rows}))"
-                database.execute(f"CREATE TABLE {name} AS {select.replace('FROM rows', 'FROM ' + numbers)}")
-            database.execute("CHECKPOINT")
-            database.execute(f"SET memory_limit = '{limit_mb}MB'")
-            limits = f"?max_threads={THREADS}&max_memory_usage={limit_mb * 1_000_000}"
+        def duck(sql):
+            return [[str(value) for value in row] for row in database.execute(sql).fetchall()]
 
-            def squall(sql):
-                return [line.split("\t") for line in ask(sql, limits).splitlines()]
-
-            def duck(sql):
-                return [[str(value) for value in row] for row in database.execute(sql).fetchall()]
-
-            print(f"{rows:,} rows, {limit_mb} MB, {THREADS} threads, DuckDB {duckdb.__version__}")
-            print(f"{'':20} {'DuckDB':>10} {'Squall':>10} {'ratio':>7}")
-            for name, query in QUERIES.items():
-                sql = query.format(last=rows - 10)
-                times, results = {duck: [], squall: []}, {duck: None, squall: None}
-                for _ in range(runs):
-                    for server, taken in times.items():
-                        began = time.perf_counter()
-                        try:
-                            results[server] = server(sql)
-                        except (RuntimeError, duckdb.Error) as error:
-                            results[server] = error
-                        taken.append(time.perf_counter() - began)
-                failed = [result for result in results.values() if isinstance(result, Exception)]
-                if failed:
-                    who = "DuckDB" if isinstance(results[duck], Exception) else "Squall"
-                    print(f"{name:20} {who} fails: {str(failed[0])[:120]}", flush=True)
-                    continue
-                assert results[duck] == results[squall], f"{name}: the results differ: {results}"
-                theirs, ours = (statistics.median(times[server]) for server in (duck, squall))
-                print(f"{name:20} {theirs:8.2f} s {ours:8.2f} s {theirs / ours:7.2f}", flush=True)
-            database.close()
-        finally:
-            process.kill()
-            process.wait()
+        print(f"{rows:,} rows, {limit_mb} MB, {THREADS} threads, DuckDB {duckdb.__version__}")
+        print(f"{'':20} {'DuckDB':>10} {'Squall':>10} {'ratio':>7}")
+        for name, query in QUERIES.items():
+            sql = query.format(last=rows - 10)
+            times, results = {duck: [], squall: []}, {duck: None, squall: None}
+            for _ in range(runs):
+                for engine, taken in times.items():
+                    began = time.perf_counter()
+                    try:
+                        results[engine] = engine(sql)
+                    except (RuntimeError, duckdb.Error) as error:
+                        results[engine] = error
+                    taken.append(time.perf_counter() - began)
+            failed = [result for result in results.values() if isinstance(result, Exception)]
+            if failed:
+                who = "DuckDB" if isinstance(results[duck], Exception) else "Squall"
+                print(f"{name:20} {who} fails: {str(failed[0])[:120]}", flush=True)
+                continue
+            assert results[duck] == results[squall], f"{name}: the results differ: {results}"
+            theirs, ours = (statistics.median(times[engine]) for engine in (duck, squall))
+            print(f"{name:20} {theirs:8.2f} s {ours:8.2f} s {theirs / ours:7.2f}", flush=True)
+        database.close()
 
 
 if __name__ == "__main__":
