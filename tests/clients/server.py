@@ -182,9 +182,12 @@ class Server:
 
     @property
     def log(self):
-        """All that the server has written about itself."""
+        """All that the server has written about itself; of one that runs, the last lines may still be on their way."""
         parts = [self.folder / name for name in ("server.log", "error.log", "stdout.log", "stderr.log")]
         return "\n".join(part.read_text(errors="replace") for part in parts if part.exists())
+
+    def until_logged(self, text):
+        wait_until(lambda: text in self.log, f"the log says {text!r}")
 
     def log_tail(self):
         """The end of it, for a failure's message."""

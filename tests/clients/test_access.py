@@ -421,6 +421,7 @@ def test_passwords_are_shown_nowhere(start_server):
     server.query("SYSTEM FLUSH LOGS")
     assert server.value(f"SELECT count() FROM system.query_log WHERE query LIKE '%Geheim%' AND query NOT LIKE '%query_log%'") == "0"
     assert server.value("SELECT count() > 1 FROM system.query_log WHERE query LIKE '%[HIDDEN]%'") == "1"
+    server.stop()
     lines = [line for line in server.log.splitlines() if word in line and "Syntax error" not in line]
     assert not lines, lines
 
@@ -432,6 +433,8 @@ def test_clients_write_no_lines_of_their_own(access_server):
     assert code_of(server, f"SELECT nothing \n{forged}") != 0
     server.http("SELECT 1", headers={"User-Agent": "a\x1b[31mb"}, user=f"x\n{forged}", password="y")
     assert server.http("SELECT 1", query_id=f"q\n{forged}").status in (200, 400)
+    server.stop()
+    assert "Application: forged" in server.log
     assert not any(line.startswith(forged) for line in server.log.splitlines())
     assert "\x1b" not in server.log
 

@@ -56,7 +56,7 @@ def test_from_env(start_server):
 
 def test_unknown_element_is_a_warning(start_server):
     server = start_server(settings={"no_such_element": "1"})
-    wait_until(lambda: "no_such_element" in server.log, "the warning")
+    server.until_logged("no_such_element")
 
 
 def test_bad_value_is_an_error_with_file_and_element(start_server):
@@ -160,7 +160,7 @@ def test_the_trace_tells_of_each_request_and_query(start_server):
     expected = [
         r"\{\} <Trace> DynamicQueryHandler: Request URI: /\?query_id=traced&user=reader&password=\[HIDDEN\]\n",
         rf"\{{traced\}} <Debug> executeQuery: \(from 127\.0\.0\.1:\d+, user: reader\) SELECT sum\(number\) FROM numbers\(100000\) \(stage: Complete\)\n",
-        rf"\{{traced\}} <Debug> executeQuery: Read 100000 rows, 781.25 KiB in 0\.\d{{6}} sec\., \d+ rows/sec\., {size}/sec\.\n",
+        rf"\{{traced\}} <Debug> executeQuery: Read 100000 rows, 781.25 KiB in \d+\.\d{{6}} sec\., \d+ rows/sec\., {size}/sec\.\n",
         rf"\{{traced\}} <Debug> MemoryTracker: Query peak memory usage: {size}\.\n",
         r"\{traced\} <Debug> DynamicQueryHandler: Done processing query\n",
         r"\{[-0-9a-f]*\} <Error> DynamicQueryHandler: Code: 516\. DB::Exception: reader: Authentication failed",
@@ -170,7 +170,7 @@ def test_the_trace_tells_of_each_request_and_query(start_server):
             r"\{\} <Trace> TCPHandlerFactory: TCP Request\. Address: 127\.0\.0\.1:\d+\n",
             r"\{\} <Debug> TCPHandler: Connected ClickHouse client version \d+\.\d+, revision: \d+, .*user: default",
             r"\{native\} <Debug> executeQuery: \(from 127\.0\.0\.1:\d+\) SELECT 1 \(stage: Complete\)\n",
-            r"\{\} <Debug> TCPHandler: Processed in 0\.\d{6} sec\.\n",
+            r"\{\} <Debug> TCPHandler: Processed in \d+\.\d{6} sec\.\n",
         ]
     for pattern in expected:
         assert re.search(pattern, text), pattern
@@ -245,7 +245,7 @@ def test_a_changed_file_is_loaded_again(start_server):
 def test_a_broken_file_is_logged_once_and_the_old_configuration_stays(start_server):
     server, change = reloading(start_server, settings={"total_max_threads": 3})
     change("config.d/more.xml", "<clickhouse><total_max_threads>many</total_max_threads></clickhouse>")
-    wait_until(lambda: "is not loaded" in server.log, "the error is logged")
+    server.until_logged("is not loaded")
     error = next(line for line in server.log.splitlines() if "is not loaded" in line)
     assert "<Error>" in error and "more.xml" in error and "total_max_threads" in error
     time.sleep(0.5)
@@ -272,9 +272,11 @@ def test_queries_are_masked_wherever_they_are_kept(start_server):
         server.query("SELECT 'card 1234', throwIf(1, 'card 1234')")
     server.query("SYSTEM FLUSH LOGS")
     kept = server.query("SELECT query, exception, formatted_query FROM system.query_log FORMAT TSV")
-    kept += server.query("SELECT last_error_message FROM system.errors FORMAT TSV") + server.log
-    assert "card ????" in kept and "card 1234" not in kept
+    kept += server.query("SELECT last_error_message FROM system.errors FORMAT TSV")
     assert int(server.value("SELECT value FROM system.events WHERE event = 'QueryMaskingRulesMatch'")) > 1
+    server.stop()
+    assert "card ????" in kept and "card ????" in server.log
+    assert "card 1234" not in kept and "card 1234" not in server.log
 
 
 def test_a_server_that_takes_no_rows_takes_none(start_server):

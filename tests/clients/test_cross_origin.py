@@ -46,7 +46,7 @@ def test_add_http_cors_header_of_a_profile(start_server):
 
 def test_http_options_response(start_server):
     server = start_server(settings={"http_options_response": OPTIONS_RESPONSE})
-    assert "a header without a name" in server.log
+    server.until_logged("a header without a name")
     with server.http_peer() as peer:
         peer.send(b"OPTIONS / HTTP/1.1\r\nHost: x\r\nOrigin: http://example.com\r\nAccess-Control-Request-Method: POST\r\n\r\n")
         head = peer.receive_all().lower().split(b"\r\n")

@@ -5,6 +5,7 @@ import http.server
 import pathlib
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from server import ServerError
@@ -28,6 +29,13 @@ def wait_for(value, expected, seconds=15):
         time.sleep(0.1)
 
 
+def write(file, text):
+    """Puts a file in its place at once: the server may look at any time."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.rename(file)
+
+
 def own_table(server, table):
     return f"<clickhouse><host>localhost</host><port>{server.native_port}</port><user>default</user><password/><db>default</db><table>{table}</table></clickhouse>"
 
@@ -46,7 +54,7 @@ def test_dictionaries_of_files_come_change_and_go(folder):
     server.query("CREATE TABLE t (id UInt64, v String) ENGINE = MergeTree ORDER BY id")
     server.query("INSERT INTO t VALUES (1, 'one'), (2, 'two')")
     file = path / "one.xml"
-    file.write_text(dictionary("default.d", own_table(server, "t"), root="yandex"))
+    write(file, dictionary("default.d", own_table(server, "t"), root="yandex"))
     look = "SELECT dictGet('default.d', 'v', toUInt64({}))"
     wait_for(lambda: server.value("SELECT groupArray(name) FROM system.dictionaries"), "['default.d']")
     # Nothing is loaded until somebody asks.
@@ -60,10 +68,10 @@ def test_dictionaries_of_files_come_change_and_go(folder):
     server.query("SYSTEM RELOAD DICTIONARY `default.d`")
     assert server.rows(look.format(3)) == [["three"]]
     # A file that changes is read again, and the dictionary loaded, since it was.
-    file.write_text(dictionary("default.d", own_table(server, "t")).replace("none", "nobody"))
+    write(file, dictionary("default.d", own_table(server, "t")).replace("none", "nobody"))
     wait_for(lambda: server.rows(look.format(9)), [["nobody"]])
     # One that is broken is told in the log; what it said stays.
-    file.write_text("<clickhouse><dictionary>")
+    write(file, "<clickhouse><dictionary>")
     server.query("SYSTEM RELOAD DICTIONARIES")
     assert server.rows(look.format(9)) == [["nobody"]]
     file.unlink()
@@ -85,7 +93,7 @@ def test_dictionaries_may_be_loaded_at_the_start(start_server):
 def test_another_server_is_refused(folder):
     server, path = folder
     source = own_table(server, "t").replace(str(server.native_port), "1")
-    (path / "d.xml").write_text(dictionary("d", source))
+    write(path / "d.xml", dictionary("d", source))
     server.query("SYSTEM RELOAD CONFIG")
     with pytest.raises(ServerError, match="NOT_IMPLEMENTED"):
         server.query("SELECT dictGet('d', 'v', toUInt64(1))")
@@ -96,18 +104,18 @@ def test_files_and_commands(folder):
     server, path = folder
     file = path / "rows.tsv"
     file.write_text("1\tone\n2\ttwo\n")
-    (path / "f.xml").write_text(dictionary("f", f"<file><path>{file}</path><format>TSV</format></file>", lifetime="1"))
-    (path / "e.xml").write_text(dictionary("e", "<executable><command>printf '1,a\\n2,b\\n'</command><format>CSV</format></executable>"))
+    write(path / "f.xml", dictionary("f", f"<file><path>{file}</path><format>TSV</format></file>", lifetime="1"))
+    write(path / "e.xml", dictionary("e", "<executable><command>printf '1,a\\n2,b\\n'</command><format>CSV</format></executable>"))
     echo = "<executable><command>sed 's/.*/v&amp;/'</command><format>TSV</format><implicit_key>1</implicit_key></executable>"
-    (path / "c.xml").write_text(dictionary("c", echo, layout="<cache><size_in_cells>3</size_in_cells></cache>"))
-    (path / "bad.xml").write_text(dictionary("bad", "<executable><command>exit 3</command><format>CSV</format></executable>"))
+    write(path / "c.xml", dictionary("c", echo, layout="<cache><size_in_cells>3</size_in_cells></cache>"))
+    write(path / "bad.xml", dictionary("bad", "<executable><command>exit 3</command><format>CSV</format></executable>"))
     server.query("SYSTEM RELOAD CONFIG")
     assert server.rows("SELECT dictGet('f', 'v', number), dictGet('e', 'v', number) FROM numbers(1, 3)") == [["one", "a"], ["two", "b"], ["none", "none"]]
     assert server.rows("SELECT dictGet('c', 'v', number % 3) FROM numbers(6)") == [["v0"], ["v1"], ["v2"]] * 2
     with pytest.raises(ServerError, match="CHILD_WAS_NOT_EXITED_NORMALLY"):
         server.query("SELECT dictGet('bad', 'v', toUInt64(1))")
     # Its lifetime over, a file is read again where it has changed.
-    file.write_text("1\tanother\n")
+    write(file, "1\tanother\n")
     wait_for(lambda: server.value("SELECT dictGet('f', 'v', toUInt64(1))"), "another")
     # A statement may name files of users alone, and no commands.
     ddl = "CREATE OR REPLACE DICTIONARY s (id UInt64, v String) PRIMARY KEY id SOURCE({}) LAYOUT(HASHED()) LIFETIME(0)"
@@ -158,7 +166,7 @@ def test_http(start_server):
     url = f"http://127.0.0.1:{source.server_port}/rows"
     ddl = (
         "CREATE DICTIONARY {} (id UInt64, v String DEFAULT 'none') PRIMARY KEY id SOURCE(HTTP(url '{}' format TSV credentials(user 'u' password 'p') "
-        "headers(header(name 'X-Key' value 'k')))) LAYOUT({}) LIFETIME(MIN 0 MAX 1000)"
+        "headers(header(name 'X-Key' value 'k')))) LAYOUT({}) LIFETIME(MIN 1000 MAX 2000)"
     )
     server.query(ddl.format("whole", url, "FLAT()"))
     assert server.rows("SELECT dictGet('whole', 'v', number) FROM numbers(2, 3)") == [["v2"], ["v3"], ["none"]]
@@ -207,9 +215,9 @@ def test_cache_and_direct_ask_the_table(start_server):
     wait_for(lambda: server.value(new.format("c")), "7")
     # Many at once, on more threads than there are workers.
     server.query("INSERT INTO t SELECT toString(number), toDate('2020-01-01') + number % 5, number FROM numbers(10000)")
-    threads = [threading.Thread(target=lambda: server.query(f"SELECT sum(dictGet('d', 'v', {key})) FROM numbers(3000)")) for _ in range(16)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    with ThreadPoolExecutor(16) as pool:
+        sums = pool.map(server.value, [f"SELECT sum(dictGet('d', 'v', {key})) FROM numbers(3000)"] * 16)
+    assert set(sums) == {str(sum(range(3000)))}
     # A dictionary that asks itself ends in an error.
     server.query("CREATE DICTIONARY me (id UInt64, v UInt64) PRIMARY KEY id SOURCE(CLICKHOUSE(QUERY 'SELECT number AS id, dictGet(''me'', ''v'', number) AS v FROM numbers(10)')) LAYOUT(DIRECT())")
     with pytest.raises(ServerError, match="INFINITE_LOOP"):

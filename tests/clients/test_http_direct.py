@@ -115,14 +115,15 @@ def test_the_query_of_a_client_that_has_gone_ends(server, peer):
 )
 def test_a_client_that_keeps_the_rest_until_it_hears_of_the_beginning(server, head, rest):
     """Nagle's algorithm is on, as it is without TCP_NODELAY: an acknowledgement that waited for the answer would come after 40 ms."""
-    seconds = []
-    for _ in range(10):
+
+    def is_answered_at_once():
         with server.http_peer() as peer:
             peer.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
             began = time.monotonic()
             for piece in [head, *rest]:
                 peer.send(piece.encode())
             assert bodies(peer, 1) == [b"1\n"]
-            seconds.append(time.monotonic() - began)
-    # The best of all: a machine that is busy elsewhere may be late, but not every time.
-    assert min(seconds) < 0.03, seconds
+            return time.monotonic() - began < 0.03
+
+    # A machine that is busy elsewhere may be late, but not every time.
+    wait_until(is_answered_at_once, "an answer comes before an acknowledgement that waits")

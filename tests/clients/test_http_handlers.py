@@ -196,7 +196,7 @@ def test_pages(ruled):
     moved = ruled.http(path="/moved", method="GET")
     assert (moved.status, moved.headers["Location"]) == (302, "/teapot")
     assert ruled.http(path="/alive/and/well", method="GET").text == "Ok.\n"
-    assert "this server has no such page" in ruled.log
+    ruled.until_logged("this server has no such page")
     assert ruled.http(path="/dashboard", method="GET").status == 404
 
 

@@ -1,9 +1,7 @@
 """Tables of the engine Join and dictionaries through restarts, kills, reloads and changes of their names."""
 
-import time
-
 import pytest
-from server import ServerError
+from server import ServerError, wait_until
 
 
 def test_join_table_survives_kill_9(start_server):
@@ -73,15 +71,10 @@ def test_dictionary_is_reloaded_when_its_lifetime_is_over(start_server):
     )
     assert server.value("SELECT dictGet('d', 'v', toUInt64(1))") == "one"
     server.query("INSERT INTO source VALUES (1, 'later')")
-    deadline = time.monotonic() + 60
-    while server.value("SELECT dictGet('d', 'v', toUInt64(1))") != "later":
-        assert time.monotonic() < deadline, "the dictionary is not reloaded"
-        time.sleep(0.2)
+    wait_until(lambda: server.value("SELECT dictGet('d', 'v', toUInt64(1))") == "later", "the dictionary is loaded again", seconds=60)
     # A source that fails leaves what was loaded.
     server.query("DROP TABLE source")
-    while server.value("SELECT error_count FROM system.dictionaries") == "0":
-        assert time.monotonic() < deadline, "the dictionary is not reloaded"
-        time.sleep(0.2)
+    wait_until(lambda: server.value("SELECT error_count FROM system.dictionaries") != "0", "loading it has failed", seconds=60)
     assert server.value("SELECT dictGet('d', 'v', toUInt64(1))") == "later"
 
 

@@ -2,7 +2,8 @@
 
 import subprocess
 
-from server import BINARY
+import pytest
+from server import BINARY, installed
 
 LOGS = {"query_log": "", "query_thread_log": "", "trace_log": "", "metric_log": "", "asynchronous_metric_log": ""}
 ALL_CPU = {"query_profiler_cpu_time_period_ns": 1_000_000, "query_profiler_real_time_period_ns": 1_000_000}
@@ -34,6 +35,7 @@ def test_a_query_over_http_says_where_it_came_from(start_server):
     assert logged(server, "q", "Settings['max_threads'], Settings['log_comment'], peak_threads_usage > 0") == "3\tmine\t1"
 
 
+@pytest.mark.skipif(not installed("clickhouse-client"), reason="clickhouse-client is not installed")
 def test_a_query_of_the_native_client_says_who_it_is(start_server):
     server = start_server(settings=LOGS)
     done = server.client("--query_id=n", "--query=SELECT count() FROM numbers(10)")
@@ -59,7 +61,9 @@ def test_threads_say_what_each_did(start_server):
     )
     assert rows
     for peak, usage, name, thread, cpu in rows:
-        assert int(peak) >= int(usage) and int(peak) > 1 << 20 and name and int(thread) > 0 and int(cpu) > 0
+        assert int(peak) >= int(usage) and name and int(thread) > 0 and int(cpu) >= 0
+    # On a busy machine one thread may have done nearly all.
+    assert max(int(row[0]) for row in rows) > 1 << 20 and sum(int(row[4]) for row in rows) > 0
 
 
 def test_traces_become_a_picture(start_server):
