@@ -283,6 +283,14 @@ class Server:
             raise ServerError(response.status, response.text)
         return response.text
 
+    def error_code(self, sql, **params):
+        """ClickHouse's code of the error that a statement ends with; 0 where it ends well."""
+        try:
+            self.query(sql, **params)
+        except ServerError as error:
+            return error.code
+        return 0
+
     def rows(self, sql, **params):
         """The result as a list of lists of strings."""
         return [line.split("\t") for line in self.query(sql, **params).splitlines()]

@@ -34,11 +34,7 @@ def access_server(start_server):
 def code_of(server, sql, name="default", password="pw", **params):
     """0, or the code of the error; over HTTP."""
     credentials = {} if name == "default" else {"user": name, "password": password}
-    try:
-        server.query(sql, **credentials, **params)
-    except ServerError as error:
-        return error.code
-    return 0
+    return server.error_code(sql, **credentials, **params)
 
 
 def native_code(server, sql, name, password="pw"):

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from server import ServerError, wait_until
+from server import wait_until
 
 CONTENT = "SELECT count(), sum(k), sum(cityHash64(k, s)) FROM {}"
 
@@ -37,12 +37,6 @@ def contents(server, database="d"):
     return [server.query(CONTENT.format(f"{database}.{table}")) for table in ("t", "memory", "lookup")]
 
 
-def code(server, sql):
-    with pytest.raises(ServerError) as refused:
-        server.query(sql)
-    return refused.value.code
-
-
 @pytest.mark.parametrize("place", ["File('b')", "File('b.tar')", "File('b.tar.gz')", "File('b.tar.zst')", "Disk('backups', 'x/b')"])
 def test_a_database_comes_back(backed, tmp_path, place):
     fill(backed)
@@ -54,7 +48,7 @@ def test_a_database_comes_back(backed, tmp_path, place):
     assert answer[1] == "BACKUP_CREATED" and len(answer[0]) == 36
     row = backed.rows("SELECT id, status, error, num_files, total_size > 0, end_time >= start_time FROM system.backups")
     assert row == [[answer[0], "BACKUP_CREATED", "", str(files), "1", "1"]]
-    assert code(backed, f"BACKUP DATABASE d TO {place}") == 598
+    assert backed.error_code(f"BACKUP DATABASE d TO {place}") == 598
     backed.query("DROP DATABASE d")
     backed.restart()
     assert backed.rows(f"RESTORE DATABASE d FROM {place}")[0][1] == "RESTORED"
@@ -79,21 +73,21 @@ def test_names_and_choices(backed):
     assert backed.query("SELECT * FROM d.other") == "1\ta\n"
     assert backed.query("SHOW TABLES FROM e") == "empty\nlookup\nt\n"
     assert backed.query(CONTENT.format("e.t")) == backed.query(CONTENT.format("d.t"))
-    assert code(backed, "RESTORE TABLE nothing FROM File('some')") == 605
-    assert code(backed, "RESTORE DATABASE nothing FROM File('some')") == 605
-    assert code(backed, "RESTORE ALL FROM File('none')") == 599
-    assert code(backed, "BACKUP TABLE nothing TO File('x')") == 60
-    assert code(backed, "BACKUP DATABASE nothing TO File('x')") == 81
-    assert code(backed, "BACKUP TABLE system.one TO File('x')") == 647
+    assert backed.error_code("RESTORE TABLE nothing FROM File('some')") == 605
+    assert backed.error_code("RESTORE DATABASE nothing FROM File('some')") == 605
+    assert backed.error_code("RESTORE ALL FROM File('none')") == 599
+    assert backed.error_code("BACKUP TABLE nothing TO File('x')") == 60
+    assert backed.error_code("BACKUP DATABASE nothing TO File('x')") == 81
+    assert backed.error_code("BACKUP TABLE system.one TO File('x')") == 647
     # A table with rows, one with another definition, and what overcomes the first.
-    assert code(backed, "RESTORE TABLE alone FROM File('some')") == 608
+    assert backed.error_code("RESTORE TABLE alone FROM File('some')") == 608
     backed.query("RESTORE TABLE alone FROM File('some') SETTINGS structure_only = 1")
     assert backed.value("SELECT count() FROM alone") == "1"
     backed.query("RESTORE TABLE alone FROM File('some') SETTINGS allow_non_empty_tables = true")
     assert backed.value("SELECT count() FROM alone") == "2"
     backed.query("DROP TABLE alone")
     backed.query("CREATE TABLE alone (k UInt32, s String) ENGINE = MergeTree ORDER BY k")
-    assert code(backed, "RESTORE TABLE alone FROM File('some')") == 608
+    assert backed.error_code("RESTORE TABLE alone FROM File('some')") == 608
     # Everything, but for something; only the structure; only some partitions.
     backed.query("BACKUP ALL EXCEPT DATABASES e TO File('all')")
     backed.query("DROP DATABASE d")
@@ -110,15 +104,15 @@ def test_names_and_choices(backed):
 
 def test_places_that_are_not_allowed(backed, start_server):
     backed.query("CREATE TABLE t (x UInt8) ENGINE = MergeTree ORDER BY x")
-    assert code(backed, "BACKUP TABLE t TO File('/etc/b')") == 36
-    assert code(backed, "BACKUP TABLE t TO File('../b')") == 36
-    assert code(backed, "BACKUP TABLE t TO Disk('default', 'b')") == 36
-    assert code(backed, "BACKUP TABLE t TO File('b.zip')") == 48
-    assert code(backed, "BACKUP TABLE t TO File('b') SETTINGS nonsense = 1") == 115
+    assert backed.error_code("BACKUP TABLE t TO File('/etc/b')") == 36
+    assert backed.error_code("BACKUP TABLE t TO File('../b')") == 36
+    assert backed.error_code("BACKUP TABLE t TO Disk('default', 'b')") == 36
+    assert backed.error_code("BACKUP TABLE t TO File('b.zip')") == 48
+    assert backed.error_code("BACKUP TABLE t TO File('b') SETTINGS nonsense = 1") == 115
     plain = start_server(settings={"query_log": None})
     plain.query("CREATE TABLE t (x UInt8) ENGINE = MergeTree ORDER BY x")
-    assert code(plain, "BACKUP TABLE t TO File('b')") == 318
-    assert code(plain, "BACKUP TABLE t TO Disk('backups', 'b')") == 318
+    assert plain.error_code("BACKUP TABLE t TO File('b')") == 318
+    assert plain.error_code("BACKUP TABLE t TO Disk('backups', 'b')") == 318
 
 
 def test_incremental(backed, tmp_path):
@@ -139,9 +133,9 @@ def test_incremental(backed, tmp_path):
     assert backed.query(CONTENT.format("t")) == before
     # A base that is gone, and another one in its place.
     (tmp_path / "backups" / "full").rename(tmp_path / "backups" / "moved")
-    assert code(backed, "RESTORE TABLE t AS u FROM File('second')") == 599
+    assert backed.error_code("RESTORE TABLE t AS u FROM File('second')") == 599
     backed.query("BACKUP TABLE t TO File('full')")
-    assert code(backed, "RESTORE TABLE t AS u FROM File('second')") == 603
+    assert backed.error_code("RESTORE TABLE t AS u FROM File('second')") == 603
     assert backed.value("EXISTS TABLE u") == "0"
 
 
@@ -153,13 +147,13 @@ def test_damage_is_found(backed, tmp_path):
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 1
     part.write_bytes(content)
-    assert code(backed, "RESTORE TABLE t AS u FROM File('b')") == 601
+    assert backed.error_code("RESTORE TABLE t AS u FROM File('b')") == 601
     part.unlink()
-    assert code(backed, "RESTORE TABLE t AS u FROM File('b')") == 601
+    assert backed.error_code("RESTORE TABLE t AS u FROM File('b')") == 601
     (tmp_path / "backups" / "b" / ".backup").write_text("{}")
-    assert code(backed, "RESTORE TABLE t AS u FROM File('b')") == 601
+    assert backed.error_code("RESTORE TABLE t AS u FROM File('b')") == 601
     (tmp_path / "backups" / "c.tar.gz").write_bytes(b"no archive")
-    assert code(backed, "RESTORE TABLE t AS u FROM File('c.tar.gz')") == 601
+    assert backed.error_code("RESTORE TABLE t AS u FROM File('c.tar.gz')") == 601
 
 
 def test_asynchronously(backed):

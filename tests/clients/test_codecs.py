@@ -1,7 +1,6 @@
 """Codecs of columns, settings of tables that change, and databases that are detached: kept, shown, and used."""
 
 import pytest
-from server import ServerError
 
 COLUMNS = (
     "k UInt64 CODEC(Delta, ZSTD(3)), d DateTime CODEC(DoubleDelta, LZ4), f Float64 CODEC(Gorilla), s String CODEC(NONE), "
@@ -27,12 +26,6 @@ CODECS = [
     ["l", "CODEC(LZ4)"],
     ["plain", ""],
 ]
-
-
-def code_of(server, query, **options):
-    with pytest.raises(ServerError) as refused:
-        server.query(query, **options)
-    return refused.value.code
 
 
 def codecs(server):
@@ -95,7 +88,7 @@ def test_codecs_are_kept_shown_and_used(start_server):
     ],
 )
 def test_codecs_that_mean_nothing_are_refused(server, column, code):
-    assert code_of(server, f"CREATE TABLE refused ({column}, y UInt8) ENGINE = MergeTree ORDER BY y") == code
+    assert server.error_code(f"CREATE TABLE refused ({column}, y UInt8) ENGINE = MergeTree ORDER BY y") == code
 
 
 def test_settings_of_a_table_change(start_server):
@@ -104,18 +97,18 @@ def test_settings_of_a_table_change(start_server):
     server.query("ALTER TABLE t MODIFY SETTING parts_to_throw_insert = 2, default_compression_codec = 'ZSTD(2)'")
     server.query("INSERT INTO t VALUES (1)")
     server.query("INSERT INTO t VALUES (2)")
-    assert code_of(server, "INSERT INTO t VALUES (3)") == 252
+    assert server.error_code("INSERT INTO t VALUES (3)") == 252
     server.restart()
-    assert code_of(server, "INSERT INTO t VALUES (3)") == 252
+    assert server.error_code("INSERT INTO t VALUES (3)") == 252
     assert "parts_to_throw_insert = 2" in server.query("SHOW CREATE TABLE t")
     server.query("ALTER TABLE t RESET SETTING parts_to_throw_insert")
     server.query("INSERT INTO t VALUES (3)")
     assert "parts_to_throw_insert" not in server.query("SHOW CREATE TABLE t")
-    assert code_of(server, "ALTER TABLE t MODIFY SETTING nosuch = 1") == 115
-    assert code_of(server, "ALTER TABLE t RESET SETTING nosuch") == 36
-    assert code_of(server, "ALTER TABLE t MODIFY SETTING index_granularity = 100") == 472
+    assert server.error_code("ALTER TABLE t MODIFY SETTING nosuch = 1") == 115
+    assert server.error_code("ALTER TABLE t RESET SETTING nosuch") == 36
+    assert server.error_code("ALTER TABLE t MODIFY SETTING index_granularity = 100") == 472
     server.query("CREATE USER u")
-    assert code_of(server, "ALTER TABLE t MODIFY SETTING parts_to_throw_insert = 9", user="u") == 497
+    assert server.error_code("ALTER TABLE t MODIFY SETTING parts_to_throw_insert = 9", user="u") == 497
 
 
 def test_a_database_is_detached_until_it_is_attached(start_server):
@@ -124,12 +117,12 @@ def test_a_database_is_detached_until_it_is_attached(start_server):
     server.query("CREATE TABLE d.t (k UInt64) ENGINE = MergeTree ORDER BY k")
     server.query("INSERT INTO d.t VALUES (1)")
     server.query("DETACH DATABASE d")
-    assert code_of(server, "SELECT * FROM d.t") == 81
-    assert code_of(server, "CREATE DATABASE d") == 82
+    assert server.error_code("SELECT * FROM d.t") == 81
+    assert server.error_code("CREATE DATABASE d") == 82
     server.query("ATTACH DATABASE d")
     assert server.value("SELECT k FROM d.t") == "1"
-    assert code_of(server, "ATTACH DATABASE nosuch") == 81
-    assert code_of(server, "DETACH DATABASE system") == 36
+    assert server.error_code("ATTACH DATABASE nosuch") == 81
+    assert server.error_code("DETACH DATABASE system") == 36
     server.query("DETACH DATABASE d")
     server.restart()
     assert server.value("SELECT k FROM d.t") == "1"

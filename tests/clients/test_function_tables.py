@@ -4,12 +4,6 @@ import pytest
 from server import ServerError
 
 
-def code_of(server, query, **options):
-    with pytest.raises(ServerError) as refused:
-        server.query(query, **options)
-    return refused.value.code
-
-
 def test_a_table_of_a_function_is_the_functions_rows(start_server):
     server = start_server()
     server.query("CREATE TABLE source (a UInt8, b String) ENGINE = MergeTree ORDER BY a")
@@ -31,14 +25,14 @@ def test_a_table_of_a_function_is_the_functions_rows(start_server):
         assert create == "CREATE TABLE default.five (`number` UInt64) AS numbers(5) COMMENT \\'five\\'"
         server.kill()
         server.start()
-    assert code_of(server, "INSERT INTO five VALUES (1)") == 48
-    assert code_of(server, "TRUNCATE TABLE five") == 48
-    assert code_of(server, "CREATE TABLE t (other UInt8) AS numbers(5)") == 8
-    assert code_of(server, "CREATE TABLE t ENGINE = Memory AS numbers(5)") == 80
-    assert code_of(server, "CREATE TABLE t (a UInt8) ENGINE = TableFunction('numbers(5)')") == 56
+    assert server.error_code("INSERT INTO five VALUES (1)") == 48
+    assert server.error_code("TRUNCATE TABLE five") == 48
+    assert server.error_code("CREATE TABLE t (other UInt8) AS numbers(5)") == 8
+    assert server.error_code("CREATE TABLE t ENGINE = Memory AS numbers(5)") == 80
+    assert server.error_code("CREATE TABLE t (a UInt8) ENGINE = TableFunction('numbers(5)')") == 56
     server.query("DROP TABLE merged")
     server.query("CREATE TABLE merged AS merge('default', '^(five|merged)')")
-    assert code_of(server, "SELECT * FROM merged") == 162, "a table that is made of itself"
+    assert server.error_code("SELECT * FROM merged") == 162, "a table that is made of itself"
     server.query("RENAME TABLE five TO six")
     assert server.value("SELECT count() FROM six") == "5"
     server.query("DROP TABLE six")
@@ -63,20 +57,20 @@ def test_who_reads_must_be_allowed_to_read_what_the_function_reads(start_server)
         "DESCRIBE TABLE view(SELECT a FROM default.source)",
     )
     for statement in denied:
-        assert code_of(server, statement, user="u") == 497, statement
+        assert server.error_code(statement, user="u") == 497, statement
     for table in ("five", "viewed", "near"):
         server.query(f"GRANT SELECT ON default.{table} TO u")
     assert server.value("SELECT count() FROM five", user="u") == "5"
-    assert code_of(server, "SELECT * FROM viewed", user="u") == 497
-    assert code_of(server, "SELECT * FROM near", user="u") == 497
+    assert server.error_code("SELECT * FROM viewed", user="u") == 497
+    assert server.error_code("SELECT * FROM near", user="u") == 497
     server.query("GRANT SELECT ON default.source TO u")
     assert server.value("SELECT sum(a) FROM viewed", user="u") == "3"
-    assert code_of(server, "SELECT * FROM near", user="u") == 497, "READ ON REMOTE"
+    assert server.error_code("SELECT * FROM near", user="u") == 497, "READ ON REMOTE"
     # What hides rows of what the function reads hides them here.
     server.query("CREATE ROW POLICY p ON default.source USING a = 1 TO u")
     assert server.value("SELECT sum(a) FROM viewed", user="u") == "1"
     server.query("CREATE ROW POLICY p ON default.five USING number = 1 TO u")
-    assert code_of(server, "SELECT * FROM five", user="u") == 48
+    assert server.error_code("SELECT * FROM five", user="u") == 48
 
 
 def test_an_error_does_not_tell_half_of_a_password(start_server):

@@ -92,7 +92,5 @@ def test_leftovers_are_removed_at_the_start(start_server):
 def test_limits_for_temporary_data(start_server):
     server = start_server(settings={"max_temporary_data_on_disk_size": "1000000"})
     sort = "SELECT * FROM numbers(5000000) ORDER BY cityHash64(number) FORMAT Null SETTINGS max_bytes_before_external_sort = 10000000"
-    with pytest.raises(ServerError) as failure:
-        server.query(sort)
-    assert failure.value.code == 396
+    assert server.error_code(sort) == 396
     wait_until(lambda: temporary(server) == 0, "temporary files are gone")

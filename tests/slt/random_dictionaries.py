@@ -1,15 +1,10 @@
 #!/usr/bin/env python3
 """Random dictionaries over random tables, here and in ClickHouse 26.9 (PyPI chdb): the same answers, or the same code of an error.
 
-    /opt/oracle/bin/python tests/slt/random_dictionaries.py http://127.0.0.1:8123/ [seed] [dictionaries]
+    python3 tests/slt/random_dictionaries.py http://127.0.0.1:8123/ [seed] [queries]
 """
 
-import random
-import sys
-import tempfile
-
-import chdb.session
-from random_joins import World
+from random_comparison import Comparison, main
 
 SIMPLE = ["FLAT()", "HASHED()", "SPARSE_HASHED()", "HASHED_ARRAY()", "CACHE(SIZE_IN_CELLS 7)", "DIRECT()"]
 COMPLEX = ["COMPLEX_KEY_HASHED()", "COMPLEX_KEY_SPARSE_HASHED()", "COMPLEX_KEY_HASHED_ARRAY()", "COMPLEX_KEY_CACHE(SIZE_IN_CELLS 5)", "COMPLEX_KEY_DIRECT()"]  # fmt: skip
@@ -24,10 +19,15 @@ def literal(form, number):
     return form.format(number, number % 27 + 1)
 
 
-class Dictionaries(World):
-    def make(self, kind):
+class Dictionaries(Comparison):
+    queries_of_each = 12
+
+    def description(self):
+        return self.ddl
+
+    def make(self):
         choose = self.random
-        self.kind = kind
+        self.kind = kind = choose.choice(["simple", "complex", "range", "complex range", "network"])
         self.key_types = ["UInt64"] if kind in ("simple", "range") else [choose.choice(list(KEYS)) for _ in range(choose.randint(1, 3))]
         if kind == "network":
             self.key_types = ["String"]
@@ -86,9 +86,7 @@ class Dictionaries(World):
             f"CREATE DICTIONARY rj.d ({', '.join(defaults)}) PRIMARY KEY {', '.join(name for name, _ in keys)} "
             f"SOURCE(CLICKHOUSE(DB 'rj' TABLE 'src')) LAYOUT({layout}) {range_clause} {lifetime}"
         )
-        for statement in statements + [self.ddl]:
-            theirs, ours = self.both(statement)
-            assert theirs == ours, (statement, theirs, ours)
+        self.execute([*statements, self.ddl])
 
     def key(self):
         choose = self.random
@@ -132,29 +130,5 @@ class Dictionaries(World):
         return choose.choice(selects)
 
 
-def main():
-    url = sys.argv[1]
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 200
-    with tempfile.TemporaryDirectory() as folder:
-        session = chdb.session.Session(folder)
-        world = Dictionaries(url, seed, session)
-        world.both("CREATE DATABASE IF NOT EXISTS rj")
-        differences = queries = 0
-        for _ in range(count):
-            world.make(world.random.choice(["simple", "complex", "range", "complex range", "network"]))
-            for _ in range(12):
-                sql = world.query()
-                queries += 1
-                theirs, ours = world.both(sql)
-                if theirs != ours:
-                    differences += 1
-                    print(f"{world.ddl}\n  {sql}\n  ClickHouse: {theirs[:5]}\n  Squall: {ours[:5]}")
-        session.close()
-        world.squall("DROP DATABASE rj")
-    print(f"seed {seed}: {count} dictionaries, {queries} queries, {differences} differences")
-    sys.exit(differences > 0)
-
-
 if __name__ == "__main__":
-    main()
+    main(Dictionaries, 2400)

@@ -1,17 +1,12 @@
 #!/usr/bin/env python3
 """Random joins of random tables, here and in ClickHouse 26.9 (PyPI chdb): the same rows, or the same code of an error.
 
-    /opt/oracle/bin/python tests/slt/random_joins.py http://127.0.0.1:8123/ [seed] [queries]
+    python3 tests/slt/random_joins.py http://127.0.0.1:8123/ [seed] [queries]
 """
 
-import random
 import re
-import sys
-import tempfile
-import urllib.error
-import urllib.request
 
-import chdb.session
+from random_comparison import Comparison, main
 
 TYPES = [
     "UInt8", "UInt32", "UInt64", "Int8", "Int32", "String", "FixedString(3)", "Nullable(UInt32)", "Nullable(String)",
@@ -19,7 +14,6 @@ TYPES = [
 ]  # fmt: skip
 CONDITIONS = ["x.xv > y.yv", "x.xv % 3 = 0", "y.yv % 2 = 1", "x.xv + y.yv < 30", "x.xs < y.ys"]
 FILTERS = ["", "", "", "WHERE xv % 2 = 0", "WHERE yv > 3", "WHERE xv % 2 = 0 AND yv < 10", "WHERE xs IS NULL"]
-QUERIES_PER_TABLES = 10
 
 
 def family(data_type):
@@ -39,25 +33,13 @@ def comparable(left, right):
     return len(families) == 1 or families == {"f", "n"} and "64" not in (left + right).replace("Float64", "")
 
 
-class World:
-    def __init__(self, url, seed, session):
-        self.url, self.random, self.session, self.columns = url, random.Random(seed), session, {}
+class Joins(Comparison):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.columns = {}
 
-    def clickhouse(self, sql):
-        try:
-            return self.session.query(sql, "TSV").data()
-        except Exception as error:  # chdb raises RuntimeError for everything
-            return "error " + re.search(r"Code: (\d+)", str(error)).group(1)
-
-    def squall(self, sql):
-        try:
-            return urllib.request.urlopen(self.url, data=sql.encode()).read().decode()
-        except urllib.error.HTTPError as error:
-            return "error " + re.search(r"Code: (\d+)", error.read().decode()).group(1)
-
-    def both(self, sql):
-        answers = self.clickhouse(sql), self.squall(sql)
-        return [sorted(answer.split("\n")) for answer in answers]
+    def description(self):
+        return f"tables: {self.columns}"
 
     def value(self, data_type, number):
         if "Nullable" in data_type and self.random.random() < 0.2:
@@ -70,7 +52,7 @@ class World:
             "n": str(number),
         }[family(data_type)]
 
-    def make_tables(self):
+    def make(self):
         choose = self.random
         for table in "xyz":
             columns = [(f"k{at}", choose.choice(TYPES)) for at in (1, 2, 3)]
@@ -86,9 +68,7 @@ class World:
                 lines.append(f"({', '.join(keys)}, {row}, {text})")
             if lines:
                 statements.append(f"INSERT INTO rj.{table} VALUES {', '.join(lines)}")
-            for statement in statements:
-                theirs, ours = self.both(statement)
-                assert theirs == ours, (statement, theirs, ours)
+            self.execute(statements)
 
     def pairs(self, left, right, count):
         keys = [(a, b) for a, left_type in self.columns[left][:3] for b, right_type in self.columns[right][:3] if comparable(left_type, right_type)]
@@ -174,30 +154,5 @@ class World:
         return f"{sql} SETTINGS join_use_nulls = {choose.choice([0, 1])}"
 
 
-def main():
-    url = sys.argv[1]
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
-    with tempfile.TemporaryDirectory() as folder:
-        session = chdb.session.Session(folder)
-        world = World(url, seed, session)
-        world.both("CREATE DATABASE IF NOT EXISTS rj")
-        differences = 0
-        for number in range(count):
-            if number % QUERIES_PER_TABLES == 0:
-                world.make_tables()
-            sql = world.query()
-            theirs, ours = world.both(sql) if sql else (None, None)
-            if theirs != ours:
-                differences += 1
-                print(f"{sql}\n  tables: {world.columns}")
-                print(f"  ClickHouse only: {[row for row in theirs if row not in ours][:5]} of {len(theirs)}")
-                print(f"  Squall only: {[row for row in ours if row not in theirs][:5]} of {len(ours)}")
-        session.close()
-        world.squall("DROP DATABASE rj")
-    print(f"seed {seed}: {count} queries, {differences} differences")
-    sys.exit(differences > 0)
-
-
 if __name__ == "__main__":
-    main()
+    main(Joins, 1000)

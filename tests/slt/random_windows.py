@@ -1,23 +1,15 @@
 #!/usr/bin/env python3
 """Random windows over random rows, here and in ClickHouse 26.9 (PyPI chdb): the same rows, or the same code of an error.
 
-    /opt/oracle/bin/python tests/slt/random_windows.py http://127.0.0.1:8123/ [seed] [queries]
+    python3 tests/slt/random_windows.py http://127.0.0.1:8123/ [seed] [queries] [SETTINGS …]
 
 The rows go through several blocks, and partitions from one row to all of them. The key `id` is unique and makes the order of rows whole
 where a function would tell peers apart.
 """
 
-import random
-import re
-import sys
-import tempfile
-import urllib.error
-import urllib.request
-
-import chdb.session
+from random_comparison import Comparison, main
 
 ROWS = [0, 1, 7, 1000, 9000, 30000]
-QUERIES_PER_TABLE = 25
 # Functions of any order of peers.
 OF_PEERS = [
     "count()", "count(n)", "sum(i)", "sum(n)", "min(s)", "max(f)", "avg(i)", "uniqExact(s)", "sumIf(i, i % 3 = 0)", "countIf(n > 2)",
@@ -34,24 +26,18 @@ OF_ROWS_WITHOUT_BOUND = 400
 NOT_FOUND_COLUMN_IN_BLOCK = 10
 
 
-class World:
-    def __init__(self, url, seed, session):
-        self.url, self.random, self.session = url, random.Random(seed), session
-        self.rows = 0
+class Windows(Comparison):
+    database = "rw"
+    queries_of_each = 25
 
-    def clickhouse(self, sql):
-        try:
-            return self.session.query(sql, "TSV").data()
-        except Exception as error:  # chdb raises RuntimeError for everything
-            return "error " + re.search(r"Code: (\d+)", str(error)).group(1)
+    def is_same(self, theirs, ours):
+        # ClickHouse loses a column where several windows need different sorts.
+        return theirs == ours or theirs == f"error {NOT_FOUND_COLUMN_IN_BLOCK}"
 
-    def squall(self, sql):
-        try:
-            return urllib.request.urlopen(self.url, data=sql.encode()).read().decode()
-        except urllib.error.HTTPError as error:
-            return "error " + re.search(r"Code: (\d+)", error.read().decode()).group(1)
+    def description(self):
+        return f"{self.rows} rows"
 
-    def make_table(self):
+    def make(self):
         choose = self.random
         self.rows = choose.choice(ROWS)
         salt, few, many = choose.randint(0, 1 << 30), choose.choice([1, 2, 5, 40]), choose.choice([3, 100, 5000, 100000])
@@ -73,9 +59,7 @@ class World:
             f"{some(13, 4)} AS o",
         ]
         select = f"SELECT {', '.join(columns)} FROM numbers({self.rows})"
-        for statement in ("DROP TABLE IF EXISTS rw.t", f"CREATE TABLE rw.t ENGINE = MergeTree ORDER BY id AS {select}"):
-            answers = self.clickhouse(statement), self.squall(statement)
-            assert answers[0] == answers[1], (statement, answers)
+        self.execute(["DROP TABLE IF EXISTS rw.t", f"CREATE TABLE rw.t ENGINE = MergeTree ORDER BY id AS {select}"])
 
     def bounds(self):
         choose = self.random
@@ -137,34 +121,5 @@ class World:
         return f"SELECT id, {', '.join(columns)} FROM rw.t {where} {names} ORDER BY id"
 
 
-def main():
-    url = sys.argv[1]
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
-    queries = int(sys.argv[3]) if len(sys.argv) > 3 else 500
-    settings = sys.argv[4] if len(sys.argv) > 4 else ""
-    world = World(url, seed, chdb.session.Session(tempfile.mkdtemp()))
-    for statement in ("CREATE DATABASE IF NOT EXISTS rw",):
-        world.clickhouse(statement), world.squall(statement)
-    different, errors = 0, 0
-    for number in range(queries):
-        if number % QUERIES_PER_TABLE == 0:
-            world.make_table()
-        sql = world.query()
-        theirs, ours = world.clickhouse(sql), world.squall(f"{sql} {settings}")
-        # ClickHouse loses a column where several windows need different sorts.
-        is_lost = theirs == f"error {NOT_FOUND_COLUMN_IN_BLOCK}"
-        errors += theirs.startswith("error")
-        if theirs != ours and not is_lost:
-            different += 1
-            print(f"seed {seed}, query {number}, {world.rows} rows: {sql}")
-            pairs = zip(theirs.split("\n"), ours.split("\n"))
-            for line, (left, right) in enumerate(pairs):
-                if left != right:
-                    print(f"  line {line}\n  ClickHouse: {left[:300]}\n  Squall:     {right[:300]}")
-                    break
-    print(f"seed {seed}: {queries} queries, {errors} errors in ClickHouse, {different} differ")
-    return 1 if different else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Windows, 500)
