@@ -4,6 +4,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 SQUALL := $(CARGO_TARGET_DIR)/release/squall
 RESULTS ?= $(CURDIR)/storm-results
 FUZZ_SECONDS ?= 60
+FUZZ_INPUTS ?= 10000000
 
 .DEFAULT_GOAL := help
 .PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench models fuzz peers flights clean
@@ -58,9 +59,9 @@ models: ## Model-check what threads do at once: the scheduler's lock-free parts 
 	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib --target-dir $(CARGO_TARGET_DIR)/loom model
 	cargo test --package squall-engine --features model --lib model
 
-fuzz: ## Hostile bytes for everything that reads bytes, FUZZ_SECONDS (60) for each of the eight targets; what is found lies in fuzz-findings.
+fuzz: ## Hostile bytes for everything that reads bytes: FUZZ_INPUTS (10 million), but at most FUZZ_SECONDS (60) for each of eight targets; what is found lies in fuzz-findings.
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/fuzz/instrument.sh cargo build --profile fuzz --package squall-fuzz --target-dir $(CARGO_TARGET_DIR)/fuzz
-	$(CARGO_TARGET_DIR)/fuzz/fuzz/squall-fuzz --inputs 1000000000 --seconds $(FUZZ_SECONDS)
+	$(CARGO_TARGET_DIR)/fuzz/fuzz/squall-fuzz --inputs $(FUZZ_INPUTS) --seconds $(FUZZ_SECONDS) --jobs $$(nproc)
 
 peers: build ## One GROUP BY on Squall, ClickHouse 26.9 in process (chdb) and DuckDB, in turns; installs the peers.
 	scripts/peers.sh --squall $(SQUALL)

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use squall_fuzz::coverage::Coverage;
@@ -30,6 +31,12 @@ struct Args {
     /// What random numbers begin with
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Targets that run at once
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Folder for inputs that took many branches for the first time: a folder for each target, as in fuzz/corpus
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
     /// Folder for inputs that something was wrong with
     #[arg(long, default_value = "fuzz-findings")]
     output: PathBuf,
@@ -57,11 +64,27 @@ fn main() -> ExitCode {
         eprintln!("{}: {error}", args.output.display());
         return ExitCode::FAILURE;
     }
-    let mut is_well = true;
-    for target in wanted {
-        is_well &= if args.here { run_here(target, &args) } else { run_apart(target, &args) };
-    }
+    let is_well = if args.here {
+        wanted.iter().fold(true, |is_well, target| run_here(target, &args) && is_well)
+    } else {
+        run_all_apart(&wanted, &args)
+    };
     if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs targets, `--jobs` at once.
+fn run_all_apart(wanted: &[&Target], args: &Args) -> bool {
+    let (next, is_well) = (AtomicUsize::new(0), AtomicBool::new(true));
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs.clamp(1, wanted.len()) {
+            scope.spawn(|| {
+                while let Some(target) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    is_well.fetch_and(run_apart(target, args), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    is_well.into_inner()
 }
 
 fn replay(wanted: &[&Target], file: &Path) -> ExitCode {
@@ -87,6 +110,7 @@ fn run_here(target: &Target, args: &Args) -> bool {
     std::panic::set_hook(Box::new(|_| {}));
     let mut file = fs::File::create(current(target, args)).ok();
     let bounds = Bounds { inputs: args.inputs, time: Duration::from_secs(args.seconds), seed: args.seed };
+    let began = Instant::now();
     let report = runner::run(target, bounds, |input| {
         let Some(file) = &mut file else { return };
         let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(input));
@@ -94,12 +118,19 @@ fn run_here(target: &Target, args: &Args) -> bool {
     });
     let coverage = if Coverage::is_there() { format!(", {} branches", report.branches) } else { String::new() };
     println!(
-        "{:10} {:>9} inputs, {:>5} kept{coverage}, {} findings",
+        "{:10} {:>9} inputs in {:>5} s, {:>5} kept{coverage}, {} findings",
         target.name,
         report.inputs,
+        began.elapsed().as_secs(),
         report.corpus,
         report.findings.len()
     );
+    if let Some(folder) = args.keep.as_ref().map(|folder| folder.join(target.name)) {
+        let _ = fs::create_dir_all(&folder);
+        for input in &report.worth {
+            let _ = fs::write(folder.join(format!("{:016x}", cityhash_rs::cityhash_102_128(input) as u64)), input);
+        }
+    }
     for (number, (finding, input)) in report.findings.iter().enumerate() {
         let path = args.output.join(format!("{}-{number}", target.name));
         let _ = fs::write(&path, input);
@@ -115,6 +146,7 @@ fn run_apart(target: &Target, args: &Args) -> bool {
         .args([target.name, "--here", "--inputs", &args.inputs.to_string(), "--seconds", &args.seconds.to_string()])
         .args(["--seed", &args.seed.to_string(), "--output"])
         .arg(&args.output)
+        .args(args.keep.iter().flat_map(|folder| ["--keep".as_ref(), folder.as_os_str()]))
         .status();
     let current = current(target, args);
     match status {

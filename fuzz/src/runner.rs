@@ -19,6 +19,8 @@ const QUERY_BYTES_MAX: u64 = 256 << 20;
 const OVERRUN_BYTES_MAX: i64 = 64 << 20;
 /// Inputs that are kept to be changed further.
 const CORPUS_MAX: usize = 4096;
+/// Branches that nobody took before make an input worth keeping for later runs, if they are so many.
+const WORTH_BRANCHES: usize = 10;
 
 /// What a run came to.
 #[derive(Debug, Default)]
@@ -29,6 +31,8 @@ pub struct Report {
     pub corpus: usize,
     /// Branches that were taken, where they are counted.
     pub branches: usize,
+    /// Inputs that took many branches for the first time.
+    pub worth: Vec<Vec<u8>>,
     /// What was wrong, each with the input.
     pub findings: Vec<(String, Vec<u8>)>,
 }
@@ -65,7 +69,10 @@ pub fn run(target: &Target, bounds: Bounds, mut before: impl FnMut(&[u8])) -> Re
         if let Err(finding) = give(target, input) {
             report.findings.push((finding, input.to_vec()));
         }
-        coverage.take()
+        let before = coverage.branches;
+        let is_new = coverage.take();
+        report.branches = coverage.branches;
+        (is_new, coverage.branches - before)
     };
     for input in &corpus {
         give(input, &mut report);
@@ -77,7 +84,11 @@ pub fn run(target: &Target, bounds: Bounds, mut before: impl FnMut(&[u8])) -> Re
             break;
         }
         let input = mutate(&mut random, &corpus, target.words);
-        if give(&input, &mut report) {
+        let (is_new, branches) = give(&input, &mut report);
+        if branches >= WORTH_BRANCHES {
+            report.worth.push(input.clone());
+        }
+        if is_new {
             if corpus.len() < CORPUS_MAX {
                 corpus.push(input);
             } else {
@@ -87,7 +98,6 @@ pub fn run(target: &Target, bounds: Bounds, mut before: impl FnMut(&[u8])) -> Re
         }
     }
     report.corpus = corpus.len();
-    report.branches = coverage.branches;
     report
 }
 
