@@ -37,7 +37,7 @@ def contents(server, database="d"):
     return [server.query(CONTENT.format(f"{database}.{table}")) for table in ("t", "memory", "lookup")]
 
 
-@pytest.mark.parametrize("place", ["File('b')", "File('b.tar')", "File('b.tar.gz')", "File('b.tar.zst')", "Disk('backups', 'x/b')"])
+@pytest.mark.parametrize("place", ["File('b')", "File('b.tar')", "File('b.tar.gz')", "File('b.tar.zst')", "File('b.zip')", "Disk('backups', 'x/b')", "Disk('backups', 'x/b.zip')"])
 def test_a_database_comes_back(backed, tmp_path, place):
     fill(backed)
     (tmp_path / "disk" / "x").mkdir()
@@ -107,7 +107,7 @@ def test_places_that_are_not_allowed(backed, start_server):
     assert backed.error_code("BACKUP TABLE t TO File('/etc/b')") == 36
     assert backed.error_code("BACKUP TABLE t TO File('../b')") == 36
     assert backed.error_code("BACKUP TABLE t TO Disk('default', 'b')") == 36
-    assert backed.error_code("BACKUP TABLE t TO File('b.zip')") == 48
+    assert backed.error_code("BACKUP TABLE t TO File('b.tar.xz')") == 48
     assert backed.error_code("BACKUP TABLE t TO File('b') SETTINGS nonsense = 1") == 115
     plain = start_server(settings={"query_log": None})
     plain.query("CREATE TABLE t (x UInt8) ENGINE = MergeTree ORDER BY x")
@@ -196,3 +196,102 @@ def test_a_backup_is_of_one_moment(backed):
         assert second <= first <= second + 1
         counts.append(first)
     assert counts == sorted(counts) and counts[-1] > counts[0]
+
+
+def test_archives_with_passwords(backed, tmp_path):
+    fill(backed)
+    before = contents(backed)
+    backed.query("BACKUP DATABASE d TO File('b.zip') SETTINGS password = 'Geheimnis'")
+    backed.query("INSERT INTO d.t VALUES (1000000, 7, 'more')")
+    backed.query("BACKUP DATABASE d TO File('c.zip') SETTINGS password = 'Geheimnis', base_backup = File('b.zip'), use_same_password_for_base_backup = 1")
+    packed = (tmp_path / "backups" / "b.zip").read_bytes()
+    assert b"CREATE TABLE" not in packed and b"PAR1" not in packed and b"Geheimnis" not in packed
+    for wrong in ("", " SETTINGS password = 'wrong'"):
+        assert backed.error_code(f"RESTORE DATABASE d AS e FROM File('b.zip'){wrong}") == 601
+    assert backed.error_code("RESTORE DATABASE d AS e FROM File('c.zip') SETTINGS password = 'Geheimnis'") == 601
+    assert backed.value("SELECT count() FROM system.databases WHERE name = 'e'") == "0"
+    backed.query("RESTORE DATABASE d AS e FROM File('b.zip') SETTINGS password = 'Geheimnis'")
+    assert contents(backed, "e") == before
+    backed.query("RESTORE DATABASE d AS f FROM File('c.zip') SETTINGS password = 'Geheimnis', use_same_password_for_base_backup = 1")
+    assert contents(backed, "f") == contents(backed)
+    for place in ("File('d')", "File('d.tar')"):
+        assert backed.error_code(f"BACKUP DATABASE d TO {place} SETTINGS password = 'x'") == 36
+    assert "Geheimnis" not in backed.log
+
+
+def tables_of(server, database):
+    return server.query(f"SELECT name FROM system.tables WHERE database = '{database}' ORDER BY name")
+
+
+def test_all_or_nothing(backed, tmp_path):
+    """A RESTORE of several tables that fails at one of them makes none, nor a database."""
+    fill(backed)
+    backed.query("CREATE TABLE alone (k UInt64) ENGINE = MergeTree ORDER BY k")
+    backed.query("INSERT INTO alone VALUES (1)")
+    backed.query("BACKUP ALL TO File('b')")
+    alone = backed.query("SELECT * FROM alone")
+    # The last table's file is damaged, or gone.
+    part = next((tmp_path / "backups" / "b" / "data" / "d" / "t").glob("*.parquet"))
+    whole = part.read_bytes()
+    for damage in (lambda: part.write_bytes(whole[:-100] + bytes(100)), lambda: part.write_bytes(whole[:100]), part.unlink):
+        damage()
+        assert backed.error_code("RESTORE DATABASE d AS e FROM File('b')") == 601
+        assert backed.error_code("RESTORE TABLE d.lookup AS x, TABLE d.memory AS y, TABLE d.t AS z FROM File('b')") == 601
+        assert backed.error_code("RESTORE TABLE default.alone, TABLE d.t AS z FROM File('b') SETTINGS allow_non_empty_tables = 1") == 601
+    part.write_bytes(whole)
+    # A table that is there already, with rows or with another definition, and a name that two would get.
+    backed.query("CREATE DATABASE taken")
+    backed.query("CREATE TABLE taken.t (k UInt8) ENGINE = Memory")
+    assert backed.error_code("RESTORE DATABASE d AS taken FROM File('b')") == 608
+    assert tables_of(backed, "taken") == "t\n"
+    assert backed.error_code("RESTORE TABLE d.t AS z, TABLE d.memory AS z FROM File('b')") == 608
+    assert backed.error_code("RESTORE TABLE d.lookup AS x, TABLE d.t AS nowhere.t FROM File('b')") == 81
+    assert backed.value("SELECT count() FROM system.databases WHERE name IN ('e', 'nowhere')") == "0"
+    assert tables_of(backed, "default") == "alone\n"
+    for restart in (False, True):
+        if restart:
+            backed.kill()
+            backed.start()
+        assert backed.query("SELECT * FROM alone") == alone
+        assert tables_of(backed, "default") == "alone\n"
+        assert [path for path in backed.data.rglob("tmp_*")] == []
+    folders = {path.name for path in (backed.data / "data").iterdir() if path.is_dir()}
+    known = set(backed.query("SELECT toString(uuid) FROM system.tables WHERE engine IN ('MergeTree', 'Join')").split())
+    assert folders <= known, "no folder of a table that is not there"
+    # Then it works, and beside rows that are there.
+    backed.query("RESTORE TABLE d.lookup AS x, TABLE d.t AS z, TABLE default.alone FROM File('b') SETTINGS allow_non_empty_tables = 1")
+    assert backed.value("SELECT count() FROM alone") == "2"
+    assert backed.query(CONTENT.format("z")) == backed.query(CONTENT.format("d.t"))
+
+
+def test_a_crash_leaves_all_or_nothing(backed):
+    """kill -9 in the middle of a RESTORE of many tables, at whatever moment it comes."""
+    backed.query("CREATE DATABASE d")
+    for number in range(20):
+        backed.query(f"CREATE TABLE d.t{number:02} (k UInt64, s String) ENGINE = MergeTree ORDER BY k")
+        backed.query(f"INSERT INTO d.t{number:02} SELECT number, toString(cityHash64(number)) FROM numbers(20000)")
+    backed.query("BACKUP DATABASE d TO File('b')")
+    outcomes = set()
+    for attempt in range(12):
+        backed.query("RESTORE DATABASE d AS e FROM File('b') ASYNC")
+        # Another number of copies each time; the last attempts wait for its end.
+        wanted = attempt * 3
+        wait_until(
+            lambda: len(list((backed.data / "data").rglob("tmp_insert_*"))) >= wanted
+            or backed.value("SELECT count() FROM system.databases WHERE name = 'e'") == "1",
+            "it is that far",
+        )
+        backed.kill()
+        backed.start()
+        tables = backed.value("SELECT count() FROM system.tables WHERE database = 'e'")
+        assert tables in ("0", "20")
+        assert backed.value("SELECT count() FROM system.databases WHERE name = 'e'") == ("1" if tables == "20" else "0")
+        assert [path for path in backed.data.rglob("tmp_*")] == []
+        if tables == "20":
+            for number in range(20):
+                assert backed.value(f"SELECT count() FROM e.t{number:02}") == "20000"
+            backed.query("DROP DATABASE e")
+        outcomes.add(tables)
+    assert "0" in outcomes
+    assert backed.query("RESTORE DATABASE d AS e FROM File('b')")
+    assert backed.value("SELECT count() FROM system.tables WHERE database = 'e'") == "20"

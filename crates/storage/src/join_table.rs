@@ -185,18 +185,6 @@ impl JoinRows {
         self.parts.as_ref()
     }
 
-    /// Reads the rows on disk again, after parts came by another way than INSERT.
-    ///
-    /// # Errors
-    /// Where the parts cannot be read.
-    pub(crate) fn read_again(&self) -> Result<()> {
-        let Some(parts) = &self.parts else { return Ok(()) };
-        let blocks = read_all(&parts.snapshot(Arc::new(TableName::new("", ""))), &self.identity)?;
-        let rows = blocks.iter().map(|block| block.rows()).sum();
-        self.inserted.store(Arc::new(Inserted { blocks, rows, held: OnceLock::new(), before: None }));
-        Ok(())
-    }
-
     /// Lets go of all rows; queries under way keep theirs.
     pub(crate) fn truncate(&self) {
         self.inserted.store(Arc::default());
@@ -211,7 +199,8 @@ impl JoinRows {
         }
     }
 
-    fn publish(&self, new: &[Arc<Block>]) {
+    /// Shows rows that are on disk, where they are to be.
+    pub(crate) fn publish(&self, new: &[Arc<Block>]) {
         let added: usize = new.iter().map(|block| block.rows()).sum();
         self.inserted.rcu(|before| Inserted {
             blocks: before.blocks.iter().chain(new).cloned().collect(),
@@ -365,6 +354,12 @@ impl JoinTable {
     /// The positions of the key's columns among the stored ones.
     pub fn key_columns(&self) -> &[usize] {
         &self.live.keys
+    }
+
+    /// The names of the key's columns.
+    pub fn key_names(&self) -> impl Iterator<Item = &str> {
+        let columns = &self.live.identity.definition.columns;
+        self.live.definition.keys.iter().filter_map(|key| columns.get(*key)).map(|column| &*column.name)
     }
 
     /// The rows by key, as they were when this was first asked for.

@@ -27,7 +27,7 @@ mod table_record;
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
     DatabaseDescription, Databases, DefinitionChange, DetachedTable, PartBackup, PartCommand, RestoreOptions,
-    StorageOptions, TableBackup, TableDescription,
+    StorageOptions, TableBackup, TableDescription, TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::ExternalTable;

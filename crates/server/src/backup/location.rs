@@ -16,6 +16,8 @@ pub struct Location {
     text: String,
     /// The folder or the archive's file.
     pub path: PathBuf,
+    /// What the archive's files are encrypted with.
+    pub password: Option<String>,
 }
 
 impl fmt::Display for Location {
@@ -51,15 +53,26 @@ impl Location {
                 ));
             }
         };
-        Ok(Self { text, path })
+        Ok(Self { text, path, password: None })
+    }
+
+    /// The same place, of an archive with this password.
+    #[must_use]
+    pub fn with_password(self, password: Option<String>) -> Self {
+        Self { password, ..self }
     }
 
     /// The archive that the name's ending asks for; `None` is a folder.
     ///
     /// # Errors
-    /// `NOT_IMPLEMENTED` for archives that are not written here.
+    /// `NOT_IMPLEMENTED` for archives that are not written here, `BAD_ARGUMENTS` for a password of what is not encrypted.
     pub fn archive(&self) -> Result<Option<ArchiveKind>> {
-        ArchiveKind::of(&self.path)
+        let kind = ArchiveKind::of(&self.path)?;
+        if self.password.is_some() && kind != Some(ArchiveKind::Zip) {
+            let message = format!("Password is not applicable, {self} cannot be encrypted: only .zip archives can");
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        Ok(kind)
     }
 }
 

@@ -60,7 +60,9 @@ impl BackupReader {
                     return Err(not_found());
                 }
                 let folder = tmp.join(format!("restore_{}", uuid::Uuid::new_v4().simple()));
-                let unpacked = std::fs::create_dir_all(&folder).and_then(|()| kind.unpack(&location.path, &folder));
+                let password = location.password.as_deref();
+                let unpacked =
+                    std::fs::create_dir_all(&folder).and_then(|()| kind.unpack(&location.path, &folder, password));
                 if let Err(error) = unpacked {
                     let _ = std::fs::remove_dir_all(&folder);
                     return Err(Error::new(

@@ -76,7 +76,8 @@ pub fn write(
                 &folder
             }
             Some(kind) => {
-                kind.pack(&folder, &packed).map_err(|error| cannot_write(&packed, &error))?;
+                kind.pack(&folder, &packed, location.password.as_deref())
+                    .map_err(|error| cannot_write(&packed, &error))?;
                 &packed
             }
         };

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, BackupElement, BackupElementKind, Literal, SettingValue};
-use squall_storage::{Databases, PartSource, RestoreOptions, TableName};
+use squall_storage::{Databases, PartSource, RestoreOptions, TableName, TableToRestore};
 use squall_types::{Column, Error, ErrorCode, Result};
 
 use super::statement::{identifier, refuse_cluster};
@@ -28,6 +28,8 @@ struct Request {
     elements: Vec<Element>,
     location: Location,
     base: Option<Location>,
+    /// `use_same_password_for_base_backup`.
+    has_password_of_base: bool,
     options: RestoreOptions,
 }
 
@@ -99,6 +101,7 @@ impl Request {
                 .collect::<Result<_>>()?,
             location: Location::read(&statement.location, config)?,
             base: None,
+            has_password_of_base: false,
             options: RestoreOptions::default(),
         };
         for setting in &statement.settings {
@@ -117,6 +120,10 @@ impl Request {
                     })?;
                     request.base = Some(Location::read(function, config)?);
                 }
+                ("password", SettingValue::Literal(Literal::String(password))) => {
+                    request.location.password = Some(String::from_utf8_lossy(password).into_owned());
+                }
+                ("use_same_password_for_base_backup", _) => request.has_password_of_base = is_on()?,
                 ("id", SettingValue::Literal(Literal::String(id))) => request.id = String::from_utf8_lossy(id).into(),
                 ("structure_only", _) => request.options.structure_only = is_on()?,
                 ("allow_non_empty_tables", _) if statement.restore => request.options.allow_non_empty_tables = is_on()?,
@@ -130,6 +137,10 @@ impl Request {
                     ));
                 }
             }
+        }
+        request.location.archive()?;
+        if let Some(base) = request.base.as_mut().filter(|_| request.has_password_of_base) {
+            base.password.clone_from(&request.location.password);
         }
         Ok(request)
     }
@@ -221,21 +232,22 @@ fn carry_out(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() ->
     result.map(drop)
 }
 
-fn open(server: &Server, location: &Location) -> Result<BackupReader> {
+fn open(server: &Server, request: &Request, location: &Location) -> Result<BackupReader> {
     let config = server.config.load();
     let locate = |text: &str| {
         let sql = format!("BACKUP ALL TO {text}");
-        match squall_sql::parse(&sql, &squall_sql::ParserLimits::default()) {
-            Ok(ast::Statement::Backup(backup)) => Location::read(&backup.location, &config.backups),
-            _ => Err(Error::new(ErrorCode::BACKUP_DAMAGED, format!("'{text}' is not the place of a backup"))),
-        }
+        let Ok(ast::Statement::Backup(backup)) = squall_sql::parse(&sql, &squall_sql::ParserLimits::default()) else {
+            return Err(Error::new(ErrorCode::BACKUP_DAMAGED, format!("'{text}' is not the place of a backup")));
+        };
+        let password = request.location.password.clone().filter(|_| request.has_password_of_base);
+        Ok(Location::read(&backup.location, &config.backups)?.with_password(password))
     };
     BackupReader::open(location, &config.tmp_path, &locate)
 }
 
 fn backup(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bool) -> Result<Written> {
     let databases = &server.databases;
-    let base = request.base.as_ref().map(|base| open(server, base)).transpose()?;
+    let base = request.base.as_ref().map(|base| open(server, request, base)).transpose()?;
     let mut manifest = Manifest::new(format!("Squall {SQUALL_VERSION}"));
     if let (Some(location), Some(base)) = (&request.base, &base) {
         manifest.base_backup = Some(location.to_string());
@@ -285,7 +297,7 @@ fn backup(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bo
 /// Restores; the files that were read, and their bytes.
 fn restore(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bool) -> Result<(u64, u64)> {
     let databases = &server.databases;
-    let backup = open(server, &request.location)?;
+    let backup = open(server, request, &request.location)?;
     let manifest = &backup.manifest;
     let name = |entry: &TableEntry| TableName::new(entry.database.as_str(), entry.table.as_str());
     let not_found =
@@ -304,35 +316,39 @@ fn restore(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> b
             _ => {}
         }
     }
-    // What is refused for one table is refused before anything is made.
-    for entry in &manifest.tables {
-        if let Some((_, to)) = find(&request.elements, &name(entry)) {
-            databases.check_restore(&to, &entry.record, !entry.parts.is_empty(), request.options)?;
+    let is_of_database = |element: &Element| !matches!(element.kind, Kind::Table { .. });
+    let mut coming: Vec<(String, String)> = Vec::new();
+    let mut comes = |to: &str, comment: &str| {
+        if !coming.iter().any(|(known, _)| known == to) {
+            coming.push((to.to_owned(), comment.to_owned()));
         }
-    }
+    };
     for (database, comment) in &manifest.databases {
         if let Some(to) = request.elements.iter().find_map(|element| element.database(database)) {
-            databases.create_database(&to, true, comment)?;
+            comes(&to, comment);
         }
     }
-    let (mut files, mut bytes) = (0, 0);
+    let check = || match is_cancelled() {
+        true => Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled")),
+        false => Ok(()),
+    };
+    let (mut tables, mut files, mut bytes) = (Vec::new(), 0, 0);
     for entry in &manifest.tables {
         let Some((element, to)) = find(&request.elements, &name(entry)) else { continue };
-        if is_cancelled() {
-            return Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled"));
-        }
-        if !matches!(element.kind, Kind::Table { .. }) {
-            databases.create_database(&to.database, true, "")?;
+        if is_of_database(element) {
+            comes(&to.database, "");
         }
         let mut parts = Vec::new();
         if !request.options.structure_only {
             for part in entry.parts.iter().filter(|part| element.has_partition(&part.partition)) {
+                check()?;
                 parts.push(part_source(&backup, part)?);
                 (files, bytes) = (files + 1, bytes + part.bytes);
             }
         }
-        databases.restore(&to, &entry.record, &parts, request.options)?;
+        tables.push(TableToRestore { name: to, record: entry.record.clone(), parts });
     }
+    databases.restore(&coming, &tables, request.options, &check)?;
     Ok((files, bytes))
 }
 

@@ -47,8 +47,13 @@ impl<'a> Change<'a> {
 
     /// A number for a new schema, table or sort order.
     pub(super) fn new_catalog_id(&mut self) -> i64 {
-        self.next_catalog_id += 1;
-        self.next_catalog_id - 1
+        self.new_catalog_ids(1)
+    }
+
+    /// So many numbers in a row; the first of them.
+    pub(super) fn new_catalog_ids(&mut self, count: i64) -> i64 {
+        self.next_catalog_id += count;
+        self.next_catalog_id - count
     }
 
     /// Forgets snapshots that are so old that parts of them are gone.

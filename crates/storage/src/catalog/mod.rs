@@ -2,6 +2,7 @@
 //! and one snapshot, durable when it returns; inserts that come at the same time share one.
 
 mod change;
+mod from_backup;
 mod lake_value;
 mod opening;
 mod part_records;
@@ -24,17 +25,19 @@ use uuid::Uuid;
 use crate::disk::Disk;
 use crate::identity::TableIdentity;
 use crate::merge_tree::lake_columns;
-use change::{Change, commit, quoted};
+use change::{Change, commit};
 use part_records::{ColumnTotals, TableTotals, forget_files, load_totals, schedule_deletion};
 use parts::PartsToCommit;
 use reserve::Reserve;
 use stored::{load, stored_schema};
-use table_records::{alter_table, drop_table, end_parts, insert_table};
+use table_records::{alter_table, drop_table, end_parts, insert_database, insert_table};
 
+pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
 pub(crate) use parts::PartExchange;
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
+pub(crate) use table_records::NewDatabase;
 
 /// The catalog of one server.
 pub(crate) struct Catalog {
@@ -183,14 +186,7 @@ impl Catalog {
         self.change(
             |change| {
                 let id = change.new_catalog_id();
-                let snapshot = change.snapshot;
-                change.is_schema_change = true;
-                change.made.push(format!("created_schema:{}", quoted(name)));
-                change.transaction.execute(
-                    "INSERT INTO ducklake_schema VALUES (?1, ?2, ?3, NULL, ?4, '', 1)",
-                    params![id, uuid.to_string(), snapshot, name],
-                )?;
-                change.transaction.execute("INSERT INTO squall_schema VALUES (?1, ?2)", params![id, comment])?;
+                insert_database(change, &NewDatabase { id, name, uuid, comment })?;
                 Ok(id)
             },
             |_, id| publish(*id),
@@ -242,12 +238,7 @@ impl Catalog {
                 Ok(id)
             },
             |state, id| {
-                let ranges = vec![ColumnTotals::default(); identity.stored.len()];
-                let stored = identity.stored.clone();
-                state.insert(
-                    *id,
-                    TableTotals { stored, columns: columns.clone(), rows: 0, next_row_id: 0, bytes: 0, ranges },
-                );
+                state.insert(*id, TableTotals::new(identity.stored.clone(), columns.clone()));
             },
         )
     }

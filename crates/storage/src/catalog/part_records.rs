@@ -43,6 +43,14 @@ pub(super) struct TableTotals {
     pub(super) ranges: Vec<ColumnTotals>,
 }
 
+impl TableTotals {
+    /// Those of a table without rows.
+    pub(super) fn new(stored: Arc<Schema>, columns: Vec<LakeColumn>) -> Self {
+        let ranges = vec![ColumnTotals::default(); stored.len()];
+        Self { stored, columns, rows: 0, next_row_id: 0, bytes: 0, ranges }
+    }
+}
+
 #[derive(Clone, Default)]
 pub(super) struct ColumnTotals {
     has_null: bool,
@@ -62,8 +70,7 @@ pub(super) fn load_totals(connection: &Connection, table: i64, stored: Arc<Schem
         .optional()?;
     let (rows, next_row_id, bytes) = totals.unwrap_or((0, 0, 0));
     let columns = lake_columns(&stored);
-    let ranges = vec![ColumnTotals::default(); stored.len()];
-    Ok(TableTotals { stored, columns, rows, next_row_id, bytes, ranges })
+    Ok(TableTotals { rows, next_row_id, bytes, ..TableTotals::new(stored, columns) })
 }
 
 /// Records a part and adds it to its table's totals.

@@ -1,12 +1,34 @@
-//! A table's rows in the catalog: its definition, and its end.
+//! The rows of a database and of a table in the catalog: their definitions, and the table's end.
 
 use rusqlite::params;
 use squall_planner::{Expression, TableDefinition};
+use uuid::Uuid;
 
 use super::change::{Change, now, quoted};
 use crate::identity::TableIdentity;
 use crate::merge_tree::LakeColumn;
 use crate::table_record::default_kind_name;
+
+/// A database to be recorded.
+pub(crate) struct NewDatabase<'a> {
+    pub(crate) id: i64,
+    pub(crate) name: &'a str,
+    pub(crate) uuid: Uuid,
+    pub(crate) comment: &'a str,
+}
+
+/// Records a new database.
+pub(super) fn insert_database(change: &mut Change, database: &NewDatabase<'_>) -> rusqlite::Result<()> {
+    let NewDatabase { id, name, uuid, comment } = database;
+    change.is_schema_change = true;
+    change.made.push(format!("created_schema:{}", quoted(name)));
+    change.transaction.execute(
+        "INSERT INTO ducklake_schema VALUES (?1, ?2, ?3, NULL, ?4, '', 1)",
+        params![id, uuid.to_string(), change.snapshot, name],
+    )?;
+    change.transaction.execute("INSERT INTO squall_schema VALUES (?1, ?2)", params![id, comment])?;
+    Ok(())
+}
 
 /// Records a new table.
 pub(super) fn insert_table(

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Column, DataType, Result};
 
-use super::insertion::concat;
+use super::insertion::{concat, new_part};
 use super::part::Part;
 use super::part_description::PartDescription;
 use super::part_footer::bad_name;
 use super::part_name::PartName;
 use super::part_writer::{write_error, write_part};
 use super::{MergeTree, PartSet};
+use crate::catalog::NewPart;
 use crate::databases::PartBackup;
 
 /// A part of a backup.
@@ -85,37 +86,23 @@ impl MergeTree {
         Ok(written)
     }
 
-    /// The rows of parts of a backup, for a table that keeps them in memory. Waits for the disk.
+    /// Copies parts of a backup into the table's folder and verifies them; `check` is asked before each. Waits for the disk.
     ///
     /// # Errors
-    /// As [`take_in`](Self::take_in).
-    pub(crate) fn read_rows(&self, sources: &[PartSource]) -> Result<Vec<Block>> {
-        self.directory.retire();
-        let mut blocks = Vec::new();
+    /// `CORRUPTED_DATA`, `CHECKSUM_DOESNT_MATCH`, where files cannot be written, and those of `check`: then none of the copies is there.
+    pub(crate) fn copies(
+        self: &Arc<Self>,
+        sources: &[PartSource],
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<CopiedParts> {
+        let mut copied = CopiedParts { table: self.clone(), parts: Vec::with_capacity(sources.len()) };
         for source in sources {
-            let part = self.copied(source)?;
-            for (row_group, group) in part.description.row_groups.iter().enumerate() {
-                let fields = self.identity.stored.fields.iter().enumerate();
-                let column = |(at, (_, data_type)): (usize, &(Arc<str>, DataType))| {
-                    Ok(Column::new(data_type.clone(), part.read_chunk(row_group, at)?))
-                };
-                let columns = fields.map(column).collect::<Result<Vec<Column>>>()?;
-                blocks.push(Block::new(self.identity.stored.clone(), columns, group.rows));
-            }
+            check()?;
+            copied.parts.push(self.copied(source)?);
         }
-        Ok(blocks)
-    }
-
-    /// Copies parts of a backup into the table, verifies them and commits them all at once.
-    ///
-    /// # Errors
-    /// `CORRUPTED_DATA`, `CHECKSUM_DOESNT_MATCH`, and where files or the catalog cannot be written: then nothing has changed.
-    pub(crate) fn take_in(&self, sources: &[PartSource]) -> Result<()> {
-        let mut new = Vec::with_capacity(sources.len());
-        for source in sources {
-            new.push(self.copied(source)?);
-        }
-        self.commit_adopted(&new, &[])
+        let folder = self.directory.path();
+        self.directory.disk().sync_folder(folder).map_err(|error| write_error(folder, &error))?;
+        Ok(copied)
     }
 
     /// A copy of a part, verified and not committed.
@@ -129,5 +116,55 @@ impl MergeTree {
         let temporary = self.directory.temporary(&file.path);
         disk.copy(&source.path, &temporary).map_err(|error| write_error(&temporary, &error))?;
         self.verified(file, description)
+    }
+
+    /// A table of parts that goes, with its folder, when nobody holds it or a part of it any more.
+    pub(crate) fn of_this_moment(self: Arc<Self>) -> Arc<Self> {
+        self.directory.retire();
+        self
+    }
+}
+
+/// Parts in a table's folder that are not the table's yet. Dropped without [`publish`](Self::publish) or [`keep`](Self::keep), they remove their
+/// files.
+pub(crate) struct CopiedParts {
+    table: Arc<MergeTree>,
+    parts: Vec<Arc<Part>>,
+}
+
+impl CopiedParts {
+    /// The parts as the catalog records them, with the table's number.
+    pub(crate) fn record(&self) -> (i64, Vec<NewPart>) {
+        (self.table.table_id, self.parts.iter().map(|part| new_part(&self.table, part)).collect())
+    }
+
+    /// All of their rows. Waits for the disk.
+    ///
+    /// # Errors
+    /// Where a part cannot be read.
+    pub(crate) fn rows(&self) -> Result<Vec<Block>> {
+        let stored = &self.table.identity.stored;
+        let mut blocks = Vec::new();
+        for part in &self.parts {
+            for (row_group, group) in part.description.row_groups.iter().enumerate() {
+                let fields = stored.fields.iter().enumerate();
+                let column = |(at, (_, data_type)): (usize, &(Arc<str>, DataType))| {
+                    Ok(Column::new(data_type.clone(), part.read_chunk(row_group, at)?))
+                };
+                let columns = fields.map(column).collect::<Result<Vec<Column>>>()?;
+                blocks.push(Block::new(stored.clone(), columns, group.rows));
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// The catalog lists them: from now on they are the table's.
+    pub(crate) fn publish(&self) {
+        self.table.publish(self.parts.clone());
+    }
+
+    /// The catalog may list them or not: their files stay until the next start finds out.
+    pub(crate) fn keep(&self) {
+        self.parts.iter().for_each(|part| part.keep());
     }
 }

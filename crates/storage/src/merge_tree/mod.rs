@@ -51,7 +51,7 @@ use part_description::PartDescription;
 use table_directory::TableDirectory;
 
 pub use backup::PartSource;
-pub(crate) use backup::PartsNow;
+pub(crate) use backup::{CopiedParts, PartsNow};
 pub(crate) use detached::{DETACHING, free_name};
 pub use detached::{DetachedPart, PartSelection};
 pub(crate) use parquet_layout::{LakeColumn, lake_columns};
