@@ -113,12 +113,12 @@ impl ServerArgs {
                 restore_catalog: self.restore_catalog,
             },
             pid_file: self.pid_file,
+            allocator: Some(&Mimalloc),
         })
     }
 }
 
 fn main() -> ExitCode {
-    mimalloc::configure();
     let result = match Squall::parse().command {
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),
         Command::CheckConfig(args) => return check_config::run(args),

@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_long, c_void};
 use libmimalloc_sys::{
     mi_free, mi_malloc, mi_malloc_aligned, mi_realloc, mi_realloc_aligned, mi_zalloc, mi_zalloc_aligned,
 };
+use squall_runtime::memory::Reclaim;
 
 /// What every block is aligned to that is at least as large (`MI_MAX_ALIGN_SIZE`).
 const ALIGNMENT: usize = 16;
@@ -19,18 +20,12 @@ fn is_aligned(size: usize, align: usize) -> bool {
 /// `mi_option_purge_delay` of mimalloc's `mi_option_t`, which the crate does not name.
 const PURGE_DELAY: c_int = 15;
 
-/// Freed memory goes back to the system after so many milliseconds, as it does in mimalloc 2; version 3 keeps it for a second, in which a
-/// query that grows vectors may come to hold several times what it is charged for.
-const PURGE_DELAY_MS: c_long = 100;
+/// So long, practically for ever, does mimalloc keep what is freed where [`Reclaim`] is in charge. Negative numbers would forget what is free.
+const KEPT_FOR_MS: c_long = 1 << 40;
 
 unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
-}
-
-/// Sets what is to be other than mimalloc has it, at the start of the program.
-pub fn configure() {
-    // SAFETY: any value of this option will do; it is read whenever memory is freed.
-    unsafe { mi_option_set(PURGE_DELAY, PURGE_DELAY_MS) };
+    fn mi_collect(force: bool);
 }
 
 /// The allocator.
@@ -67,6 +62,18 @@ unsafe impl GlobalAlloc for Mimalloc {
             if is_aligned(size, align) { mi_realloc(pointer, size) } else { mi_realloc_aligned(pointer, size, align) }
                 .cast()
         }
+    }
+}
+
+impl Reclaim for Mimalloc {
+    fn keep(&self) {
+        // SAFETY: any value of this option will do; it is read whenever memory is freed.
+        unsafe { mi_option_set(PURGE_DELAY, KEPT_FOR_MS) };
+    }
+
+    fn reclaim(&self) {
+        // SAFETY: may be called at any time, by any thread.
+        unsafe { mi_collect(true) };
     }
 }
 

@@ -91,6 +91,8 @@ events! {
     ConcurrencyControlQueriesDelayed "Number of queries delayed by CPU slot capacity pressure.";
     ConcurrencyControlUpscales "Total number of CPU upscaling events";
     MemoryOvercommitWaitTimeMicroseconds "Total time spent in waiting for memory to be freed in OvercommitTracker.";
+    MemoryAllocatorPurge "Total number of times memory allocator purge was requested.";
+    MemoryAllocatorPurgeTimeMicroseconds "Total time spent for memory allocator purge.";
     QueryMemoryLimitExceeded "Number of times when memory limit exceeded for query.";
     SchedulerMorsels "Squall: number of morsels that workers ran.";
     SchedulerWorkerWakeUps "Squall: number of times an idle worker was woken.";

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use squall_runtime::memory::{Reclaim, start_reclaiming};
 use squall_types::{Error, ErrorCode, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -23,6 +24,8 @@ pub struct Options {
     pub source: ConfigSource,
     /// A file that gets the process's number.
     pub pid_file: Option<PathBuf>,
+    /// The process's allocator, which is told when to give freed memory back.
+    pub allocator: Option<&'static dyn Reclaim>,
 }
 
 /// Runs a server until it is told to stop.
@@ -67,6 +70,9 @@ fn run_configured(config: Config, options: &Options, began: Instant) -> Result<(
         .enable_all()
         .build()
         .map_err(|error| cannot("start the I/O threads", error))?;
+    if let Some(allocator) = options.allocator {
+        start_reclaiming(allocator).map_err(|error| cannot("start the thread that gives memory back", error))?;
+    }
     let server = Server::start(config, options.source.clone())?;
     write_status(&server, options)?;
     let result = runtime.block_on(serve(&server, began));

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use squall_engine::{Engine, TemporaryFolder};
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
-use squall_runtime::memory::{SERVER, machine_memory_bytes};
+use squall_runtime::memory::{SERVER, machine_memory_bytes, set_kept_ratio_max};
 use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
 use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
@@ -451,6 +451,7 @@ fn set_memory_limit(settings: &ServerSettings) {
         configured => configured,
     };
     SERVER.set_limit(limit_bytes);
+    set_kept_ratio_max(settings.memory_worker_purge_dirty_pages_threshold_ratio);
 }
 
 fn set_thread_pool_limits(settings: &ServerSettings) {

@@ -488,6 +488,9 @@ fn to_text(from: &DataType, array: &ArrayRef, options: &CastOptions) -> Result<A
     )
 }
 
+/// Values that are written between two checkpoints.
+const TEXTS_AT_ONCE: usize = 1024;
+
 /// Strings of rows, each appended by `write`.
 #[inline]
 fn texts(rows: usize, mut write: impl FnMut(&mut Vec<u8>, usize)) -> Result<ArrayRef> {
@@ -496,6 +499,9 @@ fn texts(rows: usize, mut write: impl FnMut(&mut Vec<u8>, usize)) -> Result<Arra
     let mut ends = Vec::with_capacity(rows + 1);
     ends.push(0);
     for row in 0..rows {
+        if row % TEXTS_AT_ONCE == 0 {
+            checkpoint(16 * TEXTS_AT_ONCE)?;
+        }
         if bytes.capacity() - bytes.len() < bytes.len() / 8 {
             let more = bytes.len() / 2;
             checkpoint(more)?;

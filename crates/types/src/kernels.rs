@@ -1,12 +1,14 @@
 //! Rows of arrays copied: taken by position, filtered, put one after the other. Arrow does it; what comes out is reserved before, and
 //! what Arrow's 32-bit offsets cannot hold is refused before.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, UInt32Array};
 use arrow_schema::DataType as Arrow;
 
 use crate::checkpoint::checkpoint;
-use crate::{Error, ErrorCode, Result, reserve};
+use crate::{Error, ErrorCode, Result, match_primitive, reserve};
 
 /// What rows take.
 #[derive(Clone, Copy, Default)]
@@ -92,7 +94,26 @@ pub fn take(array: &dyn Array, positions: &UInt32Array) -> Result<ArrayRef> {
         }
     };
     size.take()?;
+    if positions.len() > LONG_ROWS && array.null_count() == 0 && positions.null_count() == 0 {
+        match_primitive!(array.data_type(), T => return take_long(array.as_primitive::<T>(), positions.values()), _ => {});
+    }
     Ok(arrow_select::take::take(array, positions, None)?)
+}
+
+/// More rows than this are taken with checkpoints in between: they are items of long arrays.
+const LONG_ROWS: usize = 1 << 20;
+
+/// Rows between two checkpoints.
+const ROWS_AT_ONCE: usize = 1 << 14;
+
+fn take_long<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, positions: &[u32]) -> Result<ArrayRef> {
+    let values = array.values();
+    let mut taken = Vec::with_capacity(positions.len());
+    for some in positions.chunks(ROWS_AT_ONCE) {
+        checkpoint(2 * some.len())?;
+        taken.extend(some.iter().map(|at| values[*at as usize]));
+    }
+    Ok(Arc::new(PrimitiveArray::<T>::new(taken.into(), None)))
 }
 
 /// `rows` times the only row of `one`.

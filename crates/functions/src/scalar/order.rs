@@ -7,7 +7,7 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Column, DataType, Error, Result, uuid_rank};
+use squall_types::{Column, DataType, Error, Result, sort_long, uuid_rank};
 
 /// Compares a row of one array with a row of another.
 pub(crate) type RowOrder = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
@@ -96,12 +96,13 @@ impl ItemOrder {
     }
 
     /// Puts positions of items in the order of the items; equal ones keep theirs.
-    pub fn sort(&self, positions: &mut [u32]) {
+    ///
+    /// # Errors
+    /// Those of a checkpoint.
+    pub fn sort(&self, positions: &mut [u32]) -> Result<()> {
         match self {
-            Self::Bits(bits) => positions.sort_by_key(|position| bits[*position as usize]),
-            Self::Values(order) => {
-                positions.sort_by(|left, right| order.compare(*left as usize, *right as usize));
-            }
+            Self::Bits(bits) => sort_long(positions, |left, right| bits[*left as usize].cmp(&bits[*right as usize])),
+            Self::Values(order) => sort_long(positions, |left, right| order.compare(*left as usize, *right as usize)),
         }
     }
 

@@ -7,6 +7,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::reclaim::freed;
 use super::tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER};
 use crate::current_metrics::CurrentMetric;
 
@@ -107,6 +108,9 @@ pub fn reserve(bytes: usize) -> Result<(), MemoryLimitExceeded> {
 fn charge(bytes: i64) {
     if bytes == 0 {
         return;
+    }
+    if bytes < 0 {
+        freed(bytes.unsigned_abs());
     }
     let _ = OF_THREAD.try_with(|of_thread| {
         let now = of_thread.get().bytes + bytes;

@@ -1,12 +1,15 @@
 //! Memory: who holds how much, counted by the global allocator, and who must let go when there is too little. `tracker` counts and
-//! knows limits, `allocator` charges every allocation to the tracker that its thread works for, `overcommit` chooses.
+//! knows limits, `allocator` charges every allocation to the tracker that its thread works for, `overcommit` chooses,
+//! `reclaim` gives freed memory back to the system.
 
 mod allocator;
 mod overcommit;
+mod reclaim;
 mod tracker;
 
 pub use allocator::{
     AttachGuard, ThreadBytes, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, detach, flush, reserve, take_thread_bytes,
 };
 pub use overcommit::{Candidate, choose_victim};
+pub use reclaim::{Reclaim, set_kept_ratio_max, start_reclaiming};
 pub use tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER, machine_memory_bytes};

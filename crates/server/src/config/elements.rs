@@ -274,7 +274,7 @@ const GROUPS: &[Group] = &[
             "jemalloc_max_background_threads_num", "jemalloc_merge_tree_arenas", "jemalloc_profiler_sampling_rate",
             "max_per_cpu_untracked_memory", "memory_worker_correct_memory_tracker",
             "memory_worker_decay_adjustment_period_ms", "memory_worker_dynamic_hard_limit", "memory_worker_period_ms",
-            "memory_worker_purge_dirty_pages_threshold_ratio", "memory_worker_purge_total_memory_threshold_ratio",
+            "memory_worker_purge_total_memory_threshold_ratio",
             "memory_worker_rss_speculative_reserve_ratio", "memory_worker_use_cgroup",
             "min_allocation_size_to_throw_on_memory_limit", "mlock_executable",
             "mlock_executable_min_total_memory_amount_bytes", "oom_canary_enable", "oom_canary_initial_backoff_seconds",

@@ -354,6 +354,11 @@ fn check(element: &Element, server: &ServerSettings) -> Result<()> {
         "max_server_memory_usage_to_ram_ratio" if server.max_server_memory_usage_to_ram_ratio < 0.0 => {
             Err(element.bad_value("a ratio that is not negative"))
         }
+        "memory_worker_purge_dirty_pages_threshold_ratio"
+            if !(0.0..=1.0).contains(&server.memory_worker_purge_dirty_pages_threshold_ratio) =>
+        {
+            Err(element.bad_value("a ratio from 0 to 1"))
+        }
         "umask" if !server.umask.trim().is_empty() && !is_octal(&server.umask) => {
             Err(element.bad_value("octal digits, as 027"))
         }

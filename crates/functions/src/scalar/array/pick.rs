@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::{Lists, Positions, extend, item_type, take_or_default};
 use crate::function::BoundFunction;
@@ -216,9 +216,8 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool, is_partial: bool) -> Boun
         for row in 0..rows {
             let from = positions.items.len();
             positions.extend(lists.range(row))?;
-            checkpoint(64 * (positions.items.len() - from))?;
             if let Some(items) = positions.items.get_mut(from..) {
-                order.sort(items);
+                order.sort(items)?;
             }
             positions.end_row()?;
         }

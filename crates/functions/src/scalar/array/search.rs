@@ -344,6 +344,7 @@ pub(super) fn string_concat(call: &Call<'_>) -> Bound {
         string_column(rows, 0, |bytes, row| {
             let mut is_first = true;
             for at in lists.range(row).filter(|at| !is_null(*at)) {
+                checkpoint(16)?;
                 if !std::mem::take(&mut is_first) {
                     bytes.extend_from_slice(separators.get(row));
                 }

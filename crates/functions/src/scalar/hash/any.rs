@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, FixedSizeBinaryArray};
 use arrow_buffer::ToByteSlice;
-use squall_types::{Column, DataType, Error, Result, match_primitive};
+use squall_types::{Column, DataType, Error, Result, checkpoint, grow, match_primitive};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::Call;
@@ -20,6 +20,9 @@ const OF_NOTHING: u64 = 0xE28D_BDE7_FE22_E41C;
 
 /// Numbers whose bits are gathered before they are hashed: they stay in the first cache.
 const NUMBERS_AT_ONCE: usize = 1024;
+
+/// Items of arrays that are hashed between two checkpoints.
+const ITEMS_AT_ONCE: usize = 16 * NUMBERS_AT_ONCE;
 
 /// Appends the hashes of the bytes of numbers: of their bits, and of how many bytes each has.
 type HashNumbers<H> = fn(&[u64], usize, &mut Vec<H>);
@@ -205,6 +208,21 @@ fn add<H: Copy>(algorithm: &Algorithm<H>, hashes: &mut Option<Vec<H>>, new: impl
     }
 }
 
+/// The hashes of the items of arrays, of which there may be many more than rows.
+fn hash_items<H: Copy>(algorithm: &Algorithm<H>, items: &Column) -> Result<Vec<H>> {
+    let mut hashes = Vec::new();
+    let rows = items.array().len();
+    grow(&mut hashes, rows)?;
+    for from in (0..rows).step_by(ITEMS_AT_ONCE) {
+        let count = ITEMS_AT_ONCE.min(rows - from);
+        checkpoint(8 * count)?;
+        let mut some = None;
+        hash_column(algorithm, &items.slice(from, count), &mut some)?;
+        hashes.extend(some.unwrap_or_default());
+    }
+    Ok(hashes)
+}
+
 fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut Option<Vec<H>>) -> Result<()> {
     let array = &**column.array();
     match column.data_type() {
@@ -215,14 +233,15 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
         }
         DataType::Array(item) => {
             let lists = array.as_list::<i32>();
-            let mut items = None;
-            hash_column(algorithm, &Column::new((**item).clone(), lists.values().clone()), &mut items)?;
-            let items = items.unwrap_or_default();
+            let items = hash_items(algorithm, &Column::new((**item).clone(), lists.values().clone()))?;
             add(algorithm, hashes, lists.offsets().lengths().map(|length| (algorithm.length)(length as u64)));
             let Some(hashes) = hashes else { return Ok(()) };
             for (hash, ends) in hashes.iter_mut().zip(lists.value_offsets().windows(2)) {
                 let items = items.get(ends[0] as usize..ends[1] as usize).unwrap_or_default();
-                *hash = items.iter().fold(*hash, |hash, item| (algorithm.combine)(hash, *item));
+                for some in items.chunks(ITEMS_AT_ONCE) {
+                    checkpoint(4 * some.len())?;
+                    *hash = some.iter().fold(*hash, |hash, item| (algorithm.combine)(hash, *item));
+                }
             }
         }
         DataType::String => {

@@ -199,7 +199,7 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool) -> Settled {
         let order = ItemOrder::new(&applied.results, is_reversed)?;
         let mut positions: Vec<u32> = (0..applied.results.array().len() as u32).collect();
         for range in applied.arrays.ranges() {
-            order.sort(&mut positions[range]);
+            order.sort(&mut positions[range])?;
         }
         applied.arrays.arrays(&item, &applied.items.take(&UInt32Array::from(positions))?)
     })
