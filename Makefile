@@ -45,8 +45,9 @@ crashes: build ## 100,000 simulated histories of storage with crashes at every s
 	cargo test --release --package squall-storage --lib many_histories -- --ignored --nocapture
 	scripts/kill_storm.py --squall $(SQUALL) --kills 1000
 
-lint: ## Format check and clippy, warnings as errors.
+lint: ## Format check (of Markdown, too: lines end by column 100) and clippy, warnings as errors.
 	cargo fmt --all --check
+	scripts/check_markdown.py
 	cargo clippy --workspace --all-targets -- --deny warnings
 
 fmt: ## Format all code.
