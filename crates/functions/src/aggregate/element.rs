@@ -25,6 +25,9 @@ pub(super) trait Element: Debug + Send + Sync + 'static {
     /// Values of a column that grows.
     type Items: Default + Clone + Send + 'static;
 
+    /// Whether values that are kept hold memory outside themselves.
+    const HAS_HEAP: bool = true;
+
     fn rows(column: &Column) -> Result<Self::Rows<'_>>;
     fn get<'a>(rows: &Self::Rows<'a>, row: usize) -> Self::Ref<'a>;
     fn own(value: Self::Ref<'_>) -> Self::Owned;
@@ -80,6 +83,8 @@ where
     type Ref<'a> = T::Native;
     type Owned = T::Native;
     type Items = Vec<T::Native>;
+
+    const HAS_HEAP: bool = false;
 
     fn rows(column: &Column) -> Result<Self::Rows<'_>> {
         Ok(column.as_primitive::<T>()?.values())

@@ -7,6 +7,9 @@ use super::parted::{Part, Parted, part_of};
 
 /// A key: its zero is `Default`, and [`SetKey::hash`] spreads its bits.
 pub(super) trait SetKey: Copy + Eq + Default {
+    /// Some keys in about 24 bytes.
+    type Few: AsRef<[Self]> + AsMut<[Self]> + Copy + Default + std::fmt::Debug + Send;
+
     /// 64 bits, of which the lowest choose the slot, and the highest the part of a large set.
     fn hash(self) -> u64;
 }
@@ -19,6 +22,8 @@ fn fold_multiply(key: u64) -> u64 {
 }
 
 impl SetKey for u32 {
+    type Few = [Self; 7];
+
     #[inline]
     fn hash(self) -> u64 {
         fold_multiply(u64::from(self))
@@ -26,6 +31,8 @@ impl SetKey for u32 {
 }
 
 impl SetKey for u64 {
+    type Few = [Self; 3];
+
     #[inline]
     fn hash(self) -> u64 {
         fold_multiply(self)
@@ -34,6 +41,8 @@ impl SetKey for u64 {
 
 /// A key of 128 bits is a hash already.
 impl SetKey for u128 {
+    type Few = [Self; 2];
+
     #[inline]
     fn hash(self) -> u64 {
         self as u64
@@ -267,6 +276,12 @@ impl<K: SetKey> Part for HashSet<K> {
             self.reserve((self.used + other.used) as usize);
         }
         const KEYS: usize = 1024;
+        if other.slots.len() <= TABLE_MIN {
+            other.iter().for_each(|key| {
+                self.insert(key);
+            });
+            return Ok(());
+        }
         let mut keys = Vec::with_capacity(KEYS);
         for slots in other.slots.chunks(KEYS) {
             checkpoint(4 * KEYS)?;

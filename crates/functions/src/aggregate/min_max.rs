@@ -39,7 +39,7 @@ impl<E: Element> StateFunction for Extreme<E> {
     type State = Option<E::Owned>;
     type Rows<'a> = E::Rows<'a>;
 
-    const HAS_HEAP: bool = true;
+    const HAS_HEAP: bool = E::HAS_HEAP;
 
     fn return_type(&self) -> &DataType {
         &self.data_type

@@ -29,6 +29,7 @@ mod ranks;
 mod row_hash;
 mod selection;
 mod shape;
+mod small_set;
 mod state_bytes;
 mod sum;
 mod top_k;

@@ -16,6 +16,7 @@ use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
 use super::row_hash::value_hashes;
+use super::small_set::{ManyKeys, SmallSet};
 use super::state_bytes::{Raw, put_varint, take_count};
 use super::uniq_exact::at_least_one_argument;
 
@@ -38,14 +39,16 @@ pub(super) struct Sample {
     degree: u32,
 }
 
-impl Sample {
+impl ManyKeys<u64> for Sample {
     #[inline]
     fn insert(&mut self, hash: u64) {
         if hash.trailing_zeros() >= self.degree && self.hashes.insert(hash) && self.hashes.len() > SAMPLES_MAX {
             self.thin(self.degree + 1);
         }
     }
+}
 
+impl Sample {
     /// Keeps the hashes that end in `degree` zero bits; in one more where that is not enough.
     #[cold]
     fn thin(&mut self, degree: u32) {
@@ -73,7 +76,7 @@ impl Sample {
 }
 
 impl StateFunction for Uniq {
-    type State = Sample;
+    type State = SmallSet<u64, Sample>;
     type Rows<'a> = Vec<u64>;
 
     const HAS_HEAP: bool = true;
@@ -83,7 +86,7 @@ impl StateFunction for Uniq {
     }
 
     fn state(&self) -> Self::State {
-        Sample::default()
+        SmallSet::default()
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -96,19 +99,34 @@ impl StateFunction for Uniq {
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
-        into.merge(from);
-        Ok(())
+        into.merge(from, |sample, other| {
+            sample.merge(other);
+            Ok(())
+        })
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        out.push(state.degree as u8);
-        put_varint(state.hashes.len() as u64, out);
-        state.hashes.iter().for_each(|hash| hash.put(out));
+        match state {
+            SmallSet::Few { .. } => {
+                out.push(0);
+                put_varint(state.few().len() as u64, out);
+                state.few().iter().for_each(|hash| hash.put(out));
+            }
+            SmallSet::Many(sample) => {
+                out.push(sample.degree as u8);
+                put_varint(sample.hashes.len() as u64, out);
+                sample.hashes.iter().for_each(|hash| hash.put(out));
+            }
+        }
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        let mut state = Sample { degree: u8::take(bytes)?.into(), ..Sample::default() };
+        let mut state = self.state();
+        match u8::take(bytes)? {
+            0 => {}
+            degree => state.many().degree = degree.into(),
+        }
         for _ in 0..take_count(bytes)? {
             state.insert(Raw::take(bytes)?);
         }
@@ -116,10 +134,17 @@ impl StateFunction for Uniq {
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, states.iter().map(Sample::estimate).collect()))
+        let estimate = |state: &Self::State| match state {
+            SmallSet::Few { count, .. } => u64::from(*count),
+            SmallSet::Many(sample) => sample.estimate(),
+        };
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, states.iter().map(estimate).collect()))
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.hashes.memory_bytes()
+        match state {
+            SmallSet::Few { .. } => 0,
+            SmallSet::Many(sample) => size_of::<Sample>() + sample.hashes.memory_bytes(),
+        }
     }
 }

@@ -17,6 +17,7 @@ use super::hash_set::{HashSet, SetKey};
 use super::number::with_number;
 use super::parted::Parted;
 use super::row_hash::row_hashes;
+use super::small_set::{ManyKeys, SmallSet};
 use super::state_bytes::{Raw, put_varint, take_count};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
@@ -159,7 +160,7 @@ struct UniqExact<K> {
     keys: PhantomData<K>,
 }
 
-/// Distinct keys. Those that are counted already are no longer there.
+/// Many distinct keys. Those that are counted already are no longer there.
 #[derive(Clone, Debug)]
 pub(super) struct Distinct<K> {
     set: Parted<HashSet<K>>,
@@ -170,10 +171,29 @@ impl<K: SetKey> Distinct<K> {
     fn new(set: Parted<HashSet<K>>) -> Self {
         Self { set, counted: 0 }
     }
+
+    fn merge(&mut self, other: Self) -> Result<()> {
+        // Counted are only parts of sets, which have no key in common.
+        self.counted += other.counted;
+        self.set.merge(other.set)
+    }
+}
+
+impl<K: SetKey> Default for Distinct<K> {
+    fn default() -> Self {
+        Self::new(Parted::default())
+    }
+}
+
+impl<K: SetKey> ManyKeys<K> for Distinct<K> {
+    #[inline]
+    fn insert(&mut self, key: K) {
+        self.set.insert(key);
+    }
 }
 
 impl<K: Keys> StateFunction for UniqExact<K> {
-    type State = Distinct<K::Key>;
+    type State = SmallSet<K::Key, Distinct<K::Key>>;
     type Rows<'a> = Cow<'a, [K::Key]>;
 
     const HAS_HEAP: bool = true;
@@ -184,7 +204,7 @@ impl<K: Keys> StateFunction for UniqExact<K> {
     }
 
     fn state(&self) -> Self::State {
-        Distinct::new(Parted::default())
+        SmallSet::default()
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -192,76 +212,93 @@ impl<K: Keys> StateFunction for UniqExact<K> {
     }
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
-        state.set.make_room(rows)
+        state.many().set.make_room(rows)
     }
 
     #[inline]
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
-        state.set.insert(rows[row]);
+        state.insert(rows[row]);
     }
 
     fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
-        state.set.extend(&rows[..count]);
+        state.many().set.extend(&rows[..count]);
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
-        // Counted are only parts of sets, which have no key in common.
-        into.counted += from.counted;
-        into.set.merge(from.set)
+        into.merge(from, Distinct::merge)
     }
 
     /// What is new in the one is counted only: no table has to grow.
     fn merge_last(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
-        let (Parted::Whole(set), Parted::Whole(other)) = (&into.set, &from.set) else { return self.merge(into, from) };
-        into.counted += set.union_len(other)? as u64 + from.counted;
-        into.set = Parted::default();
-        Ok(())
+        into.merge(from, |many, other| {
+            let (Parted::Whole(set), Parted::Whole(more)) = (&many.set, &other.set) else { return many.merge(other) };
+            many.counted += set.union_len(more)? as u64 + other.counted;
+            many.set = Parted::default();
+            Ok(())
+        })
     }
 
     fn items(&self, state: &Self::State) -> usize {
-        state.set.len()
+        match state {
+            SmallSet::Few { count, .. } => usize::from(*count),
+            SmallSet::Many(many) => many.set.len(),
+        }
     }
 
     fn can_cut(&self) -> bool {
         true
     }
 
-    fn cut(&self, state: Self::State) -> Result<Vec<Self::State>> {
-        Ok(state.set.into_parts().into_iter().map(|part| Distinct::new(Parted::Whole(part))).collect())
+    fn cut(&self, mut state: Self::State) -> Result<Vec<Self::State>> {
+        let sets = std::mem::take(&mut state.many().set).into_parts().into_iter();
+        Ok(sets.map(|part| SmallSet::Many(Box::new(Distinct::new(Parted::Whole(part))))).collect())
     }
 
     fn settle(&self, state: &mut Self::State, items: &mut usize) -> Result<bool> {
-        let count: usize = state.set.take_some(*items).iter().map(HashSet::len).sum();
-        state.counted += count as u64;
+        let SmallSet::Many(many) = state else { return Ok(true) };
+        let count = match &mut many.set {
+            Parted::Whole(set) => std::mem::take(set).len(),
+            Parted::Parts(_) => many.set.take_some(*items).iter().map(HashSet::len).sum(),
+        };
+        many.counted += count as u64;
         *items = items.saturating_sub(count);
-        let is_settled = state.set.is_taken();
+        let is_settled = many.set.is_taken();
         if is_settled {
-            state.set = Parted::default();
+            many.set = Parted::default();
         }
         Ok(is_settled)
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(state.set.len() as u64, out);
-        state.set.iter().for_each(|key| K::put(key, out));
+        put_varint(self.items(state) as u64, out);
+        match state {
+            SmallSet::Few { .. } => state.few().iter().for_each(|key| K::put(*key, out)),
+            SmallSet::Many(many) => many.set.iter().for_each(|key| K::put(key, out)),
+        }
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
         let count = take_count(bytes)?;
-        let mut set = Parted::default();
+        let mut set = SmallSet::default();
         for _ in 0..count {
             set.insert(K::take(bytes)?);
         }
-        Ok(Distinct::new(set))
+        Ok(set)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        let counts = states.iter().map(|state| state.counted + state.set.len() as u64).collect();
-        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, counts))
+        let count = |state: &Self::State| match state {
+            SmallSet::Few { count, .. } => u64::from(*count),
+            SmallSet::Many(many) => many.counted + many.set.len() as u64,
+        };
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, states.iter().map(count).collect()))
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.set.memory_bytes()
+        match state {
+            SmallSet::Few { .. } => 0,
+            SmallSet::Many(many) => size_of::<Distinct<K::Key>>() + many.set.memory_bytes(),
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use squall_runtime::Pieces;
-use squall_types::Result;
+use squall_types::{Result, prefetch};
 
 pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, hash_bytes};
@@ -312,19 +312,6 @@ fn find_slot<K: Packed>(slots: &[Slot<K>], key: K, hash: u64) -> u32 {
 #[inline]
 fn partition_of(hash: u64, partitions: usize) -> usize {
     if partitions == 1 { 0 } else { (hash >> (64 - partitions.trailing_zeros())) as usize }
-}
-
-/// Tells the processor that this element will be read soon; where it cannot be told, nothing.
-#[inline]
-fn prefetch<T>(slice: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address is allowed and reads nothing; the pointer is computed without being read.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch(slice.as_ptr().wrapping_add(at).cast::<i8>(), _MM_HINT_T0);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, at);
 }
 
 /// One partition.
