@@ -1,23 +1,20 @@
-//! The form of temporary data: a block is an Arrow IPC stream of one batch, compressed. A `LowCardinality` column is written without its
-//! dictionary, which may be larger than the block.
+//! The form of temporary data: a block is its rows' number and its columns (`packing`), compressed where that makes them smaller. A
+//! `LowCardinality` column is written without its dictionary, which may be larger than the block.
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_buffer::Buffer;
-use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{Field, Schema as ArrowSchema};
 use squall_types::cast::{CastOptions, cast};
 use squall_types::memory::reserve;
 use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
+use super::packing::{put_array, take_array};
+
 /// How bytes are compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Codec {
-    None,
-    Lz4,
-    Zstd,
+    None = 0,
+    Lz4 = 1,
+    Zstd = 2,
 }
 
 impl Codec {
@@ -32,49 +29,75 @@ impl Codec {
     }
 }
 
-/// The length of the bytes before they were compressed, and whether they are.
-const HEADER_BYTES: usize = 5;
+/// Compresses frames, as long as it pays.
+#[derive(Debug)]
+pub(super) struct Compressor {
+    codec: Codec,
+    /// Frames that are not tried, because the last one that was became hardly smaller.
+    skips: usize,
+}
+
+impl Compressor {
+    pub(super) fn new(codec: Codec) -> Self {
+        Self { codec, skips: 0 }
+    }
+
+    /// Appends the codec's number and the bytes, compressed or as they are.
+    fn put(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        /// Frames between two that are tried.
+        const SKIPS: usize = 15;
+        let start = out.len();
+        if self.skips > 0 || self.codec == Codec::None {
+            self.skips = self.skips.saturating_sub(1);
+        } else {
+            let failed = |error: &dyn std::fmt::Display| Error::logical(error.to_string());
+            if self.codec == Codec::Zstd {
+                out.push(Codec::Zstd as u8);
+                out.extend_from_slice(&zstd::bulk::compress(plain, 1).map_err(|error| failed(&error))?);
+            } else {
+                out.push(Codec::Lz4 as u8);
+                out.resize(start + 1 + lz4_flex::block::get_maximum_output_size(plain.len()), 0);
+                let written = lz4_flex::block::compress_into(plain, &mut out[start + 1..]);
+                out.truncate(start + 1 + written.map_err(|error| failed(&error))?);
+            }
+            if out.len() - start <= plain.len() / 8 * 7 {
+                return Ok(());
+            }
+            self.skips = SKIPS;
+        }
+        out.truncate(start);
+        out.push(Codec::None as u8);
+        out.extend_from_slice(plain);
+        Ok(())
+    }
+}
+
+/// The length of the bytes before they were compressed, the number of rows, and the codec.
+const HEADER_BYTES: usize = 9;
 
 /// Adds a block to `out`; the bytes that it has uncompressed.
-pub(super) fn encode_frame(block: &Block, codec: Codec, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<usize> {
-    let arrays = block.columns().iter().map(|column| {
-        let plain = column.data_type().remove_low_cardinality();
-        if plain == column.data_type() {
-            return column.to_array();
-        }
-        cast(&column.materialize()?, plain, &CastOptions::default())?.to_array()
-    });
-    let arrays = arrays.collect::<Result<Vec<_>>>()?;
-    let fields = arrays.iter().enumerate();
-    let fields: Vec<Field> =
-        fields.map(|(at, array)| Field::new(at.to_string(), array.data_type().clone(), true)).collect();
-    let schema = Arc::new(ArrowSchema::new(fields));
-    let options = RecordBatchOptions::new().with_row_count(Some(block.rows()));
-    let batch = RecordBatch::try_new_with_options(schema.clone(), arrays, &options)?;
+pub(super) fn encode_frame(
+    block: &Block,
+    compressor: &mut Compressor,
+    plain: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<usize> {
     plain.clear();
-    let mut writer = StreamWriter::try_new(&mut *plain, &schema)?;
-    writer.write(&batch)?;
-    drop(writer);
-    let length = u32::try_from(plain.len()).map_err(|_| Error::logical("a block of 4 GiB of temporary data"))?;
-    out.extend_from_slice(&length.to_le_bytes());
-    let start = out.len() + 1;
-    match codec {
-        Codec::None => {
-            out.push(0);
-            out.extend_from_slice(plain);
-        }
-        Codec::Lz4 => {
-            out.push(1);
-            out.resize(start + lz4_flex::block::get_maximum_output_size(plain.len()), 0);
-            let written = lz4_flex::block::compress_into(plain, &mut out[start..]);
-            out.truncate(start + written.map_err(|error| Error::logical(error.to_string()))?);
-        }
-        Codec::Zstd => {
-            out.push(2);
-            let compressed = zstd::bulk::compress(plain, 1).map_err(|error| Error::logical(error.to_string()))?;
-            out.extend_from_slice(&compressed);
-        }
+    for column in block.columns() {
+        let data_type = column.data_type().remove_low_cardinality();
+        let array = if data_type == column.data_type() {
+            column.to_array()?
+        } else {
+            cast(&column.materialize()?, data_type, &CastOptions::default())?.to_array()?
+        };
+        put_array(&array, plain)?;
     }
+    let number = |number: usize| {
+        u32::try_from(number).map_err(|_| Error::logical("a block of 4 GiB of temporary data")).map(u32::to_le_bytes)
+    };
+    out.extend_from_slice(&number(plain.len())?);
+    out.extend_from_slice(&number(block.rows())?);
+    compressor.put(plain, out)?;
     Ok(plain.len())
 }
 
@@ -87,25 +110,37 @@ pub(crate) fn decode_frame(bytes: &[u8], schema: &Arc<Schema>) -> Result<Block> 
         Error::new(ErrorCode::CORRUPTED_DATA, format!("Temporary data cannot be read: {what}"))
     };
     let (header, compressed) = bytes.split_at_checked(HEADER_BYTES).ok_or_else(|| corrupt(&"too short"))?;
-    let length = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
-    reserve(length)?;
-    let plain = match header[4] {
-        0 => compressed.to_vec(),
+    let number = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
+    let (length, rows) = (number(0), number(4));
+    let mut plain = Vec::new();
+    let mut left = match header[8] {
+        0 => compressed,
         1 => {
-            let mut plain = vec![0; length];
+            reserve(length)?;
+            plain.resize(length, 0);
             lzzzz::lz4::decompress(compressed, &mut plain).map_err(|error| corrupt(&error))?;
-            plain
+            &plain[..]
         }
-        _ => zstd::bulk::decompress(compressed, length).map_err(|error| corrupt(&error))?,
+        _ => {
+            reserve(length)?;
+            plain = zstd::bulk::decompress(compressed, length).map_err(|error| corrupt(&error))?;
+            &plain[..]
+        }
     };
-    let batch = StreamDecoder::new().decode(&mut Buffer::from_vec(plain)).map_err(|error| corrupt(&error))?;
-    let batch = batch.filter(|batch| batch.num_columns() == schema.len()).ok_or_else(|| corrupt(&"other columns"))?;
-    let columns = schema.types().zip(batch.columns()).map(|(data_type, array)| {
+    let columns = schema.types().map(|data_type| {
         let plain = data_type.remove_low_cardinality();
-        let column = Column::new(plain.clone(), array.clone());
+        let array = take_array(&mut left, &plain.arrow_type(), rows).map_err(|error| match error.code {
+            ErrorCode::MEMORY_LIMIT_EXCEEDED => error,
+            _ => corrupt(&error.message),
+        })?;
+        let column = Column::new(plain.clone(), array);
         if plain == data_type { Ok(column) } else { cast(&column, data_type, &CastOptions::default()) }
     });
-    Ok(Block::new(schema.clone(), columns.collect::<Result<_>>()?, batch.num_rows()))
+    let columns = columns.collect::<Result<_>>()?;
+    if !left.is_empty() {
+        return Err(corrupt(&"other columns"));
+    }
+    Ok(Block::new(schema.clone(), columns, rows))
 }
 
 #[cfg(test)]
@@ -145,7 +180,8 @@ mod tests {
             // Also a part of a block.
             for block in [block.clone(), block.slice(1, 2), block.slice(0, 0)] {
                 out.truncate(1);
-                encode_frame(&block, Codec::parse(codec).unwrap(), &mut Vec::new(), &mut out).unwrap();
+                let mut compressor = Compressor::new(Codec::parse(codec).unwrap());
+                encode_frame(&block, &mut compressor, &mut Vec::new(), &mut out).unwrap();
                 let back = decode_frame(&out[1..], block.schema()).unwrap();
                 assert_eq!(back.rows(), block.rows());
                 for (column, other) in block.columns().iter().zip(back.columns()) {

@@ -5,6 +5,7 @@ mod file;
 mod folder;
 mod frame;
 mod offload;
+mod packing;
 mod threshold;
 mod writer;
 

@@ -32,6 +32,14 @@ impl Threshold {
         self.held() >= bytes && (own() as u64).saturating_mul(workers * SHARE) >= bytes
     }
 
+    /// Whether so many bytes more may be had under the limits.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.context
+            .memory
+            .available_bytes()
+            .is_none_or(|available| available >= i64::try_from(bytes).unwrap_or(i64::MAX))
+    }
+
     /// Whether the query holds so much, a good part of it in the step's own bytes, that these should not be put together in memory, which
     /// takes as much again.
     pub(crate) fn is_near(&self, own: usize) -> bool {

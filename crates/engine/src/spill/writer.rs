@@ -9,7 +9,7 @@ use squall_types::memory::reserve;
 use squall_types::{Block, Error, Result};
 
 use super::file::{Frame, SpillFile};
-use super::frame::encode_frame;
+use super::frame::{Compressor, encode_frame};
 
 /// Bytes that are written at once, about.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -19,6 +19,7 @@ type Written = Pin<Box<dyn Future<Output = Result<Vec<u8>>> + Send>>;
 /// Blocks on their way into a file.
 pub(crate) struct SpillWriter {
     file: Arc<SpillFile>,
+    compressor: Compressor,
     plain: Vec<u8>,
     chunk: Vec<u8>,
     /// Frames that are written or being written; those of the chunk still count from its beginning.
@@ -33,7 +34,9 @@ impl SpillWriter {
     pub(crate) fn new(file: Arc<SpillFile>) -> Result<Self> {
         file.count_part();
         reserve(2 * CHUNK_BYTES)?;
-        Ok(Self { file, plain: Vec::new(), chunk: Vec::new(), frames: Vec::new(), first_of_chunk: 0, under_way: None })
+        let compressor = Compressor::new(file.codec);
+        let (plain, chunk, frames) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { file, compressor, plain, chunk, frames, first_of_chunk: 0, under_way: None })
     }
 
     /// Adds a block; the number of its frame among those of this writer.
@@ -42,7 +45,7 @@ impl SpillWriter {
     /// The disk's, and where a limit for temporary data is passed.
     pub(crate) async fn put(&mut self, block: &Block) -> Result<usize> {
         let start = self.chunk.len();
-        let plain_bytes = encode_frame(block, self.file.codec, &mut self.plain, &mut self.chunk)?;
+        let plain_bytes = encode_frame(block, &mut self.compressor, &mut self.plain, &mut self.chunk)?;
         self.file.count_plain(plain_bytes);
         let number =
             |number: usize| u32::try_from(number).map_err(|_| Error::logical("a block of temporary data is too large"));
