@@ -1,5 +1,5 @@
 //! A join whose right side does not fit into memory: grace hash join. Both sides are put on disk, cut into buckets by their keys' hashes;
-//! then each bucket is a join of its own, of those rows alone, on any worker.
+//! then each bucket is a join of its own, of those rows alone, on any worker. A bucket whose right side does not fit is cut again.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ use crate::works::Works;
 
 /// Buckets, unless more are asked for: one of the right side must fit into memory for each worker.
 const BUCKETS: usize = 128;
+/// A bucket that does not fit is cut into as many, as long as no more buckets come about than are allowed.
+const CUTS: usize = 8;
 /// Bytes of a block on disk, about.
 const FRAME_BYTES: usize = 256 << 10;
 /// Rows of a block on disk at most.
@@ -93,11 +95,31 @@ impl Side {
     }
 }
 
+/// Rows of both sides that are joined together.
+struct Bucket {
+    /// Its number among so many.
+    number: usize,
+    buckets: usize,
+    right: Vec<Frame>,
+    left: Vec<Frame>,
+}
+
+/// Which rows are written to which of several buckets.
+#[derive(Clone, Copy)]
+struct Cutting {
+    /// Buckets that all rows together would be cut into.
+    buckets: usize,
+    /// As many of these the rows were cut into already.
+    cut: usize,
+}
+
 /// Both sides of a join, on their way to the disk and from there.
 pub(crate) struct Grace {
     matching: Arc<Matching>,
     threshold: Threshold,
     buckets: usize,
+    /// Buckets that may come about where some are cut again.
+    buckets_max: usize,
     is_on: AtomicBool,
     file: Mutex<Option<Arc<SpillFile>>>,
     left: Side,
@@ -127,6 +149,7 @@ impl Grace {
             matching,
             threshold,
             buckets,
+            buckets_max: most,
             is_on: AtomicBool::new(false),
             file: Mutex::default(),
             left: Side::new(left, left_works),
@@ -200,7 +223,8 @@ impl Grace {
         let number = side(self).0.begun.fetch_add(1, Ordering::SeqCst);
         side(self).0.works.add(Box::pin(async move {
             let (side, keys) = side(&this);
-            let frames = this.write(blocks, &side.schema, keys, file).await?;
+            let cutting = Cutting { buckets: this.buckets, cut: 1 };
+            let frames = this.write(blocks, &side.schema, keys, file, cutting).await?;
             side.note_written(number, frames);
             Ok(())
         }));
@@ -214,10 +238,12 @@ impl Grace {
         schema: &Arc<Schema>,
         keys: &[Expression],
         file: Arc<SpillFile>,
+        cutting: Cutting,
     ) -> Result<Vec<Vec<Frame>>> {
+        let Cutting { buckets, cut } = cutting;
         let mut pieces = Pieces::begin();
         let mut writer = SpillWriter::new(file)?;
-        let mut frames_of: Vec<Vec<usize>> = vec![Vec::new(); self.buckets];
+        let mut frames_of: Vec<Vec<usize>> = vec![Vec::new(); buckets / cut];
         let mut left = blocks.into_iter().peekable();
         while left.peek().is_some() {
             let mut rows = 0;
@@ -227,11 +253,12 @@ impl Grace {
                 rows += block.rows();
                 now.push(block);
             }
-            let mut positions: Vec<Vec<Position>> = vec![Vec::new(); self.buckets];
+            let mut positions: Vec<Vec<Position>> = vec![Vec::new(); buckets / cut];
             for (at, block) in now.iter().enumerate() {
                 let keys = self.matching.keys(keys, block)?;
                 for row in 0..block.rows() {
-                    positions[keys.bucket(row, self.buckets)].push((at, row));
+                    // The low bits of the number are those that the rows have in common.
+                    positions[keys.bucket(row, buckets) / cut].push((at, row));
                 }
                 pieces.pause().await;
             }
@@ -251,17 +278,40 @@ impl Grace {
     }
 
     /// Joins the rows of one bucket.
-    async fn join(&self, bucket: usize, rows: &Rows) -> Result<()> {
+    async fn join(&self, number: usize, rows: &Rows) -> Result<()> {
         self.left.all_written().await;
-        let (file, matching) = (self.file()?, &self.matching);
+        let file = self.file()?;
+        let (right, left) = (self.right.take(number), self.left.take(number));
+        let mut buckets = vec![Bucket { number, buckets: self.buckets, right, left }];
         let mut pieces = Pieces::begin();
-        let table = Arc::new(JoinTable::new(matching.clone(), None));
+        while let Some(bucket) = buckets.pop() {
+            match self.build(&bucket, &file, &mut pieces).await? {
+                Some(table) => self.probe(bucket, table, &file, rows, &mut pieces).await?,
+                None => buckets.extend(self.cut(bucket, &file).await?),
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a bucket's right side in memory; `None` where they do not fit and are better cut again.
+    async fn build(
+        &self,
+        bucket: &Bucket,
+        file: &Arc<SpillFile>,
+        pieces: &mut Pieces,
+    ) -> Result<Option<Arc<JoinTable>>> {
+        let table = Arc::new(JoinTable::new(self.matching.clone(), None));
         let sink = JoinSink::new(table.clone());
         let mut local = sink.local()?;
-        let mut morsel = 0;
-        for frames in reads(&self.right.take(bucket)) {
+        let (mut morsel, mut bytes) = (0, 0);
+        let can_cut = bucket.buckets * CUTS <= self.buckets_max;
+        for frames in reads(&bucket.right) {
             for buffer in file.read(frames)?.await? {
                 let block = decode_frame(&buffer, &self.right.schema)?;
+                bytes += block.value_bytes();
+                if can_cut && self.is_passed(bytes) {
+                    return Ok(None);
+                }
                 local.consume(Sequence { input: 0, morsel }, block)?;
                 morsel += 1;
                 pieces.pause().await;
@@ -273,8 +323,51 @@ impl Grace {
             filling.clone().run(unit, Rows::default()).await?;
             pieces.pause().await;
         }
+        Ok(Some(table))
+    }
+
+    /// Writes both sides of a bucket anew, as several.
+    async fn cut(&self, bucket: Bucket, file: &Arc<SpillFile>) -> Result<Vec<Bucket>> {
+        let Bucket { number, buckets, right, left } = bucket;
+        let cutting = Cutting { buckets: buckets * CUTS, cut: buckets };
+        let part = |part| Bucket {
+            number: number + part * buckets,
+            buckets: cutting.buckets,
+            right: Vec::new(),
+            left: Vec::new(),
+        };
+        let mut parts: Vec<Bucket> = (0..CUTS).map(part).collect();
+        for is_right in [true, false] {
+            let (side, frames, keys) = match is_right {
+                true => (&self.right, &right, &self.matching.right_keys),
+                false => (&self.left, &left, &self.matching.left_keys),
+            };
+            for frames in reads(frames) {
+                let buffers = file.read(frames)?.await?;
+                let blocks = buffers.iter().map(|buffer| decode_frame(buffer, &side.schema)).collect::<Result<_>>()?;
+                drop(buffers);
+                let written = self.write(blocks, &side.schema, keys, file.clone(), cutting).await?;
+                for (part, frames) in parts.iter_mut().zip(written) {
+                    if is_right { part.right.extend(frames) } else { part.left.extend(frames) }
+                }
+                Pieces::give_way().await;
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Joins the rows of a bucket's left side.
+    async fn probe(
+        &self,
+        bucket: Bucket,
+        table: Arc<JoinTable>,
+        file: &Arc<SpillFile>,
+        rows: &Rows,
+        pieces: &mut Pieces,
+    ) -> Result<()> {
+        let matching = &self.matching;
         let probe = JoinProbe::new(matching.clone(), table.clone());
-        for frames in reads(&self.left.take(bucket)) {
+        for frames in reads(&bucket.left) {
             for buffer in file.read(frames)?.await? {
                 let block = decode_frame(&buffer, &self.left.schema)?;
                 let _ = probe.execute_each(block, &mut |block| {
