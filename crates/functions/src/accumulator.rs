@@ -13,7 +13,8 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Range;
 
-use squall_types::{Column, DataType, Error, Result};
+use arrow_array::BinaryArray;
+use squall_types::{Column, DataType, Error, Result, checkpoint};
 
 use crate::frames::{AccumulatorWalk, FrameWalk};
 
@@ -146,6 +147,30 @@ pub trait Accumulator: Send + Any {
     /// # Errors
     /// `CANNOT_READ_ALL_DATA`, `INCORRECT_DATA` where the bytes are no state of this function.
     fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()>;
+
+    /// Appends the states of groups as [`serialize`](Self::serialize) does, and after each where it ends.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR`, also where states come to more than 2 GiB.
+    fn serialize_groups(&mut self, groups: &[u32], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
+        for group in groups {
+            self.serialize(*group as usize, out)?;
+            ends.push(i32::try_from(out.len()).map_err(|_| Error::logical("states of more than 2 GiB"))?);
+        }
+        Ok(())
+    }
+
+    /// Merges serialised states, each into the group of its row, as [`merge_serialized`](Self::merge_serialized) does.
+    ///
+    /// # Errors
+    /// As those of [`merge_serialized`](Self::merge_serialized).
+    fn merge_serialized_groups(&mut self, groups: &[u32], states: &BinaryArray) -> Result<()> {
+        for (row, group) in groups.iter().enumerate() {
+            checkpoint(64)?;
+            self.merge_serialized(*group as usize, &mut states.value(row))?;
+        }
+        Ok(())
+    }
 
     /// Bytes held, for limits; an estimate.
     fn memory_bytes(&self) -> usize;

@@ -11,62 +11,68 @@ use arrow_buffer::OffsetBuffer;
 use squall_functions::GroupIds;
 use squall_planner::{Expression, SortKey};
 use squall_types::memory::reserve;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, grow};
 
-use super::key_table::{KeyTable, downcast_table, partition_of, prefetch, reserve_slots};
+use super::arena::Arena;
+use super::key_table::{KeyTable, downcast_table, partition_of};
+use super::row_key::{EncodedRows, RowFormat};
+use super::slots::{Slot, Slots};
 use crate::sort::keys::encode_keys;
 
+/// How many rows ahead what a lookup reads is prefetched: a slot, where its key lies, and after as many rows each the next of these.
 const PREFETCH_AHEAD: usize = 8;
 
 #[derive(Clone, Copy, Default)]
-struct Slot {
+struct TagSlot {
     /// The hash's middle bits: the low ones are the slot's place, the high ones the partition.
     tag: u32,
     /// The group's number plus one; 0 is an empty slot.
     group: u32,
 }
 
-/// Byte strings, one after the other.
-#[derive(Default)]
-struct Arena {
-    bytes: Vec<u8>,
-    /// The end of each string.
-    ends: Vec<usize>,
+impl TagSlot {
+    fn new(hash: u64, group: u32) -> Self {
+        Self { tag: tag_of(hash), group }
+    }
 }
 
-impl Arena {
-    /// Reserves memory where the next string makes the arena grow.
-    #[inline]
-    fn reserve(&self, length: usize) -> Result<()> {
-        if self.bytes.len() + length > self.bytes.capacity() {
-            reserve((self.bytes.len() + length).max(2 * self.bytes.capacity()))?;
-        }
-        Ok(())
+impl Slot for TagSlot {
+    fn is_free(&self) -> bool {
+        self.group == 0
     }
+}
 
-    fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-        self.ends.push(self.bytes.len());
-    }
+fn tag_of(hash: u64) -> u32 {
+    (hash >> 24) as u32
+}
 
-    fn get(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.bytes[start..self.ends[at]]
-    }
+/// How keys are bytes.
+#[derive(Clone)]
+enum Form {
+    /// One string as it stands.
+    String,
+    /// Rows of which the columns can be made again.
+    Rows(Arc<RowFormat>),
+    /// Rows of which they cannot: columns of these types are kept.
+    Columns(Arc<[DataType]>),
 }
 
 /// Groups by keys as bytes.
 pub(crate) struct BytesTable {
-    /// The keys' types where keys are encoded rows; `None` where the key is one string as it stands.
-    types: Option<Arc<[DataType]>>,
-    slots: Vec<Slot>,
+    form: Form,
+    slots: Slots<TagSlot>,
     keys: Arena,
     hashes: Vec<u64>,
-    /// Encoded rows cannot be decoded: the key columns of new groups, in the order of groups.
+    /// The key columns of new groups, in the order of groups, where these are kept.
     columns: Vec<Vec<Column>>,
     /// The first group of each of them.
     starts: Vec<usize>,
+    /// Bytes of their values.
+    columns_bytes: usize,
     row_hashes: Vec<u64>,
+    encoded: EncodedRows,
+    /// Rows are groups, and there are no slots.
+    is_list: bool,
 }
 
 fn hash(bytes: &[u8]) -> u64 {
@@ -81,40 +87,87 @@ impl BytesTable {
     /// A table of one `String` key.
     pub(crate) fn of_strings() -> Self {
         Self {
-            types: None,
-            slots: Vec::new(),
+            form: Form::String,
+            slots: Slots::new(),
             keys: Arena::default(),
             hashes: Vec::new(),
             columns: Vec::new(),
             starts: Vec::new(),
+            columns_bytes: 0,
             row_hashes: Vec::new(),
+            encoded: EncodedRows::default(),
+            is_list: false,
         }
     }
 
     /// A table of any keys, encoded.
     pub(crate) fn of_rows(types: &[DataType]) -> Self {
-        Self { types: Some(types.into()), ..Self::of_strings() }
+        let form = match RowFormat::of(types) {
+            Some(format) => Form::Rows(Arc::new(format)),
+            None => return Self::of_columns(types),
+        };
+        Self { form, ..Self::of_strings() }
+    }
+
+    /// A table whose columns are kept.
+    fn of_columns(types: &[DataType]) -> Self {
+        Self { form: Form::Columns(types.into()), ..Self::of_strings() }
     }
 
     fn reserve(&mut self, groups: usize) -> Result<()> {
-        if groups * 2 <= self.slots.len() {
+        if self.slots.has_room(groups) {
             return Ok(());
         }
-        let wanted = reserve_slots::<(Slot, u64, usize)>(groups)?;
-        // As many groups may come until the slots double again.
-        self.hashes.reserve_exact(wanted / 2 - self.hashes.len());
-        self.keys.ends.reserve_exact(wanted / 2 - self.keys.ends.len());
-        // The slots are made again from the groups: the smaller ones need not be there meanwhile.
-        self.slots = Vec::new();
-        self.slots = vec![Slot::default(); wanted];
-        let mask = wanted - 1;
-        for (group, hash) in self.hashes.iter().enumerate() {
-            let mut at = *hash as usize & mask;
-            while self.slots[at].group != 0 {
-                at = (at + 1) & mask;
-            }
-            self.slots[at] = Slot { tag: (hash >> 24) as u32, group: group as u32 + 1 };
+        let hashes = &self.hashes;
+        let slots = hashes.iter().enumerate().map(|(group, hash)| TagSlot::new(*hash, group as u32 + 1));
+        self.slots.reserve(groups, slots, |slot| hashes[slot.group as usize - 1])?;
+        let more = groups.saturating_sub(self.hashes.len());
+        grow(&mut self.hashes, more)?;
+        grow(&mut self.keys.ends, more)
+    }
+
+    /// Brings near what the lookups of the rows after this one will read, as far as can be told before they are made.
+    #[inline]
+    fn prefetch_row(&self, hashes: &[u64], row: usize) {
+        if !self.slots.are_far() {
+            return;
         }
+        let candidate = |rows: usize| {
+            let hash = *hashes.get(row + rows)?;
+            let slot = self.slots.first(hash);
+            if slot.tag == tag_of(hash) { (slot.group as usize).checked_sub(1) } else { None }
+        };
+        if let Some(far) = hashes.get(row + 3 * PREFETCH_AHEAD) {
+            self.slots.prefetch(*far);
+        }
+        if let Some(group) = candidate(2 * PREFETCH_AHEAD) {
+            self.keys.prefetch_end(group);
+        }
+        if let Some(group) = candidate(PREFETCH_AHEAD) {
+            self.keys.prefetch_bytes(group);
+        }
+    }
+
+    /// Makes every row a group.
+    fn append<'k>(
+        &mut self,
+        hashes: &[u64],
+        key: impl Fn(usize) -> &'k [u8],
+        ids: &mut Vec<u32>,
+        new_rows: &mut Vec<u32>,
+    ) -> Result<()> {
+        let first = self.hashes.len() as u32;
+        grow(&mut self.hashes, hashes.len())?;
+        self.hashes.extend_from_slice(hashes);
+        if matches!(self.form, Form::Columns(_)) {
+            // The bytes would not be looked at again.
+            new_rows.extend(0..hashes.len() as u32);
+        } else {
+            self.keys.make_room(hashes.len(), (0..hashes.len()).map(|row| key(row).len()).sum())?;
+            (0..hashes.len()).for_each(|row| self.keys.push(key(row)));
+        }
+        ids.clear();
+        ids.extend(first..self.hashes.len() as u32);
         Ok(())
     }
 
@@ -126,33 +179,32 @@ impl BytesTable {
         ids: &mut Vec<u32>,
         new_rows: &mut Vec<u32>,
     ) -> Result<()> {
+        if self.is_list {
+            return self.append(hashes, key, ids, new_rows);
+        }
+        if self.slots.is_empty() {
+            self.reserve(self.hashes.len() + 1)?;
+        }
         ids.clear();
         ids.reserve(hashes.len());
         for (row, hash) in hashes.iter().enumerate() {
-            if self.hashes.len() * 2 >= self.slots.len() {
-                self.reserve(self.hashes.len() * 2 + 1)?;
-            }
-            let mask = self.slots.len() - 1;
-            if let Some(ahead) = hashes.get(row + PREFETCH_AHEAD) {
-                prefetch(&self.slots, *ahead as usize & mask);
-            }
-            let (bytes, tag) = (key(row), (hash >> 24) as u32);
-            let mut at = *hash as usize & mask;
-            let group = loop {
-                let slot = self.slots[at];
-                if slot.group == 0 {
-                    self.keys.reserve(bytes.len())?;
+            let known = &self.hashes;
+            self.slots.make_room(*hash, |slot| known[slot.group as usize - 1])?;
+            self.prefetch_row(hashes, row);
+            let (bytes, tag) = (key(row), tag_of(*hash));
+            let is_key = |slot: &TagSlot| slot.tag == tag && self.keys.get(slot.group as usize - 1) == bytes;
+            let group = match self.slots.find(*hash, is_key) {
+                Ok(slot) => slot.group,
+                Err(place) => {
+                    self.keys.make_room(1, bytes.len())?;
+                    grow(&mut self.hashes, 1)?;
                     self.keys.push(bytes);
                     self.hashes.push(*hash);
                     new_rows.push(row as u32);
                     let group = self.hashes.len() as u32;
-                    self.slots[at] = Slot { tag, group };
-                    break group;
+                    self.slots.take(*hash, place, TagSlot { tag, group });
+                    group
                 }
-                if slot.tag == tag && self.keys.get(slot.group as usize - 1) == bytes {
-                    break slot.group;
-                }
-                at = (at + 1) & mask;
             };
             ids.push(group - 1);
         }
@@ -161,14 +213,19 @@ impl BytesTable {
 
     /// Keeps the key columns of the rows that made new groups.
     fn keep_columns(&mut self, keys: &[Column], new_rows: Vec<u32>) -> Result<()> {
-        if self.types.is_none() || new_rows.is_empty() {
+        if !matches!(self.form, Form::Columns(_)) || new_rows.is_empty() {
             return Ok(());
         }
         let positions = UInt32Array::from(new_rows);
         let columns = keys.iter().map(|key| key.take(&positions)).collect::<Result<_>>()?;
-        self.starts.push(self.hashes.len() - positions.len());
-        self.columns.push(columns);
+        self.push_columns(self.hashes.len() - positions.len(), columns);
         Ok(())
+    }
+
+    fn push_columns(&mut self, start: usize, columns: Vec<Column>) {
+        self.columns_bytes += columns.iter().map(Column::value_bytes).sum::<usize>();
+        self.starts.push(start);
+        self.columns.push(columns);
     }
 
     /// The key columns of these groups.
@@ -192,14 +249,13 @@ impl BytesTable {
     /// One string column of the keys of these groups.
     fn strings(&self, groups: Range<usize>) -> Result<Column> {
         let too_large = || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of keys in one block");
-        let start = |group: usize| if group == 0 { 0 } else { self.keys.ends[group - 1] };
-        let first = start(groups.start);
+        let first = self.keys.start(groups.start);
         let mut offsets = Vec::with_capacity(groups.len() + 1);
         offsets.push(0);
         for end in &self.keys.ends[groups.clone()] {
             offsets.push(i32::try_from(*end - first).map_err(|_| too_large())?);
         }
-        let bytes = &self.keys.bytes[first..start(groups.end)];
+        let bytes = &self.keys.bytes[first..self.keys.start(groups.end)];
         reserve(bytes.len())?;
         let array = BinaryArray::try_new(OffsetBuffer::new(offsets.into()), bytes.to_vec().into(), None)?;
         Ok(Column::new(DataType::String, Arc::new(array)))
@@ -211,15 +267,22 @@ impl KeyTable for BytesTable {
         let mut hashes = std::mem::take(&mut self.row_hashes);
         hashes.clear();
         let mut new_rows = Vec::new();
-        match &self.types {
-            None => {
+        match self.form.clone() {
+            Form::String => {
                 let key = keys.first().ok_or_else(|| Error::logical("a string table without a key"))?;
                 let strings =
                     key.array().as_binary_opt::<i32>().ok_or_else(|| Error::logical("a key that is no string"))?;
                 hashes.extend((0..rows).map(|row| hash(strings.value(row))));
                 self.find_or_insert(&hashes, |row| strings.value(row), scratch, &mut new_rows)?;
             }
-            Some(_) => {
+            Form::Rows(format) => {
+                let mut encoded = std::mem::take(&mut self.encoded);
+                format.encode(keys, rows, &mut encoded)?;
+                hashes.extend((0..rows).map(|row| hash(encoded.row(row))));
+                self.find_or_insert(&hashes, |row| encoded.row(row), scratch, &mut new_rows)?;
+                self.encoded = encoded;
+            }
+            Form::Columns(_) => {
                 let named = keys.iter().enumerate().map(|(at, key)| (at.to_string(), key.clone()));
                 let block = Block::from_columns(named)?;
                 let order: Vec<SortKey> = keys.iter().enumerate().map(ascending).collect();
@@ -237,6 +300,15 @@ impl KeyTable for BytesTable {
         self.hashes.len()
     }
 
+    fn stop_lookups(&mut self) -> bool {
+        self.is_list = true;
+        true
+    }
+
+    fn room(&self) -> usize {
+        self.hashes.capacity() - self.hashes.len()
+    }
+
     fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]) {
         let partitions = lists.len();
         for (hash, group) in self.hashes[groups.clone()].iter().zip(groups) {
@@ -245,19 +317,23 @@ impl KeyTable for BytesTable {
     }
 
     fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
-        let mut part = Self { types: self.types.clone(), ..Self::of_strings() };
+        let mut part = Self { form: self.form.clone(), ..Self::of_strings() };
         let bytes: usize = groups.iter().map(|group| self.keys.get(*group as usize).len()).sum();
         reserve(bytes + groups.len() * (size_of::<usize>() + size_of::<u64>()))?;
         part.keys.bytes.reserve_exact(bytes);
-        for group in groups {
+        part.keys.ends.reserve_exact(groups.len());
+        part.hashes.reserve_exact(groups.len());
+        for (at, group) in groups.iter().enumerate() {
+            if let Some(ahead) = groups.get(at + PREFETCH_AHEAD) {
+                self.keys.prefetch_bytes(*ahead as usize);
+            }
             part.keys.push(self.keys.get(*group as usize));
             part.hashes.push(self.hashes[*group as usize]);
         }
-        if let Some(types) = &self.types
+        if let Form::Columns(types) = &self.form
             && !groups.is_empty()
         {
-            part.columns.push(self.gather(types, groups.iter().map(|group| *group as usize))?);
-            part.starts.push(0);
+            part.push_columns(0, self.gather(types, groups.iter().map(|group| *group as usize))?);
         }
         Ok(Box::new(part))
     }
@@ -266,11 +342,11 @@ impl KeyTable for BytesTable {
         let other = downcast_table::<Self>(other)?;
         let (first, mut new_rows, known) = (groups.start, Vec::new(), self.hashes.len());
         self.find_or_insert(&other.hashes[groups], |row| other.keys.get(first + row), to, &mut new_rows)?;
-        if let Some(types) = &self.types
+        if let Form::Columns(types) = &self.form
             && !new_rows.is_empty()
         {
-            self.columns.push(other.gather(types, new_rows.iter().map(|row| first + *row as usize))?);
-            self.starts.push(known);
+            let columns = other.gather(types, new_rows.iter().map(|row| first + *row as usize))?;
+            self.push_columns(known, columns);
         }
         Ok(())
     }
@@ -280,17 +356,24 @@ impl KeyTable for BytesTable {
     }
 
     fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
-        match &self.types {
-            Some(types) => self.gather(types, groups),
-            None => Ok(vec![self.strings(groups)?]),
+        match &self.form {
+            Form::String => Ok(vec![self.strings(groups)?]),
+            Form::Rows(format) => format.decode(groups.map(|group| self.keys.get(group)).collect()),
+            Form::Columns(types) => self.gather(types, groups),
+        }
+    }
+
+    fn gather_columns(&self, groups: &[u32]) -> Result<Vec<Column>> {
+        match &self.form {
+            Form::String => self.part(groups)?.columns(0..groups.len()),
+            Form::Rows(format) => format.decode(groups.iter().map(|group| self.keys.get(*group as usize)).collect()),
+            Form::Columns(types) => self.gather(types, groups.iter().map(|group| *group as usize)),
         }
     }
 
     fn memory_bytes(&self) -> usize {
-        let slots = self.slots.capacity() * size_of::<Slot>();
-        let numbers = (self.hashes.capacity() + self.keys.ends.capacity()) * size_of::<u64>();
-        let columns = if self.types.is_some() { self.keys.bytes.len() } else { 0 };
-        slots + numbers + self.keys.bytes.capacity() + columns
+        let hashes = (self.hashes.capacity() + self.row_hashes.capacity()) * size_of::<u64>();
+        self.slots.memory_bytes() + hashes + self.keys.memory_bytes() + self.encoded.memory_bytes() + self.columns_bytes
     }
 }
 
@@ -307,7 +390,7 @@ mod tests {
     use super::*;
 
     fn table(keys: &[Vec<Column>]) -> BytesTable {
-        let mut table = BytesTable::of_rows(&[DataType::String]);
+        let mut table = BytesTable::of_columns(&[DataType::String]);
         for keys in keys {
             table.group_ids(keys, keys[0].rows(), &mut Vec::new()).unwrap();
         }

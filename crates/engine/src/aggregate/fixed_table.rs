@@ -13,9 +13,10 @@ use arrow_buffer::NullBuffer;
 use squall_functions::GroupIds;
 use squall_types::memory::reserve;
 use squall_types::packed_hash::{hash_packed, hash_packed_wide};
-use squall_types::{Column, DataType, Error, Result};
+use squall_types::{Column, DataType, Error, Result, grow};
 
-use super::key_table::{KeyTable, downcast_table, partition_of, prefetch, reserve_slots};
+use super::key_table::{KeyTable, downcast_table, partition_of};
+use super::slots::{Slot, Slots};
 
 /// How many rows ahead a slot is prefetched.
 const PREFETCH_AHEAD: usize = 16;
@@ -67,72 +68,66 @@ impl Packed for u128 {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Slot<K> {
+struct KeySlot<K> {
     key: K,
     /// The group's number plus one; 0 is an empty slot.
     group: u32,
 }
 
+impl<K: Packed> Slot for KeySlot<K> {
+    fn is_free(&self) -> bool {
+        self.group == 0
+    }
+}
+
 /// Groups by packed keys.
 pub(crate) struct FixedTable<K> {
     types: Arc<[DataType]>,
-    slots: Vec<Slot<K>>,
+    slots: Slots<KeySlot<K>>,
     keys: Vec<K>,
     packed: Vec<K>,
+    /// Rows are groups, and there are no slots.
+    is_list: bool,
 }
 
 impl<K: Packed> FixedTable<K> {
     pub(crate) fn new(types: &[DataType]) -> Self {
-        Self { types: types.into(), slots: Vec::new(), keys: Vec::new(), packed: Vec::new() }
+        Self { types: types.into(), slots: Slots::new(), keys: Vec::new(), packed: Vec::new(), is_list: false }
     }
 
-    /// Makes slots for `groups` groups, at most half full.
+    /// Makes slots for `groups` groups.
     pub(super) fn reserve(&mut self, groups: usize) -> Result<()> {
-        if groups * 2 <= self.slots.len() {
+        if self.slots.has_room(groups) {
             return Ok(());
         }
-        let wanted = reserve_slots::<(Slot<K>, K)>(groups)?;
-        // As many keys may come until the slots double again.
-        self.keys.reserve_exact(wanted / 2 - self.keys.len());
-        // The slots are made again from the groups: the smaller ones need not be there meanwhile.
-        self.slots = Vec::new();
-        self.slots = vec![Slot::default(); wanted];
-        let mask = wanted - 1;
-        for (group, key) in self.keys.iter().enumerate() {
-            let mut at = key.hash() as usize & mask;
-            while self.slots[at].group != 0 {
-                at = (at + 1) & mask;
-            }
-            self.slots[at] = Slot { key: *key, group: group as u32 + 1 };
-        }
-        Ok(())
+        let slots = self.keys.iter().enumerate().map(|(group, key)| KeySlot { key: *key, group: group as u32 + 1 });
+        self.slots.reserve(groups, slots, |slot| slot.key.hash())?;
+        let more = groups.saturating_sub(self.keys.len());
+        grow(&mut self.keys, more)
     }
 
     /// The groups of keys, in order; new keys get new groups.
     fn find_or_insert(&mut self, keys: &[K], ids: &mut Vec<u32>) -> Result<()> {
+        if self.slots.is_empty() {
+            self.reserve(self.keys.len() + 1)?;
+        }
         ids.clear();
         ids.reserve(keys.len());
         for (row, key) in keys.iter().enumerate() {
-            // At most half full before every insertion.
-            if self.keys.len() * 2 >= self.slots.len() {
-                self.reserve(self.keys.len() * 2 + 1)?;
-            }
-            let mask = self.slots.len() - 1;
+            let hash = key.hash();
+            self.slots.make_room(hash, |slot| slot.key.hash())?;
             if let Some(ahead) = keys.get(row + PREFETCH_AHEAD) {
-                prefetch(&self.slots, ahead.hash() as usize & mask);
+                self.slots.prefetch(ahead.hash());
             }
-            let mut at = key.hash() as usize & mask;
-            let group = loop {
-                let slot = &mut self.slots[at];
-                if slot.group == 0 {
+            let group = match self.slots.find(hash, |slot| slot.key == *key) {
+                Ok(slot) => slot.group,
+                Err(place) => {
+                    grow(&mut self.keys, 1)?;
                     self.keys.push(*key);
-                    *slot = Slot { key: *key, group: self.keys.len() as u32 };
-                    break slot.group;
+                    let group = self.keys.len() as u32;
+                    self.slots.take(hash, place, KeySlot { key: *key, group });
+                    group
                 }
-                if slot.key == *key {
-                    break slot.group;
-                }
-                at = (at + 1) & mask;
             };
             ids.push(group - 1);
         }
@@ -144,13 +139,30 @@ impl<K: Packed> KeyTable for FixedTable<K> {
     fn group_ids<'a>(&mut self, keys: &'a [Column], rows: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
         let mut packed = std::mem::take(&mut self.packed);
         pack(keys, rows, &mut packed)?;
-        self.find_or_insert(&packed, scratch)?;
+        if self.is_list {
+            let first = self.keys.len() as u32;
+            grow(&mut self.keys, rows)?;
+            self.keys.extend_from_slice(&packed);
+            scratch.clear();
+            scratch.extend(first..self.keys.len() as u32);
+        } else {
+            self.find_or_insert(&packed, scratch)?;
+        }
         self.packed = packed;
         Ok(GroupIds::Each(scratch))
     }
 
     fn groups(&self) -> usize {
         self.keys.len()
+    }
+
+    fn stop_lookups(&mut self) -> bool {
+        self.is_list = true;
+        true
+    }
+
+    fn room(&self) -> usize {
+        self.keys.capacity() - self.keys.len()
     }
 
     fn partition(&self, groups: Range<usize>, lists: &mut [Vec<u32>]) {
@@ -163,7 +175,8 @@ impl<K: Packed> KeyTable for FixedTable<K> {
     fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
         reserve(groups.len() * size_of::<K>())?;
         let keys = groups.iter().map(|group| self.keys[*group as usize]).collect();
-        Ok(Box::new(Self { types: self.types.clone(), slots: Vec::new(), keys, packed: Vec::new() }))
+        let (slots, packed) = (Slots::new(), Vec::new());
+        Ok(Box::new(Self { types: self.types.clone(), slots, keys, packed, is_list: false }))
     }
 
     fn merge(&mut self, other: &dyn KeyTable, groups: Range<usize>, to: &mut Vec<u32>) -> Result<()> {
@@ -185,7 +198,7 @@ impl<K: Packed> KeyTable for FixedTable<K> {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot<K>>() + (self.keys.capacity() + self.packed.capacity()) * size_of::<K>()
+        self.slots.memory_bytes() + (self.keys.capacity() + self.packed.capacity()) * size_of::<K>()
     }
 }
 

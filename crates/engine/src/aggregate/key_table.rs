@@ -6,8 +6,7 @@ use std::any::Any;
 use std::ops::Range;
 
 use squall_functions::GroupIds;
-use squall_types::memory::reserve;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, Result};
 
 use super::bytes_table::BytesTable;
 use super::dictionary_table::DictionaryTable;
@@ -25,6 +24,17 @@ pub(crate) trait KeyTable: Send + Any {
     /// Whether groups may be numbers that no row has (direct tables): then the accumulators must tell which exist.
     fn is_sparse(&self) -> bool {
         false
+    }
+
+    /// From now on every row is a group of its own, which nobody looks up: for groups that are on their way to the disk, and are looked up
+    /// when they come from there. Whether the table can do so.
+    fn stop_lookups(&mut self) -> bool {
+        false
+    }
+
+    /// How many groups may come before the table takes much more memory.
+    fn room(&self) -> usize {
+        usize::MAX
     }
 
     /// Adds each of these groups to the list of its partition: by the keys' hashes, among as many partitions as there are lists, a
@@ -45,28 +55,14 @@ pub(crate) trait KeyTable: Send + Any {
     /// The keys of these groups, one column per key.
     fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>>;
 
+    /// The keys of some of the groups.
+    fn gather_columns(&self, groups: &[u32]) -> Result<Vec<Column>> {
+        self.part(groups)?.columns(0..groups.len())
+    }
+
     /// Bytes held, for limits; an estimate.
     fn memory_bytes(&self) -> usize;
 }
-
-/// Slots that an open-addressed table of `groups` groups has: at most half of them are taken. Their memory is reserved for the
-/// allocation that follows.
-///
-/// # Errors
-/// `TOO_MANY_ROWS` where groups could not be numbered, `MEMORY_LIMIT_EXCEEDED`.
-pub(crate) fn reserve_slots<Slot>(groups: usize) -> Result<usize> {
-    if groups > GROUPS_MAX {
-        return Err(Error::new(ErrorCode::TOO_MANY_ROWS, format!("More than {GROUPS_MAX} groups in one hash table")));
-    }
-    let slots = (groups * 2).next_power_of_two().max(SLOTS_MIN);
-    reserve(slots * size_of::<Slot>())?;
-    Ok(slots)
-}
-
-/// Slots of a new table.
-const SLOTS_MIN: usize = 1 << 10;
-/// Groups of a table: their numbers, plus one, have 32 bits.
-const GROUPS_MAX: usize = 1 << 31;
 
 /// The kind of table for keys of these types.
 #[derive(Clone, Debug)]
@@ -136,17 +132,4 @@ pub(crate) fn downcast_table<T: KeyTable>(table: &dyn KeyTable) -> Result<&T> {
 pub(crate) fn partition_of(hash: u64, partitions: usize) -> usize {
     debug_assert!(partitions.is_power_of_two());
     if partitions == 1 { 0 } else { (hash >> (64 - partitions.trailing_zeros())) as usize }
-}
-
-/// Tells the processor that this element will be read soon; where it cannot be told, nothing.
-#[inline]
-pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch of any address is allowed and reads nothing; the pointer is computed without being read.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch(slice.as_ptr().wrapping_add(at).cast::<i8>(), _MM_HINT_T0);
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, at);
 }

@@ -16,7 +16,7 @@ use squall_types::{Block, Column, Error, Result, Schema};
 use super::key_table::{KeyKind, KeyTable};
 use super::large::{self, Jobs, LargeGroups, LargeState};
 use super::sink::{AggregateLocal, Grouping};
-use super::spilled::{self, GROUPS_AT_ONCE, Spilling};
+use super::spilled::{self, GROUPS_AT_ONCE, Groups, Read, Spilling};
 use crate::query_context::QueryContext;
 use crate::source::Places;
 use crate::totals::TotalsRow;
@@ -45,6 +45,13 @@ struct Part {
     large: Vec<LargeState>,
 }
 
+/// Totals that are to be merged.
+struct TotalsOf {
+    grouping: Arc<Grouping>,
+    /// The accumulators of each worker.
+    states: Vec<Vec<Box<dyn Accumulator>>>,
+}
+
 /// What the sink leaves for the pipelines after it.
 #[derive(Default)]
 pub(crate) struct Merge {
@@ -58,6 +65,8 @@ pub(crate) struct Merge {
     spilling: Option<Arc<Spilling>>,
     /// Where the totals go, and the aggregation's schema.
     totals: Option<(Arc<TotalsRow>, Arc<Schema>)>,
+    /// The totals of each worker's rows, once all have come.
+    totals_of: Option<TotalsOf>,
 }
 
 impl Merge {
@@ -69,13 +78,13 @@ impl Merge {
     /// All rows have come.
     pub(super) fn begin(
         &mut self,
-        grouping: &Grouping,
+        grouping: &Arc<Grouping>,
         spilling: Option<&Arc<Spilling>>,
         mut locals: Vec<AggregateLocal>,
     ) -> Result<()> {
-        if let Some((row, schema)) = self.totals.take() {
-            let totals = locals.iter_mut().map(|local| std::mem::take(&mut local.totals)).collect();
-            row.set(totals_of(grouping, totals, schema)?);
+        if self.totals.is_some() {
+            let states = locals.iter_mut().map(|local| std::mem::take(&mut local.totals)).collect();
+            self.totals_of = Some(TotalsOf { grouping: grouping.clone(), states });
         }
         let groups: usize = locals.iter().map(|local| local.table.groups()).sum();
         let is_partitioned = groups >= PARTITIONED_GROUPS_MIN && !locals.iter().any(|local| local.table.is_sparse());
@@ -104,31 +113,38 @@ impl Merge {
     }
 }
 
-/// The totals of all workers' rows, with defaults for the keys.
-fn totals_of(grouping: &Grouping, locals: Vec<Vec<Box<dyn Accumulator>>>, schema: Arc<Schema>) -> Result<Block> {
-    let merged = merge_single(grouping, locals)?;
-    let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
-    let results = merged.into_iter().take(grouping.calls.len()).map(|accumulator| accumulator.finish(1));
-    Ok(Block::new(schema, keys.chain(results).collect::<Result<Vec<_>>>()?, 1))
-}
-
-/// The accumulators of group 0 of all workers in one; fresh ones where no worker had a row.
-fn merge_single(grouping: &Grouping, locals: Vec<Vec<Box<dyn Accumulator>>>) -> Result<Vec<Box<dyn Accumulator>>> {
-    let mut merged = grouping.accumulators()?;
-    for accumulators in locals {
-        for (target, accumulator) in merged.iter_mut().zip(accumulators) {
-            target.merge(accumulator, &[0], 1)?;
+impl TotalsOf {
+    /// The totals of all workers' rows, with defaults for the keys.
+    async fn row(self, schema: Arc<Schema>) -> Result<Block> {
+        let Self { grouping, states } = self;
+        let mut pieces = Pieces::begin();
+        let mut merged = grouping.accumulators()?;
+        for others in states {
+            for (target, mut other) in merged.iter_mut().zip(others) {
+                target.merge_range(&mut *other, 0, &[0], 1)?;
+                pieces.pause().await;
+            }
         }
+        let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
+        let mut columns = keys.collect::<Result<Vec<_>>>()?;
+        for mut states in merged.into_iter().take(grouping.calls.len()) {
+            while !states.settle()? {
+                pieces.pause().await;
+            }
+            columns.push(states.finish(1)?);
+            pieces.pause().await;
+        }
+        Ok(Block::new(schema, columns, 1))
     }
-    Ok(merged)
 }
 
-/// Splits one worker's table per unit.
+/// Splits one worker's table per unit; one more merges the totals, where there are any.
 pub(crate) struct Partitioning(pub(crate) Arc<Mutex<Merge>>);
 
 impl Units for Partitioning {
     fn units(&self) -> usize {
-        self.0.lock().locals.as_ref().map_or(0, |locals| locals.len())
+        let merge = self.0.lock();
+        merge.locals.as_ref().map_or(0, |locals| locals.len()) + usize::from(merge.totals_of.is_some())
     }
 
     async fn run(self: Arc<Self>, unit: usize, _: Rows) -> Result<()> {
@@ -137,6 +153,16 @@ impl Units for Partitioning {
             (merge.locals.clone(), merge.partitions)
         };
         let workers = locals.as_ref().map_or(0, |locals| locals.len());
+        if unit == workers {
+            let (totals, place) = {
+                let mut merge = self.0.lock();
+                (merge.totals_of.take(), merge.totals.take())
+            };
+            if let (Some(totals), Some((row, schema))) = (totals, place) {
+                row.set(totals.row(schema).await?);
+            }
+            return Ok(());
+        }
         let local = locals.and_then(|locals| locals.take(unit));
         let local = local.ok_or_else(|| Error::logical("a worker's groups are partitioned twice"))?;
         let AggregateLocal { table, mut accumulators, .. } = local;
@@ -209,14 +235,21 @@ impl Units for Merging {
         let mut pieces = Pieces::begin();
         let mut parts = parts.into_iter();
         let mut large = LargeGroups::default();
-        let (mut table, mut accumulators) = match (spilling, parts.next()) {
-            (Some(spilling), _) => {
-                let mut table = grouping.kind.table(&grouping.key_types);
-                let mut accumulators = grouping.accumulators()?;
-                spilling.read(unit, grouping, &mut *table, &mut accumulators, &mut pieces).await?;
-                (table, accumulators)
+        if let Some(spilling) = spilling {
+            let mut partitions = vec![spilling.partition(unit)];
+            while let Some(partition) = partitions.pop() {
+                match spilling.read(partition, grouping, &mut pieces).await? {
+                    Read::Groups(Groups { table, accumulators }) => {
+                        self.give(table, accumulators, &rows, &mut pieces).await?;
+                        rows.room().await;
+                    }
+                    Read::Cut(parts) => partitions.extend(parts.into_iter().rev()),
+                }
             }
-            (None, Some(first)) => {
+            return Ok(());
+        }
+        let (mut table, mut accumulators) = match parts.next() {
+            Some(first) => {
                 for state in first.large {
                     let group = state.group;
                     large.add(state, group);
@@ -224,10 +257,8 @@ impl Units for Merging {
                 (first.table, first.accumulators)
             }
             // No rows at all: without keys there is one group all the same.
-            (None, None) if grouping.keys.is_empty() => {
-                (grouping.kind.table(&grouping.key_types), merge_single(grouping, Vec::new())?)
-            }
-            (None, None) => return Ok(()),
+            None if grouping.keys.is_empty() => (grouping.kind.table(&grouping.key_types), grouping.accumulators()?),
+            None => return Ok(()),
         };
         let mut to = Vec::new();
         for Part { table: other, accumulators: mut others, large: mut large_others } in parts {

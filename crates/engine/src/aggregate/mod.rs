@@ -1,12 +1,14 @@
 //! Grouping and aggregation: thread-local tables, then a parallel merge by partition of the keys' hashes.
 //!
 //! - [`input`]: what is computed before, because it may be much.
-//! - [`key_table`]: which group a row belongs to, specialised by the width of the keys.
+//! - [`key_table`]: which group a row belongs to, specialised by the width of the keys; [`row_key`]: several keys as bytes.
+//! - [`slots`]: where a hash table looks a key up.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
 //! - [`large`]: states that several workers merge together.
 //! - [`spilled`]: groups that do not fit into memory.
 
+mod arena;
 pub(crate) mod bytes_table;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
@@ -15,5 +17,7 @@ pub(crate) mod input;
 pub(crate) mod key_table;
 mod large;
 pub(crate) mod merge;
+mod row_key;
 pub(crate) mod sink;
+mod slots;
 pub(crate) mod spilled;

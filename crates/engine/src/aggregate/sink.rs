@@ -110,6 +110,10 @@ pub(crate) struct AggregateLocal {
     pub(crate) totals: Vec<Box<dyn Accumulator>>,
     ids: Vec<u32>,
     groups_max: u64,
+    /// Rows that have come.
+    rows: usize,
+    /// So many tables in a row are lists of rows, this one being the last.
+    lists: usize,
 }
 
 impl AggregateLocal {
@@ -120,6 +124,8 @@ impl AggregateLocal {
             totals: Vec::new(),
             ids: Vec::new(),
             groups_max,
+            rows: 0,
+            lists: 0,
             spilling,
             grouping,
         })
@@ -137,12 +143,35 @@ impl AggregateLocal {
 
     /// Puts the groups on disk where memory gets short, and begins anew.
     fn spill_if_needed(&mut self) -> Result<()> {
-        let Some(spilling) = self.spilling.clone() else { return Ok(()) };
-        if !spilling.threshold.is_passed(|| self.memory_bytes()) {
+        match self.spilling.clone() {
+            Some(spilling) if spilling.threshold.is_passed(|| self.memory_bytes()) => self.spill(&spilling),
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the groups on disk before the table grows, where there is no memory for it.
+    fn spill_before(&mut self, rows: usize) -> Result<()> {
+        /// Groups with less than this are not worth a part on disk.
+        const WORTH_BYTES: usize = 1 << 20;
+        if self.table.room() >= rows {
             return Ok(());
         }
+        let Some(spilling) = self.spilling.clone() else { return Ok(()) };
+        let bytes = self.memory_bytes();
+        // Growing takes about twice as much beside what is there.
+        if bytes < WORTH_BYTES || spilling.threshold.has_room(2 * bytes) { Ok(()) } else { self.spill(&spilling) }
+    }
+
+    fn spill(&mut self, spilling: &Arc<Spilling>) -> Result<()> {
+        /// After so many lists the rows are looked up again: there may be fewer groups among them now.
+        const LISTS_MAX: usize = 7;
         let mut fresh = Self::new(self.grouping.clone(), self.spilling.clone(), self.groups_max)?;
         std::mem::swap(&mut fresh.totals, &mut self.totals);
+        // Where most rows are groups of their own, they are looked up once, when they come back.
+        let are_new = self.table.groups() > self.rows / 2;
+        if are_new && self.lists < LISTS_MAX && self.groups_max == 0 && fresh.table.stop_lookups() {
+            fresh.lists = self.lists + 1;
+        }
         spilling.spill(std::mem::replace(self, fresh))
     }
 }
@@ -152,6 +181,8 @@ impl LocalSink for AggregateLocal {
         let rows = block.rows();
         let keys = self.grouping.keys.iter().map(|key| evaluate(key, &block)?.materialize());
         let keys = keys.collect::<Result<Vec<Column>>>()?;
+        self.spill_before(rows)?;
+        self.rows += rows;
         let ids = self.table.group_ids(&keys, rows, &mut self.ids)?;
         let groups = self.table.groups();
         if self.groups_max > 0 && groups as u64 > self.groups_max && !self.table.is_sparse() {

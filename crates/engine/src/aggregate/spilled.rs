@@ -1,6 +1,7 @@
 //! Groups on disk: a worker's groups, cut by partitions of their keys' hashes, as blocks of their keys and of the serialised states of
-//! each accumulator.
+//! each accumulator. A partition that comes back and does not fit is cut again.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,12 +18,21 @@ use crate::query_context::QueryContext;
 use crate::spill::{Frame, SpillFile, SpillKind, SpillWriter, Threshold, decode_frame};
 use crate::works::Works;
 
-/// Partitions of groups that go to disk: one of them must fit into memory.
+/// Partitions of groups that go to disk.
 pub(super) const PARTITIONS: usize = 256;
+/// A partition that does not fit into memory is cut into as many, as long as there are not more than so many in all.
+const CUTS: usize = 16;
+const PARTITIONS_MAX: usize = PARTITIONS * CUTS * CUTS;
+/// A partition that is cut is written anew each time that so many bytes of it are in memory, or fewer where memory is short.
+const CUT_BYTES: usize = 8 << 20;
 /// Groups that are looked at between two looks at the clock.
 pub(super) const GROUPS_AT_ONCE: usize = 4_096;
 /// Groups of a block on disk at most.
 const FRAME_GROUPS_MAX: usize = 4_096;
+/// Groups whose states are written before anybody looks how long they are.
+const SERIALISED_AT_ONCE: usize = 512;
+/// Groups for which a table has room before the first of them comes from the disk.
+const GROUPS_EXPECTED_MAX: usize = 1 << 15;
 /// Bytes of states of a block on disk, about.
 const FRAME_BYTES: usize = 256 << 10;
 /// Bytes that are read at once, about.
@@ -30,6 +40,37 @@ const READ_BYTES: usize = 2 << 20;
 
 /// One worker's groups on disk: the frames of each partition.
 type Parts = Vec<Vec<Frame>>;
+
+/// Groups in memory.
+pub(super) struct Groups {
+    pub(super) table: Box<dyn KeyTable>,
+    pub(super) accumulators: Vec<Box<dyn Accumulator>>,
+}
+
+impl Groups {
+    fn new(grouping: &Grouping) -> Result<Self> {
+        Ok(Self { table: grouping.kind.table(&grouping.key_types), accumulators: grouping.accumulators()? })
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.table.memory_bytes() + self.accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>()
+    }
+}
+
+/// Groups on disk that are read together: those of one partition among so many.
+pub(super) struct Partition {
+    number: usize,
+    partitions: usize,
+    frames: Vec<Frame>,
+}
+
+/// What became of a partition.
+pub(super) enum Read {
+    /// Its groups.
+    Groups(Groups),
+    /// It was too large, and is on disk in several now.
+    Cut(Vec<Partition>),
+}
 
 /// How groups get onto the disk and from there.
 pub(crate) struct Spilling {
@@ -78,7 +119,9 @@ impl Spilling {
         let number = self.begun.fetch_add(1, Ordering::SeqCst);
         let this = self.clone();
         self.works.add(Box::pin(async move {
-            let parts = write(local, file).await?;
+            let AggregateLocal { grouping, table, accumulators, .. } = local;
+            let groups = Groups { table, accumulators };
+            let parts = write(groups, &grouping, file, PARTITIONS, 0..PARTITIONS).await?;
             this.written.lock().push((number, parts));
             Ok(())
         }));
@@ -93,25 +136,29 @@ impl Spilling {
         self.works.end();
     }
 
-    /// Adds the groups of a partition to a table, those of the worker that wrote first before others.
-    pub(super) async fn read(
-        &self,
-        partition: usize,
-        grouping: &Grouping,
-        table: &mut dyn KeyTable,
-        accumulators: &mut [Box<dyn Accumulator>],
-        pieces: &mut Pieces,
-    ) -> Result<()> {
-        let Some(file) = self.file.lock().clone() else { return Ok(()) };
+    /// The groups of a partition, those of the worker that wrote first before others.
+    pub(super) fn partition(&self, number: usize) -> Partition {
         let mut written: Vec<(usize, Vec<Frame>)> = {
             let mut written = self.written.lock();
-            written.iter_mut().map(|(number, parts)| (*number, std::mem::take(&mut parts[partition]))).collect()
+            written.iter_mut().map(|(begun, parts)| (*begun, std::mem::take(&mut parts[number]))).collect()
         };
-        written.sort_unstable_by_key(|(number, _)| *number);
-        let frames: Vec<Frame> = written.into_iter().flat_map(|(_, frames)| frames).collect();
-        let schema = Arc::new(schema(grouping, accumulators.len()));
+        written.sort_unstable_by_key(|(begun, _)| *begun);
+        let frames = written.into_iter().flat_map(|(_, frames)| frames).collect();
+        Partition { number, partitions: PARTITIONS, frames }
+    }
+
+    /// Reads a partition.
+    pub(super) async fn read(&self, partition: Partition, grouping: &Grouping, pieces: &mut Pieces) -> Result<Read> {
+        let mut groups = Groups::new(grouping)?;
+        let Some(file) = self.file.lock().clone() else { return Ok(Read::Groups(groups)) };
+        let schema = Arc::new(schema(grouping, groups.accumulators.len()));
+        // As many as there may be in a partition of a fair size; rows of the same groups may have come many times.
+        let rows = partition.frames.iter().map(|frame| frame.rows as usize).sum::<usize>();
+        groups.table.reserve_groups(rows.min(GROUPS_EXPECTED_MAX))?;
+        let (partitions, first) = (partition.partitions * CUTS, partition.number * CUTS);
+        let mut cut: Option<Parts> = None;
         let mut scratch = Vec::new();
-        let mut left = &frames[..];
+        let mut left = &partition.frames[..];
         while !left.is_empty() {
             let mut bytes = 0;
             let now = left.iter().take_while(|frame| {
@@ -123,11 +170,25 @@ impl Spilling {
             left = later;
             for buffer in file.read(now)?.await? {
                 let block = decode_frame(&buffer, &schema)?;
-                add(&block, grouping.keys.len(), table, accumulators, &mut scratch)?;
+                add(&block, grouping.keys.len(), &mut groups, &mut scratch)?;
                 pieces.pause().await;
             }
+            let is_too_large = match cut {
+                Some(_) => groups.memory_bytes() > self.threshold.part(16, CUT_BYTES),
+                None => partitions <= PARTITIONS_MAX && self.threshold.is_passed(|| groups.memory_bytes()),
+            };
+            if is_too_large || cut.is_some() && left.is_empty() {
+                let mut fresh = Groups::new(grouping)?;
+                fresh.table.stop_lookups();
+                let full = std::mem::replace(&mut groups, fresh);
+                let parts = write(full, grouping, file.clone(), partitions, first..first + CUTS).await?;
+                let cut = cut.get_or_insert_with(|| vec![Vec::new(); CUTS]);
+                cut.iter_mut().zip(parts).for_each(|(frames, more)| frames.extend(more));
+            }
         }
-        Ok(())
+        let Some(cut) = cut else { return Ok(Read::Groups(groups)) };
+        let part = |(number, frames)| Partition { number: first + number, partitions, frames };
+        Ok(Read::Cut(cut.into_iter().enumerate().map(part).collect()))
     }
 }
 
@@ -139,22 +200,13 @@ fn schema(grouping: &Grouping, accumulators: usize) -> Schema {
 }
 
 /// Adds the groups of a block.
-fn add(
-    block: &Block,
-    keys: usize,
-    table: &mut dyn KeyTable,
-    accumulators: &mut [Box<dyn Accumulator>],
-    scratch: &mut Vec<u32>,
-) -> Result<()> {
+fn add(block: &Block, keys: usize, groups: &mut Groups, scratch: &mut Vec<u32>) -> Result<()> {
     let (keys, states) = block.columns().split_at(keys);
-    let GroupIds::Each(ids) = table.group_ids(keys, block.rows(), scratch)? else {
+    let GroupIds::Each(ids) = groups.table.group_ids(keys, block.rows(), scratch)? else {
         return Err(Error::logical("groups on disk are hashed"));
     };
-    for (accumulator, states) in accumulators.iter_mut().zip(states) {
-        let states = states.as_binary()?;
-        for (row, group) in ids.iter().enumerate() {
-            accumulator.merge_serialized(*group as usize, &mut states.value(row))?;
-        }
+    for (accumulator, states) in groups.accumulators.iter_mut().zip(states) {
+        accumulator.merge_serialized_groups(ids, states.as_binary()?)?;
     }
     Ok(())
 }
@@ -170,50 +222,51 @@ impl States {
         Self { bytes: Vec::new(), offsets: vec![0] }
     }
 
-    fn end_state(&mut self) -> Result<()> {
-        let too_large = || Error::logical("a state of more than 2 GiB");
-        self.offsets.push(i32::try_from(self.bytes.len()).map_err(|_| too_large())?);
-        Ok(())
-    }
-
     fn column(self) -> Result<Column> {
         let array = BinaryArray::try_new(OffsetBuffer::new(self.offsets.into()), self.bytes.into(), None)?;
         Ok(Column::new(DataType::String, Arc::new(array)))
     }
 }
 
-/// Writes a worker's groups.
-async fn write(local: AggregateLocal, file: Arc<SpillFile>) -> Result<Parts> {
-    let AggregateLocal { grouping, table, mut accumulators, .. } = local;
+/// Writes groups, which all belong to some partitions among so many.
+async fn write(
+    groups: Groups,
+    grouping: &Grouping,
+    file: Arc<SpillFile>,
+    partitions: usize,
+    written: Range<usize>,
+) -> Result<Parts> {
+    let Groups { table, mut accumulators } = groups;
     let mut pieces = Pieces::begin();
-    let mut lists: Vec<Vec<u32>> = vec![Vec::new(); PARTITIONS];
+    let mut lists: Vec<Vec<u32>> = vec![Vec::new(); partitions];
     let groups = table.groups();
+    let state_bytes = accumulators.iter().map(|states| states.memory_bytes()).sum::<usize>() / groups.max(1);
+    let groups_at_once = (FRAME_BYTES / (state_bytes + 1)).clamp(1, SERIALISED_AT_ONCE);
     for first in (0..groups).step_by(GROUPS_AT_ONCE) {
         table.partition(first..groups.min(first + GROUPS_AT_ONCE), &mut lists);
         pieces.pause().await;
     }
-    let schema = Arc::new(schema(&grouping, accumulators.len()));
+    let schema = Arc::new(schema(grouping, accumulators.len()));
     let mut writer = SpillWriter::new(file)?;
-    let mut frames_of = Vec::with_capacity(PARTITIONS);
-    for list in lists {
+    let mut frames_of = Vec::with_capacity(written.len());
+    for list in lists.drain(written) {
         let mut frames = Vec::new();
         let mut left = &list[..];
         while !left.is_empty() {
             let mut states: Vec<States> = accumulators.iter().map(|_| States::new()).collect();
             let mut rows = 0;
-            for group in left.iter().take(FRAME_GROUPS_MAX) {
+            for groups in left[..left.len().min(FRAME_GROUPS_MAX)].chunks(groups_at_once) {
                 for (accumulator, states) in accumulators.iter_mut().zip(&mut states) {
-                    accumulator.serialize(*group as usize, &mut states.bytes)?;
-                    states.end_state()?;
+                    accumulator.serialize_groups(groups, &mut states.bytes, &mut states.offsets)?;
                 }
-                rows += 1;
+                rows += groups.len();
                 if states.iter().map(|states| states.bytes.len()).sum::<usize>() > FRAME_BYTES {
                     break;
                 }
             }
             let (now, later) = left.split_at(rows);
             left = later;
-            let mut columns = table.part(now)?.columns(0..rows)?;
+            let mut columns = table.gather_columns(now)?;
             for states in states {
                 columns.push(states.column()?);
             }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use squall_types::memory::reserve;
-use squall_types::{Column, DataType, Error, Result, checkpoint};
+use squall_types::{Column, DataType, Error, Result, checkpoint, prefetch};
 
 use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, STEP_ITEMS};
 use crate::frames::{FrameStep, FrameWalk};
@@ -224,11 +224,15 @@ impl<F: StateFunction> States<F> {
         group: impl Fn(usize) -> usize,
     ) -> Result<()> {
         let (function, states) = (&*self.function, &mut self.states[..]);
+        let is_far = size_of_val(states) > CACHED_BYTES_MAX;
         let of_row = bytes / rows.max(1);
         let piece = (PIECE_BYTES / of_row.max(1)).clamp(1, PIECE_ROWS);
         for start in (0..rows).step_by(piece) {
             checkpoint(PIECE_BYTES / 4)?;
             for row in start..rows.min(start + piece) {
+                if is_far && row + PREFETCH_AHEAD < rows {
+                    prefetch(states, group(row + PREFETCH_AHEAD));
+                }
                 function.add(&mut states[group(row)], arguments, row);
             }
         }
@@ -239,6 +243,9 @@ impl<F: StateFunction> States<F> {
 /// Rows, and bytes of them, that states with memory of their own take in without a look at the limits.
 const PIECE_ROWS: usize = 4_096;
 const PIECE_BYTES: usize = 1 << 18;
+/// States of so many bytes stay in the cache of a core; of more, those of the rows to come are brought near, so many rows ahead.
+const CACHED_BYTES_MAX: usize = 256 << 10;
+const PREFETCH_AHEAD: usize = 16;
 
 impl<F: StateFunction> Accumulator for States<F> {
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
@@ -282,7 +289,11 @@ impl<F: StateFunction> Accumulator for States<F> {
                 }
             }
             GroupIds::Each(ids) => {
+                let is_far = size_of_val(states) > CACHED_BYTES_MAX;
                 for (row, &id) in ids[..rows].iter().enumerate() {
+                    if is_far && let Some(ahead) = ids.get(row + PREFETCH_AHEAD) {
+                        prefetch(states, *ahead as usize);
+                    }
                     function.add(&mut states[id as usize], &arguments, row);
                 }
             }
@@ -292,12 +303,20 @@ impl<F: StateFunction> Accumulator for States<F> {
 
     fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
         reserve(groups.len() * size_of::<F::State>())?;
-        // A group past the last update's has no state yet.
-        let take = |group: &u32| match self.states.get_mut(*group as usize) {
-            Some(state) => std::mem::replace(state, self.function.state()),
-            None => self.function.state(),
-        };
-        let states = groups.iter().map(take).collect();
+        let (function, from) = (&*self.function, &mut self.states[..]);
+        let mut states = Vec::with_capacity(groups.len());
+        for (at, group) in groups.iter().enumerate() {
+            if let Some(ahead) = groups.get(at + PREFETCH_AHEAD) {
+                prefetch(from, *ahead as usize);
+            }
+            states.push(match from.get_mut(*group as usize) {
+                Some(state) if F::HAS_HEAP => std::mem::replace(state, function.state()),
+                // What holds no memory need not be taken out of its place.
+                Some(state) => state.clone(),
+                // A group past the last update's has no state yet.
+                None => function.state(),
+            });
+        }
         Ok(Box::new(Self { function: self.function.clone(), states, settled: 0 }))
     }
 
@@ -364,6 +383,17 @@ impl<F: StateFunction> Accumulator for States<F> {
             Some(state) => self.function.write(state, out),
             None => self.function.write(&self.function.state(), out),
         }
+    }
+
+    fn serialize_groups(&mut self, groups: &[u32], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
+        for (at, group) in groups.iter().enumerate() {
+            if let Some(ahead) = groups.get(at + PREFETCH_AHEAD) {
+                prefetch(&self.states, *ahead as usize);
+            }
+            self.serialize(*group as usize, out)?;
+            ends.push(i32::try_from(out.len()).map_err(|_| Error::logical("states of more than 2 GiB"))?);
+        }
+        Ok(())
     }
 
     fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::BinaryArray;
 use arrow_array::types::UInt8Type;
 use arrow_buffer::BooleanBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
@@ -142,6 +143,14 @@ impl Accumulator for Conditional {
 
     fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
         self.nested.merge_serialized(group, bytes)
+    }
+
+    fn serialize_groups(&mut self, groups: &[u32], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
+        self.nested.serialize_groups(groups, out, ends)
+    }
+
+    fn merge_serialized_groups(&mut self, groups: &[u32], states: &BinaryArray) -> Result<()> {
+        self.nested.merge_serialized_groups(groups, states)
     }
 
     fn memory_bytes(&self) -> usize {

@@ -1,0 +1,276 @@
+//! Keys of several columns as bytes: equal rows have equal bytes, and the columns can be made of them again, so that nothing else need be
+//! kept of a key. For numbers and other values of a fixed width but floats (0.0 and -0.0 are equal), and strings.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, make_array};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow_data::ArrayData;
+use squall_types::memory::reserve;
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
+
+/// Bytes of a string's length.
+const LENGTH_BYTES: usize = 4;
+
+/// How the rows of some columns become bytes: one value after the other, each behind a byte that tells whether it is NULL, where it may be.
+pub(crate) struct RowFormat {
+    columns: Vec<ColumnFormat>,
+    /// Bytes of a row whose strings are empty.
+    least_bytes: usize,
+}
+
+struct ColumnFormat {
+    data_type: DataType,
+    /// `None` for strings, which lie behind their lengths.
+    width: Option<usize>,
+}
+
+/// Rows as bytes.
+#[derive(Default)]
+pub(crate) struct EncodedRows {
+    bytes: Vec<u8>,
+    /// Where each row ends.
+    ends: Vec<usize>,
+    /// Where the next value of each row belongs.
+    places: Vec<usize>,
+}
+
+impl EncodedRows {
+    /// The bytes of a row.
+    #[inline]
+    pub(crate) fn row(&self, row: usize) -> &[u8] {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.bytes[start..self.ends[row]]
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + (self.ends.capacity() + self.places.capacity()) * size_of::<usize>()
+    }
+}
+
+impl RowFormat {
+    /// The format for columns of these types; `None` where one of them has none.
+    pub(crate) fn of(types: &[DataType]) -> Option<Self> {
+        let columns = types.iter().map(|data_type| {
+            let width = match data_type.remove_nullable() {
+                DataType::String => None,
+                DataType::Float32 | DataType::Float64 | DataType::LowCardinality(_) => return None,
+                inner => Some(inner.fixed_width_bytes()?),
+            };
+            Some(ColumnFormat { data_type: data_type.clone(), width })
+        });
+        let columns = columns.collect::<Option<Vec<_>>>()?;
+        let least =
+            |column: &ColumnFormat| usize::from(column.data_type.is_nullable()) + column.width.unwrap_or(LENGTH_BYTES);
+        let least_bytes = columns.iter().map(least).sum();
+        Some(Self { columns, least_bytes })
+    }
+
+    /// Makes bytes of rows `0..rows` of columns of these types, which are not constants.
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub(crate) fn encode(&self, keys: &[Column], rows: usize, encoded: &mut EncodedRows) -> Result<()> {
+        let EncodedRows { bytes, ends, places } = encoded;
+        ends.clear();
+        ends.resize(rows, self.least_bytes);
+        for key in keys {
+            if let Some(strings) = key.array().as_binary_opt::<i32>() {
+                ends.iter_mut().enumerate().for_each(|(row, end)| *end += string(strings, row).len());
+            }
+        }
+        places.clear();
+        let mut total = 0;
+        places.extend(ends.iter_mut().map(|end| {
+            let start = total;
+            total += *end;
+            *end = total;
+            start
+        }));
+        reserve(total)?;
+        bytes.clear();
+        bytes.resize(total, 0);
+        for (key, format) in keys.iter().zip(&self.columns) {
+            if format.data_type.is_nullable() {
+                let nulls = key.array().nulls();
+                for (row, place) in places.iter_mut().enumerate() {
+                    bytes[*place] = u8::from(nulls.is_some_and(|nulls| nulls.is_null(row)));
+                    *place += 1;
+                }
+            }
+            match format.width {
+                Some(width) => put_fixed(key.array(), width, places, bytes)?,
+                None => put_strings(key.as_binary()?, places, bytes)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns of which rows were made.
+    ///
+    /// # Errors
+    /// `TOO_LARGE_STRING_SIZE` where a column would have more than 2 GiB, `LOGICAL_ERROR`, `MEMORY_LIMIT_EXCEEDED`.
+    pub(crate) fn decode(&self, mut rows: Vec<&[u8]>) -> Result<Vec<Column>> {
+        reserve(rows.iter().map(|row| row.len()).sum())?;
+        let column = |format: &ColumnFormat| {
+            let nulls = match format.data_type.is_nullable() {
+                false => None,
+                true => {
+                    let valid = rows.iter_mut().map(|row| Ok(take(row, 1)?[0] == 0)).collect::<Result<Vec<bool>>>()?;
+                    Some(NullBuffer::from(valid)).filter(|nulls| nulls.null_count() > 0)
+                }
+            };
+            let array: ArrayRef = match format.width {
+                None => Arc::new(take_strings(&mut rows, nulls)?),
+                Some(width) => {
+                    let values = Buffer::from_vec(take_fixed(&mut rows, width)?);
+                    let data = ArrayData::builder(format.data_type.arrow_type()).len(rows.len()).add_buffer(values);
+                    make_array(data.nulls(nulls).align_buffers(true).build()?)
+                }
+            };
+            Ok(Column::new(format.data_type.clone(), array))
+        };
+        self.columns.iter().map(column).collect()
+    }
+}
+
+fn wrong() -> Error {
+    Error::logical("a key that is not what it was made of")
+}
+
+/// A row's string; empty where it is NULL.
+#[inline]
+fn string(strings: &BinaryArray, row: usize) -> &[u8] {
+    if strings.is_null(row) { &[] } else { strings.value(row) }
+}
+
+fn put_fixed(array: &dyn Array, width: usize, places: &mut [usize], bytes: &mut [u8]) -> Result<()> {
+    fn put<const N: usize>(values: &[u8], places: &mut [usize], bytes: &mut [u8]) {
+        for (value, place) in values.as_chunks::<N>().0.iter().zip(places) {
+            bytes[*place..*place + N].copy_from_slice(value);
+            *place += N;
+        }
+    }
+    let data = array.to_data();
+    let values = data.buffers().first().ok_or_else(wrong)?;
+    let start = data.offset() * width;
+    let values = values.get(start..start + places.len() * width).ok_or_else(wrong)?;
+    match (width, data.nulls()) {
+        (1, None) => put::<1>(values, places, bytes),
+        (2, None) => put::<2>(values, places, bytes),
+        (4, None) => put::<4>(values, places, bytes),
+        (8, None) => put::<8>(values, places, bytes),
+        (16, None) => put::<16>(values, places, bytes),
+        (_, nulls) => {
+            for (row, place) in places.iter_mut().enumerate() {
+                // All NULLs are one key, whatever lies there.
+                if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                    bytes[*place..*place + width].copy_from_slice(&values[row * width..(row + 1) * width]);
+                }
+                *place += width;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn put_strings(strings: &BinaryArray, places: &mut [usize], bytes: &mut [u8]) -> Result<()> {
+    for (row, place) in places.iter_mut().enumerate() {
+        let string = string(strings, row);
+        let length = u32::try_from(string.len()).map_err(|_| wrong())?;
+        let start = *place + LENGTH_BYTES;
+        bytes[*place..start].copy_from_slice(&length.to_le_bytes());
+        *place = start + string.len();
+        bytes[start..*place].copy_from_slice(string);
+    }
+    Ok(())
+}
+
+#[inline]
+fn take<'a>(row: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
+    let (value, rest) = row.split_at_checked(count).ok_or_else(wrong)?;
+    *row = rest;
+    Ok(value)
+}
+
+fn take_fixed(rows: &mut [&[u8]], width: usize) -> Result<Vec<u8>> {
+    fn of_width<const N: usize>(rows: &mut [&[u8]]) -> Result<Vec<u8>> {
+        let mut values = Vec::with_capacity(rows.len() * N);
+        for row in rows {
+            let (value, rest) = row.split_first_chunk::<N>().ok_or_else(wrong)?;
+            *row = rest;
+            values.extend_from_slice(value);
+        }
+        Ok(values)
+    }
+    match width {
+        4 => of_width::<4>(rows),
+        8 => of_width::<8>(rows),
+        16 => of_width::<16>(rows),
+        _ => {
+            let mut values = Vec::with_capacity(rows.len() * width);
+            rows.iter_mut().try_for_each(|row| take(row, width).map(|value| values.extend_from_slice(value)))?;
+            Ok(values)
+        }
+    }
+}
+
+fn take_strings(rows: &mut [&[u8]], nulls: Option<NullBuffer>) -> Result<BinaryArray> {
+    let too_large = || Error::new(ErrorCode::TOO_LARGE_STRING_SIZE, "More than 2 GiB of keys in one block");
+    let mut offsets = Vec::with_capacity(rows.len() + 1);
+    offsets.push(0);
+    let mut bytes = Vec::new();
+    for row in rows {
+        let (length, rest) = row.split_first_chunk::<LENGTH_BYTES>().ok_or_else(wrong)?;
+        *row = rest;
+        bytes.extend_from_slice(take(row, u32::from_le_bytes(*length) as usize)?);
+        offsets.push(i32::try_from(bytes.len()).map_err(|_| too_large())?);
+    }
+    Ok(BinaryArray::try_new(OffsetBuffer::new(offsets.into()), bytes.into(), nulls)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use squall_types::{ColumnBuilder, Value};
+
+    use super::*;
+
+    fn column(data_type: &str, values: &[Value]) -> Column {
+        let mut builder = ColumnBuilder::new(DataType::parse(data_type).unwrap());
+        values.iter().for_each(|value| builder.append(value).unwrap());
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn columns_come_back_as_they_were() {
+        let string = |text: &str| Value::from(text);
+        let keys = [
+            column("String", &["a", "", "ab", "a"].map(string)),
+            column("Nullable(UInt16)", &[Value::UInt64(1), Value::Null, Value::UInt64(0), Value::UInt64(1)]),
+            column("Nullable(String)", &[string(""), Value::Null, string("b"), string("")]),
+            column("Int64", &[-5, 0, 7, -5].map(Value::Int64)),
+            column("FixedString(3)", &["abc", "x", "abc", "abc"].map(string)),
+        ];
+        let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
+        let format = RowFormat::of(&types).unwrap();
+        for rows in [0..4, 1..3, 0..0] {
+            let keys: Vec<Column> = keys.iter().map(|key| key.slice(rows.start, rows.len())).collect();
+            let mut encoded = EncodedRows::default();
+            format.encode(&keys, rows.len(), &mut encoded).unwrap();
+            let back = format.decode((0..rows.len()).map(|row| encoded.row(row)).collect()).unwrap();
+            for (column, other) in back.iter().zip(&keys) {
+                assert_eq!(column.data_type(), other.data_type());
+                (0..rows.len()).for_each(|row| assert_eq!(column.value(row), other.value(row)));
+            }
+            if rows.len() == 4 {
+                assert_eq!(encoded.row(0), encoded.row(3));
+                assert_ne!(encoded.row(0), encoded.row(1));
+                assert!(format.decode(vec![&encoded.row(0)[1..]]).is_err());
+            }
+        }
+        for other in ["Float64", "Array(UInt8)", "LowCardinality(String)", "Nullable(Float32)"] {
+            assert!(RowFormat::of(&[DataType::parse(other).unwrap()]).is_none(), "{other}");
+        }
+    }
+}
