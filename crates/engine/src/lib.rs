@@ -27,6 +27,6 @@ mod window;
 mod works;
 
 pub use engine::{Completion, Engine, InsertStream, QueryStream};
-pub use query_context::{Check, Progress, QueryContext};
+pub use query_context::{Check, OutsideLimit, Progress, QueryContext};
 pub use spill::TemporaryFolder;
 pub use thread_work::{ThreadProgress, ThreadWork};

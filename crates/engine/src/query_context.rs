@@ -80,6 +80,15 @@ pub enum Check {
     WaitForMemory,
 }
 
+/// A limit that is kept outside of the engine, such as what a user may use in an hour.
+pub trait OutsideLimit: Send + Sync + std::fmt::Debug {
+    /// Looks at what a query has used by now; called between morsels, by several threads.
+    ///
+    /// # Errors
+    /// Where that is more than may be: the query ends with it.
+    fn check(&self, context: &QueryContext) -> Result<()>;
+}
+
 /// One query, shared by everything that works for it.
 #[derive(Debug)]
 pub struct QueryContext {
@@ -119,6 +128,7 @@ pub struct QueryContext {
     uses: Mutex<Option<Arc<QueryUses>>>,
     /// Where temporary data go; of the engine that runs it.
     temporary: OnceLock<Temporary>,
+    outside_limit: OnceLock<Arc<dyn OutsideLimit>>,
 }
 
 impl CountFor for QueryContext {
@@ -158,12 +168,18 @@ impl QueryContext {
             cpu_share: OnceLock::new(),
             uses: Mutex::default(),
             temporary: OnceLock::new(),
+            outside_limit: OnceLock::new(),
         })
     }
 
     /// Makes the query part of a share of the CPU, before it is started.
     pub fn set_cpu_share(&self, share: Arc<CpuShare>) {
         let _ = self.cpu_share.set(share);
+    }
+
+    /// Has a limit looked at while the query runs, from before it is started.
+    pub fn set_outside_limit(&self, limit: Arc<dyn OutsideLimit>) {
+        let _ = self.outside_limit.set(limit);
     }
 
     pub(crate) fn set_temporary(&self, temporary: &Temporary) {
@@ -246,7 +262,7 @@ impl QueryContext {
     /// Checks every limit; called between morsels.
     ///
     /// # Errors
-    /// `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`, `TOO_MANY_ROWS`, `TOO_MANY_BYTES`.
+    /// `QUERY_WAS_CANCELLED`, `TIMEOUT_EXCEEDED`, `MEMORY_LIMIT_EXCEEDED`, `TOO_MANY_ROWS`, `TOO_MANY_BYTES`, and those of a limit from outside.
     pub fn check(&self) -> Result<Check> {
         self.check_cancelled()?;
         let settings = &self.settings;
@@ -269,6 +285,9 @@ impl QueryContext {
         };
         limit(settings.max_rows_to_read, &self.progress.read_rows, ErrorCode::TOO_MANY_ROWS, "rows")?;
         limit(settings.max_bytes_to_read, &self.progress.read_bytes, ErrorCode::TOO_MANY_BYTES, "bytes")?;
+        if let Some(limit) = self.outside_limit.get() {
+            limit.check(self)?;
+        }
         self.check_memory()
     }
 

@@ -9,6 +9,7 @@ pub struct Moment {
     query_start_ns: i64,
     uptime_seconds: u32,
     user: Arc<str>,
+    authenticated_user: Arc<str>,
     query_id: Arc<str>,
     /// Of all clones.
     was_asked: Arc<AtomicBool>,
@@ -17,7 +18,20 @@ pub struct Moment {
 impl Moment {
     /// The run that begins at `query_start_ns` after the epoch, on a server that has been up for so long.
     pub fn new(query_start_ns: i64, uptime_seconds: u32, user: Arc<str>, query_id: Arc<str>) -> Self {
-        Self { query_start_ns, uptime_seconds, user, query_id, was_asked: Arc::default() }
+        Self {
+            query_start_ns,
+            uptime_seconds,
+            authenticated_user: user.clone(),
+            user,
+            query_id,
+            was_asked: Arc::default(),
+        }
+    }
+
+    /// The same run, of a user in whose name another acts who has come in.
+    #[must_use]
+    pub fn authenticated_as(self, authenticated_user: Arc<str>) -> Self {
+        Self { authenticated_user, ..self }
     }
 
     /// When the query began, in nanoseconds since the epoch: `now()` is one value through a query.
@@ -36,6 +50,12 @@ impl Moment {
     pub fn user(&self) -> &Arc<str> {
         self.note();
         &self.user
+    }
+
+    /// `authenticatedUser()`.
+    pub fn authenticated_user(&self) -> &Arc<str> {
+        self.note();
+        &self.authenticated_user
     }
 
     /// `queryID()`.

@@ -143,13 +143,26 @@ pub trait Catalog: Send + Sync {
     /// `UNKNOWN_DATABASE`.
     fn tables(&self, database: &str) -> Result<Vec<String>>;
 
-    /// A function that finds rows by key is planned: by its name, and that of its dictionary or table where it is a constant.
-    /// Gives what must be loaded first.
+    /// A function that finds rows by key is planned: by its name, and those of its dictionary or table and of the column that it gives, where
+    /// they are constants. Gives what must be loaded first.
     ///
     /// # Errors
     /// `BAD_ARGUMENTS` for an unknown dictionary, `DATABASE_ACCESS_DENIED`.
-    fn begin_lookup(&self, _function: &str, _name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
+    fn begin_lookup(
+        &self,
+        _function: &str,
+        _name: Option<&str>,
+        _column: Option<&str>,
+    ) -> Result<Option<Arc<dyn LoadedByQuery>>> {
         Ok(None)
+    }
+
+    /// Checks that all columns of a table may be known of: a table function takes its own from them.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED`.
+    fn check_columns_are_known(&self, _database: &str, _table: &str) -> Result<()> {
+        Ok(())
     }
 
     /// A dictionary as a table, by the name that `dictGet` knows it by.

@@ -100,8 +100,8 @@ impl Scope<'_> {
         }
         let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
         if looks_up(name) {
-            let of = described.first().and_then(|first| first.constant.as_ref()).and_then(Value::as_str);
-            let begun = self.analyzer.context.catalog.begin_lookup(name, of);
+            let word = |at: usize| described.get(at)?.constant.as_ref()?.as_str();
+            let begun = self.analyzer.context.catalog.begin_lookup(name, word(0), word(1));
             let loaded = begun.and_then(|rows| self.load(rows));
             loaded.map_err(|error| self.in_scope_of_call(error))?;
         }

@@ -112,7 +112,11 @@ impl Scope<'_> {
         }
     }
 
+    /// A table whose columns are to be the function's.
     fn table_of(&mut self, database: Option<&str>, table: &str) -> Result<Source> {
+        let context = self.analyzer.context;
+        let in_database = database.unwrap_or(&context.functions.current_database);
+        context.catalog.check_columns_are_known(in_database, table)?;
         self.table(&ast::TableName {
             database: database.map(ast::Identifier::new),
             table: ast::Identifier::new(table),

@@ -514,9 +514,6 @@ fn alter_quota(quota: &mut Quota, sql: &QuotaDefinition, maker: &Maker<'_>) -> R
 
 fn read_limit((name, value): &(String, Literal)) -> Result<(Resource, u64)> {
     let resource = Resource::named(name).ok_or_else(|| bad(format!("Unknown limit of a quota: {name}")))?;
-    if !resource.is_counted() {
-        return Err(Error::not_implemented(format!("A quota's limit of {name}")));
-    }
     Ok((resource, limit_value(resource, &literal_text(value)?)?))
 }
 

@@ -202,11 +202,6 @@ impl Resource {
         }
     }
 
-    /// Whether it is counted here: a limit of what is not would not hold.
-    pub fn is_counted(self) -> bool {
-        !matches!(self, Self::FailedSequentialAuthentications | Self::QueriesPerNormalizedHash)
-    }
-
     /// The resource of a name.
     pub fn named(name: &str) -> Option<Self> {
         Self::EVERY.into_iter().find(|resource| resource.name() == name)

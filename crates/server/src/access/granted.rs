@@ -319,9 +319,9 @@ impl Access {
         )
     }
 
-    /// Whether privileges are there for a thing.
+    /// Whether privileges are there for a thing, and for all that is in it: who may not read a column may not read its table.
     pub fn has(&self, set: PrivilegeSet, path: &[&str]) -> bool {
-        let held = self.rights.at(path).privileges;
+        let held = self.rights.throughout(path);
         if held.contains(set) {
             return true;
         }

@@ -13,6 +13,7 @@ mod mask;
 mod network;
 mod privilege;
 mod quota_usage;
+mod quota_watch;
 mod remote_hosts;
 mod rights;
 mod store;
@@ -43,11 +44,13 @@ pub use mask::{is_suspicious, masked};
 pub use network::Networks;
 pub use privilege::{Level, Privilege, PrivilegeSet};
 pub use quota_usage::{Consumer, QuotaUsages, Usage, UsageRow};
+pub use quota_watch::QuotaWatch;
 pub use remote_hosts::{Reach, RemoteHosts, shown as shown_url};
 pub use rights::{Change, Rights, Said, Target};
 pub use store::role_statements;
 
 use crate::config::Element;
+use crate::session::ClientInfo;
 
 /// Sessions with roles of their own choice of which what they may do is kept.
 const CHOICES_MAX: usize = 10_000;
@@ -69,10 +72,11 @@ pub struct Snapshot {
     /// What each user may do with the default roles.
     users: HashMap<Arc<str>, KnownUser>,
     choices: Mutex<Choices>,
+    quotas: Arc<QuotaUsages>,
 }
 
 impl Snapshot {
-    fn new(entities: Entities, default_profile: &str) -> Self {
+    fn new(entities: Entities, default_profile: &str, quotas: &Arc<QuotaUsages>) -> Self {
         let users =
             entities.users().map(|(entity, _)| (entity.name.clone(), (entity.clone(), OnceLock::new()))).collect();
         let mut settings = Settings::default();
@@ -90,6 +94,7 @@ impl Snapshot {
             default_settings: Arc::new(settings),
             users,
             choices: Mutex::default(),
+            quotas: quotas.clone(),
         }
     }
 
@@ -136,10 +141,16 @@ impl Snapshot {
     /// The user of this name, with the proof of it, coming from this address.
     ///
     /// # Errors
-    /// `AUTHENTICATION_FAILED` whatever is wrong, so that nobody learns which users there are.
+    /// `AUTHENTICATION_FAILED` whatever is wrong, so that nobody learns which users there are; `QUOTA_EXCEEDED` where it was tried in vain more
+    /// often than the user's quota has it.
     pub fn authenticate(&self, name: &str, proof: Proof<'_>, address: IpAddr) -> Result<Arc<Access>> {
+        const FAILURES: Resource = Resource::FailedSequentialAuthentications;
         let now = now_seconds();
         let user = self.entities.user(name);
+        let failures = user.and_then(|(entity, _)| self.failures(&entity.name, address, now));
+        if let Some(usage) = &failures {
+            usage.check(FAILURES, now)?;
+        }
         let is_proven = match user {
             Some((_, user)) => user.methods.iter().any(|method| method.check(proof, now)),
             // A name that is nobody's is checked as long as one that is somebody's.
@@ -150,13 +161,37 @@ impl Snapshot {
         };
         match user {
             Some((entity, user)) if is_proven && user.networks.contains(address) => {
+                if let Some(usage) = failures {
+                    usage.reset(FAILURES);
+                }
                 self.access(&entity.name, &RoleChoice::Default)
             }
-            _ => Err(Error::new(
-                ErrorCode::AUTHENTICATION_FAILED,
-                format!("{name}: Authentication failed: password is incorrect, or there is no user with such name."),
-            )),
+            _ => {
+                if let Some(usage) = failures {
+                    // The next attempt is told.
+                    let _ = usage.add(FAILURES, 1, now);
+                }
+                Err(Error::new(
+                    ErrorCode::AUTHENTICATION_FAILED,
+                    format!(
+                        "{name}: Authentication failed: password is incorrect, or there is no user with such name."
+                    ),
+                ))
+            }
         }
+    }
+
+    /// Where a user's failures to come in are counted, if a quota limits them.
+    fn failures(&self, user: &str, address: IpAddr, now: i64) -> Option<Arc<Usage>> {
+        let access = self.access(user, &RoleChoice::Default).ok()?;
+        let quota = access.quota.as_ref()?;
+        let Definition::Quota(definition) = &quota.definition else { return None };
+        let limits = |interval: &QuotaInterval| interval.max.contains_key(&Resource::FailedSequentialAuthentications);
+        if !definition.intervals.iter().any(limits) {
+            return None;
+        }
+        let client = ClientInfo { address: (address, 0).into(), ..ClientInfo::default() };
+        self.quotas.of(quota, Consumer { user, client: &client, query_hash: 0 }, now).ok()?
     }
 }
 
@@ -174,7 +209,7 @@ pub struct AccessControl {
     /// Held while something changes.
     changing: Mutex<()>,
     /// What was used of quotas.
-    pub quotas: QuotaUsages,
+    pub quotas: Arc<QuotaUsages>,
 }
 
 impl AccessControl {
@@ -186,11 +221,12 @@ impl AccessControl {
         let store = store::Store::open(folder)?;
         let entities = users_xml::read(root, default_profile, warnings)?;
         let entities = with_those_of_sql(entities, store.load()?, warnings);
+        let quotas = Arc::default();
         Ok(Self {
-            snapshot: ArcSwap::from_pointee(Snapshot::new(entities, default_profile)),
+            snapshot: ArcSwap::from_pointee(Snapshot::new(entities, default_profile, &quotas)),
             store,
             changing: Mutex::default(),
-            quotas: QuotaUsages::default(),
+            quotas,
         })
     }
 
@@ -222,7 +258,7 @@ impl AccessControl {
         for warning in warnings {
             tracing::warn!(target: "Access", "{warning}");
         }
-        self.snapshot.store(Arc::new(Snapshot::new(entities, default_profile)));
+        self.snapshot.store(Arc::new(Snapshot::new(entities, default_profile, &self.quotas)));
     }
 
     /// Changes what SQL made. It holds when this returns, also after a crash. Waits for the disk.
@@ -235,7 +271,7 @@ impl AccessControl {
         let mut after = before.entities.clone();
         let result = change(&mut after)?;
         self.store.save(&before.entities, &after)?;
-        self.snapshot.store(Arc::new(Snapshot::new(after, &before.default_profile)));
+        self.snapshot.store(Arc::new(Snapshot::new(after, &before.default_profile, &self.quotas)));
         Ok(result)
     }
 }

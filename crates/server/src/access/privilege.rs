@@ -438,6 +438,13 @@ impl PrivilegeSet {
         set
     }
 
+    /// Those that no more than so many names say what they are about.
+    pub fn about_at_most(depth: usize) -> Self {
+        static BY_DEPTH: LazyLock<[PrivilegeSet; 4]> =
+            LazyLock::new(|| std::array::from_fn(|depth| PrivilegeSet::of_levels(|level| level.depth() <= depth)));
+        BY_DEPTH.get(depth).copied().unwrap_or_else(Self::all)
+    }
+
     /// Adds one.
     pub fn insert(&mut self, privilege: Privilege) {
         let number = privilege as usize;

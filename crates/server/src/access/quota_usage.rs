@@ -104,6 +104,11 @@ impl Usage {
         self.check(resource, now)
     }
 
+    /// Forgets what was used of a resource: failures in a row are over with the first success.
+    pub fn reset(&self, resource: Resource) {
+        self.intervals.iter().for_each(|usage| usage.used[resource as usize].store(0, Ordering::Release));
+    }
+
     /// Counts a query of this form, of which there may be so many each.
     ///
     /// # Errors
@@ -144,14 +149,16 @@ impl Usage {
         Ok(())
     }
 
-    /// Checks everything that is counted when queries end.
+    /// Checks everything that a new query may not begin beyond.
     ///
     /// # Errors
     /// `QUOTA_EXCEEDED`.
     pub fn check_all(&self, now: i64) -> Result<()> {
-        // What is counted for each form of query says nothing of the others.
-        let of_all = Resource::EVERY.into_iter().filter(|resource| *resource != Resource::QueriesPerNormalizedHash);
-        of_all.into_iter().try_for_each(|resource| self.check(resource, now))
+        // What is counted for each form of query says nothing of the others, and who has come in has come in.
+        let is_of_queries = |resource: &Resource| {
+            !matches!(resource, Resource::QueriesPerNormalizedHash | Resource::FailedSequentialAuthentications)
+        };
+        Resource::EVERY.into_iter().filter(is_of_queries).try_for_each(|resource| self.check(resource, now))
     }
 
     fn exceeded(&self, resource: Resource, used: u64, max: u64, seconds: u64, end: i64) -> Error {

@@ -155,6 +155,24 @@ impl Node {
         }
     }
 
+    /// What holds at a path, which begins at a depth, and for all below it: a privilege that is about tables at most has nothing to do with
+    /// columns.
+    fn throughout(&self, path: &[&str], depth: usize) -> PrivilegeSet {
+        match path {
+            [name, rest @ ..] => match self.exact.get(*name) {
+                Some(child) => child.throughout(rest, depth + 1),
+                None => self.inherited(name).privileges,
+            },
+            [] => {
+                let own = self.granted.privileges;
+                let prefixes = self.prefixes.values().map(|granted| granted.privileges);
+                let children = self.exact.values().map(|child| child.throughout(&[], depth + 1));
+                let below = prefixes.chain(children).fold(own, |held, below| held.and(below));
+                if below == own { own } else { below.or(own.and(PrivilegeSet::about_at_most(depth))) }
+            }
+        }
+    }
+
     /// Calls `visit` with everything that holds at a path and below it, until it says that it is enough.
     fn any(&self, path: &[&str], is_prefix: bool, visit: &mut dyn FnMut(&Granted) -> bool) -> bool {
         match path {
@@ -285,6 +303,11 @@ impl Rights {
     /// What may be done with this thing itself, whatever holds for what is in it.
     pub fn at(&self, path: &[&str]) -> Granted {
         self.root.at(path)
+    }
+
+    /// What may be done with this thing and, as far as a privilege can be about less, with all that is in it.
+    pub fn throughout(&self, path: &[&str]) -> PrivilegeSet {
+        self.root.throughout(path, 0)
     }
 
     /// Whether one of some privileges is there for a thing or for something in it.

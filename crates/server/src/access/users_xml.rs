@@ -429,9 +429,6 @@ fn read_interval(element: &Element, warnings: &mut Vec<String>) -> Result<Option
             (_, Some(resource)) => {
                 let max = limit_value(resource, child.trimmed()).map_err(|error| child.error(error.message))?;
                 // 0 is no limit in these files.
-                if max > 0 && !resource.is_counted() {
-                    return Err(child.error("is a limit that is not implemented"));
-                }
                 if max > 0 {
                     interval.max.insert(resource, max);
                 }

@@ -367,7 +367,7 @@ const GROUPS: &[Group] = &[
     Group {
         verdict: |_| Harmless("of ways of authentication that CREATE USER refuses"),
         names: &[
-            "allow_impersonate_user", "default_password_type", "max_authentication_methods_per_user",
+            "default_password_type", "max_authentication_methods_per_user",
         ],
     },
     Group { verdict: |_| Harmless("secrets are never shown"), names: &["display_secrets_in_show_and_select"] },

@@ -217,7 +217,10 @@ impl Config {
                 "http_options_response" => options_response.read(element, warnings)?,
                 "access_control_improvements" => {
                     for child in &element.children {
-                        if child.name == "users_without_row_policies_can_read_rows" {
+                        if matches!(
+                            child.name.as_str(),
+                            "users_without_row_policies_can_read_rows" | "allow_impersonate_user"
+                        ) {
                             server.read(child)?;
                         } else {
                             let name = format!("access_control_improvements/{}", child.name);

@@ -200,6 +200,7 @@ server_settings! {
     default_profile: String as "String" = "default", No, "The profile under every user's own.";
     default_session_user: String as "String" = "default", Yes, "The user of clients that name none.";
     users_without_row_policies_can_read_rows: bool as "Bool" = "1", Yes, "Whether users for whom no permissive row policy of a table is see all of its rows, where others have such policies.";
+    allow_impersonate_user: bool as "Bool" = "0", Yes, "Whether who has the privilege IMPERSONATE may act in other users' names, by EXECUTE AS.";
     allow_no_password: bool as "Bool" = "1", Yes, "Whether CREATE USER may make users without a password.";
     bcrypt_workfactor: u64 as "UInt32" = "12", Yes, "How much work a password under bcrypt is: 2 to the power of this many rounds.";
     http_allowed_hosts: String as "String" = "", Yes, "Squall: names, separated by commas, that requests of users without a password may have in their Host header besides addresses and localhost.";

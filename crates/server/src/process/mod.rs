@@ -94,6 +94,8 @@ pub struct ProcessInfo {
     pub kind: QueryKind,
     /// Who runs it.
     pub user: Arc<str>,
+    /// Who has come in: another, where that one acts in the user's name.
+    pub authenticated_user: Arc<str>,
     /// From where and with what.
     pub client: Arc<ClientInfo>,
     /// The current database.
@@ -419,6 +421,7 @@ mod tests {
             normalized_query_hash: 0,
             kind: QueryKind::Select,
             user: "default".into(),
+            authenticated_user: "default".into(),
             client: Arc::default(),
             database: "default".into(),
             started_at: SystemTime::now(),

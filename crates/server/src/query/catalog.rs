@@ -92,6 +92,19 @@ impl QueryCatalog<'_> {
         Ok(found)
     }
 
+    /// Checks that a column of a table of the engine Join may be read, by its key.
+    fn check_join_get(&self, database: &str, table: &str, column: Option<&str>) -> Result<()> {
+        let access = &self.session.access;
+        let found = self.session.server.databases.table(database, table).ok();
+        let join = found.as_ref().and_then(|table| table.as_join());
+        let (Some(join), Some(column)) = (join, column) else {
+            return access.check(Privilege::Select, &[database, table]);
+        };
+        let mut columns: Vec<&str> = join.key_names().collect();
+        columns.push(column);
+        access.check_columns(Privilege::Select, database, table, &columns)
+    }
+
     /// Checks that a dictionary may be looked into; those of configuration files are in the database without a name.
     fn check_dictionary(&self, name: &str, dictionary: Option<&Dictionary>) -> Result<()> {
         let (database, table) = match dictionary {
@@ -170,10 +183,6 @@ impl Catalog for QueryCatalog<'_> {
         if database.is_empty() || is_made_up(table) || self.is_external(table) {
             return Ok(());
         }
-        if let Some(dictionary) = self.session.server.databases.dictionary(database, name) {
-            // As in ClickHouse: who looks at a dictionary as a table needs both.
-            self.check_dictionary(&format!("{database}.{name}"), Some(&*dictionary))?;
-        }
         self.session.access.check_columns(Privilege::Select, database, name, columns)
     }
 
@@ -190,6 +199,10 @@ impl Catalog for QueryCatalog<'_> {
         self.session.access.check(privilege, &[])
     }
 
+    fn check_columns_are_known(&self, database: &str, table: &str) -> Result<()> {
+        self.session.access.check_show_columns(database, table)
+    }
+
     fn row_filter(&self, table: &dyn TableMetadata) -> Result<Option<Arc<ast::Expression>>> {
         if self.session.access.reads_everything() || self.is_external(table) {
             return Ok(None);
@@ -197,14 +210,19 @@ impl Catalog for QueryCatalog<'_> {
         self.session.row_filter(table.database(), table.name())
     }
 
-    fn begin_lookup(&self, function: &str, name: Option<&str>) -> Result<Option<Arc<dyn LoadedByQuery>>> {
+    fn begin_lookup(
+        &self,
+        function: &str,
+        name: Option<&str>,
+        column: Option<&str>,
+    ) -> Result<Option<Arc<dyn LoadedByQuery>>> {
         self.met_name.store(true, Ordering::Relaxed);
         let access = &self.session.access;
         if function.starts_with("joinGet") {
             // Which rows are found is not filtered, so whoever sees not all of them finds none.
             return match name.map(|name| self.lookups.split(name)) {
                 Some((database, table)) if self.session.row_filter(database, table)?.is_none() => {
-                    access.check(Privilege::Select, &[database, table]).map(|()| None)
+                    self.check_join_get(database, table, column).map(|()| None)
                 }
                 _ if access.reads_everything() => Ok(None),
                 _ => access.check_all(PrivilegeSet::all(), &[]).map(|()| None),

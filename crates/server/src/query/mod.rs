@@ -11,6 +11,7 @@ mod create;
 mod describe;
 mod dictionary;
 mod drop_limit;
+mod execute_as;
 mod explain;
 mod extremes;
 mod insert;
@@ -31,7 +32,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use squall_engine::{QueryContext, QueryStream};
+use squall_engine::{OutsideLimit, QueryContext, QueryStream};
 use squall_runtime::memory::attach;
 use squall_runtime::{ProfileEvent, profile_events};
 use squall_sql::ast::Statement;
@@ -44,7 +45,7 @@ pub use insert::InsertSink;
 use parsing::{parse, plain_kind, shown_text, statement_settings};
 pub use plan_template::PlanTemplates;
 
-use crate::access::{Resource, Usage, masked, now_seconds};
+use crate::access::{QuotaWatch, Resource, masked, now_seconds};
 use crate::logger::{OneLine, ReadableSize};
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
 use crate::server::Server;
@@ -86,8 +87,8 @@ pub struct Query {
     extremes: Option<Extremes>,
     /// The format that its result is laid out in or its data come in, where that is not the native protocol's own.
     used_format: &'static str,
-    /// What its user has used.
-    quota: Option<Arc<Usage>>,
+    /// Counts what it takes of its user's quota.
+    quota: Option<Arc<QuotaWatch>>,
 }
 
 /// What a query gives or takes.
@@ -147,6 +148,7 @@ impl Query {
                         query,
                         kind,
                         user: session.access.name.clone(),
+                        authenticated_user: session.authenticated_user.clone(),
                         client: session.client.clone(),
                         database: session.database.clone(),
                         started_at,
@@ -200,6 +202,9 @@ impl Query {
         let user_memory =
             server.processes.user_memory(&running.access.name, running.settings.max_memory_usage_for_user);
         let context = QueryContext::of_user(request.query_id.clone(), running.settings.clone(), Some(user_memory));
+        if let Some(quota) = quota.as_ref().filter(|_| takes_of_quota(parsed.kind)) {
+            context.set_outside_limit(quota.clone());
+        }
         // Only the user's own profile gives weight: a session could set the setting itself.
         let weight = running.access.settings.weight;
         if weight > 0.0 {
@@ -210,6 +215,7 @@ impl Query {
             normalized_query_hash: parsed.normalized_query_hash,
             kind: parsed.kind,
             user: running.access.name.clone(),
+            authenticated_user: running.authenticated_user.clone(),
             client: running.client.clone(),
             database: running.database.clone(),
             started_at,
@@ -259,6 +265,9 @@ impl Query {
                     Statement::Use(_) if answer.is_ok() => session.database = scope.database,
                     Statement::Set(set) if answer.is_ok() => statement::set(session, set)?,
                     Statement::SetRole(_) if answer.is_ok() => session.keep_roles_of(&scope),
+                    Statement::ExecuteAs(execute) if answer.is_ok() && execute.statement.is_none() => {
+                        *session = session.acting_as(&execute.user)?;
+                    }
                     _ => {}
                 }
                 answer
@@ -299,8 +308,7 @@ impl Query {
             Body::Blocks { blocks, .. } => Ok(blocks.pop_front()),
             Body::Insert { .. } | Body::Done => Ok(None),
         };
-        self.seen(&next);
-        next
+        self.seen(next)
     }
 
     /// The next block if it need not be waited for; the outer `None` says that it must.
@@ -313,12 +321,16 @@ impl Query {
             Body::Blocks { blocks, .. } => Ok(blocks.pop_front()),
             Body::Insert { .. } | Body::Done => Ok(None),
         };
-        self.seen(&next);
-        Some(next)
+        Some(self.seen(next))
     }
 
-    fn seen(&mut self, next: &Result<Option<Block>>) {
-        match next {
+    /// What the client gets next: an error where its user's quota has nothing left for what the query has taken.
+    fn seen(&mut self, next: Result<Option<Block>>) -> Result<Option<Block>> {
+        let next = match self.quota.as_ref().filter(|_| takes_of_quota(self.parsed.kind)) {
+            Some(quota) => next.and_then(|block| quota.check(self.context()).map(|()| block)),
+            None => next,
+        };
+        match &next {
             Ok(Some(block)) => {
                 if let Some(extremes) = &mut self.extremes {
                     extremes.add(block);
@@ -327,6 +339,7 @@ impl Query {
             Ok(None) => {}
             Err(error) => self.fail(error),
         }
+        next
     }
 
     /// Whether the query may have memory for the text of so many bytes of values. What is laid out is the connection's, not the query's.
@@ -491,7 +504,7 @@ impl Query {
         }
         context.count_for_process();
         if let Some(quota) = &self.quota {
-            count_quota(quota, context, elapsed, self.exception.is_some());
+            quota.end(context, self.exception.is_some());
         }
         if self.is_logged {
             if context.settings.log_query_threads && elapsed >= context.settings.log_queries_min_query_duration_ms {
@@ -561,11 +574,10 @@ fn count_failure(counters: &profile_events::Counters, kind: QueryKind) {
 ///
 /// # Errors
 /// `QUOTA_EXCEEDED`, `QUOTA_REQUIRES_CLIENT_KEY`.
-fn use_quota(session: &Session, parsed: &Parsed) -> Result<Option<Arc<Usage>>> {
+fn use_quota(session: &Session, parsed: &Parsed) -> Result<Option<Arc<QuotaWatch>>> {
     let Some(quota) = session.quota(parsed.normalized_query_hash)? else { return Ok(None) };
-    // What changes nothing but the session costs nothing.
-    if matches!(parsed.kind, QueryKind::Set | QueryKind::Use | QueryKind::KillQuery) {
-        return Ok(Some(quota));
+    if !takes_of_quota(parsed.kind) {
+        return Ok(Some(Arc::new(QuotaWatch::new(quota))));
     }
     let now = now_seconds();
     quota.check_all(now)?;
@@ -576,28 +588,12 @@ fn use_quota(session: &Session, parsed: &Parsed) -> Result<Option<Arc<Usage>>> {
         QueryKind::Insert => quota.add(Resource::QueryInserts, 1, now)?,
         _ => {}
     }
-    Ok(Some(quota))
+    Ok(Some(Arc::new(QuotaWatch::new(quota))))
 }
 
-/// Counts what a query that has ended took of its user's quota.
-fn count_quota(quota: &Usage, context: &QueryContext, elapsed: Duration, has_failed: bool) {
-    use std::sync::atomic::Ordering::Relaxed;
-    let (now, progress) = (now_seconds(), &context.progress);
-    let nanoseconds = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-    for (resource, amount) in [
-        (Resource::ReadRows, progress.read_rows.load(Relaxed)),
-        (Resource::ReadBytes, progress.read_bytes.load(Relaxed)),
-        (Resource::WrittenBytes, progress.written_bytes.load(Relaxed)),
-        (Resource::ResultRows, progress.result_rows.load(Relaxed)),
-        (Resource::ResultBytes, progress.result_bytes.load(Relaxed)),
-        (Resource::ExecutionTime, nanoseconds),
-        (Resource::Errors, u64::from(has_failed)),
-    ] {
-        if amount > 0 {
-            // The next query is told.
-            let _ = quota.add(resource, amount, now);
-        }
-    }
+/// Whether a query is one that a quota may refuse: what changes nothing but the session costs nothing.
+fn takes_of_quota(kind: QueryKind) -> bool {
+    !matches!(kind, QueryKind::Set | QueryKind::Use | QueryKind::KillQuery)
 }
 
 /// Whether `log_queries` and `log_queries_probability` pick a query.

@@ -74,9 +74,9 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
     let shown = shown_text(data.and_then(|start| text.get(..start)).unwrap_or(text));
     let normalized = squall_sql::normalize(&*shown);
     let kind = super::statement::kind(&statement);
-    let shape = match kind {
+    let shape = match &statement {
         // Where what is shown is the whole text, but for blanks around it.
-        QueryKind::Select if as_text.is_some_and(|text| text.trim() == &*shown) => {
+        Statement::Query(_) if as_text.is_some_and(|text| text.trim() == &*shown) => {
             TextShape::of(shown.as_bytes(), &normalized.literals)
         }
         _ => None,
@@ -129,6 +129,7 @@ fn inline_data(statement: &Statement) -> Option<usize> {
             ast::InsertSource::Data { offset, .. } => offset.0,
             _ => None,
         },
+        Statement::ExecuteAs(execute) => inline_data(execute.statement.as_deref()?),
         _ => None,
     }
 }
@@ -143,6 +144,7 @@ fn output_of(statement: &Statement) -> Option<&ast::Output> {
         Statement::Kill(kill) => Some(&kill.output),
         Statement::Optimize(optimize) => Some(&optimize.output),
         Statement::Check(check) => Some(&check.output),
+        Statement::ExecuteAs(execute) => output_of(execute.statement.as_deref()?),
         Statement::Explain(explain) => match &explain.statement {
             _ if explain.output.format.is_some() => Some(&explain.output),
             Some(statement) => output_of(statement),
@@ -172,6 +174,7 @@ pub(super) fn statement_settings(statement: &Statement) -> Vec<&ast::Setting> {
             Some(Statement::Query(query)) => of_query(query).collect(),
             _ => Vec::new(),
         },
+        Statement::ExecuteAs(execute) => execute.statement.as_deref().map(statement_settings).unwrap_or_default(),
         other => output_of(other).into_iter().flat_map(|output| &output.settings).collect(),
     }
 }

@@ -263,7 +263,8 @@ pub(super) fn function_context(session: &Session, query_id: &Arc<str>) -> Functi
     let uptime_seconds = server.started.elapsed().as_secs() as u32;
     FunctionContext {
         time_zone: session.time_zone(),
-        moment: Moment::new(query_start_ns, uptime_seconds, session.access.name.clone(), query_id.clone()),
+        moment: Moment::new(query_start_ns, uptime_seconds, session.access.name.clone(), query_id.clone())
+            .authenticated_as(session.authenticated_user.clone()),
         current_database: session.database.clone(),
         host_name: server.host_name.clone(),
         server_version: server.version.clone(),

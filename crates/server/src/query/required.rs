@@ -7,6 +7,7 @@ use squall_sql::ast::{
 };
 use squall_types::Result;
 
+use super::execute_as;
 use super::statement::{identifier, table_name};
 use crate::access::{Privilege, PrivilegeSet, Target};
 use crate::session::Session;
@@ -48,7 +49,7 @@ pub(super) fn check(session: &Session, statement: &Statement) -> Result<()> {
             CheckTarget::Grant(_) => Ok(()),
         },
         Statement::Backup(statement) => check_backup(session, statement),
-        Statement::ExecuteAs(statement) => access.check(P::Impersonate, &[&statement.user]),
+        Statement::ExecuteAs(statement) => execute_as::check(session, statement),
         Statement::Transaction(_) | Statement::Watch(_) => Ok(()),
         Statement::Parallel(statements) => statements.iter().try_for_each(|statement| check(session, statement)),
         _ => Ok(()),
@@ -80,7 +81,7 @@ fn check_create(session: &Session, statement: &CreateTable) -> Result<()> {
         }
         Some(CreateSource::Clone(name)) => {
             let (database, table) = table_name(session, name)?;
-            access.check(Privilege::Insert, path)?;
+            access.check_all([Privilege::Insert, Privilege::AlterDelete].into_iter().collect(), path)?;
             access.check(Privilege::Select, &[&database, &table])
         }
         _ => Ok(()),
@@ -160,6 +161,7 @@ fn check_alter(session: &Session, command: &AlterCommand, database: &str, table:
         C::AttachPartition { from, .. } => {
             if let Some(from) = from {
                 other(&[P::Select], from)?;
+                access.check(P::AlterDelete, path)?;
             }
             P::Insert
         }

@@ -9,8 +9,8 @@ use squall_types::{Error, ErrorCode, Result};
 use super::cache::Parsed;
 use super::system_command::run_blocking;
 use super::{
-    Answer, access, alter, backup, check, create, describe, dictionary, explain, insert, kill, optimize, planning,
-    required, show, system_command,
+    Answer, access, alter, backup, check, create, describe, dictionary, execute_as, explain, insert, kill, optimize,
+    planning, required, show, system_command,
 };
 use crate::access::definition::literal_text;
 use crate::process::QueryKind;
@@ -43,6 +43,7 @@ pub(super) fn kind(statement: &Statement) -> QueryKind {
         Statement::System(_) => QueryKind::System,
         Statement::Optimize(_) => QueryKind::Optimize,
         Statement::Check(_) => QueryKind::Check,
+        Statement::ExecuteAs(execute) => execute.statement.as_deref().map_or(QueryKind::Set, kind),
         _ => QueryKind::Other,
     }
 }
@@ -91,6 +92,7 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
         Statement::AlterTable(statement) => alter::run(session, statement, context).await,
         Statement::Backup(statement) => backup::run(session, statement, context).await,
         Statement::Check(statement) => check::run(session, statement, context).await,
+        Statement::ExecuteAs(statement) => execute_as::run(session, statement, parsed, context).await,
         other => Err(Error::not_implemented(describe_kind(other))),
     }
 }
@@ -171,7 +173,6 @@ fn describe_kind(statement: &Statement) -> &'static str {
         Statement::Undrop(_) => "UNDROP",
         Statement::Transaction(_) => "Transactions",
         Statement::Watch(_) => "WATCH",
-        Statement::ExecuteAs(_) => "EXECUTE AS",
         Statement::Parallel(_) => "PARALLEL WITH",
         _ => "This statement",
     }

@@ -37,6 +37,8 @@ pub struct Session {
     pub client: Arc<ClientInfo>,
     /// The tables that came with the query that runs.
     pub external_tables: Option<Arc<ExternalTables>>,
+    /// Who has come in; another than `access` is of since EXECUTE AS.
+    pub authenticated_user: Arc<str>,
     /// The entities that `access` was made of.
     snapshot: Arc<Snapshot>,
     /// The roles that the session chose.
@@ -54,6 +56,7 @@ impl Session {
         };
         Self {
             database,
+            authenticated_user: access.name.clone(),
             settings: access.settings.clone(),
             parameters: server.no_parameters.clone(),
             snapshot: server.access.load_full(),
@@ -107,6 +110,26 @@ impl Session {
         self.access = self.snapshot.access(&self.access.name, &roles)?;
         self.roles = roles;
         Ok(())
+    }
+
+    /// The session with another user's rights and profile, in the same database, and with those of its settings that the other may have.
+    ///
+    /// # Errors
+    /// `UNKNOWN_USER`.
+    pub fn acting_as(&self, user: &str) -> Result<Self> {
+        let access = self.snapshot.access(user, &RoleChoice::Default)?;
+        let settings = access.settings.clone();
+        let roles = RoleChoice::Default;
+        let mut other = Self { access, settings, roles, profiles: Vec::new(), ..self.clone() };
+        for (name, value) in self.settings.changes().filter(|(name, _)| *name != "readonly") {
+            if other.check_setting(name, &value).is_ok() {
+                Arc::make_mut(&mut other.settings).set(name, &value)?;
+            }
+        }
+        if other.settings.readonly == 0 && self.settings.readonly != 0 {
+            Arc::make_mut(&mut other.settings).readonly = self.settings.readonly;
+        }
+        Ok(other)
     }
 
     /// Takes over the roles and profiles that a copy of the session chose.

@@ -452,7 +452,7 @@ pub(super) fn table(context: &LogContext) -> LogTable<Row> {
         .number("initial_port", "UInt16", |row| row.client().initial_address.port().into())
         .number("initial_query_start_time", "DateTime", |row| row.started_us / 1_000_000)
         .number("initial_query_start_time_microseconds", "DateTime64(6)", |row| row.started_us)
-        .text("authenticated_user", low, |row| &row.info().user)
+        .text("authenticated_user", low, |row| &row.info().authenticated_user)
         .number("interface", INTERFACE, |row| row.client().interface as u64)
         .number("is_secure", "UInt8", |row| row.client().is_secure.into())
         .text("os_user", low, |row| &row.client().os_user)

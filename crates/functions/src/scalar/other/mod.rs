@@ -30,6 +30,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("UUIDStringToNum", uuid::resolve_number),
     &Function::new("addressToLine", introspection::resolve_address).of_moment(),
     &Function::new("addressToSymbol", introspection::resolve_address).of_moment(),
+    &Function::new("authenticatedUser", session::resolve).never_throws().of_moment(),
     &Function::new("bitmaskToList", bitmask::resolve),
     &Function::new("blockNumber", block::resolve_number).with_constants().never_throws().random(),
     &Function::new("blockSize", block::resolve_size).with_constants().never_throws().random(),

@@ -14,6 +14,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "version" => &context.server_version,
         "currentDatabase" => &context.current_database,
         "currentUser" => context.moment.user(),
+        "authenticatedUser" => context.moment.authenticated_user(),
         "queryID" | "initialQueryID" => context.moment.query_id(),
         _ => &context.host_name,
     };
