@@ -1,7 +1,6 @@
 """Who gets how much of the CPU: users by their weights, queries beside background work."""
 
 import threading
-import time
 import uuid
 
 from server import USERS_XML, wait_until
@@ -25,20 +24,29 @@ def start_queries(server, user, count):
     return threads
 
 
-def read_rows(server, user):
-    return int(server.value(f"SELECT sum(read_rows) FROM system.processes WHERE user = '{user}'"))
+# CPU time after which a query has come down to the lowest priority.
+SETTLED_US = 200_000
 
 
 def test_users_share_by_their_weights(start_server):
     files = {f"users.d/{name}.xml": USER.format(name=name, weight=weight) for name, weight in (("light", 1), ("heavy", 3))}
     server = start_server(files=files, users_xml=USERS_XML)
     threads = start_queries(server, "light", 5) + start_queries(server, "heavy", 2)
-    # Until all have come down to the lowest priority.
-    wait_until(lambda: read_rows(server, "light") > 0 and read_rows(server, "heavy") > 0, "both run")
-    time.sleep(2)
-    before = [read_rows(server, user) for user in ("light", "heavy")]
-    time.sleep(6)
-    light, heavy = (read_rows(server, user) - rows for user, rows in zip(("light", "heavy"), before))
+
+    def used_us():
+        """CPU time of the queries of both users, as the scheduler counts it; of each user all, and the least of a query."""
+        of = "SELECT user, sum(cpu_us), min(cpu_us) FROM system.scheduler AS s JOIN system.processes AS p ON s.query_id = p.query_id"
+        rows = server.rows(f"{of} WHERE user IN ('light', 'heavy') GROUP BY user")
+        return {user: (int(all_us), int(least_us)) for user, all_us, least_us in rows}
+
+    wait_until(lambda: all(least > SETTLED_US for _, least in used_us().values()), "all have the lowest priority", seconds=120)
+    before = used_us()
+
+    def since(user):
+        return used_us()[user][0] - before[user][0]
+
+    wait_until(lambda: since("light") > 1_500_000, "time has passed", seconds=300)
+    light, heavy = since("light"), since("heavy")
     server.query("KILL QUERY WHERE user IN ('light', 'heavy') SYNC")
     for thread in threads:
         thread.join(30)
@@ -59,17 +67,23 @@ def test_background_work_is_in_the_scheduler(start_server):
 
     watching = threading.Thread(target=watch)
     watching.start()
-    for _ in range(40):
+    asked = 0
+
+    def is_merged_and_seen():
+        nonlocal asked
         for _ in range(5):
             server.query("SELECT 1", query_id=uuid.uuid4().hex)
+            asked += 1
         server.query("SYSTEM FLUSH LOGS")
+        merged = server.value("SELECT count() FROM system.parts WHERE table = 'query_log' AND active AND level > 0")
+        return merged != "0" and any(query_id.startswith("system.query_log") for query_id, _ in list(seen))
+
+    wait_until(is_merged_and_seen, "the log is merged, and the scheduler says so", seconds=120)
     is_over.set()
     watching.join()
     logged = server.value("SELECT count() FROM system.query_log WHERE query = 'SELECT 1' AND type = 'QueryFinish'")
-    merged = int(server.value("SELECT count() FROM system.parts WHERE table = 'query_log' AND active AND level > 0"))
     server.query(f"KILL QUERY WHERE query = '{HEAVY}' SYNC")
     for thread in threads:
         thread.join(30)
-    assert logged == "200" and merged > 0
-    assert any(query_id.startswith("system.query_log") for query_id, _ in seen), seen
+    assert logged == str(asked)
     assert all(weight <= 0.1 for _, weight in seen), seen

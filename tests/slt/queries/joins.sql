@@ -176,3 +176,13 @@ select * from (select 0. as k) l join (select -0. as k, 3 as v) r using k order 
 describe (select * from (select 0. as k) l join (select -0. as k, 3 as v) r using k);
 select * from (select toDate('2020-01-01') as k) l join (select toDateTime('2020-01-01 00:00:00') as k, 3 as v) r using k order by all;
 describe (select * from (select toDate('2020-01-01') as k) l join (select toDateTime('2020-01-01 00:00:00') as k, 3 as v) r using k);
+create table plain (a String, b UInt8, c Array(UInt8)) ENGINE = Memory;
+create table with_aliases (x UInt8, y String, z String alias concat(y, '!'), w UInt16 alias x * 2) ENGINE = Memory;
+insert into plain values ('one', 2, [1]), ('two!', 1, []);
+insert into with_aliases values (1, 'one'), (2, 'two');
+select a, x, y, z, w from plain join with_aliases on a = y order by all;
+select a, x, y, z, w from plain join with_aliases on a = z order by all;
+select a, x, y, z, w from plain left join with_aliases on b = w order by all;
+select b, toTypeName(x), toTypeName(w) from with_aliases join plain on y = a order by all;
+select l.y, r.z from with_aliases as l join with_aliases as r on l.z = r.z order by all;
+select z, i from plain array join c as i join with_aliases on i = x order by all;

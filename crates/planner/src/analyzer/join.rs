@@ -106,6 +106,8 @@ impl Scope<'_> {
         let left = std::mem::replace(&mut self.source, Source::one());
         let right = self.table_expression(&join.table)?;
         let mut left = self.side(left)?;
+        // Both number their columns from zero: what the first one's graph knows of them is not of the second.
+        self.begin_new_graph();
         let mut right = self.side(right)?;
         self.begin_new_graph();
         self.check_aliases_differ(&left.tree, &right.tree)?;
