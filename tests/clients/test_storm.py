@@ -75,7 +75,7 @@ def test_parameters_weights_and_the_open_loop(server):
     url = f"tcp://127.0.0.1:{server.native_port}"
     outcome = run(
         url, "-q", "lookup@9=SELECT {id} = {id}, {id} BETWEEN 5 AND 7", "-q", "report=SELECT count() FROM numbers(10)",
-        "-p", "id=range(5, 7)", "--expect", "1\t1", "--rate", 200, "-d", 1, "-c", 20,
+        "-p", "id=range(5, 7)", "--expect", "1\t1", "--rate", 200, "-n", 200, "-c", 20, "--seed", 1,
     )  # fmt: skip
     lookup, report = outcome["classes"]["lookup"], outcome["classes"]["report"]
     assert lookup["errors"] == 0 and lookup["answers"] > 3 * report["errors"] > 0
@@ -98,7 +98,7 @@ SCENARIO = """
 description = "a lookup"
 name = "lookup_{granularity}"
 concurrency = [1, 2, 3]
-seconds = 0.1
+seconds = 0.3
 [matrix]
 granularity = [16, 64]
 [scaled]

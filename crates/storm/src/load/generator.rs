@@ -537,6 +537,11 @@ impl Shared {
         self.load.limit.requests.is_none_or(|limit| sequence < limit).then_some(sequence)
     }
 
+    /// Whether as many requests have begun as there may be.
+    fn all_have_begun(&self) -> bool {
+        self.load.limit.requests.is_some_and(|limit| self.begun.load(Ordering::Relaxed) >= limit)
+    }
+
     /// A request that began, or was due, at the first moment has ended at the second.
     fn record(
         &self,
@@ -609,7 +614,7 @@ async fn dispatch(
     let mut at_once = 0;
     loop {
         let due = schedule.next_due();
-        if due >= timeline.until || shared.stop.load(Ordering::Relaxed) {
+        if due >= timeline.until || shared.stop.load(Ordering::Relaxed) || shared.all_have_begun() {
             break;
         }
         let now = Instant::now();

@@ -113,6 +113,10 @@ async fn an_open_loop_keeps_its_rate_and_counts_from_when_requests_were_due() {
     assert_eq!((total.answers(), total.failures()), (199, 0));
     assert!(total.rate() <= 497.5, "{}", total.rate());
 
+    // With a number of requests it ends after them, whatever its time.
+    let load = Load { threads: Some(2), ..counted(50, vec![open(&endpoint, 1000.0, 4)]) };
+    assert_eq!(load.run().await.unwrap().total().answers(), 50);
+
     // A server that never answers holds the only connection: each further request fails when its own time is over, not later.
     let silent = server(|_| Some(SILENCE)).await;
     let mut load = Load::new(vec![open(&silent, 1000.0, 1)], Duration::from_millis(100));
