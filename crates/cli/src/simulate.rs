@@ -23,7 +23,7 @@ pub struct Args {
 #[derive(Subcommand, Debug)]
 enum Command {
     Run(RunArgs),
-    Seed(SeedArgs),
+    Experiment(ExperimentArgs),
     Check(CheckArgs),
 }
 
@@ -52,13 +52,13 @@ struct RunArgs {
     output: Option<PathBuf>,
 }
 
-/// Repeat the measurements of the total_max_threads proposal on a model of its machine, beside what it measured
+/// Repeat the experiment that total_max_threads was asked for with on a model of its machine, beside what was measured
 #[derive(ClapArgs, Debug)]
-struct SeedArgs {
+struct ExperimentArgs {
     /// Seed of what is random
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Folder for seed.csv and seed.svg
+    /// Folder for experiment.csv and experiment.svg
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -84,7 +84,7 @@ struct CheckArgs {
 pub fn run(args: &Args) -> Result<()> {
     match &args.command {
         Command::Run(args) => run_workload(args),
-        Command::Seed(args) => run_seed(args),
+        Command::Experiment(args) => run_experiment(args),
         Command::Check(args) => check(args),
     }
 }
@@ -165,7 +165,7 @@ fn report(csv: &mut String, policy: &str, cores: usize, clients: usize, outcome:
     }
 }
 
-fn run_seed(args: &SeedArgs) -> Result<()> {
+fn run_experiment(args: &ExperimentArgs) -> Result<()> {
     let rate = |policy, clients, max_threads, total_max_threads| -> Result<f64> {
         let workload = seed_machine::workload(policy, clients, max_threads, total_max_threads);
         Ok(simulate(&workload, args.seed).map_err(bad)?.queries_per_second())
@@ -255,7 +255,7 @@ fn run_seed(args: &SeedArgs) -> Result<()> {
         x_label: "max_threads".into(),
         y_label: "queries a second".into(),
     };
-    write(args.output.as_deref(), "seed", &csv, &chart)
+    write(args.output.as_deref(), "experiment", &csv, &chart)
 }
 
 fn check(args: &CheckArgs) -> Result<()> {

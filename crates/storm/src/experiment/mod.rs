@@ -30,8 +30,8 @@ const WARM_UP_QUERIES: usize = 5;
 /// Rounds in which all points are measured; in the others only the fine ones are.
 const COARSE_ROUNDS: u32 = 2;
 
-/// Run the experiment of the total_max_threads proposal: how many queries a second for each max_threads, with 1 and with 20 clients, under
-/// each policy, and on ClickHouse where it is installed. Servers run on free local ports with data in a scratch folder, and are
+/// Run the experiment that total_max_threads was asked for with: how many queries a second for each max_threads, with 1 and with 20
+/// clients, under each policy, and on ClickHouse where it is installed. Servers run on free local ports with data in a scratch folder, and are
 /// stopped at the end.
 #[derive(Debug, clap::Args)]
 pub struct Args {

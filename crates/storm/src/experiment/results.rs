@@ -276,7 +276,7 @@ impl fmt::Display for Results {
         writeln!(
             f,
             "Each sample took {} s. A point under stride with 20 clients is the mean of the middle half of {} samples, elsewhere of two.\n\
-             Times are scaled to the seed's 1000 queries.",
+             Times are scaled to 1000 queries.",
             self.seconds, self.rounds
         )?;
         let sweeps = [
