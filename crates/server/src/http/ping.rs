@@ -33,8 +33,10 @@ pub(super) fn ping(bytes: &[u8]) -> Ping {
     let length = from + end + 4;
     // A header that says anything of a body, or of the connection but that it ends, has to be understood.
     let mut ping = Ping::Whole(length);
+    let mut blank_lines = 0;
     for line in headers.get(..length - PING_LINE.len()).unwrap_or_default().split(|byte| *byte == b'\n') {
         if !matches!(line.first(), Some(b'c' | b'C' | b'e' | b'E' | b't' | b'T')) {
+            blank_lines += usize::from(matches!(line, b"" | b"\r"));
             continue;
         }
         let is_named = |name: &[u8]| line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
@@ -45,7 +47,8 @@ pub(super) fn ping(bytes: &[u8]) -> Ping {
             return Ping::Other;
         }
     }
-    ping
+    // The last line, and nothing after it. Others end the head for who takes a line feed alone for the end of a line.
+    if blank_lines > 2 { Ping::Other } else { ping }
 }
 
 #[cfg(test)]
@@ -70,6 +73,10 @@ mod tests {
             (b"GET /ping HTTP/1.1\r\nConnection: close\r\nContent-Length: 5\r\n\r\n", Ping::Other),
             (b"GET /ping HTTP/1.1\r\nConnection: keep-alive\r\n\r\n", Ping::Other),
             (b"GET /ping HTTP/1.1\r\nHost: x\r\ncontent-length: 5\r\n\r\n", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\nHost: x\n\nGET / HTTP/1.1\r\n\r\n", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\nHost: x\n\r\nGET / HTTP/1.1\r\n\r\n", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\n\nGET / HTTP/1.1\r\n\r\n", Ping::Other),
+            (b"GET /ping HTTP/1.1\r\nHost: x\nAccept: */*\r\n\r\n", Ping::Whole(43)),
         ] {
             assert_eq!(ping(bytes), expected, "{:?}", String::from_utf8_lossy(bytes));
         }
