@@ -274,13 +274,21 @@ fn rows_are_sorted_with_and_without_a_limit() {
     }
 }
 
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(std::time::Instant::now() < deadline, "waited too long for: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Waits until the query's temporary data are gone: its last worker lets go of it after its result is there.
 fn until_gone(context: &QueryContext) {
-    let deadline = std::time::Instant::now() + Duration::from_secs(30);
-    while context.memory.temporary_bytes() > 0 {
-        assert!(std::time::Instant::now() < deadline, "temporary data are left");
-        std::thread::yield_now();
-    }
+    wait_until("the end of the temporary data", || context.memory.temporary_bytes() == 0);
+}
+
+fn rows_read(context: &QueryContext) -> u64 {
+    context.progress.read_rows.load(std::sync::atomic::Ordering::Relaxed)
 }
 
 #[test]
@@ -568,7 +576,7 @@ fn a_cancelled_query_ends_and_a_dropped_stream_cancels() {
     let endless = aggregate(numbers(u64::MAX), Vec::new(), None);
     let cancelled = context(&[]);
     let stream = engine.start(&endless, cancelled.clone()).unwrap();
-    std::thread::sleep(Duration::from_millis(20));
+    wait_until("the first rows", || rows_read(&cancelled) > 0);
     cancelled.cancel();
     assert_eq!(stream.collect_blocking().unwrap_err().code, ErrorCode::QUERY_WAS_CANCELLED);
     let dropped = context(&[]);
@@ -584,11 +592,13 @@ fn a_client_that_does_not_read_holds_no_worker_and_little_memory() {
         let engine = engine(policy);
         let slow = context(&[]);
         let stream = engine.start(&numbers(50_000_000), slow.clone()).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
-        let read = slow.progress.read_rows.load(std::sync::atomic::Ordering::Relaxed);
-        std::thread::sleep(Duration::from_millis(100));
-        assert_eq!(read, slow.progress.read_rows.load(std::sync::atomic::Ordering::Relaxed), "{policy}");
-        assert!(read < 50_000_000);
+        // Its workers stop when as much waits for the client as may: until nothing has been read for a while.
+        wait_until("a standstill", || {
+            let before = rows_read(&slow);
+            std::thread::sleep(Duration::from_millis(100));
+            before > 0 && rows_read(&slow) == before
+        });
+        assert!(rows_read(&slow) < 50_000_000, "{policy}");
         assert_eq!(rows(&engine, &aggregate(numbers(1000), Vec::new(), None)), [[Value::UInt64(1000)]]);
         let blocks = stream.collect_blocking().unwrap();
         assert_eq!(blocks.iter().map(Block::rows).sum::<usize>(), 50_000_000);
@@ -675,7 +685,7 @@ fn an_insert_that_is_broken_off_leaves_nothing() {
         drop(stream);
         assert!(broken.is_cancelled());
     }
-    std::thread::sleep(Duration::from_millis(50));
+    wait_until("the end of the inserts", || engine.scheduler().tasks().is_empty());
     assert_eq!(rows(&engine, &aggregate(scan(table_of(&databases), None), Vec::new(), None)), [[Value::UInt64(1)]]);
 }
 
