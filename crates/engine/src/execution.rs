@@ -7,9 +7,10 @@ use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 use squall_runtime::histogram::SCHEDULER_STEP;
+use squall_runtime::long_steps::LONG_STEPS;
 use squall_runtime::thread_pool::{CountFor, Owner, ScheduleError};
 use squall_runtime::thread_usage::ThreadUsage;
-use squall_runtime::{Counters, ProfileEvent};
+use squall_runtime::{Counters, Pieces, ProfileEvent};
 use squall_scheduler::{Step, Task, TaskHandle};
 use squall_types::{Error, ErrorCode, Result};
 
@@ -118,14 +119,16 @@ impl Execution {
         }
     }
 
-    /// Runs one morsel. Where it was the query's last, `is_last` is set, and whoever ran it calls [`end`](Self::end) in a moment.
-    fn step(&self, target_ns: u64, is_last: &mut bool) -> Result<Visit> {
+    /// Runs one morsel, of the pipeline whose number is left in `ran`. Where it was the query's last, `is_last` is set, and whoever ran it
+    /// calls [`end`](Self::end) in a moment.
+    fn step(&self, target_ns: u64, ran: &mut usize, is_last: &mut bool) -> Result<Visit> {
         if self.context.check()? == Check::WaitForMemory {
             return Ok(Visit::Nothing);
         }
         let active = self.active.lock().clone();
         let waker = self.waker.get().map_or(Waker::noop(), |waker| waker);
         for at in active {
+            *ran = at;
             let pipeline = &self.pipelines[at];
             let (result, must_end) = pipeline.visit(&self.context, target_ns, waker);
             let visit = result?;
@@ -138,6 +141,29 @@ impl Execution {
             }
         }
         Ok(Visit::Nothing)
+    }
+
+    /// Writes a step that held its worker for long to the log: time in which the thread had no CPU is not the step's. `usage` began
+    /// `before` the step did, in which time the thread computed.
+    #[cold]
+    fn note_long_step(&self, at: usize, held: Duration, usage: &ThreadUsage, before: Duration) {
+        let used = usage.used();
+        if !LONG_STEPS.is_long(held.saturating_sub(Duration::from_micros(used.wait_us))) {
+            return;
+        }
+        self.context.counters.add(ProfileEvent::SchedulerLongSteps, 1);
+        let Some(untold) = LONG_STEPS.tell() else { return };
+        let pipeline = &self.pipelines[at];
+        let operators = pipeline.operators.iter().map(|operator| operator.name());
+        let names: Vec<&str> =
+            std::iter::once(&*pipeline.source_name).chain(operators).chain([pipeline.stage.sink.name()]).collect();
+        let ms = |us: u64| us as f64 / 1e3;
+        let until = Pieces::take_last_place().map(|place| format!(" until {place}")).unwrap_or_default();
+        tracing::warn!(target: "Scheduler", query_id = &*self.context.query_id,
+            "A step of {}{until} held a worker for {:.1} ms, {:.1} ms of CPU time, {:.1} ms of these in the kernel, {} page faults; \
+             {untold} long steps before it were not written",
+            names.join(" → "), ms(held.as_micros() as u64), ms(used.cpu_us.saturating_sub(before.as_micros() as u64)),
+            ms(used.system_us), used.soft_page_faults);
     }
 
     /// A pipeline is over: its sink is finished if this was the last input, and those that waited become active. Returns whether it was
@@ -183,14 +209,19 @@ impl Task for Execution {
         }
         // Morsels that turn out short, as the first and the last of a pipeline are, make one step together: the scheduler is asked
         // once for all of them.
-        let mut is_last = false;
+        let (mut ran, mut is_last) = (0, false);
         let steps = || {
             let mut step_began = began;
             loop {
-                let visit = self.step(target.as_nanos() as u64, &mut is_last)?;
+                Pieces::take_last_place();
+                let visit = self.step(target.as_nanos() as u64, &mut ran, &mut is_last)?;
                 let step_ended = Instant::now();
                 if visit == Visit::Ran {
-                    SCHEDULER_STEP.observe(step_ended - step_began);
+                    let held = step_ended - step_began;
+                    SCHEDULER_STEP.observe(held);
+                    if LONG_STEPS.is_long(held) {
+                        self.note_long_step(ran, held, &usage, step_began - began);
+                    }
                 }
                 step_began = step_ended;
                 self.context.counters.add(ProfileEvent::SchedulerMorsels, u64::from(visit == Visit::Ran));

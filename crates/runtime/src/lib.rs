@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod cpu_times;
 pub mod current_metrics;
 pub mod histogram;
+pub mod long_steps;
 pub mod memory;
 mod pieces;
 pub mod profile_events;

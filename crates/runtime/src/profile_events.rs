@@ -95,6 +95,7 @@ events! {
     MemoryAllocatorPurgeTimeMicroseconds "Total time spent for memory allocator purge.";
     QueryMemoryLimitExceeded "Number of times when memory limit exceeded for query.";
     SchedulerMorsels "Squall: number of morsels that workers ran.";
+    SchedulerLongSteps "Squall: number of steps that held a worker for longer than scheduler_long_step_us, time without a CPU aside.";
     SchedulerWorkerWakeUps "Squall: number of times an idle worker was woken.";
     SchedulerQueueWaitMicroseconds "Squall: time that runnable queries waited for a worker.";
     AdmissionQueueWaitMicroseconds "Squall: time that queries waited to be admitted.";

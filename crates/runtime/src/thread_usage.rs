@@ -40,6 +40,19 @@ pub struct ThreadUsage {
     reading: Reading,
 }
 
+/// What a stretch of work has used so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    /// CPU time, in microseconds.
+    pub cpu_us: u64,
+    /// That part of it that the kernel took.
+    pub system_us: u64,
+    /// About how long the thread was ready and had no CPU.
+    pub wait_us: u64,
+    /// Pages that were touched for the first time.
+    pub soft_page_faults: u64,
+}
+
 impl ThreadUsage {
     /// Work that begins now; one system call at most.
     pub fn now() -> Self {
@@ -54,6 +67,21 @@ impl ThreadUsage {
             }
         };
         Self { began, reading }
+    }
+
+    /// What this thread has used since `self`, for whoever asks on the way to [`add_since`](Self::add_since).
+    pub fn used(&self) -> Used {
+        let (before, now) = (&self.reading, read_usage());
+        let system_us = now.system_us.saturating_sub(before.system_us);
+        let cpu_us = now.user_us.saturating_sub(before.user_us) + system_us;
+        let off_cpu_us = (self.began.elapsed().as_micros() as u64).saturating_sub(cpu_us);
+        let wait_us = read_wait_us().unwrap_or(0).saturating_sub(LAST_WAIT_US.get());
+        Used {
+            cpu_us,
+            system_us,
+            wait_us: wait_us.min(off_cpu_us),
+            soft_page_faults: now.soft_page_faults.saturating_sub(before.soft_page_faults),
+        }
     }
 
     /// Adds what this thread has used since `self` to `counters`.

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use squall_engine::{Engine, TemporaryFolder};
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
+use squall_runtime::long_steps::LONG_STEPS;
 use squall_runtime::memory::{SERVER, machine_memory_bytes, set_kept_ratio_max};
 use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
@@ -152,6 +153,7 @@ impl Server {
         let tls = tls(&config)?;
         let processes = Arc::new(ProcessList::default());
         set_process_limits(&processes, settings);
+        LONG_STEPS.set_bound_us(settings.scheduler_long_step_us);
         set_memory_limit(settings);
         let system_logs = SystemLogs::new(
             &config.system_logs,
@@ -253,6 +255,7 @@ impl Server {
         }
         self.engine.scheduler().configure(policy, budget);
         self.background_share.set_weight(config.server.background_pool_weight);
+        LONG_STEPS.set_bound_us(config.server.scheduler_long_step_us);
         set_process_limits(&self.processes, &config.server);
         set_memory_limit(&config.server);
         self.engine.temporary_folder().set_bytes_max(config.server.max_temporary_data_on_disk_size);

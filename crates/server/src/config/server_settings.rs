@@ -191,6 +191,7 @@ server_settings! {
     max_thread_pool_free_size: u64 as "UInt64" = "1000", Yes, "The most idle threads that the global pool keeps; more leave once they have not been wanted for half a minute.";
     thread_pool_queue_size: u64 as "UInt64" = "10000", Yes, "The most jobs that wait or run in the global pool; 0 is unlimited.";
     background_pool_weight: f64 as "Double" = "0.1", Yes, "Squall: the share of the CPU that merges and logs have together beside queries, each of which has 1.";
+    scheduler_long_step_us: u64 as "UInt64" = "20000", Yes, "Squall: a step of a query that holds a worker for more microseconds is written to the log; 0 is none.";
     max_temporary_data_on_disk_size: u64 as "UInt64" = "0", Yes, "The most bytes of temporary data on disk that all queries may have at once; 0 is unlimited.";
     max_server_memory_usage: u64 as "UInt64" = "0", Yes, "The most memory in bytes that the server may use; 0 goes by max_server_memory_usage_to_ram_ratio.";
     max_server_memory_usage_to_ram_ratio: f64 as "Double" = "0.9", No, "The most memory that the server may use as a share of the machine's.";
