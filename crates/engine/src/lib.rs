@@ -6,7 +6,6 @@ mod builder;
 pub mod engine;
 pub mod evaluate;
 mod execution;
-mod gather;
 mod insert;
 mod join;
 #[cfg(all(test, feature = "model"))]

@@ -9,6 +9,7 @@ pub mod column;
 pub mod data_type;
 pub mod error;
 pub mod exact;
+pub mod gather;
 pub mod kernels;
 pub mod long_sort;
 pub mod memory;

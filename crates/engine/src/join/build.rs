@@ -12,10 +12,10 @@ use squall_types::{Block, Column, Error, ErrorCode, Result};
 use super::grace::Grace;
 use super::matching::Matching;
 use super::nearest::{NearestRows, order_keys};
-use crate::gather::concat;
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::source::Places;
 use crate::units::{Rows, Units};
+use squall_types::gather::concat;
 
 /// The rows of the right side and where they are found.
 pub(crate) struct JoinTable {
@@ -77,12 +77,17 @@ impl Held {
                 nearest.fill(unit, &self.index, &mut work).await?;
             }
         } else if let Some(pieces) = self.pieces.take(unit - partitions) {
-            let _ = self.columns[unit - partitions].set(concat(&pieces, &mut work).await?);
+            let _ = self.columns[unit - partitions].set(concat(pieces, &mut work).await?);
         }
         if self.units_left.fetch_sub(1, Ordering::AcqRel) > 1 {
             return Ok(());
         }
-        *self.runs.lock() = Arc::default();
+        let runs = std::mem::take(&mut *self.runs.lock());
+        // Nobody else has them any more: freeing them takes time too.
+        for run in Arc::try_unwrap(runs).unwrap_or_default() {
+            drop(run);
+            work.pause().await;
+        }
         if matching.strictness == JoinStrictness::RightAny && matching.kind.keeps_right() {
             // The first row stands for its key; the others are as if they were not there.
             for first in (0..self.rows).step_by(ROWS_AT_ONCE) {
@@ -243,7 +248,7 @@ impl Sink for JoinSink {
         for CollectedBlock { columns: own, run, values: own_values, rows: own_rows, .. } in blocks {
             runs.push((rows as u32, run));
             rows += own_rows;
-            values.extend(own_values);
+            values.push(own_values);
             for (all, column) in columns.iter_mut().zip(own) {
                 all.push(column);
             }

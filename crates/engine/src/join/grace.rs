@@ -15,12 +15,12 @@ use super::build::{Filling, JoinSink, JoinTable};
 use super::matching::Matching;
 use super::probe::JoinProbe;
 use super::unmatched::Unmatched;
-use crate::gather::{Position, gather};
 use crate::operator::Operator;
 use crate::pipeline::{Sequence, Sink};
 use crate::spill::{Frame, SpillFile, SpillKind, SpillWriter, Threshold, decode_frame};
 use crate::units::{Rows, Units};
 use crate::works::Works;
+use squall_types::gather::{Position, gather};
 
 /// Buckets, unless more are asked for: one of the right side must fit into memory for each worker.
 const BUCKETS: usize = 128;

@@ -32,11 +32,45 @@ pub(super) fn order_keys(expression: &Expression, block: &Block) -> Result<Order
 /// The rows of the right side by key and value.
 pub(super) struct NearestRows {
     inequality: Inequality,
-    /// The value of each row, until all partitions are filled.
-    values: Vec<u64>,
+    values: RowValues,
     partitions: Vec<OnceLock<Vec<(u64, u32)>>>,
     /// For the first row of each key its partition, where its rows begin in it, and how many they are.
-    places: Vec<AtomicU64>,
+    places: Vec<OnceLock<Box<[AtomicU64]>>>,
+}
+
+/// Rows of a block of places.
+const PLACES_AT_ONCE: usize = 1 << 14;
+
+/// The value of each row: block by block, as they were collected.
+struct RowValues {
+    blocks: Vec<Vec<u64>>,
+    /// The first row of each block, and the end.
+    firsts: Vec<usize>,
+}
+
+impl RowValues {
+    fn new(blocks: Vec<Vec<u64>>) -> Self {
+        let mut end = 0;
+        let ends = blocks.iter().map(|block| {
+            end += block.len();
+            end
+        });
+        let firsts = std::iter::once(0).chain(ends).collect();
+        Self { blocks, firsts }
+    }
+
+    fn rows(&self) -> usize {
+        self.firsts.last().copied().unwrap_or(0)
+    }
+
+    /// The value of a row. `block` is where another row's was, often this one's too.
+    #[inline]
+    fn value(&self, row: usize, block: &mut usize) -> u64 {
+        if !(self.firsts[*block]..self.firsts[*block + 1]).contains(&row) {
+            *block = self.firsts.partition_point(|first| *first <= row) - 1;
+        }
+        self.blocks[*block][row - self.firsts[*block]]
+    }
 }
 
 impl NearestRows {
@@ -44,15 +78,16 @@ impl NearestRows {
     ///
     /// # Errors
     /// `SET_SIZE_LIMIT_EXCEEDED` for more rows than can be numbered.
-    pub fn new(nearest: &Nearest, values: Vec<u64>, partitions: usize) -> Result<Self> {
-        if values.len() as u64 > PLACE_MASK {
+    pub fn new(nearest: &Nearest, values: Vec<Vec<u64>>, partitions: usize) -> Result<Self> {
+        let values = RowValues::new(values);
+        if values.rows() as u64 > PLACE_MASK {
             let message = format!("More than {PLACE_MASK} rows on the right of an ASOF JOIN");
             return Err(Error::new(ErrorCode::SET_SIZE_LIMIT_EXCEEDED, message));
         }
         Ok(Self {
             inequality: nearest.inequality,
             partitions: (0..partitions).map(|_| OnceLock::new()).collect(),
-            places: std::iter::repeat_with(AtomicU64::default).take(values.len()).collect(),
+            places: std::iter::repeat_with(OnceLock::new).take(values.rows().div_ceil(PLACES_AT_ONCE)).collect(),
             values,
         })
     }
@@ -63,13 +98,14 @@ impl NearestRows {
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub async fn fill(&self, partition: usize, index: &KeyIndex, pieces: &mut Pieces) -> Result<()> {
         let mut sorted: Vec<(u64, u32)> = Vec::new();
+        let mut block = 0;
         for first in index.first_rows(partition) {
             let begin = sorted.len();
             let mut row = first;
             // Rows mostly come in order already.
             let mut is_sorted = true;
             while row != NO_ROW {
-                let next = (self.values[row as usize], row);
+                let next = (self.values.value(row as usize, &mut block), row);
                 is_sorted &= sorted.len() == begin || sorted.last().is_some_and(|last| *last <= next);
                 grow(&mut sorted, 1)?;
                 sorted.push(next);
@@ -83,7 +119,9 @@ impl NearestRows {
                 sort_in_pieces(of_key, pieces).await?;
             }
             let place = (partition as u64) << (2 * PLACE_BITS) | (begin as u64) << PLACE_BITS | of_key.len() as u64;
-            self.places[first as usize].store(place, Ordering::Relaxed);
+            let places = self.places[first as usize / PLACES_AT_ONCE]
+                .get_or_init(|| std::iter::repeat_with(AtomicU64::default).take(PLACES_AT_ONCE).collect());
+            places[first as usize % PLACES_AT_ONCE].store(place, Ordering::Relaxed);
         }
         let _ = self.partitions[partition].set(sorted);
         Ok(())
@@ -92,7 +130,9 @@ impl NearestRows {
     /// The row of a key that is nearest to a value, or [`NO_ROW`]; `first` is the key's first row.
     #[inline]
     pub fn find(&self, first: u32, value: u64) -> u32 {
-        let place = self.places[first as usize].load(Ordering::Relaxed);
+        let places = self.places.get(first as usize / PLACES_AT_ONCE).and_then(OnceLock::get);
+        let Some(place) = places.and_then(|places| places.get(first as usize % PLACES_AT_ONCE)) else { return NO_ROW };
+        let place = place.load(Ordering::Relaxed);
         let (begin, rows) = ((place >> PLACE_BITS & PLACE_MASK) as usize, (place & PLACE_MASK) as usize);
         let Some(sorted) = self.partitions.get((place >> (2 * PLACE_BITS)) as usize).and_then(OnceLock::get) else {
             return NO_ROW;

@@ -9,7 +9,7 @@ use squall_types::memory::reserve;
 use squall_types::{Block, Result, Schema};
 
 use super::piece::{Entry, Key, LongEntry, Piece, common_bytes};
-use crate::gather::{self, Position};
+use squall_types::gather::{self, Position};
 
 /// Entries that are merged between two looks at the clock.
 const MERGED_AT_ONCE: usize = 8_192;
@@ -86,12 +86,10 @@ async fn merge_long<'a>(
         long.extend(some.iter().map(|entry| LongEntry::new(entry, key(entry.piece, entry.row), skip)));
         pieces.pause().await;
     }
-    let is_in_order = |left: &LongEntry, right: &LongEntry| match left.prefix.cmp(&right.prefix) {
-        Ordering::Equal => key(left.piece, left.row) <= key(right.piece, right.row),
-        order => order == Ordering::Less,
-    };
+    let is_in_order =
+        |left: &LongEntry, right: &LongEntry| left.compare(right, |entry| key(entry.piece(), entry.row)).is_le();
     let merged = merge_slices(long, ends, is_in_order, pieces).await;
-    Ok(merged.into_iter().map(|LongEntry { piece, row, .. }| Entry { prefix: 0, piece, row }).collect())
+    Ok(merged.iter().map(|entry| Entry { prefix: 0, piece: entry.piece(), row: entry.row }).collect())
 }
 
 /// Merges sorted slices, which end at `ends`, pair by pair until one is left.

@@ -1,12 +1,14 @@
 //! ORDER BY: keys as comparable bytes. Each block is sorted as it comes; when all have come, the rows are cut into ranges of keys, and
 //! each range is merged on its own, from all blocks. What does not fit into memory lies on disk as sorted runs, cut into small blocks,
-//! which a range reads as it needs them. With a LIMIT only the first rows are kept.
+//! which a range reads as it needs them. With a LIMIT only the first rows are kept, and rows that cannot be among them are dropped as they
+//! come.
 //!
 //! - [`piece`]: a sorted block.
 //! - [`merge`]: the rows of a range in order.
 //! - [`run`]: pieces on disk.
 //! - [`range`]: the ranges, and their parallel merge.
 //! - [`sink`]: each worker's pieces.
+//! - [`top`]: the first rows of pieces.
 
 pub(crate) mod keys;
 mod merge;
@@ -14,3 +16,4 @@ mod piece;
 pub(crate) mod range;
 mod run;
 pub(crate) mod sink;
+mod top;

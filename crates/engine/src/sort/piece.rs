@@ -31,17 +31,36 @@ pub(super) fn prefix(key: &[u8]) -> u64 {
 /// are the sixteen after them, so that few comparisons look at the keys themselves, which lie all over the memory.
 #[derive(Clone, Copy)]
 pub(super) struct LongEntry {
-    pub(super) prefix: [u64; 2],
-    pub(super) piece: u32,
+    prefix: [u64; 2],
+    /// The piece, and in [`WHOLE`] whether the key has no more bytes.
+    piece: u32,
     pub(super) row: u32,
 }
+
+/// In [`LongEntry::piece`]: the sixteen bytes are the key's last.
+const WHOLE: u32 = 1 << 31;
 
 impl LongEntry {
     /// The row of an entry, whose key is `key` and begins as all others do for `skip` bytes.
     pub(super) fn new(entry: &Entry, key: &[u8], skip: usize) -> Self {
         let rest = key.get(skip..).unwrap_or_default();
         let prefix = [prefix(rest), prefix(rest.get(PREFIX_BYTES..).unwrap_or_default())];
-        Self { prefix, piece: entry.piece, row: entry.row }
+        let whole = if rest.len() <= 2 * PREFIX_BYTES { WHOLE } else { 0 };
+        Self { prefix, piece: entry.piece | whole, row: entry.row }
+    }
+
+    pub(super) fn piece(&self) -> u32 {
+        self.piece & !WHOLE
+    }
+
+    /// The order of two rows' keys, which `key` gives where these bytes do not decide. As no key is the beginning of another, they do
+    /// where one of the two has no more of them.
+    #[inline]
+    pub(super) fn compare<'a>(&self, other: &Self, key: impl Fn(&Self) -> &'a [u8]) -> Ordering {
+        self.prefix.cmp(&other.prefix).then_with(|| match (self.piece | other.piece) & WHOLE {
+            0 => key(self).cmp(key(other)),
+            _ => Ordering::Equal,
+        })
     }
 }
 
@@ -96,8 +115,7 @@ impl Piece {
                 let long = entries.iter().map(|entry| LongEntry::new(entry, key(entry.row), skip));
                 let mut long: Vec<LongEntry> = long.collect();
                 long.sort_unstable_by(|left, right| {
-                    let by_key = || key(left.row).cmp(key(right.row));
-                    left.prefix.cmp(&right.prefix).then_with(by_key).then_with(|| left.row.cmp(&right.row))
+                    left.compare(right, |entry| key(entry.row)).then_with(|| left.row.cmp(&right.row))
                 });
                 let in_order =
                     long.iter().map(|entry| Entry { prefix: prefix(key(entry.row)), piece: 0, row: entry.row });
@@ -155,12 +173,19 @@ impl Piece {
 
     /// How many of its rows are before `bound`.
     pub(super) fn rows_before(&self, bound: &Key) -> usize {
-        self.entries.partition_point(|entry| {
-            let order = entry.prefix.cmp(&bound.prefix);
-            order.then_with(|| match bound.bytes.is_empty() || self.keys.is_none() {
-                true => Ordering::Equal,
-                false => self.long_key(entry.row).cmp(&bound.bytes),
-            }) == Ordering::Less
+        self.entries.partition_point(|entry| self.compare(entry, bound).is_lt())
+    }
+
+    /// How many of its rows are not beyond `bound`.
+    pub(super) fn rows_up_to(&self, bound: &Key) -> usize {
+        self.entries.partition_point(|entry| self.compare(entry, bound).is_le())
+    }
+
+    fn compare(&self, entry: &Entry, bound: &Key) -> Ordering {
+        let order = entry.prefix.cmp(&bound.prefix);
+        order.then_with(|| match bound.bytes.is_empty() || self.keys.is_none() {
+            true => Ordering::Equal,
+            false => self.long_key(entry.row).cmp(&bound.bytes),
         })
     }
 

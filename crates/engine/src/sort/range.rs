@@ -26,13 +26,15 @@ const RANGE_DIVISOR: usize = 6;
 /// The most and the least of them.
 const RANGE_BYTES_MAX: usize = 8 << 20;
 const RANGE_BYTES_MIN: usize = 128 << 10;
-/// Rows of a block that leaves: so many are gathered column by column in pieces of well below a millisecond.
-const BLOCK_ROWS: usize = 16_384;
+/// Rows of a block that leaves: so many are gathered column by column in pieces of about a millisecond, from all over the memory.
+const BLOCK_ROWS: usize = 8_192;
 
 /// What the sink leaves for the pipelines after it.
 #[derive(Default)]
 pub(crate) struct Sorted {
     pub(super) pieces: Mutex<Vec<Arc<Piece>>>,
+    /// With a LIMIT, what was left of pieces that were cut.
+    pub(super) kept: Mutex<Vec<Piece>>,
     pub(super) runs: Mutex<Vec<(usize, Run)>>,
     ranges: OnceLock<Ranges>,
 }
@@ -62,7 +64,10 @@ impl Sorted {
             let mut runs = std::mem::take(&mut *self.runs.lock());
             runs.sort_unstable_by_key(|(number, _)| *number);
             let runs = runs.into_iter().map(|(_, run)| run).collect();
-            Ranges::new(std::mem::take(&mut *self.pieces.lock()), runs, range_bytes)
+            let mut pieces: Vec<Arc<Piece>> =
+                std::mem::take(&mut *self.kept.lock()).into_iter().map(Arc::new).collect();
+            pieces.append(&mut self.pieces.lock());
+            Ranges::new(pieces, runs, range_bytes)
         })
     }
 }

@@ -1,5 +1,5 @@
 //! The sink of a sort: each worker sorts the blocks that come to it, and puts them on disk as a run when memory gets short. With a LIMIT
-//! it keeps only the rows that can be among the first: rows beyond the best known limit-th key are dropped before they are copied.
+//! only rows are kept that can be among the first: rows beyond the best known limit-th key are dropped before they are copied.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use arrow_array::UInt32Array;
 use parking_lot::{Mutex, RwLock};
 use squall_planner::SortKey;
+use squall_types::gather::gather_now;
 use squall_types::memory::reserve;
 use squall_types::{Block, Result, Schema};
 
@@ -15,13 +16,17 @@ use super::keys::{KeyRows, encode_keys};
 use super::piece::{Entry, Key, Piece};
 use super::range::Sorted;
 use super::run::Run;
+use super::top::{First, first_rows};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::query_context::QueryContext;
 use crate::spill::{SpillFile, SpillKind, Threshold};
 use crate::works::Works;
 
-/// Limits above this are sorted like everything: keeping so many first rows takes more than a step.
-const TOP_ROWS_MAX: u64 = 20_000;
+/// So many first rows are kept as one piece; of more, pieces are cut beside what comes, as that takes more than a step.
+const FEW_ROWS_MAX: u64 = 20_000;
+
+/// Fewer rows than these, left of a block, wait for others to be sorted with.
+const REST_ROWS: usize = 2_048;
 
 /// Rows of a block that is sorted: about a quarter of a millisecond.
 const BLOCK_ROWS: usize = 8_192;
@@ -40,8 +45,12 @@ impl Order {
         Self { keys, schema, limit, bound: RwLock::default() }
     }
 
-    fn top_rows(&self) -> Option<usize> {
-        self.limit.filter(|limit| *limit <= TOP_ROWS_MAX).map(|limit| limit as usize)
+    /// No row beyond this key can be of the result.
+    fn tighten(&self, key: Key) {
+        let mut bound = self.bound.write();
+        if bound.as_ref().is_none_or(|known| key < *known) {
+            *bound = Some(key);
+        }
     }
 }
 
@@ -97,6 +106,19 @@ impl Spilling {
         }));
         Ok(())
     }
+
+    /// Has pieces cut behind the first `top` rows, together with what was left of those before.
+    fn cut(&self, pieces: Vec<Piece>, top: usize, order: &Arc<Order>, sorted: &Arc<Sorted>) {
+        let (order, sorted) = (order.clone(), sorted.clone());
+        self.works.add(Box::pin(async move {
+            let mut all = std::mem::take(&mut *sorted.kept.lock());
+            all.extend(pieces);
+            let First { pieces, bound } = first_rows(all, top).await?;
+            sorted.kept.lock().extend(pieces);
+            bound.into_iter().for_each(|bound| order.tighten(bound));
+            Ok(())
+        }));
+    }
 }
 
 impl Sink for SortSink {
@@ -106,13 +128,16 @@ impl Sink for SortSink {
             sorted: self.sorted.clone(),
             spilling: self.spilling.clone(),
             pieces: Vec::new(),
+            rests: Vec::new(),
+            rest_rows: 0,
             rows: 0,
             bytes: 0,
         }))
     }
 
     fn finish(&self, locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
-        let locals = locals.into_iter().map(downcast_local::<SortLocal>).collect::<Result<Vec<_>>>()?;
+        let mut locals = locals.into_iter().map(downcast_local::<SortLocal>).collect::<Result<Vec<_>>>()?;
+        locals.iter_mut().try_for_each(|local| local.sort_rests())?;
         let pieces = locals.into_iter().flat_map(|local| local.pieces).map(Arc::new);
         self.sorted.pieces.lock().extend(pieces);
         self.spilling.works.end();
@@ -137,6 +162,9 @@ struct SortLocal {
     sorted: Arc<Sorted>,
     spilling: Arc<Spilling>,
     pieces: Vec<Piece>,
+    /// What is left of blocks of which most rows are beyond the bound, and how many rows that is.
+    rests: Vec<Block>,
+    rest_rows: usize,
     rows: usize,
     bytes: usize,
 }
@@ -144,19 +172,22 @@ struct SortLocal {
 impl LocalSink for SortLocal {
     fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
         let keys = encode_keys(&self.order.keys, &block)?;
-        let Some(top) = self.order.top_rows() else {
-            self.push(Piece::sorted(block, keys)?);
-            if self.spilling.threshold.is_passed(|| self.bytes) {
-                (self.rows, self.bytes) = (0, 0);
-                self.spilling.spill(std::mem::take(&mut self.pieces), &self.order, &self.sorted)?;
+        match self.order.limit {
+            None => {
+                self.push(Piece::sorted(block, keys)?);
+                self.spill_where_passed()
             }
-            return Ok(());
-        };
-        if top == 0 {
-            return Ok(());
+            Some(0) => Ok(()),
+            Some(limit) if limit <= FEW_ROWS_MAX => self.consume_for_few(block, keys, limit as usize),
+            Some(limit) => self.consume_for_many(block, keys, usize::try_from(limit).unwrap_or(usize::MAX)),
         }
+    }
+}
+
+impl SortLocal {
+    fn consume_for_few(&mut self, block: Block, keys: KeyRows, top: usize) -> Result<()> {
         let (block, keys) = match &*self.order.bound.read() {
-            Some(bound) => within(block, keys, bound)?,
+            Some(bound) => within(block, keys, |key| bound.compare(key).is_ge())?,
             None => (block, keys),
         };
         if block.is_empty() {
@@ -166,9 +197,55 @@ impl LocalSink for SortLocal {
         // A few times the limit are collected before they are cut, so that cutting costs little per row.
         if self.rows > top * 4 + 4096 { self.keep_first(top) } else { Ok(()) }
     }
-}
 
-impl SortLocal {
+    fn consume_for_many(&mut self, block: Block, keys: KeyRows, top: usize) -> Result<()> {
+        let came = block.rows();
+        let (block, keys) = match &*self.order.bound.read() {
+            // There are enough rows up to the bound.
+            Some(bound) => within(block, keys, |key| bound.compare(key).is_gt())?,
+            None => (block, keys),
+        };
+        if block.rows() < came && block.rows() < REST_ROWS {
+            self.rest_rows += block.rows();
+            self.rests.extend(Some(block).filter(|block| !block.is_empty()));
+            if self.rest_rows < REST_ROWS {
+                return Ok(());
+            }
+            self.sort_rests()?;
+        } else {
+            self.push(Piece::sorted(block, keys)?);
+        }
+        if self.rows / 4 > top {
+            (self.rows, self.bytes) = (0, 0);
+            self.spilling.cut(std::mem::take(&mut self.pieces), top, &self.order, &self.sorted);
+        }
+        self.spill_where_passed()
+    }
+
+    /// Makes a piece of what is left of several blocks.
+    fn sort_rests(&mut self) -> Result<()> {
+        self.rest_rows = 0;
+        let rests = std::mem::take(&mut self.rests);
+        if rests.is_empty() {
+            return Ok(());
+        }
+        let positions = rests.iter().enumerate().flat_map(|(at, block)| (0..block.rows()).map(move |row| (at, row)));
+        let block = gather_now(&self.order.schema, &rests.iter().collect::<Vec<_>>(), &positions.collect::<Vec<_>>())?;
+        let keys = encode_keys(&self.order.keys, &block)?;
+        self.push(Piece::sorted(block, keys)?);
+        Ok(())
+    }
+
+    fn spill_where_passed(&mut self) -> Result<()> {
+        if !self.spilling.threshold.is_passed(|| self.bytes) {
+            return Ok(());
+        }
+        (self.rows, self.bytes) = (0, 0);
+        let mut pieces = std::mem::take(&mut *self.sorted.kept.lock());
+        pieces.append(&mut self.pieces);
+        self.spilling.spill(pieces, &self.order, &self.sorted)
+    }
+
     fn push(&mut self, piece: Piece) {
         self.rows += piece.rows();
         self.bytes += piece.bytes();
@@ -206,10 +283,7 @@ impl SortLocal {
         });
         let piece = Piece::of_entries(block, keys, &entries);
         if let Some(key) = piece.rows().checked_sub(1).and_then(|last| piece.key_at(last)) {
-            let mut bound = self.order.bound.write();
-            if bound.as_ref().is_none_or(|known| key < *known) {
-                *bound = Some(key);
-            }
+            self.order.tighten(key);
         }
         (self.rows, self.bytes) = (0, 0);
         self.push(piece);
@@ -217,10 +291,10 @@ impl SortLocal {
     }
 }
 
-/// The rows whose keys are not beyond `bound`.
-fn within(block: Block, keys: KeyRows, bound: &Key) -> Result<(Block, KeyRows)> {
+/// The rows whose keys are wanted.
+fn within(block: Block, keys: KeyRows, is_wanted: impl Fn(&[u8]) -> bool) -> Result<(Block, KeyRows)> {
     let rows = 0..block.rows() as u32;
-    let rows: Vec<u32> = rows.filter(|row| bound.compare(keys.key(*row as usize)) != Ordering::Less).collect();
+    let rows: Vec<u32> = rows.filter(|row| is_wanted(keys.key(*row as usize))).collect();
     if rows.len() == block.rows() {
         return Ok((block, keys));
     }

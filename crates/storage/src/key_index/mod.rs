@@ -2,15 +2,17 @@
 //! partitions of the keys' hashes, which any number of threads may fill at once, and then only read. It holds keys and numbers
 //! of rows; the rows themselves are somebody else's.
 
+mod chains;
 mod keys;
 mod order;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use squall_runtime::Pieces;
 use squall_types::{Result, prefetch};
 
+use chains::Chains;
 pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, hash_bytes};
 pub use order::OrderKeys;
@@ -23,6 +25,8 @@ const PREFETCH_AHEAD: usize = 16;
 const CACHED_BYTES_MAX: usize = 256 << 10;
 /// Partitions of large indexes.
 const PARTITIONS: usize = 64;
+/// Slots of a table that are made between two looks at the clock.
+const SLOTS_AT_ONCE: usize = 32_768;
 /// From so many rows on an index is partitioned.
 const PARTITIONED_ROWS_MIN: usize = 20_000;
 
@@ -71,8 +75,7 @@ impl KeyRun {
 #[derive(Debug)]
 pub struct KeyIndex {
     partitions: Vec<OnceLock<Table>>,
-    /// For each row the next of the same key plus one; 0 is the end of the chain.
-    next: Vec<AtomicU32>,
+    chains: Chains,
     /// Whether any key has several rows.
     has_chains: AtomicBool,
     keeps_last: bool,
@@ -84,7 +87,7 @@ impl KeyIndex {
         let partitions = if rows < PARTITIONED_ROWS_MIN { 1 } else { PARTITIONS };
         Self {
             partitions: (0..partitions).map(|_| OnceLock::new()).collect(),
-            next: std::iter::repeat_with(AtomicU32::default).take(rows).collect(),
+            chains: Chains::new(rows),
             has_chains: AtomicBool::new(false),
             keeps_last,
         }
@@ -104,7 +107,7 @@ impl KeyIndex {
     /// # Errors
     /// Where this index is not filled.
     pub fn extended(&self, keys: &Keys) -> Result<Option<Self>> {
-        let (rows, first_new) = (self.next.len() + keys.len(), self.next.len() as u32);
+        let (rows, first_new) = (self.chains.rows() + keys.len(), self.chains.rows() as u32);
         if self.partitions.len() == 1 && rows >= PARTITIONED_ROWS_MIN {
             return Ok(None);
         }
@@ -123,12 +126,12 @@ impl KeyIndex {
         let tables = self.partitions.iter().zip(more);
         let tables = tables.map(|(table, more)| Ok(table.get().ok_or_else(filled)?.with_room(more)));
         let mut tables = tables.collect::<Result<Vec<Table>>>()?;
-        let copied = self.next.iter().map(|next| next.load(Ordering::Relaxed));
+        let copied = (0..first_new).map(|row| self.next(row));
         let of_fresh = (0..keys.len() as u32).map(|row| match fresh.next(row) {
-            NO_ROW => 0,
-            next => first_new + next + 1,
+            NO_ROW => NO_ROW,
+            next => first_new + next,
         });
-        let mut next: Vec<u32> = copied.chain(of_fresh).collect();
+        let chains = Chains::of(rows, copied.chain(of_fresh));
         let mut has_chains = self.has_chains() || fresh.has_chains();
         for row in firsts {
             let mut last = known[row as usize];
@@ -138,15 +141,15 @@ impl KeyIndex {
                 continue;
             }
             // Once for each key: the new rows hang together already.
-            while next[last as usize] != 0 {
-                last = next[last as usize] - 1;
+            while chains.next(last) != NO_ROW {
+                last = chains.next(last);
             }
-            next[last as usize] = first_new + row + 1;
+            chains.set(last, first_new + row);
             has_chains = true;
         }
         Ok(Some(Self {
             partitions: tables.into_iter().map(OnceLock::from).collect(),
-            next: next.into_iter().map(AtomicU32::new).collect(),
+            chains,
             has_chains: AtomicBool::new(has_chains),
             keeps_last: self.keeps_last,
         }))
@@ -173,7 +176,11 @@ impl KeyIndex {
         let rows: usize = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
         // As wide as the widest packed key and its row, in a table that is half full.
         squall_types::memory::reserve(2 * rows.next_power_of_two() * size_of::<(u128, u32)>())?;
-        let mut table = self.table(partition, runs);
+        let mut table =
+            runs.first().map_or(Table::Nothing(NO_ROW), |(_, first)| Table::with_capacity(&first.keys.values, rows));
+        while table.add_slots(SLOTS_AT_ONCE) {
+            pieces.pause().await;
+        }
         for (offset, run) in runs.iter().rev() {
             self.add(&mut table, partition, *offset, run);
             pieces.pause().await;
@@ -194,7 +201,7 @@ impl KeyIndex {
             let row = local + offset;
             let before = table.insert(&run.keys, *local as usize, row, self.keeps_last);
             if before != NO_ROW && !self.keeps_last {
-                self.next[row as usize].store(before + 1, Ordering::Relaxed);
+                self.chains.set(row, before);
                 self.has_chains.store(true, Ordering::Relaxed);
             }
         }
@@ -224,7 +231,7 @@ impl KeyIndex {
             Table::Packed16(slots) => size_of_val(&slots[..]),
             Table::Bytes(table) => size_of_val(&table.slots[..]) + table.arena.len(),
         });
-        tables.sum::<usize>() + self.next.len() * 4
+        tables.sum::<usize>() + self.chains.memory_bytes()
     }
 
     /// Whether a key may have several rows.
@@ -235,8 +242,7 @@ impl KeyIndex {
     /// The next row of the same key; [`NO_ROW`] after the last.
     #[inline]
     pub fn next(&self, row: u32) -> u32 {
-        // 0 becomes NO_ROW.
-        self.next[row as usize].load(Ordering::Relaxed).wrapping_sub(1)
+        self.chains.next(row)
     }
 
     /// The first row of each key, [`NO_ROW`] where there is none. The keys must have the form of those inside.
@@ -333,14 +339,38 @@ struct Slot<K> {
 
 impl Table {
     fn new(values: &KeyValues, rows: usize) -> Self {
+        let mut table = Self::with_capacity(values, rows);
+        table.add_slots(usize::MAX);
+        table
+    }
+
+    /// Memory for a table of so many rows; its slots are to be added before it is used.
+    fn with_capacity(values: &KeyValues, rows: usize) -> Self {
         let slots = if rows == 0 { 0 } else { (rows * 2).next_power_of_two() };
         match values {
             KeyValues::Nothing(_) => Self::Nothing(NO_ROW),
-            KeyValues::Packed8(_) => Self::Packed8(vec![Slot::default(); slots]),
-            KeyValues::Packed16(_) => Self::Packed16(vec![Slot::default(); slots]),
-            KeyValues::Bytes(_) => {
-                Self::Bytes(BytesTable { slots: vec![BytesSlot::default(); slots], arena: Vec::new() })
-            }
+            KeyValues::Packed8(_) => Self::Packed8(Vec::with_capacity(slots)),
+            KeyValues::Packed16(_) => Self::Packed16(Vec::with_capacity(slots)),
+            KeyValues::Bytes(_) => Self::Bytes(BytesTable { slots: Vec::with_capacity(slots), arena: Vec::new() }),
+        }
+    }
+
+    /// Adds some of the slots that there is memory for; whether any are still to be added.
+    fn add_slots(&mut self, most: usize) -> bool {
+        fn add<S: Clone + Default>(slots: &mut Vec<S>, most: usize) -> bool {
+            // Slots are a power of two, and a vector may have got room for more.
+            let all = match slots.capacity() {
+                0 => 0,
+                capacity => 1 << capacity.ilog2(),
+            };
+            slots.resize(slots.len().saturating_add(most).min(all), S::default());
+            slots.len() < all
+        }
+        match self {
+            Self::Nothing(_) => false,
+            Self::Packed8(slots) => add(slots, most),
+            Self::Packed16(slots) => add(slots, most),
+            Self::Bytes(table) => add(&mut table.slots, most),
         }
     }
 

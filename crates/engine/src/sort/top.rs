@@ -1,0 +1,128 @@
+//! The first rows alone, where these are many but few of all: sorted pieces are cut behind the key that enough rows are up to. Sampled keys
+//! are counted instead of rows being merged; what is left of a piece is copied where it is little, so that the rest is let go of.
+
+use arrow_array::UInt32Array;
+use squall_runtime::Pieces;
+use squall_types::Result;
+
+use super::keys::KeyRows;
+use super::piece::{Key, Piece};
+use super::run::samples;
+
+/// What is kept of pieces.
+pub(super) struct First {
+    pub(super) pieces: Vec<Piece>,
+    /// No row of this key or beyond it is wanted any more; `None` where nothing could be cut.
+    pub(super) bound: Option<Key>,
+}
+
+/// Cuts pieces so that about the first `top` rows stay. Of rows with the last key those of earlier pieces do.
+pub(super) async fn first_rows(mut all: Vec<Piece>, top: usize) -> Result<First> {
+    let mut pieces = Pieces::begin();
+    let (mut keys, _) = samples(all.iter());
+    keys.sort_unstable();
+    keys.dedup();
+    // The least sampled key that enough rows are up to.
+    let (mut low, mut high) = (0, keys.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        let mut rows = 0;
+        for piece in &all {
+            rows += piece.rows_up_to(&keys[middle]);
+            pieces.pause().await;
+        }
+        if rows < top {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    if low == keys.len() {
+        return Ok(First { pieces: all, bound: None });
+    }
+    let bound = keys.swap_remove(low);
+    let mut before = Vec::with_capacity(all.len());
+    for piece in &all {
+        before.push(piece.rows_before(&bound));
+        pieces.pause().await;
+    }
+    let mut wanted_of_bound = top.saturating_sub(before.iter().sum());
+    let mut kept = Vec::with_capacity(all.len());
+    for (piece, before) in all.drain(..).zip(before) {
+        let of_bound = (piece.rows_up_to(&bound) - before).min(wanted_of_bound);
+        wanted_of_bound -= of_bound;
+        if before + of_bound > 0 {
+            kept.push(piece.first(before + of_bound)?);
+        }
+        pieces.pause().await;
+    }
+    Ok(First { pieces: kept, bound: Some(bound) })
+}
+
+impl Piece {
+    /// The first `count` rows in order.
+    fn first(mut self, count: usize) -> Result<Self> {
+        self.entries.truncate(count);
+        if 2 * count > self.block.rows() {
+            return Ok(self);
+        }
+        let rows: Vec<u32> = self.entries.iter().map(|entry| entry.row).collect();
+        let block = self.block.take(&UInt32Array::from(rows))?;
+        let keys = self.has_long_keys().then(|| {
+            let mut keys = KeyRows { bytes: Vec::new(), offsets: vec![0] };
+            self.entries.iter().for_each(|entry| self.copy_key(entry.row, &mut keys));
+            keys
+        });
+        Ok(Self::of_entries(block, keys, &self.entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+    use squall_planner::{Expression, SortKey};
+    use squall_types::{Block, Column, DataType};
+
+    use super::super::keys::encode_keys;
+    use super::*;
+
+    fn piece(values: &[String]) -> Piece {
+        let block = Block::from_columns([("s", Column::from_strings(values))]).unwrap();
+        let expression = Expression::Column { position: 0, data_type: DataType::String };
+        let keys = [SortKey { expression, descending: false, nulls_first: false }];
+        Piece::sorted(block.clone(), encode_keys(&keys, &block).unwrap()).unwrap()
+    }
+
+    /// The kept rows, sorted.
+    fn rows(pieces: &[Piece]) -> Vec<Vec<u8>> {
+        let strings = pieces.iter().flat_map(|piece| {
+            let strings = piece.block.column(0).as_binary().unwrap();
+            piece.entries.iter().map(|entry| strings.value(entry.row as usize).to_vec())
+        });
+        let mut rows: Vec<Vec<u8>> = strings.collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    #[test]
+    fn the_first_rows_stay() {
+        let mut random = StdRng::seed_from_u64(11);
+        // Many keys, and few that many rows have.
+        for distinct in [1_000_000, 7, 1] {
+            let values: Vec<Vec<String>> = (0..12)
+                .map(|_| (0..5_000).map(|_| format!("a key of bytes {}", random.random_range(0..distinct))).collect())
+                .collect();
+            let all = rows(&values.iter().map(|values| piece(values)).collect::<Vec<_>>());
+            for top in [1, 500, 20_000, 59_999] {
+                let sources = values.iter().map(|values| piece(values)).collect();
+                let First { pieces, bound } = squall_runtime::block_on(first_rows(sources, top)).unwrap();
+                let kept = rows(&pieces);
+                assert_eq!(kept[..top], all[..top]);
+                // A sample is of some thousand rows.
+                assert!(bound.is_none() || kept.len() <= top + 3 * 4_096, "{} of {top}", kept.len());
+                assert!(bound.is_some() || top > 50_000);
+            }
+        }
+    }
+}
