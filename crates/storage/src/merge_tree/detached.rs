@@ -1,17 +1,19 @@
 //! Parts that leave a table for its folder `detached/` and come from there, and whether a table's parts are sound. A part has both names
 //! for a moment: the catalog's commit decides which of them counts, and the start removes the other one.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use parquet::file::metadata::ParquetMetaDataReader;
+use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use super::MergeTree;
 use super::part::{Part, PartFile, corrupted};
+use super::part_bytes::PartBytes;
 use super::part_description::{PartDescription, PrimaryIndex};
 use super::part_footer::{PartFooter, bad_name, part_of_file};
 use super::part_name::PartName;
@@ -293,10 +295,16 @@ impl MergeTree {
         if columns.and_then(|entry| entry.value.as_deref()) != Some(&*super::part_writer::columns_entry(self)) {
             return Err(incompatible(&path.file_name().unwrap_or_default().to_string_lossy()));
         }
+        let mut in_segments = PartBytes::default();
+        in_segments.write_all(&bytes).map_err(|error| bad(&error))?;
+        let mut row_groups = Vec::new();
+        for group in metadata.row_groups() {
+            row_groups.push(block_on(describe(self, group, &in_segments, &mut Pieces::begin()))?);
+        }
         let mut description = PartDescription {
             granularity: self.settings.index_granularity,
-            row_groups: describe(self, metadata.row_groups(), &bytes)?,
-            footer: footer_of(&bytes)?,
+            row_groups,
+            footer: footer_of(&in_segments)?,
             primary_index: PrimaryIndex::default(),
         };
         let file =

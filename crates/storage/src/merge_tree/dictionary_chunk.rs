@@ -16,10 +16,12 @@ use parquet::errors::ParquetError;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::SerializedRowGroupWriter;
 use parquet::schema::types::ColumnDescPtr;
+use squall_runtime::Pieces;
 
 use super::column_chunk::ColumnChunk;
-use super::key_runs::{bits, put_keys, put_pattern, put_run};
-use super::part_writer::BOUND_BYTES_MAX;
+use super::key_runs::{bits, put_pattern, put_run};
+use super::part_writer::{BOUND_BYTES_MAX, parquet_bug};
+use super::value_chunk::add_keys;
 
 /// Larger dictionaries are the `parquet` crate's to judge.
 const DICTIONARY_BYTES_MAX: usize = 1 << 20;
@@ -155,16 +157,17 @@ pub(super) fn append_one_row<W: Write + Send>(
     chunk.append(group, rows, statistics)
 }
 
-/// Writes a `LowCardinality(String)` by its keys; whether it could.
+/// Writes a `LowCardinality(String)` by its keys, in pieces; whether it could.
 ///
 /// # Errors
 /// Those of the `parquet` crate.
-pub(super) fn append_dictionary<W: Write + Send>(
+pub(super) async fn append_dictionary<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     leaf: &ColumnDescPtr,
     array: &ArrayRef,
     compression: Compression,
-) -> Result<bool, ParquetError> {
+    pieces: &mut Pieces,
+) -> squall_types::Result<bool> {
     let Some(array) = array.as_dictionary_opt::<UInt32Type>() else { return Ok(false) };
     let Some(values) = array.values().as_binary_opt::<i32>() else { return Ok(false) };
     let is_simple = array.null_count() == 0 && values.null_count() == 0 && !array.is_empty();
@@ -188,13 +191,11 @@ pub(super) fn append_dictionary<W: Write + Send>(
     for value in values.iter() {
         put_bytes(value.unwrap_or_default(), &mut dictionary);
     }
-    let width = bits((values.len() as u32).saturating_sub(1)).max(1);
-    let mut page = vec![width as u8];
-    put_keys(&mut page, keys, width);
+    pieces.pause().await;
     let mut chunk = ColumnChunk::new(leaf, compression);
-    chunk.set_dictionary(&dictionary, values.len())?;
-    chunk.add_page(&page, array.len())?;
-    chunk.append(group, array.len(), Some(statistics))?;
+    chunk.set_dictionary(&dictionary, values.len()).map_err(parquet_bug)?;
+    add_keys(&mut chunk, leaf, keys, values.len(), pieces).await?;
+    chunk.append(group, array.len(), Some(statistics)).map_err(parquet_bug)?;
     Ok(true)
 }
 

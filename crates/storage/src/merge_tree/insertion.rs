@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use parking_lot::Mutex;
 use squall_planner::KeyExpression;
+use squall_types::gather;
 use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
 use super::MergeTree;
@@ -154,7 +155,8 @@ async fn make_parts(
     let positions = &table.identity.stored_positions;
     let value = |key: &KeyExpression| evaluate(&key.expression, &block, positions);
     let keys = table.identity.definition.partition_key.iter().map(value).collect::<Result<Vec<Column>>>()?;
-    let partitions = partition::split(&block, &keys, limits.max_partitions_per_insert_block)?;
+    pieces.pause().await;
+    let partitions = partition::split(&block, &keys, limits.max_partitions_per_insert_block, &mut pieces).await?;
     drop((block, keys));
     for PartitionRows { id, rows } in partitions {
         wait_for_disk(&parts).await?;
@@ -173,11 +175,13 @@ pub(super) async fn concat(schema: &Arc<Schema>, blocks: Vec<Block>, pieces: &mu
         return Ok(one.clone().with_schema(schema.clone()));
     }
     let rows = blocks.iter().map(Block::rows).sum();
+    let mut of_blocks: Vec<Vec<Column>> = (0..schema.len()).map(|_| Vec::with_capacity(blocks.len())).collect();
+    for block in blocks {
+        of_blocks.iter_mut().zip(block.columns()).for_each(|(all, column)| all.push(column.clone()));
+    }
     let mut columns = Vec::with_capacity(schema.len());
-    for at in 0..schema.len() {
-        let of_blocks: Vec<Column> = blocks.iter().map(|block| block.column(at).clone()).collect();
-        columns.push(Column::concat(&of_blocks)?);
-        pieces.pause().await;
+    for column in of_blocks {
+        columns.push(gather::concat(column, pieces).await?);
     }
     Ok(Block::new(schema.clone(), columns, rows))
 }

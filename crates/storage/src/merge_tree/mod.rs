@@ -15,6 +15,7 @@ mod merge;
 mod packing;
 mod parquet_layout;
 mod part;
+mod part_bytes;
 mod part_description;
 mod part_footer;
 mod part_name;

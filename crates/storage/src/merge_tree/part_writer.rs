@@ -15,12 +15,13 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use squall_runtime::Pieces;
+use squall_types::gather::take;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
-use twox_hash::XxHash3_64;
 
 use super::MergeTree;
 use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
 use super::part::{Part, PartFile};
+use super::part_bytes::PartBytes;
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
 use super::part_footer;
 use super::part_name::PartName;
@@ -114,7 +115,7 @@ pub(super) async fn write_part(
     if let Some(order) = sorted_positions(&sorting_key, block.rows(), pieces).await? {
         let mut sorted = Vec::with_capacity(block.columns().len());
         for column in block.columns() {
-            sorted.push(column.take(&order)?);
+            sorted.push(take(column, &order, pieces).await?);
             pieces.pause().await;
         }
         block = Block::new(block.schema().clone(), sorted, order.len());
@@ -125,7 +126,7 @@ pub(super) async fn write_part(
     let (bytes, description, groups) = encode(table, name, &block, primary_index, is_remembered, pieces).await?;
     let path = table.directory.path().join(format!("{name}.parquet"));
     let partition_id = name.partition_id.clone();
-    let file = PartFile { name: name.to_string().into(), partition_id, path, bytes: bytes.len() as u64 };
+    let file = PartFile { name: name.to_string().into(), partition_id, path, bytes: bytes.len() };
     let part = Arc::new(Part::new_uncommitted(
         file,
         description,
@@ -142,7 +143,7 @@ pub(super) async fn write_part(
     let job = {
         let (directory, part, written) = (table.directory.clone(), part.clone(), written.clone());
         move || {
-            written.set(directory.write(&part.file.path, &bytes));
+            written.set(directory.write(&part.file.path, &bytes.into_vec()));
         }
     };
     if !table.cache.on_io_thread(job) {
@@ -169,15 +170,16 @@ async fn encode(
     primary_index: PrimaryIndex,
     with_arrays: bool,
     pieces: &mut Pieces,
-) -> Result<(Vec<u8>, PartDescription, Vec<Vec<ArrayRef>>)> {
+) -> Result<(PartBytes, PartDescription, Vec<Vec<ArrayRef>>)> {
     let layout = &table.layout;
     let file_type = layout.file_schema.root_schema_ptr();
-    let mut bytes = Vec::new();
+    let mut bytes = PartBytes::default();
     let mut writer =
         SerializedFileWriter::new(&mut bytes, file_type, Arc::new(properties(table, block))).map_err(parquet_bug)?;
     let factory = ArrowRowGroupWriterFactory::new(&writer, layout.arrow_schema.clone());
+    pieces.pause().await;
     let group_rows = table.settings.row_group_rows();
-    let mut groups = Vec::new();
+    let (mut groups, mut row_groups) = (Vec::new(), Vec::new());
     for (at, first) in (0..block.rows()).step_by(group_rows).enumerate() {
         let rows = group_rows.min(block.rows() - first);
         let mut encoders = factory.create_column_writers(at).map_err(parquet_bug)?.into_iter();
@@ -198,12 +200,17 @@ async fn encode(
         }
         group.close().map_err(parquet_bug)?;
         groups.push(arrays);
+        pieces.pause().await;
+        // What the writer still holds back of a row group is written before its bytes are looked at.
+        writer.flush().map_err(|error| Error::logical(format!("Parquet: {error}")))?;
+        for group in writer.flushed_row_groups().get(at..).unwrap_or_default() {
+            row_groups.push(describe(table, group, writer.inner(), pieces).await?);
+        }
     }
     // What the catalog will know of the part stands in its footer too, but for the footer's own place.
-    writer.flush().map_err(|error| Error::logical(format!("Parquet: {error}")))?;
     let mut description = PartDescription {
         granularity: table.settings.index_granularity,
-        row_groups: describe(table, writer.flushed_row_groups(), writer.inner())?,
+        row_groups,
         footer: FileRange::default(),
         primary_index,
     };
@@ -247,7 +254,7 @@ async fn append_column<W: Write + Send>(
     let packing = table.packings.get(column).ok_or_else(|| Error::logical("a column without a packing"))?;
     if let ([leaf], None) = (leaves, packing.encoding) {
         let compression = packing.compression;
-        if append_dictionary(group, leaf, &array, compression).map_err(parquet_bug)? {
+        if append_dictionary(group, leaf, &array, compression, pieces).await? {
             pieces.pause().await;
             return Ok(());
         }
@@ -364,51 +371,47 @@ fn is_text(data_type: &DataType) -> bool {
 }
 
 /// Where a file's footer lies.
-pub(super) fn footer_of(bytes: &[u8]) -> Result<FileRange> {
-    let length =
-        bytes.len().checked_sub(8).and_then(|at| bytes.get(at..at + 4)?.try_into().ok()).map_or(0, u32::from_le_bytes);
-    checked_range(bytes, (bytes.len() as u64).saturating_sub(8 + u64::from(length))..bytes.len() as u64)
+pub(super) fn footer_of(bytes: &PartBytes) -> Result<FileRange> {
+    let length = bytes.last(8).first_chunk().copied().map_or(0, u32::from_le_bytes);
+    checked_range(bytes, bytes.len().saturating_sub(8 + u64::from(length))..bytes.len())
 }
 
-/// What is known of the chunks of some row groups.
-pub(super) fn describe(
+/// What is known of the chunks of a row group.
+pub(super) async fn describe(
     table: &MergeTree,
-    groups: &[RowGroupMetaData],
-    bytes: &[u8],
-) -> Result<Vec<RowGroupDescription>> {
-    let mut row_groups = Vec::new();
-    for group in groups {
-        let mut chunks = Vec::new();
-        for (column, (_, data_type)) in table.identity.stored.fields.iter().enumerate() {
-            let leaves = table.layout.first_leaves.get(column).zip(table.layout.first_leaves.get(column + 1));
-            let leaves = leaves.and_then(|(first, end)| group.columns().get(*first..*end)).unwrap_or_default();
-            let (Some(first), Some(last)) = (leaves.first(), leaves.last()) else {
-                return Err(Error::logical("a column without leaves"));
-            };
-            let end = last.byte_range().0 + last.byte_range().1;
-            let at = checked_range(bytes, first.byte_range().0..end)?;
-            let (range, is_exact, nulls) = match leaves {
-                [leaf] if data_type.inner().arrow_type().is_primitive() || is_plain(data_type.inner()) => {
-                    bounds(data_type, leaf)
-                }
-                _ => (ValueRange { incomparable: true, ..ValueRange::default() }, false, 0),
-            };
-            chunks.push(ChunkDescription { at, range, is_exact, nulls });
-        }
-        row_groups.push(RowGroupDescription { rows: group.num_rows() as usize, chunks });
+    group: &RowGroupMetaData,
+    bytes: &PartBytes,
+    pieces: &mut Pieces,
+) -> Result<RowGroupDescription> {
+    let mut chunks = Vec::new();
+    for (column, (_, data_type)) in table.identity.stored.fields.iter().enumerate() {
+        let leaves = table.layout.first_leaves.get(column).zip(table.layout.first_leaves.get(column + 1));
+        let leaves = leaves.and_then(|(first, end)| group.columns().get(*first..*end)).unwrap_or_default();
+        let (Some(first), Some(last)) = (leaves.first(), leaves.last()) else {
+            return Err(Error::logical("a column without leaves"));
+        };
+        let end = last.byte_range().0 + last.byte_range().1;
+        let at = checked_range(bytes, first.byte_range().0..end)?;
+        let (range, is_exact, nulls) = match leaves {
+            [leaf] if data_type.inner().arrow_type().is_primitive() || is_plain(data_type.inner()) => {
+                bounds(data_type, leaf)
+            }
+            _ => (ValueRange { incomparable: true, ..ValueRange::default() }, false, 0),
+        };
+        chunks.push(ChunkDescription { at, range, is_exact, nulls });
+        pieces.pause().await;
     }
-    Ok(row_groups)
+    Ok(RowGroupDescription { rows: group.num_rows() as usize, chunks })
 }
 
 fn is_plain(data_type: &DataType) -> bool {
     !matches!(data_type, DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_))
 }
 
-fn checked_range(bytes: &[u8], range: std::ops::Range<u64>) -> Result<FileRange> {
-    let slice = bytes
-        .get(range.start as usize..range.end as usize)
-        .ok_or_else(|| Error::logical("a chunk outside of its file"))?;
-    Ok(FileRange { offset: range.start, length: range.end - range.start, checksum: XxHash3_64::oneshot(slice) })
+fn checked_range(bytes: &PartBytes, range: std::ops::Range<u64>) -> Result<FileRange> {
+    let (offset, length) = (range.start, range.end.saturating_sub(range.start));
+    let checksum = bytes.checksum(range).ok_or_else(|| Error::logical("a chunk outside of its file"))?;
+    Ok(FileRange { offset, length, checksum })
 }
 
 /// A leaf's smallest and largest value in ClickHouse's terms, whether they are values of it, and its NULLs.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::UInt32Array;
 use chrono::{Datelike, NaiveDate};
+use squall_runtime::Pieces;
+use squall_types::gather::take;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
 use twox_hash::XxHash3_64;
 
@@ -14,11 +16,19 @@ pub(super) struct PartitionRows {
     pub(super) rows: Block,
 }
 
-/// Splits a block by the values of the partition key.
+/// Rows between two looks at the clock.
+const ROWS_AT_ONCE: usize = 1_024;
+
+/// Splits a block by the values of the partition key, in pieces.
 ///
 /// # Errors
 /// `TOO_MANY_PARTS` beyond `partitions_max` partitions (0: no limit).
-pub(super) fn split(block: &Block, keys: &[Column], partitions_max: usize) -> Result<Vec<PartitionRows>> {
+pub(super) async fn split(
+    block: &Block,
+    keys: &[Column],
+    partitions_max: usize,
+    pieces: &mut Pieces,
+) -> Result<Vec<PartitionRows>> {
     if keys.is_empty() {
         return Ok(vec![PartitionRows { id: "all".into(), rows: block.clone() }]);
     }
@@ -27,6 +37,9 @@ pub(super) fn split(block: &Block, keys: &[Column], partitions_max: usize) -> Re
     // Neighbours mostly share a partition: their values are compared before any id is written.
     let mut last: Option<(Vec<Value>, usize)> = None;
     for row in 0..block.rows() {
+        if row % ROWS_AT_ONCE == 0 {
+            pieces.pause().await;
+        }
         let values: Vec<Value> = keys.iter().map(|key| key.value(row)).collect();
         let place = match &last {
             Some((before, place)) if *before == values => *place,
@@ -52,14 +65,20 @@ pub(super) fn split(block: &Block, keys: &[Column], partitions_max: usize) -> Re
             rows.push(row as u32);
         }
     }
-    let is_one = partitions.len() == 1;
-    partitions
-        .into_iter()
-        .map(|(id, rows)| {
-            let rows = if is_one { block.clone() } else { block.take(&UInt32Array::from(rows))? };
-            Ok(PartitionRows { id, rows })
-        })
-        .collect()
+    if let [(id, _)] = &partitions[..] {
+        return Ok(vec![PartitionRows { id: id.clone(), rows: block.clone() }]);
+    }
+    let mut split = Vec::with_capacity(partitions.len());
+    for (id, rows) in partitions {
+        let rows = UInt32Array::from(rows);
+        let mut columns = Vec::with_capacity(block.columns().len());
+        for column in block.columns() {
+            columns.push(take(column, &rows, pieces).await?);
+            pieces.pause().await;
+        }
+        split.push(PartitionRows { id, rows: Block::new(block.schema().clone(), columns, rows.len()) });
+    }
+    Ok(split)
 }
 
 /// The id of the partition of one row.

@@ -22,7 +22,11 @@ pub(super) async fn sorted(mut entries: Vec<Entry>, pieces: &mut Pieces) -> Vec<
         count(batch, &mut counts);
         pieces.pause().await;
     }
-    let mut moved = vec![Entry::default(); entries.len()];
+    let mut moved: Vec<Entry> = Vec::with_capacity(entries.len());
+    while moved.len() < entries.len() {
+        moved.resize((moved.len() + BATCH_ROWS).min(entries.len()), Entry::default());
+        pieces.pause().await;
+    }
     for (at, counts) in counts.into_iter().enumerate() {
         if counts.iter().any(|count| *count as usize == entries.len()) {
             continue;

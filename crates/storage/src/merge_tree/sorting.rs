@@ -13,9 +13,12 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, uuid_rank};
 
 use super::radix::{self, Entry};
 use squall_runtime::Pieces;
+use squall_types::gather::take;
 
 /// Rows that are sorted at once, in about a millisecond.
 const RUN_ROWS: usize = 1 << 13;
+/// Rows that are copied at once, in less.
+const BATCH_ROWS: usize = 1 << 16;
 /// Bytes of the packed prefix.
 const PREFIX_BYTES: usize = 16;
 
@@ -55,9 +58,12 @@ pub(crate) async fn sorted_positions(keys: &[Column], rows: usize, pieces: &mut 
     if keys.is_empty() || rows < 2 {
         return Ok(None);
     }
-    let keys = keys.iter().map(KeyColumn::new).collect::<Result<Vec<_>>>()?;
-    let (prefixes, rest) = pack(&keys, rows);
-    pieces.pause().await;
+    let mut columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        columns.push(KeyColumn::new(key, pieces).await?);
+        pieces.pause().await;
+    }
+    let (prefixes, rest) = pack(&columns, rows, pieces).await;
     let prefix = |row: u32| prefixes.get(row as usize);
     let compare = |left: u32, right: u32| {
         prefix(left).cmp(&prefix(right)).then_with(|| {
@@ -67,17 +73,34 @@ pub(crate) async fn sorted_positions(keys: &[Column], rows: usize, pieces: &mut 
                 .unwrap_or(Ordering::Equal)
         })
     };
-    let is_in_order = |row: &u32| compare(row - 1, *row).is_le();
-    if (1..rows as u32).take_while(is_in_order).count() + 1 == rows {
+    let mut is_in_order = true;
+    for first in (1..rows as u32).step_by(RUN_ROWS) {
+        let last = (rows as u32).min(first + RUN_ROWS as u32);
+        is_in_order = (first..last).all(|row| compare(row - 1, row).is_le());
+        if !is_in_order {
+            break;
+        }
+        pieces.pause().await;
+    }
+    if is_in_order {
         return Ok(None);
     }
-    pieces.pause().await;
     let first = prefixes.first().copied().unwrap_or(0);
-    let differing = prefixes.iter().fold(0, |differing, prefix| differing | (prefix ^ first));
+    let mut differing = 0;
+    for some in prefixes.chunks(BATCH_ROWS) {
+        differing = some.iter().fold(differing, |differing, prefix| differing | (prefix ^ first));
+        pieces.pause().await;
+    }
     let common_bits = differing.leading_zeros();
     let number = |prefix: &u128| (prefix.checked_shl(common_bits).unwrap_or(0) >> 64) as u64;
     let is_whole = rest.is_empty() && differing.checked_shl(common_bits).unwrap_or(0) as u64 == 0;
-    let mut order = radix::sorted(prefixes.iter().map(number).zip(0..).collect(), pieces).await;
+    let mut entries: Vec<Entry> = Vec::with_capacity(rows);
+    for some in prefixes.chunks(BATCH_ROWS) {
+        let rows = entries.len() as u32..;
+        entries.extend(some.iter().map(number).zip(rows));
+        pieces.pause().await;
+    }
+    let mut order = radix::sorted(entries, pieces).await;
     if !is_whole {
         let compare = |left: u32, right: u32| compare(left, right).then(left.cmp(&right));
         let mut rows = 0;
@@ -94,7 +117,12 @@ pub(crate) async fn sorted_positions(keys: &[Column], rows: usize, pieces: &mut 
             }
         }
     }
-    Ok(Some(order.into_iter().map(|(_, row)| row).collect::<Vec<u32>>().into()))
+    let mut positions: Vec<u32> = Vec::with_capacity(rows);
+    for some in order.chunks(BATCH_ROWS) {
+        positions.extend(some.iter().map(|(_, row)| *row));
+        pieces.pause().await;
+    }
+    Ok(Some(positions.into()))
 }
 
 /// Sorts entries by their rows: in runs, which are merged two by two, as often as it takes until there is one.
@@ -128,36 +156,48 @@ async fn sort_many(entries: &mut [Entry], compare: impl Fn(u32, u32) -> Ordering
 }
 
 /// The first bytes of each row's key, and the key columns that these do not cover entirely.
-fn pack(keys: &[KeyColumn], rows: usize) -> (Vec<u128>, &[KeyColumn]) {
-    let mut prefixes = vec![0_u128; rows];
+async fn pack<'a>(keys: &'a [KeyColumn], rows: usize, pieces: &mut Pieces) -> (Vec<u128>, &'a [KeyColumn]) {
+    let mut prefixes: Vec<u128> = Vec::with_capacity(rows);
+    let mut rest = None;
+    while prefixes.len() < rows {
+        let first = prefixes.len();
+        prefixes.resize(rows.min(first + RUN_ROWS), 0);
+        rest = pack_some(keys, first, &mut prefixes[first..]);
+        pieces.pause().await;
+    }
+    (prefixes, rest.and_then(|at| keys.get(at..)).unwrap_or_default())
+}
+
+/// The same for some rows from `first` on; of the columns the first that is not covered entirely.
+fn pack_some(keys: &[KeyColumn], first: usize, prefixes: &mut [u128]) -> Option<usize> {
     let mut used = 0;
     for (at, key) in keys.iter().enumerate() {
         let room = PREFIX_BYTES - used;
         match key {
             KeyColumn::Fixed { ranks, width } if *width <= room => {
-                for (prefix, rank) in prefixes.iter_mut().zip(ranks) {
+                for (prefix, rank) in prefixes.iter_mut().zip(ranks.get(first..).unwrap_or_default()) {
                     *prefix = (*prefix << (8 * width)) | u128::from(*rank);
                 }
                 used += width;
             }
             KeyColumn::FixedBytes(values) if values.value_length() as usize <= room => {
                 let width = values.value_length() as usize;
-                for (row, prefix) in prefixes.iter_mut().enumerate() {
+                for (row, prefix) in (first..).zip(prefixes.iter_mut()) {
                     *prefix = shifted(*prefix, width) | head(values.value(row), width);
                 }
                 used += width;
             }
             // Its first bytes order most rows; ties are settled from this column on.
             KeyColumn::Bytes(values) if room > 0 => {
-                for (row, prefix) in prefixes.iter_mut().enumerate() {
+                for (row, prefix) in (first..).zip(prefixes.iter_mut()) {
                     *prefix = shifted(*prefix, room) | head(values.value(row), room);
                 }
-                return (prefixes, keys.get(at..).unwrap_or_default());
+                return Some(at);
             }
-            _ => return (prefixes, keys.get(at..).unwrap_or_default()),
+            _ => return Some(at),
         }
     }
-    (prefixes, &[])
+    None
 }
 
 fn shifted(prefix: u128, bytes: usize) -> u128 {
@@ -174,8 +214,16 @@ fn head(bytes: &[u8], width: usize) -> u128 {
 }
 
 impl KeyColumn {
-    fn new(column: &Column) -> Result<Self> {
-        let array = plain_array(column)?;
+    async fn new(column: &Column, pieces: &mut Pieces) -> Result<Self> {
+        let array = column.to_array()?;
+        let array = match array.as_dictionary_opt::<UInt32Type>() {
+            Some(dictionary) => {
+                let values =
+                    Column::new(column.data_type().remove_low_cardinality().clone(), dictionary.values().clone());
+                take(&values, dictionary.keys(), pieces).await?.to_array()?
+            }
+            None => array,
+        };
         let unsigned = |width, ranks: Vec<u64>| Ok(Self::Fixed { ranks, width });
         match array.data_type() {
             ArrowType::UInt8 => {

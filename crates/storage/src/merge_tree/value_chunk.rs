@@ -133,8 +133,8 @@ async fn append_numbers(
         ($type:ty) => {{
             let numbers = values.as_primitive::<$type>().values();
             let Some((low, high)) = extremes(numbers.iter().copied()) else { return Ok(None) };
-            if let Some(Dictionary { numbers, keys }) = dictionary(numbers, low, high) {
-                pieces.pause().await;
+            pieces.pause().await;
+            if let Some(Dictionary { numbers, keys }) = dictionary(numbers, low, high, pieces).await {
                 let mut plain = Vec::new();
                 let count = numbers.len();
                 put_plain(&(leaf.to_file)(&array::<$type>(numbers))?, &mut plain).map_err(parquet_bug)?;
@@ -221,7 +221,7 @@ fn extremes<V: Copy + PartialOrd>(mut values: impl Iterator<Item = V>) -> Option
 }
 
 /// An integer that can be told how far it is from another.
-trait Integer: Copy {
+trait Integer: Copy + Send + Sync {
     fn above(self, low: Self) -> u64;
 }
 
@@ -244,7 +244,7 @@ struct Dictionary<N> {
 }
 
 /// The dictionary of numbers between two, where these are close to each other and the numbers are few.
-fn dictionary<N: Integer>(values: &[N], low: N, high: N) -> Option<Dictionary<N>> {
+async fn dictionary<N: Integer>(values: &[N], low: N, high: N, pieces: &mut Pieces) -> Option<Dictionary<N>> {
     let spread = high.above(low);
     // The array must not cost more than the rows.
     if spread >= SPREAD_MAX.min(ROWS_PER_NUMBER as u64 * values.len() as u64) {
@@ -252,10 +252,9 @@ fn dictionary<N: Integer>(values: &[N], low: N, high: N) -> Option<Dictionary<N>
     }
     // A row that has the number, from 1 on; then the number's place.
     let mut places = vec![0_u32; spread as usize + 1];
-    for (value, row) in values.iter().zip(1..) {
-        if let Some(place) = places.get_mut(value.above(low) as usize) {
-            *place = row;
-        }
+    for (values, first) in values.chunks(PAGE_KEYS).zip((1..).step_by(PAGE_KEYS)) {
+        note_rows(values, first, low, &mut places);
+        pieces.pause().await;
     }
     let count = places.iter().filter(|place| **place > 0).count();
     if count * ROWS_PER_NUMBER > values.len() {
@@ -267,6 +266,29 @@ fn dictionary<N: Integer>(values: &[N], low: N, high: N) -> Option<Dictionary<N>
         numbers.extend(values.get(*place as usize - 1));
         *place = at;
     }
+    let mut keys = Vec::with_capacity(values.len());
+    for values in values.chunks(PAGE_KEYS) {
+        add_places(values, low, &places, &mut keys);
+        pieces.pause().await;
+    }
+    Some(Dictionary { numbers, keys })
+}
+
+// The loops are functions of their own: inside a future their variables would lie in memory.
+
+/// Notes of each number a row that has it.
+#[inline(never)]
+fn note_rows<N: Integer>(values: &[N], first: u32, low: N, places: &mut [u32]) {
+    for (value, row) in values.iter().zip(first..) {
+        if let Some(place) = places.get_mut(value.above(low) as usize) {
+            *place = row;
+        }
+    }
+}
+
+/// Adds the place of each number.
+#[inline(never)]
+fn add_places<N: Integer>(values: &[N], low: N, places: &[u32], keys: &mut Vec<u16>) {
     let key = |value: &N| places.get(value.above(low) as usize).map_or(0, |place| *place as u16);
-    Some(Dictionary { numbers, keys: values.iter().map(key).collect() })
+    keys.extend(values.iter().map(key));
 }
