@@ -1,9 +1,11 @@
 //! A pipeline: a source of morsels, operators, a sink. Workers run it morsel by morsel; nothing in it ever waits.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Instant;
 
 use squall_scheduler::MorselSizer;
 use squall_storage::{Claim, Morsel, TableScan};
@@ -136,7 +138,30 @@ pub struct Pipeline {
     /// the same moment whether the pipeline is over: between two looks another could come, claim, and still be running.
     presence: AtomicUsize,
     is_ended: AtomicBool,
+    /// Morsels that took too long for one step, oldest first; each is still present. How many there are is known without the lock.
+    parked: Mutex<VecDeque<Open>>,
+    parked_count: AtomicUsize,
+    /// Rows that operators get at once where many may come out for one, by how long those before took.
+    piece_rows: AtomicUsize,
 }
+
+/// A morsel that was begun.
+struct Open {
+    local: Box<dyn LocalSink>,
+    sequence: Sequence,
+    /// Rows that were claimed.
+    rows: u64,
+    /// Blocks that are read, and have not gone through the operators.
+    blocks: VecDeque<Block>,
+    /// How long it has been run for.
+    ns: u64,
+}
+
+/// How long operators may be at a piece of a block of which many rows may come.
+const PIECE_NS: u64 = 500_000;
+/// Rows of the first such piece, and of the smallest.
+const PIECE_ROWS: usize = 1_024;
+const PIECE_ROWS_MIN: usize = 64;
 
 /// In [`Pipeline::presence`]: nothing is left to claim.
 const EXHAUSTED: usize = 1;
@@ -169,40 +194,70 @@ impl Pipeline {
             rows_claimed: 0.into(),
             presence: AtomicUsize::new(0),
             is_ended: AtomicBool::new(false),
+            parked: Mutex::default(),
+            parked_count: AtomicUsize::new(0),
+            piece_rows: AtomicUsize::new(PIECE_ROWS),
         }
     }
 
-    /// Runs one morsel if there is one. The second value is true for the caller that must end the pipeline: no morsel is left and
+    /// Runs one morsel if there is one, or some of one. The second value is true for the caller that must end the pipeline: no morsel is left and
     /// none is running.
     pub(crate) fn visit(&self, context: &QueryContext, target_ns: u64, waker: &Waker) -> (Result<Visit>, bool) {
+        if let Some(open) = self.take_parked() {
+            return self.leave(self.run_on(context, open, target_ns).map(|is_over| (Visit::Ran, is_over)));
+        }
         let entered = self.presence.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |presence| {
             (presence / WORKER < self.workers_max).then_some(presence + WORKER)
         });
         let Ok(presence) = entered else { return (Ok(Visit::Nothing), false) };
         // Those who are here share what is left: a worker that is alone, as in a rush, need not cut its last morsels small.
         let workers = presence / WORKER + 1;
-        let result = self.claim_and_run(context, target_ns, workers, waker);
-        if result.is_err() {
-            // Who failed stays, as a thread that panicked does: nobody may find the pipeline over, and its rows complete, before the
-            // error has ended the query.
-            return (result, false);
-        }
-        let before = self.presence.fetch_sub(WORKER, Ordering::SeqCst);
-        let must_end = before == WORKER | EXHAUSTED && !self.is_ended.swap(true, Ordering::SeqCst);
-        (result, must_end)
+        self.leave(self.claim_and_run(context, target_ns, workers, waker))
     }
 
-    fn claim_and_run(&self, context: &QueryContext, target_ns: u64, workers: usize, waker: &Waker) -> Result<Visit> {
+    /// What a visit came to. Where its morsel is not over that one stays present, whoever goes on with it.
+    fn leave(&self, result: Result<(Visit, bool)>) -> (Result<Visit>, bool) {
+        match result {
+            // Who failed stays, as a thread that panicked does: nobody may find the pipeline over, and its rows complete, before the
+            // error has ended the query.
+            Err(error) => (Err(error), false),
+            Ok((visit, false)) => (Ok(visit), false),
+            Ok((visit, true)) => {
+                let before = self.presence.fetch_sub(WORKER, Ordering::SeqCst);
+                let must_end = before == WORKER | EXHAUSTED && !self.is_ended.swap(true, Ordering::SeqCst);
+                (Ok(visit), must_end)
+            }
+        }
+    }
+
+    fn take_parked(&self) -> Option<Open> {
+        // Whoever parks a morsel comes back for it.
+        if self.parked_count.load(Ordering::SeqCst) == 0 || self.is_full() {
+            return None;
+        }
+        let open = self.parked.lock().pop_front()?;
+        self.parked_count.fetch_sub(1, Ordering::SeqCst);
+        Some(open)
+    }
+
+    /// Runs a morsel, if there is one. The second value is false where it is not over.
+    fn claim_and_run(
+        &self,
+        context: &QueryContext,
+        target_ns: u64,
+        workers: usize,
+        waker: &Waker,
+    ) -> Result<(Visit, bool)> {
         if self.presence.load(Ordering::SeqCst) & EXHAUSTED != 0 {
-            return Ok(Visit::Nothing);
+            return Ok((Visit::Nothing, true));
         }
         let sink = &self.stage.sink;
         if context.is_reading_stopped() && self.counts_as_read || self.is_done() {
             self.presence.fetch_or(EXHAUSTED, Ordering::SeqCst);
-            return Ok(Visit::Nothing);
+            return Ok((Visit::Nothing, true));
         }
-        if sink.is_full() || self.operators.iter().any(|operator| operator.is_full()) {
-            return Ok(Visit::Nothing);
+        if self.is_full() {
+            return Ok((Visit::Nothing, true));
         }
         let claimed = self.rows_claimed.load(Ordering::Relaxed);
         let rows_left = self.source.rows_total().map(|total| total.saturating_sub(claimed));
@@ -218,50 +273,119 @@ impl Pipeline {
         };
         let morsel = match claim {
             Claim::Morsel(morsel) => morsel,
-            Claim::Pending => return Ok(Visit::Nothing),
+            Claim::Pending => return Ok((Visit::Nothing, true)),
             Claim::Finished => {
                 self.presence.fetch_or(EXHAUSTED, Ordering::SeqCst);
-                return Ok(Visit::Nothing);
+                return Ok((Visit::Nothing, true));
             }
         };
         self.rows_claimed.fetch_add(morsel.rows, Ordering::Relaxed);
-        let began = std::time::Instant::now();
-        self.run(context, morsel, Sequence { input: self.input, morsel: sequence })?;
-        self.sizer.ran(morsel.rows, began.elapsed().as_nanos() as u64);
-        Ok(Visit::Ran)
+        let sequence = Sequence { input: self.input, morsel: sequence };
+        Ok((Visit::Ran, self.run(context, morsel, sequence, target_ns)?))
+    }
+
+    fn is_full(&self) -> bool {
+        self.stage.sink.is_full() || self.operators.iter().any(|operator| operator.is_full())
     }
 
     fn is_done(&self) -> bool {
         self.stage.sink.is_done() || self.operators.iter().any(|operator| operator.is_done())
     }
 
-    fn run(&self, context: &QueryContext, morsel: Morsel, sequence: Sequence) -> Result<()> {
-        let mut local = self.stage.take_local()?;
+    /// Reads a morsel and runs it, for so long; whether it is over.
+    fn run(&self, context: &QueryContext, morsel: Morsel, sequence: Sequence, target_ns: u64) -> Result<bool> {
+        let began = Instant::now();
+        let local = self.stage.take_local()?;
+        let mut open = Open { local, sequence, rows: morsel.rows, blocks: VecDeque::new(), ns: 0 };
         let mut read = (0, 0);
         let result = self.source.read(morsel, &mut |block| {
             read.0 += block.rows() as u64;
             if self.counts_as_read {
                 read.1 += block.value_bytes() as u64;
             }
-            let mut offset = 0;
-            while offset < block.rows() {
-                let rows = (block.rows() - offset).min(self.block_rows);
-                let piece = if rows == block.rows() { block.clone() } else { block.slice(offset, rows) };
-                offset += rows;
-                if self.push(&self.operators, context, &mut *local, sequence, piece)?.is_break() {
-                    return Ok(ControlFlow::Break(()));
-                }
+            let has_time = open.blocks.is_empty();
+            open.blocks.push_back(block);
+            if has_time {
+                self.push_blocks(context, &mut open, began, target_ns)
+            } else {
+                Ok(ControlFlow::Continue(()))
             }
-            Ok(ControlFlow::Continue(()))
         });
         if self.counts_as_read {
             context.progress.read_rows.fetch_add(read.0, Ordering::Relaxed);
             context.progress.read_bytes.fetch_add(read.1, Ordering::Relaxed);
             crate::thread_work::count_read(read.0, read.1);
         }
+        self.end_or_park(open, began, result)
+    }
+
+    /// Goes on with a morsel, for so long; whether it is over.
+    fn run_on(&self, context: &QueryContext, mut open: Open, target_ns: u64) -> Result<bool> {
+        let began = Instant::now();
+        if self.is_done() {
+            open.blocks.clear();
+        }
+        let result = self.push_blocks(context, &mut open, began, target_ns).map(|_| ());
+        self.end_or_park(open, began, result)
+    }
+
+    fn end_or_park(&self, mut open: Open, began: Instant, result: Result<()>) -> Result<bool> {
+        open.ns += began.elapsed().as_nanos() as u64;
+        if result.is_ok() && !open.blocks.is_empty() {
+            self.parked.lock().push_back(open);
+            self.parked_count.fetch_add(1, Ordering::SeqCst);
+            return Ok(false);
+        }
+        let Open { mut local, sequence, rows, ns, .. } = open;
         let result = result.and_then(|()| local.end_morsel(sequence));
         self.stage.give_local(local);
-        result
+        self.sizer.ran(rows, ns);
+        result.map(|()| true)
+    }
+
+    /// Sends blocks through operators into the sink, until the time is over: then some are left. `Break` where no more rows are wanted.
+    fn push_blocks(
+        &self,
+        context: &QueryContext,
+        open: &mut Open,
+        began: Instant,
+        target_ns: u64,
+    ) -> Result<ControlFlow<()>> {
+        let expands = self.operators.iter().any(|operator| operator.expands());
+        let rows_max = || match expands {
+            true => self.block_rows.min(self.piece_rows.load(Ordering::Relaxed)),
+            false => self.block_rows,
+        };
+        let mut now = began.elapsed().as_nanos() as u64;
+        while let Some(block) = open.blocks.pop_front() {
+            if block.rows() == 0 {
+                continue;
+            }
+            let most = rows_max();
+            let rows = block.rows().min(most);
+            let piece = if rows == block.rows() {
+                block
+            } else {
+                open.blocks.push_front(block.slice(rows, block.rows() - rows));
+                block.slice(0, rows)
+            };
+            if self.push(&self.operators, context, &mut *open.local, open.sequence, piece)?.is_break() {
+                open.blocks.clear();
+                return Ok(ControlFlow::Break(()));
+            }
+            let then = began.elapsed().as_nanos() as u64;
+            // The end of a block says nothing, unless it took long.
+            if expands && (rows == most || then - now > PIECE_NS) {
+                let wanted = (rows as u64).saturating_mul(PIECE_NS) / (then - now).max(1);
+                let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).clamp(rows / 4, rows.saturating_mul(4));
+                self.piece_rows.store(wanted.max(PIECE_ROWS_MIN), Ordering::Relaxed);
+            }
+            now = then;
+            if now >= target_ns {
+                break;
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Sends a block through operators into the sink. `Break` where no more rows are wanted.
@@ -294,4 +418,115 @@ impl Pipeline {
 pub(crate) fn downcast_local<L: LocalSink>(local: Box<dyn LocalSink>) -> Result<Box<L>> {
     let local: Box<dyn Any> = local;
     local.downcast().map_err(|_| Error::logical("a worker's state of another sink"))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::UInt64Type;
+    use squall_types::{Column, DataType, Settings};
+
+    use super::*;
+
+    /// Morsels of three blocks of ten rows.
+    struct Numbers {
+        next: AtomicU64,
+    }
+
+    impl TableScan for Numbers {
+        fn rows_total(&self) -> Option<u64> {
+            None
+        }
+
+        fn claim(&self, _: u64, _: &Waker) -> Claim {
+            match self.next.fetch_add(1, Ordering::SeqCst) {
+                first @ 0..4 => Claim::Morsel(Morsel { first, rows: 30 }),
+                _ => Claim::Finished,
+            }
+        }
+
+        fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+            for first in (0..30).step_by(10).map(|row| 30 * morsel.first + row) {
+                let column = Column::from_primitive::<UInt64Type>(DataType::UInt64, (first..first + 10).collect());
+                if consume(Block::from_columns([("n", column)])?)?.is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    /// Notes which rows come in which morsel, until there are enough.
+    struct Notes {
+        seen: Mutex<Vec<(u64, u64)>>,
+        morsels: AtomicUsize,
+        most: usize,
+    }
+
+    struct NotesLocal(Arc<Notes>);
+
+    struct NotesSink(Arc<Notes>);
+
+    impl Sink for NotesSink {
+        fn local(&self) -> Result<Box<dyn LocalSink>> {
+            Ok(Box::new(NotesLocal(self.0.clone())))
+        }
+
+        fn finish(&self, _: Vec<Box<dyn LocalSink>>) -> Result<()> {
+            Ok(())
+        }
+
+        fn is_done(&self) -> bool {
+            self.0.seen.lock().len() >= self.0.most
+        }
+
+        fn name(&self) -> &'static str {
+            "Notes"
+        }
+    }
+
+    impl LocalSink for NotesLocal {
+        fn consume(&mut self, sequence: Sequence, block: Block) -> Result<()> {
+            let rows = (0..block.rows()).map(|row| (sequence.morsel, block.column(0).value(row).as_u64().unwrap()));
+            self.0.seen.lock().extend(rows);
+            Ok(())
+        }
+
+        fn end_morsel(&mut self, _: Sequence) -> Result<()> {
+            self.0.morsels.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
+    /// Runs it for a nanosecond at a time; how often.
+    fn visits(most: usize) -> (usize, Arc<Notes>) {
+        let context = QueryContext::new("id".into(), Settings::default().into());
+        let notes = Arc::new(Notes { seen: Mutex::default(), morsels: 0.into(), most });
+        let stage = Stage::new(Arc::new(NotesSink(notes.clone())), 1);
+        let mut pipeline = Pipeline::new(Arc::new(Numbers { next: 0.into() }), "Numbers".into(), stage);
+        pipeline.block_rows = 4;
+        for visits in 1.. {
+            let (visit, must_end) = pipeline.visit(&context, 1, Waker::noop());
+            visit.unwrap();
+            if must_end {
+                return (visits, notes);
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn a_morsel_goes_on_where_it_was_put_aside() {
+        let (visits, notes) = visits(usize::MAX);
+        let wanted: Vec<(u64, u64)> = (0..120).map(|row| (row / 30, row)).collect();
+        assert_eq!(*notes.seen.lock(), wanted);
+        assert_eq!(notes.morsels.load(Ordering::SeqCst), 4);
+        // Of a block of ten rows there are three pieces, each in a visit of its own.
+        assert!(visits >= 4 * 9, "{visits}");
+    }
+
+    #[test]
+    fn what_was_put_aside_is_let_go_of_where_no_more_is_wanted() {
+        let (_, notes) = visits(33);
+        assert_eq!((notes.seen.lock().len(), notes.morsels.load(Ordering::SeqCst)), (34, 2));
+    }
 }

@@ -81,6 +81,10 @@ impl Operator for JoinProbe {
         self.table.grace().is_some_and(|grace| grace.is_left_full())
     }
 
+    fn expands(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &'static str {
         "JoiningTransform"
     }

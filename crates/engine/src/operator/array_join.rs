@@ -138,6 +138,10 @@ impl Operator for ArrayJoin {
         )
     }
 
+    fn expands(&self) -> bool {
+        true
+    }
+
     fn name(&self) -> &'static str {
         "ArrayJoinTransform"
     }

@@ -53,6 +53,11 @@ pub trait Operator: Send + Sync {
         false
     }
 
+    /// Whether many rows may come out for one: how much a block is to do is seen only while it is done.
+    fn expands(&self) -> bool {
+        false
+    }
+
     /// Whether the result depends on the order in which blocks come: the pipeline then has one worker at a time.
     fn needs_order(&self) -> bool {
         false
