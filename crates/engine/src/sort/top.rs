@@ -7,7 +7,9 @@ use squall_types::Result;
 
 use super::keys::KeyRows;
 use super::piece::{Key, Piece};
-use super::run::samples;
+
+/// Rows between two samples of a piece's keys.
+const SAMPLE_ROWS: usize = 512;
 
 /// What is kept of pieces.
 pub(super) struct First {
@@ -19,7 +21,12 @@ pub(super) struct First {
 /// Cuts pieces so that about the first `top` rows stay. Of rows with the last key those of earlier pieces do.
 pub(super) async fn first_rows(mut all: Vec<Piece>, top: usize) -> Result<First> {
     let mut pieces = Pieces::begin();
-    let (mut keys, _) = samples(all.iter());
+    let mut keys = Vec::new();
+    for piece in &all {
+        let places = (0..piece.rows()).skip(SAMPLE_ROWS / 2).step_by(SAMPLE_ROWS);
+        keys.extend(places.filter_map(|place| piece.key_at(place)));
+        pieces.pause().await;
+    }
     keys.sort_unstable();
     keys.dedup();
     // The least sampled key that enough rows are up to.
@@ -119,8 +126,8 @@ mod tests {
                 let First { pieces, bound } = squall_runtime::block_on(first_rows(sources, top)).unwrap();
                 let kept = rows(&pieces);
                 assert_eq!(kept[..top], all[..top]);
-                // A sample is of some thousand rows.
-                assert!(bound.is_none() || kept.len() <= top + 3 * 4_096, "{} of {top}", kept.len());
+                // A sample is of some hundred rows of each piece.
+                assert!(bound.is_none() || kept.len() <= top + 12 * SAMPLE_ROWS, "{} of {top}", kept.len());
                 assert!(bound.is_some() || top > 50_000);
             }
         }
