@@ -184,6 +184,7 @@ STATEMENTS = [
     "GRANT r2 TO other",
     "SELECT count() FROM system.users",
     "SELECT count() FROM system.roles",
+    "SELECT count() FROM system.grants",
     "SELECT count() FROM system.row_policies",
     "SELECT count() FROM system.quotas",
     "SELECT count() FROM system.settings_profiles",

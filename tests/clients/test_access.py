@@ -664,11 +664,56 @@ def test_what_is_hidden_is_not_looked_up(hidden_rows):
         "SELECT joinGet('default.open', materialize('w'), 5::UInt32)",
         "SELECT w FROM (SELECT 5::UInt32 AS a) AS l ANY LEFT JOIN open USING a",
         "SELECT w FROM merge('default', '^open$')",
+        # The server reads sources of dictionaries, and sees more than who makes one.
+        own_dictionary.format("DB 'default' TABLE 't'"),
+        own_dictionary.format("QUERY 'SELECT a, secret FROM default.t WHERE a < 5'"),
+        own_dictionary.format("QUERY 'SELECT a, secret FROM merge(\\'default\\', \\'^m$\\')'"),
+        own_dictionary.format("QUERY 'SELECT cityHash64(query_id) AS a, query AS secret FROM system.processes'"),
         own_dictionary.format("QUERY 'SELECT a::UInt64 AS a, w AS secret FROM default.open'"),
     ]:
         for ask in (code_of, native_code):
             assert ask(server, sql, "u") in (DENIED, 482, 44, 36), sql
     assert code_of(server, "SELECT joinGet('default.open', 'v', 5::UInt32)", "u") == 0
+    # Nor does a table become another after the dictionary over it.
+    as_u = {"user": "u", "password": "pw"}
+    server.query("CREATE TABLE own.source (a UInt64, secret String) ENGINE = Memory", **as_u)
+    server.query(own_dictionary.format("DB 'own' TABLE 'source'"), **as_u)
+    server.query("DROP TABLE own.source", **as_u)
+    server.query("CREATE TABLE own.source AS merge('default', '^m$')", **as_u)
+    assert code_of(server, "SELECT dictGet('own.d', 'secret', toUInt64(500))", "u") == 482
+
+
+def test_policies_read_no_more_than_their_makers(access_server):
+    server = access_server
+    server.query("CREATE TABLE secret (x UInt64) ENGINE = Memory")
+    server.query("INSERT INTO secret VALUES (42)")
+    server.query("CREATE DATABASE own")
+    server.query("CREATE TABLE own.probe (a UInt64) ENGINE = MergeTree ORDER BY a")
+    server.query("INSERT INTO own.probe SELECT number FROM numbers(100)")
+    server.query("CREATE USER u IDENTIFIED BY 'pw'")
+    server.query("GRANT SELECT, CREATE ROW POLICY, ALTER ROW POLICY ON own.* TO u")
+    for condition in ("a IN (SELECT x FROM default.secret)", "a = (SELECT max(x) FROM default.secret)", "a IN default.secret", "in(a, default.secret)", "a NOT IN (default.secret)"):
+        assert code_of(server, f"CREATE ROW POLICY p ON own.probe USING {condition} TO u", "u") == DENIED, condition
+    assert code_of(server, "CREATE ROW POLICY p ON own.probe USING a IN (1, 2) TO u", "u") == 0
+    assert code_of(server, "ALTER ROW POLICY p ON own.probe USING a IN (SELECT x FROM default.secret)", "u") == DENIED
+    assert server.value("SELECT count() FROM own.probe", user="u", password="pw") == "2"
+    # Who may read everything may make it, and it holds for those who may not.
+    server.query("ALTER ROW POLICY p ON own.probe USING a IN (SELECT x FROM default.secret)")
+    assert server.value("SELECT groupArray(a) FROM own.probe", user="u", password="pw") == "[42]"
+
+
+def test_a_backup_is_read_by_who_may_read_files(start_server, tmp_path):
+    (tmp_path / "backups").mkdir()
+    server = start_server(users_xml=users_xml(), settings={"backups": f"<allowed_path>{tmp_path}/backups/</allowed_path>"})
+    server.query("CREATE TABLE secret (x UInt64) ENGINE = MergeTree ORDER BY x")
+    server.query("CREATE DATABASE own")
+    server.query("BACKUP TABLE secret TO File('b')")
+    server.query("CREATE USER u IDENTIFIED BY 'pw'")
+    server.query("GRANT SELECT, INSERT, CREATE TABLE ON own.* TO u")
+    assert code_of(server, "RESTORE TABLE secret AS own.secret FROM File('b')", "u") == DENIED
+    assert code_of(server, "BACKUP TABLE secret TO File('c')", "u") == DENIED
+    server.query("GRANT READ ON FILE TO u")
+    assert code_of(server, "RESTORE TABLE secret AS own.secret FROM File('b')", "u") == 0
 
 
 def test_quotas_hold_while_a_query_runs(access_server):
@@ -740,6 +785,7 @@ def test_execute_as(start_server):
     assert server.value("EXECUTE AS james SELECT currentUser(), authenticatedUser()", **as_acts) == "james\tacts"
     assert server.value("EXECUTE AS james SELECT count() FROM t", **as_acts) == "10"
     assert server.value("EXECUTE AS james SELECT count() AS c FROM t FORMAT JSONEachRow", **as_acts) == '{"c":10}'
+    assert server.value("EXECUTE AS james SELECT getSetting('max_insert_threads') SETTINGS max_block_size = 1000", **as_acts) == "3"
     assert server.query("EXECUTE AS james INSERT INTO t SELECT 5", **as_acts) == ""
     assert server.value("EXECUTE AS james SELECT count() FROM t", **as_acts) == "11"
     # It is for one statement, for those users, and gives no more than they have.
@@ -763,3 +809,46 @@ def test_execute_as(start_server):
     assert row == [["james", "acts"]]
     off = start_server(users_xml=users_xml())
     assert code_of(off, "EXECUTE AS default SELECT 1") == 344
+
+
+def test_passwords_of_functions_are_shown_nowhere(start_server):
+    server = start_server(users_xml=users_xml(), settings={"query_log": "<flush_interval_milliseconds>100</flush_interval_milliseconds>"})
+    word = "Geheimnis23"
+    calls = [
+        f"remote('127.0.0.1:{server.native_port}', system, one, 'default', '{word}')",
+        f"remote('127.0.0.1:{server.native_port}', system.one, 'default', '{word}')",
+        f"remote('10.0.0.1', system, one, 'default', '{word}')",
+        f"remote('10.0.0.1', /* ( */ view(SELECT 1), 'default', '{word}')",
+        f"mysql('h', 'd', 't', 'u', '{word}')",
+        f"postgresql('h', 'd', 't', 'u', '{word}')",
+        f"s3('https://h/b', 'key', '{word}', 'CSV')",
+        f"url('http://u:{word}@h/x', 'CSV')",
+    ]
+    for call in calls:
+        for sql in (f"SELECT * FROM {call}", f"SELECT nothing, 'x' FROM {call} WHERE", f"DESCRIBE TABLE {call}", f"SELECT nothing FROM {call}", f"INSERT INTO FUNCTION {call} VALUES (1)"):
+            for ask in (code_of, native_code):
+                ask(server, sql, "default") if ask is code_of else ask(server, sql, "default", "")
+            try:
+                server.query(sql)
+            except ServerError as error:
+                assert word not in str(error), sql
+    for sql in (
+        f"CREATE USER u IDENTIFIED BY /* ' */ $${word}$$ HOST NONSENSE '",
+        f"CREATE NAMED COLLECTION c AS a = '{word}', password = '{word}'",
+        f"SELECT encrypt('aes-128-ecb', 'x', '{word}')",
+        f"SET nothing_password = '{word}'",
+        f"BACKUP TABLE system.one TO File('x.zip') SETTINGS password = '{word}'",
+        f"ATTACH TABLE x (a UInt8) ENGINE = MySQL('h', 'd', 't', 'u', '{word}')",
+    ):
+        code_of(server, sql)
+        native_code(server, sql, "default", "")
+    server.query(f"CREATE TABLE shown AS {calls[0]}")
+    assert "[HIDDEN]" in server.query("SHOW CREATE TABLE shown")
+    for sql in ("SHOW CREATE TABLE shown", "SELECT * FROM system.tables WHERE name = 'shown' FORMAT Vertical", "SELECT * FROM system.errors FORMAT Vertical"):
+        assert word not in server.query(sql), sql
+    server.query("SYSTEM FLUSH LOGS")
+    for column in ("query", "formatted_query", "exception"):
+        found = server.rows(f"SELECT query, exception FROM system.query_log WHERE {column} LIKE '%Geheim%' AND query NOT LIKE '%query_log%'")
+        assert found == [], (column, found[:3])
+    lines = [line for line in server.log.splitlines() if word in line]
+    assert not lines, lines[:3]

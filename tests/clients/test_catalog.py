@@ -1,10 +1,11 @@
 """The catalog and the parts: what happens where one of them is lost, old, damaged, or of another version; and parts by their names."""
 
-import time
+import concurrent.futures
 import pathlib
 import shutil
 import sqlite3
 import tarfile
+import time
 
 import pytest
 from server import ServerError, wait_until
@@ -362,3 +363,48 @@ def test_check_finds_damage(start_server, damage):
             server.query(f"ALTER TABLE t ATTACH PART '{name}'")
         assert refused.value.code in (40, 246)
         assert server.rows("SELECT name FROM system.detached_parts") == [[name]]
+
+
+def test_what_is_not_attached(start_server):
+    server = start_server()
+    server.query("CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
+    definition = "(a UInt8) ENGINE = MergeTree ORDER BY a"
+    for sql, code, named in [
+        (f"ATTACH TABLE new {definition}", 80, "ATTACH TABLE new"),
+        (f"ATTACH TABLE new UUID '00000000-0000-0000-0000-000000000001' {definition}", 48, "UUID"),
+        (f"ATTACH TABLE new FROM '/somewhere' {definition}", 48, "FROM 'path'"),
+        ("ATTACH TABLE new FROM '/somewhere'", 48, "FROM 'path'"),
+        ("ATTACH TABLE t AS REPLICATED", 48, "REPLICATED"),
+    ]:
+        with pytest.raises(ServerError) as refused:
+            server.query(sql)
+        assert refused.value.code == code and named in str(refused.value), sql
+    assert server.query("SHOW TABLES") == "t\n"
+
+
+def test_a_merge_is_killed(start_server):
+    """KILL QUERY ends a merge; the parts are those of before, and the next merge does what this one did not."""
+    server = start_server(settings={"query_log": None})
+    server.query("CREATE TABLE t (k UInt64, s String) ENGINE = MergeTree ORDER BY k")
+    content = "SELECT count(), sum(k), sum(cityHash64(s)) FROM t"
+    parts = "SELECT groupArray(name) FROM (SELECT name FROM system.parts WHERE table = 't' AND active ORDER BY name)"
+    killed = False
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        # A merge that was done before somebody asked for its end is followed by a longer one.
+        for attempt in range(10):
+            for part in range(2):
+                server.query(f"INSERT INTO t SELECT cityHash64(number, {part}), repeat(toString(number), 5) FROM numbers({200000 << attempt})")
+            before, names = server.query(content), server.query(parts)
+            merge = pool.submit(server.http, "OPTIMIZE TABLE t FINAL", query_id="merge")
+            wait_until(lambda: server.running("merge") or merge.done(), "the merge has begun")
+            server.query("KILL QUERY WHERE query_id = 'merge' SYNC")
+            killed = merge.result().status != 200
+            assert not server.running("merge")
+            assert server.query(content) == before
+            if killed:
+                break
+    assert killed and server.query(parts) == names
+    assert list(server.data.rglob("tmp_*")) == []
+    # The parts may be held for a moment still by what was killed: then there is nothing to merge.
+    wait_until(lambda: not server.query("OPTIMIZE TABLE t FINAL") and server.query(parts) != names, "parts are merged")
+    assert server.query(content) == before

@@ -94,3 +94,13 @@ def test_limits_for_temporary_data(start_server):
     sort = "SELECT * FROM numbers(5000000) ORDER BY cityHash64(number) FORMAT Null SETTINGS max_bytes_before_external_sort = 10000000"
     assert server.error_code(sort) == 396
     wait_until(lambda: temporary(server) == 0, "temporary files are gone")
+
+
+def test_room_that_temporary_data_leave_free(start_server):
+    server = start_server()
+    sort = "SELECT * FROM numbers(3000000) ORDER BY cityHash64(number) FORMAT Null SETTINGS max_bytes_before_external_sort = 10000000"
+    server.query(f"{sort}, min_free_disk_space_for_temporary_data = 1")
+    with pytest.raises(ServerError) as failure:
+        server.query(f"{sort}, min_free_disk_space_for_temporary_data = 1000000000000000000")
+    assert failure.value.code == 243 and "min_free_disk_space_for_temporary_data" in str(failure.value)
+    wait_until(lambda: temporary(server) == 0, "temporary files are gone")

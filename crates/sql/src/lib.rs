@@ -8,6 +8,7 @@
 //! format(&Statement), format_one_line(&Statement) -> String                 ClickHouse's formatQuery, formatQuerySingleLine
 //! dump(&Statement)                  -> String                               the tree of EXPLAIN AST
 //! normalize(text)                   -> Normalized                           literals replaced by `?`, their spans, a hash
+//! plain_tokens(text)                -> Vec<PlainToken>                      words, brackets and literals of any text
 //! ```
 //!
 //! A text is bytes: string literals and inline data need not be UTF-8.
@@ -20,9 +21,11 @@ mod keyword;
 mod lexer;
 mod normalize;
 mod parser;
+mod plain_token;
 
 pub use dump::dump;
 pub use error::{SYNTAX_ERROR, SyntaxError};
 pub use format::{format, format_data_type, format_expression, format_literal, format_one_line};
 pub use normalize::{Normalized, normalize};
 pub use parser::{ParsedStatement, ParserLimits, parse, parse_data_type, parse_expression, parse_many};
+pub use plain_token::{PlainKind, PlainToken, plain_tokens};

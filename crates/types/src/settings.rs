@@ -300,6 +300,7 @@ settings! {
     max_bytes_ratio_before_external_distinct: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
     temporary_files_codec: String as String = "LZ4", "How temporary data on disk are compressed: LZ4, ZSTD or NONE.";
     max_temporary_data_on_disk_size_for_query: u64 as UInt64 = "0", "The most bytes of temporary data on disk that a query may have at once; 0 is unlimited.";
+    min_free_disk_space_for_temporary_data: u64 as UInt64 = "0", "The bytes of the disk that temporary data leave free: a query whose data would take them fails.";
     max_temporary_data_on_disk_size_for_user: u64 as UInt64 = "0", "The most bytes of temporary data on disk that all queries of a user may have at once; 0 is unlimited.";
     max_rows_to_group_by: u64 as UInt64 = "0", "The most groups of an aggregation; 0 is unlimited.";
     group_by_overflow_mode: String as String = "throw" only ["throw"], "What happens at max_rows_to_group_by: throw is the only mode.";

@@ -132,7 +132,9 @@ impl SpillFile {
         self.context.counters.add(ProfileEvent::ExternalProcessingCompressedBytesTotal, length);
         let this = self.clone();
         let job = move || {
-            this.open()?.write_all_at(&bytes, offset).map_err(|error| this.write_error(&error))?;
+            let file = this.open()?;
+            this.check_free_space(file, length)?;
+            file.write_all_at(&bytes, offset).map_err(|error| this.write_error(&error))?;
             bytes.clear();
             Ok(bytes)
         };
@@ -185,6 +187,27 @@ impl SpillFile {
             }
         }
         Ok(())
+    }
+
+    /// `NOT_ENOUGH_SPACE` where so many bytes more would leave the disk less than `min_free_disk_space_for_temporary_data`.
+    fn check_free_space(&self, file: &File, length: u64) -> Result<()> {
+        let least = self.context.settings.min_free_disk_space_for_temporary_data;
+        if least == 0 {
+            return Ok(());
+        }
+        let disk = rustix::fs::fstatvfs(file).map_err(|error| self.write_error(&error.into()))?;
+        let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if free >= least.saturating_add(length) {
+            return Ok(());
+        }
+        let folder = self.context.temporary().folder.path().display();
+        Err(Error::new(
+            ErrorCode::NOT_ENOUGH_SPACE,
+            format!(
+                "Not enough space for temporary data in {folder}: {free} bytes are free, of which \
+                 min_free_disk_space_for_temporary_data leaves {least}"
+            ),
+        ))
     }
 
     fn write_error(&self, error: &io::Error) -> Error {

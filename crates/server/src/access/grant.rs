@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use squall_sql::ast::{PrivilegeGrant, PrivilegeTarget};
 use squall_types::{Error, ErrorCode, Result};
 
-use super::privilege::{Level, Privilege, PrivilegeSet};
+use super::privilege::{Level, Privilege};
+use super::privilege_set::PrivilegeSet;
 use super::rights::{Change, Rights, Said, Target};
 use crate::system::quote;
 

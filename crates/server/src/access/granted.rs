@@ -11,15 +11,12 @@ use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::Snapshot;
 use super::constraint::Constraints;
-use super::definition::literal_text;
-use super::entities::Entities;
 use super::entity::{Entity, Names, RowPolicy, User};
 use super::grant::shown;
-use super::privilege::{Level, Privilege, PrivilegeSet};
+use super::privilege::{Level, Privilege};
+use super::privilege_set::PrivilegeSet;
+use super::profile_settings::{apply_settings, readonly};
 use super::rights::{Rights, Target};
-
-/// How deep profiles may inherit.
-const PROFILE_DEPTH_MAX: usize = 16;
 
 /// Tables of `system` that anybody may read: they say nothing that is not in the manual, or only what is the asker's own or may be seen by them.
 const OPEN_SYSTEM_TABLES: &[&str] = &[
@@ -65,20 +62,20 @@ const OPEN_SYSTEM_TABLES: &[&str] = &[
     "zeros_mt",
 ];
 
-/// Tables of `system` that who has a privilege may read.
-const SYSTEM_TABLES_BY_PRIVILEGE: &[(&str, Privilege)] = &[
-    ("users", Privilege::ShowUsers),
-    ("roles", Privilege::ShowRoles),
-    ("grants", Privilege::ShowAccess),
-    ("role_grants", Privilege::ShowAccess),
-    ("row_policies", Privilege::ShowRowPolicies),
-    ("quotas", Privilege::ShowQuotas),
-    ("quota_limits", Privilege::ShowQuotas),
-    ("quotas_usage", Privilege::ShowQuotas),
-    ("settings_profiles", Privilege::ShowSettingsProfiles),
-    ("settings_profile_elements", Privilege::ShowSettingsProfiles),
-    ("user_directories", Privilege::ShowAccess),
-    ("named_collections", Privilege::ShowNamedCollections),
+/// Tables of `system` that who has some privileges may read.
+const SYSTEM_TABLES_BY_PRIVILEGE: &[(&str, &[Privilege])] = &[
+    ("users", &[Privilege::ShowUsers]),
+    ("roles", &[Privilege::ShowRoles]),
+    ("grants", &[Privilege::ShowUsers, Privilege::ShowRoles]),
+    ("role_grants", &[Privilege::ShowUsers, Privilege::ShowRoles]),
+    ("row_policies", &[Privilege::ShowRowPolicies]),
+    ("quotas", &[Privilege::ShowQuotas]),
+    ("quota_limits", &[Privilege::ShowQuotas]),
+    ("quotas_usage", &[Privilege::ShowQuotas]),
+    ("settings_profiles", &[Privilege::ShowSettingsProfiles]),
+    ("settings_profile_elements", &[Privilege::ShowSettingsProfiles]),
+    ("user_directories", &[Privilege::ShowAccess]),
+    ("named_collections", &[Privilege::ShowNamedCollections]),
 ];
 
 /// Which roles a session has.
@@ -126,83 +123,6 @@ pub struct Access {
     filters: Mutex<HashMap<(String, String), RowFilter>>,
     reads_everything: bool,
     sees_everything: bool,
-}
-
-/// Settings under which nothing but reading is allowed, and changing settings.
-fn readonly(settings: &Arc<Settings>) -> Arc<Settings> {
-    if settings.readonly != 0 {
-        return settings.clone();
-    }
-    let mut readonly = (**settings).clone();
-    readonly.readonly = 2;
-    Arc::new(readonly)
-}
-
-/// Applies settings of a profile, a role or a user, with those of the profiles that they name.
-fn apply_settings(
-    entities: &Entities,
-    elements: &[AccessSetting],
-    settings: &mut Settings,
-    constraints: &mut Constraints,
-    depth: usize,
-) {
-    if depth > PROFILE_DEPTH_MAX {
-        return;
-    }
-    for element in elements {
-        match element {
-            AccessSetting::Profile(name) => {
-                if let Some((_, profile)) = entities.profile(name) {
-                    apply_settings(entities, &profile.settings, settings, constraints, depth + 1);
-                }
-            }
-            AccessSetting::Setting { name, value, .. } => {
-                // What is wrong was said when the element was read or made.
-                if let Some(value) = value
-                    && let Ok(text) = literal_text(value)
-                {
-                    let _ = settings.set(name, &text);
-                }
-                let _ = constraints.apply(element);
-            }
-        }
-    }
-}
-
-/// The settings of a profile with all that it inherits, and its bounds.
-///
-/// # Errors
-/// `THERE_IS_NO_PROFILE`.
-pub fn profile_settings(entities: &Entities, name: &str) -> Result<(Vec<(String, String)>, Constraints)> {
-    let (_, profile) = entities
-        .profile(name)
-        .ok_or_else(|| Error::new(ErrorCode::THERE_IS_NO_PROFILE, format!("There is no settings profile '{name}'")))?;
-    let mut constraints = Constraints::default();
-    apply_settings(entities, &profile.settings, &mut Settings::default(), &mut constraints, 0);
-    let mut values = Vec::new();
-    collect_values(entities, &profile.settings, &mut values, 0);
-    Ok((values, constraints))
-}
-
-fn collect_values(entities: &Entities, elements: &[AccessSetting], values: &mut Vec<(String, String)>, depth: usize) {
-    if depth > PROFILE_DEPTH_MAX {
-        return;
-    }
-    for element in elements {
-        match element {
-            AccessSetting::Profile(name) => {
-                if let Some((_, profile)) = entities.profile(name) {
-                    collect_values(entities, &profile.settings, values, depth + 1);
-                }
-            }
-            AccessSetting::Setting { name, value: Some(value), .. } => {
-                if let Ok(text) = literal_text(value) {
-                    values.push((name.clone(), text));
-                }
-            }
-            AccessSetting::Setting { .. } => {}
-        }
-    }
 }
 
 impl Access {
@@ -358,7 +278,7 @@ impl Access {
             return true;
         }
         let by_privilege = SYSTEM_TABLES_BY_PRIVILEGE.iter().find(|(name, _)| name == table);
-        by_privilege.is_some_and(|(_, privilege)| self.rights.at(&[]).privileges.contains(privilege.set()))
+        by_privilege.is_some_and(|(_, privileges)| self.has(privileges.iter().copied().collect(), &[]))
     }
 
     /// Checks that a table of `system` may be read: some tell of what has a privilege of its own.
@@ -367,7 +287,7 @@ impl Access {
     /// `ACCESS_DENIED`.
     pub fn check_system_table(&self, table: &str) -> Result<()> {
         match SYSTEM_TABLES_BY_PRIVILEGE.iter().find(|(name, _)| *name == table) {
-            Some((_, privilege)) => self.check(*privilege, &[]),
+            Some((_, privileges)) => self.check_all(privileges.iter().copied().collect(), &[]),
             None => Ok(()),
         }
     }

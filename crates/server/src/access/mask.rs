@@ -1,54 +1,120 @@
-//! Secrets in texts that others may see: in logs, in the process list, in SHOW CREATE. What stands where a password, a key or a token
-//! stands is not shown.
+//! Secrets in texts that others may see: in logs, in the process list, in SHOW CREATE, in errors. What stands where a password, a key or a
+//! token stands is not shown. It works on tokens, so that a statement which cannot be read is treated like any other.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use super::remote_hosts::shown as shown_url;
+use regex::Regex;
+use squall_sql::{PlainKind, plain_tokens};
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "'[HIDDEN]'";
 /// Words after which a string is a secret, in lower case. A word that ends so is one, too: `aws_secret_access_key`.
 const SECRET_WORDS: &[&str] =
     &["password", "secret", "secret_access_key", "secret_key", "access_token", "token", "private_key", "api_key"];
-/// Words that make it worth looking, in lower case.
+/// Words that make it worth looking at a statement that is no query, in lower case.
 const SUSPICIOUS: &[&str] =
-    &["identified", "password", "secret", "token", "private_key", "api_key", "credentials", "header", "://"];
+    &["identified", "password", "secret", "token", "private_key", "api_key", "credentials", "header", "collection"];
+
+/// Functions and engines that take secrets among their arguments, in lower case, and which those are.
+const CALLS: &[(&str, Secrets)] = &[
+    ("remote", Secrets::OfRemote),
+    ("remotesecure", Secrets::OfRemote),
+    ("mysql", Secrets::At(&[4])),
+    ("postgresql", Secrets::At(&[4])),
+    ("mongodb", Secrets::At(&[4])),
+    // As a function, and as an engine.
+    ("redis", Secrets::At(&[2, 4])),
+    ("s3", Secrets::At(&[2, 3])),
+    ("s3queue", Secrets::At(&[2, 3])),
+    ("gcs", Secrets::At(&[2, 3])),
+    ("oss", Secrets::At(&[2, 3])),
+    ("cosn", Secrets::At(&[2, 3])),
+    ("hudi", Secrets::At(&[2, 3])),
+    ("deltalake", Secrets::At(&[2, 3])),
+    ("deltalakes3", Secrets::At(&[2, 3])),
+    ("iceberg", Secrets::At(&[2, 3])),
+    ("icebergs3", Secrets::At(&[2, 3])),
+    ("paimon", Secrets::At(&[2, 3])),
+    ("s3cluster", Secrets::At(&[3, 4])),
+    ("hudicluster", Secrets::At(&[3, 4])),
+    ("deltalakecluster", Secrets::At(&[3, 4])),
+    ("icebergcluster", Secrets::At(&[3, 4])),
+    ("icebergs3cluster", Secrets::At(&[3, 4])),
+    ("azureblobstorage", Secrets::At(&[4])),
+    ("azurequeue", Secrets::At(&[4])),
+    ("icebergazure", Secrets::At(&[4])),
+    ("azureblobstoragecluster", Secrets::At(&[5])),
+    ("encrypt", Secrets::From(1)),
+    ("decrypt", Secrets::From(1)),
+    ("trydecrypt", Secrets::From(1)),
+    ("aes_encrypt_mysql", Secrets::From(1)),
+    ("aes_decrypt_mysql", Secrets::From(1)),
+    // `headers('Authorization' = '…')`.
+    ("headers", Secrets::AfterEquals),
+];
+
+/// Which arguments of a call are secrets, counted from 0.
+#[derive(Clone, Copy)]
+enum Secrets {
+    At(&'static [usize]),
+    From(usize),
+    /// After an address and a table: what follows the user's name.
+    OfRemote,
+    AfterEquals,
+}
+
+/// What one of the patterns below needs: every text is looked through for it, few have it.
+static CANDIDATES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let names: Vec<&str> = CALLS.iter().map(|(name, _)| *name).collect();
+    Regex::new(&format!("(?i)://|password|pwd|accountkey|sharedaccess|{}", names.join("|"))).ok()
+});
+/// A call that may have secrets among its arguments.
+static SUSPICIOUS_CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let names: Vec<&str> = CALLS.iter().map(|(name, _)| *name).collect();
+    Regex::new(&format!(r"(?i)\b(?:{})\b", names.join("|"))).ok()
+});
+/// A user's name with a password before a host.
+static USERINFO: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"://([^\s:/@'?#]*):[^\s@']+@").ok());
+/// A string that is a connection string with a password.
+static CONNECTION: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?i)'[^']*\b(?:password|pwd|accountkey|sharedaccesssignature)\s*=").ok());
+
+fn finds(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
+    pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
+}
 
 /// A text without its secrets.
 pub fn masked(text: &str) -> Cow<'_, str> {
-    if !is_suspicious(text) {
-        return Cow::Borrowed(text);
+    let is_definition = is_suspicious_definition(text);
+    if is_definition || has_secrets_of_calls(text) {
+        Cow::Owned(Mask::new(text, is_definition).run())
+    } else {
+        Cow::Borrowed(text)
     }
-    let literals = squall_sql::normalize(text).literals;
-    let is_about_users = has_word(text, "identified");
-    let (mut out, mut end) = (String::new(), 0);
-    for (start, stop) in literals {
-        let (Some(before), Some(literal)) = (text.get(end..start), text.get(start..stop)) else { continue };
-        out.push_str(before);
-        end = stop;
-        if !literal.starts_with('\'') {
-            out.push_str(literal);
-        } else if is_secret(&out, is_about_users) {
-            out.push_str(HIDDEN);
-        } else {
-            out.push_str(&shown_url(literal));
-        }
+}
+
+/// The message of an error without the secrets of the statement that it quotes.
+pub fn masked_message(message: &str) -> Cow<'_, str> {
+    let call = SUSPICIOUS_CALLS.as_ref().and_then(|calls| calls.find(message));
+    let (before, from_call) = message.split_at(call.map_or(message.len(), |call| call.start()));
+    match (without_userinfo(before), from_call) {
+        (before, "") => before,
+        (before, from_call) => Cow::Owned(format!("{before}{}", Mask::new(from_call, false).run())),
     }
-    // A string without an end: of a statement that cannot be read, or was cut.
-    let rest = text.get(end..).unwrap_or_default();
-    match rest.find('\'') {
-        Some(begin) => {
-            out.push_str(rest.get(..begin).unwrap_or_default());
-            out.push_str(HIDDEN);
-        }
-        None => out.push_str(rest),
-    }
-    Cow::Owned(out)
 }
 
 /// Whether there may be secrets in a text; where it is broken, nobody can tell which of its strings they are.
 pub fn is_suspicious(text: &str) -> bool {
-    // What only reads or fills tables names columns, not secrets.
+    is_suspicious_definition(text) || has_secrets_of_calls(text)
+}
+
+fn has_secrets_of_calls(text: &str) -> bool {
+    finds(&CANDIDATES, text) && [&SUSPICIOUS_CALLS, &USERINFO, &CONNECTION].iter().any(|pattern| finds(pattern, text))
+}
+
+/// Whether a text is a statement that words tell the secrets of. What only reads or fills tables names columns by such words.
+fn is_suspicious_definition(text: &str) -> bool {
     let first = text.trim_start().split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
     if ["SELECT", "INSERT", "WITH", "SHOW"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
         return false;
@@ -57,29 +123,161 @@ pub fn is_suspicious(text: &str) -> bool {
     SUSPICIOUS.iter().any(|word| memchr::memmem::find(lower.as_bytes(), word.as_bytes()).is_some())
 }
 
-fn has_word(text: &str, word: &str) -> bool {
-    memchr::memmem::find(text.to_ascii_lowercase().as_bytes(), word.as_bytes()).is_some()
+/// `scheme://user:password@host` without the password.
+fn without_userinfo(text: &str) -> Cow<'_, str> {
+    match &*USERINFO {
+        Some(pattern) => pattern.replace_all(text, "://$1:[HIDDEN]@"),
+        None => Cow::Borrowed(text),
+    }
 }
 
-/// Whether a string that comes after this is a secret.
-fn is_secret(before: &str, is_about_users: bool) -> bool {
-    // A list of secrets: `BY 'a', 'b'`.
-    let mut rest = before.trim_end();
-    while let Some(shorter) = rest.strip_suffix(',').map(str::trim_end).and_then(|rest| rest.strip_suffix(HIDDEN)) {
-        rest = shorter.trim_end();
+/// A text on its way to one without secrets.
+struct Mask<'a> {
+    text: &'a str,
+    /// Whether words tell what is a secret.
+    is_definition: bool,
+    /// The brackets that are open.
+    calls: Vec<Call>,
+    /// What the next string would be the value of: the last word, where nothing but `=`, brackets and secrets came since.
+    word: String,
+    is_about_users: bool,
+    is_about_headers: bool,
+    is_named_collection: bool,
+}
+
+/// A bracket that is open, and what stands before it.
+struct Call {
+    name: String,
+    argument: usize,
+    /// Whether the second argument names a database and a table at once.
+    names_whole_table: bool,
+    is_after_equals: bool,
+}
+
+impl Call {
+    fn secrets(&self) -> Option<Secrets> {
+        CALLS.iter().find(|(name, _)| *name == self.name).map(|(_, secrets)| *secrets)
     }
-    let rest = rest.trim_end_matches(['=', '(', ' ', '\t', '\n', '`', '"']);
-    let word_start = rest.rfind(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').map_or(0, |at| at + 1);
-    let word = rest.get(word_start..).unwrap_or_default().to_ascii_lowercase();
-    if SECRET_WORDS.iter().any(|secret| word.ends_with(secret)) {
-        return true;
+
+    fn hides(&self) -> bool {
+        match self.secrets() {
+            Some(Secrets::At(arguments)) => arguments.contains(&self.argument),
+            Some(Secrets::From(first)) => self.argument >= first,
+            Some(Secrets::OfRemote) => self.argument >= if self.names_whole_table { 3 } else { 4 },
+            Some(Secrets::AfterEquals) => self.is_after_equals,
+            None => false,
+        }
     }
-    match word.as_str() {
-        // The last one is of a statement that cannot be read.
-        "by" | "salt" | "key" | "identified" => is_about_users,
-        // `HEADER(NAME 'Authorization' VALUE '…')`.
-        "value" => has_word(before, "header"),
-        _ => false,
+}
+
+impl<'a> Mask<'a> {
+    fn new(text: &'a str, is_definition: bool) -> Self {
+        Self {
+            text,
+            is_definition,
+            calls: Vec::new(),
+            word: String::new(),
+            is_about_users: false,
+            is_about_headers: false,
+            is_named_collection: false,
+        }
+    }
+
+    fn run(mut self) -> String {
+        let (mut out, mut end) = (String::with_capacity(self.text.len()), 0);
+        let mut previous = PlainKind::Other;
+        let mut was_hidden = false;
+        for token in plain_tokens(self.text) {
+            let Some(own) = self.text.get(token.start..token.end) else { continue };
+            // Between tokens are blanks and comments.
+            out.push_str(&without_userinfo(self.text.get(end..token.start).unwrap_or_default()));
+            end = token.end;
+            let is_value = matches!(token.kind, PlainKind::String)
+                || (self.is_named_collection && token.kind == PlainKind::Number);
+            let hides = is_value && self.is_secret(own);
+            match token.kind {
+                PlainKind::String | PlainKind::Number if hides => out.push_str(HIDDEN),
+                _ => out.push_str(&without_userinfo(own)),
+            }
+            self.go_on(token.kind, own, previous, was_hidden, hides);
+            (previous, was_hidden) = (token.kind, hides);
+        }
+        out.push_str(&without_userinfo(self.text.get(end..).unwrap_or_default()));
+        out
+    }
+
+    /// Whether a string is a secret where it stands.
+    fn is_secret(&self, own: &str) -> bool {
+        let quote = own.chars().next().unwrap_or_default();
+        let has_no_end = matches!(quote, '\'' | '\u{2018}')
+            && (own.len() < 2 || !own.ends_with(['\'', '\u{2019}']) || own.ends_with("\\'"));
+        let in_call = self.calls.iter().any(Call::hides);
+        let is_value_in_call = self.calls.last().is_some_and(|call| call.secrets().is_some()) && self.is_secret_word();
+        let by_word = self.is_definition && (self.is_secret_word() || self.is_secret_of_statement());
+        has_no_end || in_call || is_value_in_call || by_word || self.is_named_collection || finds(&CONNECTION, own)
+    }
+
+    fn is_secret_word(&self) -> bool {
+        SECRET_WORDS.iter().any(|secret| self.word.ends_with(secret))
+    }
+
+    fn is_secret_of_statement(&self) -> bool {
+        match self.word.as_str() {
+            // The last one is of a statement that cannot be read.
+            "by" | "salt" | "key" | "identified" => self.is_about_users,
+            // `HEADER(NAME 'Authorization' VALUE '…')`.
+            "value" => self.is_about_headers,
+            _ => false,
+        }
+    }
+
+    /// What follows from a token for those after it.
+    fn go_on(&mut self, kind: PlainKind, own: &str, previous: PlainKind, was_hidden: bool, is_hidden: bool) {
+        let names_table = |call: &mut Call| call.names_whole_table |= call.argument == 1;
+        match kind {
+            PlainKind::Word => {
+                let word = own.trim_matches(['`', '"']).to_ascii_lowercase();
+                self.is_named_collection |= self.is_definition && word == "collection" && self.word == "named";
+                self.is_about_users |= word == "identified";
+                self.is_about_headers |= word.contains("header");
+                self.word = word;
+            }
+            PlainKind::Open => {
+                if let Some(outer) = self.calls.last_mut() {
+                    names_table(outer);
+                }
+                let name = if previous == PlainKind::Word { self.word.clone() } else { String::new() };
+                self.calls.push(Call { name, argument: 0, names_whole_table: false, is_after_equals: false });
+            }
+            PlainKind::Close => {
+                self.calls.pop();
+                self.word.clear();
+            }
+            PlainKind::Comma => {
+                if let Some(call) = self.calls.last_mut() {
+                    call.argument += 1;
+                    call.is_after_equals = false;
+                }
+                // A list of secrets: `BY 'a', 'b'`.
+                if !was_hidden {
+                    self.word.clear();
+                }
+            }
+            PlainKind::Equals => {
+                if let Some(call) = self.calls.last_mut() {
+                    call.is_after_equals = true;
+                }
+            }
+            PlainKind::Dot => self.calls.last_mut().into_iter().for_each(names_table),
+            PlainKind::String if is_hidden => {}
+            PlainKind::String => {
+                if own.contains('.') {
+                    self.calls.last_mut().into_iter().for_each(names_table);
+                }
+                self.word.clear();
+            }
+            PlainKind::Number | PlainKind::Other => self.word.clear(),
+        }
     }
 }
 
@@ -94,6 +292,9 @@ mod tests {
                 "CREATE USER u IDENTIFIED BY 'x' HOST IP '1.1.1.1'",
                 "CREATE USER u IDENTIFIED BY '[HIDDEN]' HOST IP '1.1.1.1'",
             ),
+            ("CREATE USER u IDENTIFIED BY /* ' */ 'x'", "CREATE USER u IDENTIFIED BY /* ' */ '[HIDDEN]'"),
+            ("CREATE USER u IDENTIFIED BY $$x$$", "CREATE USER u IDENTIFIED BY '[HIDDEN]'"),
+            ("CREATE USER u IDENTIFIED BY \u{2018}x\u{2019}", "CREATE USER u IDENTIFIED BY '[HIDDEN]'"),
             (
                 "create user u identified with sha256_hash by 'AB' salt 'CD', bcrypt_password by 'it\\'s'",
                 "create user u identified with sha256_hash by '[HIDDEN]' salt '[HIDDEN]', bcrypt_password by '[HIDDEN]'",
@@ -107,16 +308,61 @@ mod tests {
                 "SOURCE(HTTP(URL 'http://a:[HIDDEN]@c/d' HEADERS(HEADER(NAME 'N' VALUE '[HIDDEN]'))))",
             ),
             (
-                "CREATE NAMED COLLECTION c AS aws_secret_access_key = 'k', b = 'x'",
-                "CREATE NAMED COLLECTION c AS aws_secret_access_key = '[HIDDEN]', b = 'x'",
+                "CREATE NAMED COLLECTION c AS aws_secret_access_key = 'k', b = 'x', n = 17",
+                "CREATE NAMED COLLECTION c AS aws_secret_access_key = '[HIDDEN]', b = '[HIDDEN]', n = '[HIDDEN]'",
             ),
             ("CREATE USER u IDENTIFIED BY 'x", "CREATE USER u IDENTIFIED BY '[HIDDEN]'"),
             ("CREATE USER u IDENTIFIED 'x'", "CREATE USER u IDENTIFIED '[HIDDEN]'"),
+            (
+                "BACKUP ALL TO File('b.zip') SETTINGS password = 'x'",
+                "BACKUP ALL TO File('b.zip') SETTINGS password = '[HIDDEN]'",
+            ),
             ("SELECT 'x' AS y ORDER BY 'z'", "SELECT 'x' AS y ORDER BY 'z'"),
             ("SELECT * FROM t WHERE password = 'abcdefgh'", "SELECT * FROM t WHERE password = 'abcdefgh'"),
         ] {
             assert_eq!(masked(text), shown);
             assert!(!text.starts_with("SELECT") || matches!(masked(text), Cow::Borrowed(_)));
         }
+    }
+
+    #[test]
+    fn secrets_of_functions_are_not_shown() {
+        for (text, shown) in [
+            ("SELECT * FROM remote('h', d, t, 'u', 'p')", "SELECT * FROM remote('h', d, t, 'u', '[HIDDEN]')"),
+            ("SELECT * FROM remote('h', d.t, 'u', 'p')", "SELECT * FROM remote('h', d.t, 'u', '[HIDDEN]')"),
+            ("SELECT * FROM remote('h', 'd.t', 'u', 'p')", "SELECT * FROM remote('h', 'd.t', 'u', '[HIDDEN]')"),
+            (
+                "SELECT * FROM Remote /* ( */ ('h', view(SELECT 1, 2), 'u', 'p'",
+                "SELECT * FROM Remote /* ( */ ('h', view(SELECT 1, 2), 'u', '[HIDDEN]'",
+            ),
+            ("SELECT * FROM remoteSecure('h', d, t, 'u', 'p", "SELECT * FROM remoteSecure('h', d, t, 'u', '[HIDDEN]'"),
+            (
+                "INSERT INTO FUNCTION s3('u', 'k', 's', 'CSV')",
+                "INSERT INTO FUNCTION s3('u', 'k', '[HIDDEN]', '[HIDDEN]')",
+            ),
+            (
+                "SELECT * FROM `mysql`('h', 'd', 't', 'u', 'p', 1)",
+                "SELECT * FROM `mysql`('h', 'd', 't', 'u', '[HIDDEN]', 1)",
+            ),
+            ("SELECT * FROM mysql(c, password = 'p')", "SELECT * FROM mysql(c, password = '[HIDDEN]')"),
+            ("SELECT encrypt('aes-128-ecb', 'x', 'k')", "SELECT encrypt('aes-128-ecb', '[HIDDEN]', '[HIDDEN]')"),
+            ("SELECT * FROM url('http://a:b@c/d', CSV)", "SELECT * FROM url('http://a:[HIDDEN]@c/d', CSV)"),
+            ("SELECT * FROM odbc('DSN=x;PWD=y', 't')", "SELECT * FROM odbc('[HIDDEN]', 't')"),
+            ("SELECT remote, mysql FROM t WHERE x = 'y'", "SELECT remote, mysql FROM t WHERE x = 'y'"),
+            ("SELECT f('a', 'b', 'c', 'd', 'e')", "SELECT f('a', 'b', 'c', 'd', 'e')"),
+        ] {
+            assert_eq!(masked(text), shown);
+        }
+    }
+
+    #[test]
+    fn errors_do_not_quote_secrets() {
+        let message = "Table doesn't exist. In scope SELECT x FROM remote('h', d, t, 'u', 'p')";
+        assert_eq!(
+            masked_message(message),
+            "Table doesn't exist. In scope SELECT x FROM remote('h', d, t, 'u', '[HIDDEN]')"
+        );
+        assert_eq!(masked_message("Cannot read http://a:b@c/d"), "Cannot read http://a:[HIDDEN]@c/d");
+        assert!(matches!(masked_message("It doesn't work"), Cow::Borrowed(_)));
     }
 }

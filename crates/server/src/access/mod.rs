@@ -12,6 +12,9 @@ mod granted;
 mod mask;
 mod network;
 mod privilege;
+mod privilege_set;
+mod profile_settings;
+mod quota_definition;
 mod quota_usage;
 mod quota_watch;
 mod remote_hosts;
@@ -39,10 +42,12 @@ pub use entity::{
     Definition, Entity, Names, Quota, QuotaInterval, QuotaKey, Resource, Role, RowPolicy, SettingsProfile, Storage,
     User,
 };
-pub use granted::{Access, RoleChoice, profile_settings};
-pub use mask::{is_suspicious, masked};
+pub use granted::{Access, RoleChoice};
+pub use mask::{is_suspicious, masked, masked_message};
 pub use network::Networks;
-pub use privilege::{Level, Privilege, PrivilegeSet};
+pub use privilege::{Level, Privilege};
+pub use privilege_set::PrivilegeSet;
+pub use profile_settings::profile_settings;
 pub use quota_usage::{Consumer, QuotaUsages, Usage, UsageRow};
 pub use quota_watch::QuotaWatch;
 pub use remote_hosts::{Reach, RemoteHosts, shown as shown_url};

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::privilege::{Privilege, PrivilegeSet};
+use super::privilege::Privilege;
+use super::privilege_set::PrivilegeSet;
 
 /// What a grant is about: nothing is the server, then a database (or what else has a name of its own), a table, a column.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

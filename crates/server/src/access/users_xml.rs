@@ -8,14 +8,16 @@ use squall_types::{ErrorCode, Result, Settings};
 
 use super::authentication::{Authentication, Method, from_hex};
 use super::certificate::CertificateNames;
-use super::definition::{limit_value, policy_name};
+use super::definition::policy_name;
 use super::entities::Entities;
 use super::entity::{
     Definition, Entity, Names, Quota, QuotaInterval, QuotaKey, Resource, Role, RowPolicy, SettingsProfile, Storage,
     User, id_of_name,
 };
 use super::network::Networks;
-use super::privilege::{Level, Privilege, PrivilegeSet};
+use super::privilege::{Level, Privilege};
+use super::privilege_set::PrivilegeSet;
+use super::quota_definition::limit_value;
 use super::rights::{Change, Rights, Target};
 use super::store;
 use crate::config::Element;

@@ -8,6 +8,7 @@ use squall_sql::ast::{
     self, AccessAction, AccessDefinition, AccessEntityKind, AccessEntityName, AccessSetting, CreateMode, Granted,
     SetRole,
 };
+use squall_sql::{PlainKind, plain_tokens};
 use squall_types::{Error, ErrorCode, Result, Settings};
 use uuid::Uuid;
 
@@ -146,7 +147,7 @@ fn check_definition(session: &Session, definition: &AccessDefinition) -> Result<
         AccessDefinition::Quota(quota) => (names(&quota.to), Vec::new()),
         AccessDefinition::RowPolicy(policy) => {
             if let Some(Some(filter)) = &policy.using {
-                check_filter(filter)?;
+                check_filter(session, filter)?;
             }
             (names(&policy.to), Vec::new())
         }
@@ -186,11 +187,28 @@ fn check_setting(session: &Session, setting: &AccessSetting) -> Result<()> {
     Ok(())
 }
 
-/// A condition is kept as text and read again.
-fn check_filter(filter: &ast::Expression) -> Result<()> {
+/// A condition is kept as text and read again. What it reads of other tables is not checked when it is applied, so its maker must be able to
+/// read everything.
+fn check_filter(session: &Session, filter: &ast::Expression) -> Result<()> {
     let text = squall_sql::format_expression(filter);
     squall_sql::parse_expression(&text, &squall_sql::ParserLimits::default()).map_err(super::parsing::syntax_error)?;
-    Ok(())
+    if reads_tables(&text) { session.access.check_everywhere(Privilege::Select) } else { Ok(()) }
+}
+
+/// Whether a condition has a subquery, or a table after IN.
+fn reads_tables(condition: &str) -> bool {
+    const MEMBERSHIPS: &[&str] = &["in", "notin", "globalin", "globalnotin", "nullin", "notnullin"];
+    let tokens = plain_tokens(condition);
+    let is_name = |at: usize| {
+        let kind = |at: usize| tokens.get(at).map(|token| token.kind);
+        kind(at) == Some(PlainKind::Word) && kind(at + 1) != Some(PlainKind::Open)
+    };
+    tokens.iter().enumerate().any(|(at, token)| {
+        let word = condition.get(token.start..token.end).unwrap_or_default().to_ascii_lowercase();
+        let after = at + 1;
+        let inside = after + usize::from(tokens.get(after).is_some_and(|token| token.kind == PlainKind::Open));
+        word == "select" || (MEMBERSHIPS.contains(&word.as_str()) && is_name(inside))
+    })
 }
 
 fn define_one(

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use squall_planner::{Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, TableMetadata, Used};
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TableHandle};
-use squall_types::{Error, Result, Value};
+use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::kept_plan::is_made_up;
 use crate::access::{Privilege, PrivilegeSet};
@@ -81,6 +81,15 @@ impl QueryCatalog<'_> {
         error
     }
 
+    /// Refuses what means one thing to who makes a dictionary and another to the server, which reads its source.
+    fn check_dictionary_source(&self, what: &str, is_for_server: bool) -> Result<()> {
+        if !self.session.plans_dictionary_source || (is_for_server && self.session.access.reads_everything()) {
+            return Ok(());
+        }
+        let message = format!("{}: {what} cannot be the source of a dictionary", self.session.access.name);
+        Err(Error::new(ErrorCode::DICTIONARY_ACCESS_DENIED, message))
+    }
+
     /// A table that came with the query: it hides one of its name in the current database.
     fn external_table(&self, database: Option<&str>, table: &str) -> Option<&Arc<ExternalTable>> {
         self.session.external_tables.as_ref().filter(|_| database.is_none())?.find(table)
@@ -133,6 +142,7 @@ impl Catalog for QueryCatalog<'_> {
         if name == "system"
             && let Some(own) = system::of_session(self.session, table)
         {
+            self.check_dictionary_source("A table of system that shows each user what is theirs", true)?;
             self.note_moment();
             self.note(Used::Table(name, table));
             return Ok(Arc::new(TableHandle(own)));
@@ -140,6 +150,8 @@ impl Catalog for QueryCatalog<'_> {
         let table = self.tables.table(database, table).map_err(|error| self.without_hint(error))?;
         self.note(Used::Table(table.database(), table.name()));
         if table.table_function().is_some() {
+            // Its maker may make another of it, after the dictionary.
+            self.check_dictionary_source("A table that is made AS a table function", false)?;
             self.note_moment();
             return Ok(table);
         }
@@ -168,6 +180,7 @@ impl Catalog for QueryCatalog<'_> {
 
     fn tables(&self, database: &str) -> Result<Vec<String>> {
         self.note_moment();
+        self.check_dictionary_source("A table function over tables that match", true)?;
         let mut tables = self.tables.tables(database)?;
         tables.retain(|table| self.session.access.may_show_table(database, table));
         Ok(tables)
@@ -207,7 +220,11 @@ impl Catalog for QueryCatalog<'_> {
         if self.session.access.reads_everything() || self.is_external(table) {
             return Ok(None);
         }
-        self.session.row_filter(table.database(), table.name())
+        let filter = self.session.row_filter(table.database(), table.name())?;
+        if filter.is_some() {
+            self.check_dictionary_source("A table whose rows a policy hides", true)?;
+        }
+        Ok(filter)
     }
 
     fn begin_lookup(

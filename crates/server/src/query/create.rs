@@ -39,6 +39,33 @@ pub(super) async fn database(session: &Session, statement: &ast::CreateDatabase)
     Ok(Answer::Done)
 }
 
+/// What is attached is a table that was detached, as it is: the parts of another come in by ATTACH PARTITION, or from a backup.
+///
+/// # Errors
+/// `INCORRECT_QUERY` for a definition, as of ClickHouse's Atomic databases; `NOT_IMPLEMENTED` for what would make a table of a folder.
+fn check_attach(statement: &ast::CreateTable) -> Result<()> {
+    if statement.attach_from.is_some() {
+        return Err(Error::not_implemented("ATTACH TABLE … FROM 'path'"));
+    }
+    if statement.attach_as_replicated.is_some() {
+        return Err(Error::not_implemented("ATTACH TABLE … AS [NOT] REPLICATED"));
+    }
+    if statement.elements.is_none() && statement.storage.is_none() && statement.source.is_none() {
+        return Ok(());
+    }
+    if statement.name.uuid.is_some() {
+        return Err(Error::not_implemented("ATTACH TABLE … UUID with a definition"));
+    }
+    let name = &statement.name.table.value;
+    Err(Error::new(
+        ErrorCode::INCORRECT_QUERY,
+        format!(
+            "Incorrect ATTACH TABLE query for Atomic database engine. Use one of the following queries instead: \
+             ATTACH TABLE {name}, which takes a detached table back; CREATE TABLE {name} <table definition>"
+        ),
+    ))
+}
+
 /// Runs CREATE TABLE, and the INSERT of its `AS SELECT`.
 pub(super) async fn table(
     session: &Session,
@@ -53,15 +80,7 @@ pub(super) async fn table(
     let databases = session.server.databases.clone();
     let if_not_exists = statement.mode == CreateMode::IfNotExists;
     if statement.attach {
-        let is_defined = statement.elements.is_some() || statement.storage.is_some() || statement.source.is_some();
-        if is_defined || statement.attach_from.is_some() || statement.attach_as_replicated.is_some() {
-            // As in ClickHouse, whose databases are Atomic, too.
-            return Err(Error::new(
-                ErrorCode::INCORRECT_QUERY,
-                "Incorrect ATTACH TABLE query for Atomic database engine: ATTACH TABLE name takes a detached table back, CREATE TABLE \
-                 makes one",
-            ));
-        }
+        check_attach(statement)?;
         run_blocking(move || databases.attach_table(&database, &table, if_not_exists)).await?;
         return Ok(Answer::Done);
     }

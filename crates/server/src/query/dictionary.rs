@@ -45,7 +45,8 @@ pub(super) async fn create(
     Ok(Answer::Done)
 }
 
-/// A dictionary's source is read by the server for whoever looks something up. So who makes the dictionary must be able to read it.
+/// A dictionary's source is read by the server for whoever looks something up. So who makes the dictionary must be able to read it, and what
+/// it means must not depend on who reads: the server sees rows, tables and queries of others that its maker does not.
 async fn check_source(session: &Session, source: &DictionarySource, context: &Arc<QueryContext>) -> Result<()> {
     match source {
         DictionarySource::Null => Ok(()),
@@ -62,6 +63,7 @@ async fn check_source(session: &Session, source: &DictionarySource, context: &Ar
         },
         DictionarySource::Query(_) if session.access.reads_everything() => Ok(()),
         DictionarySource::Query(source) => {
+            let session = &session.clone().for_dictionary_source();
             let queries = std::iter::once(&source.query).chain(&source.invalidate_query);
             for query in queries {
                 planning::with_planner(session, context, &**query, squall_planner::plan_query).await?;

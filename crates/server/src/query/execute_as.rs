@@ -1,44 +1,37 @@
-//! EXECUTE AS: one statement, or the rest of a session, in another user's name. Who sent it stays who is shown, and whose limits the query has;
-//! what may be read and done is the other user's matter alone.
+//! EXECUTE AS: one statement, or the rest of a session, in another user's name: with that user's rights, profile, quota and limits, in the same
+//! database. `authenticatedUser()` and the query log still tell who has come in.
 
 use std::sync::Arc;
 
-use squall_engine::QueryContext;
-use squall_sql::ast::ExecuteAs;
+use squall_sql::ast::{ExecuteAs, Statement};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::Parsed;
-use super::{Answer, check_readonly, statement};
 use crate::access::Privilege;
 use crate::session::Session;
 
-/// Checks that a session may act as the user.
+/// The session as it acts in the user's name.
 ///
 /// # Errors
-/// `SUPPORT_IS_DISABLED` where the configuration does not allow it to anybody, `ACCESS_DENIED`.
-pub(super) fn check(session: &Session, statement: &ExecuteAs) -> Result<()> {
+/// `SUPPORT_IS_DISABLED` where the configuration does not allow it to anybody, `ACCESS_DENIED`, `UNKNOWN_USER`.
+pub(super) fn acting(session: &Session, statement: &ExecuteAs) -> Result<Session> {
     if !session.server.config.load().server.allow_impersonate_user {
         return Err(Error::new(
             ErrorCode::SUPPORT_IS_DISABLED,
             "IMPERSONATE feature is disabled, set access_control_improvements.allow_impersonate_user to 1 to enable",
         ));
     }
-    session.access.check(Privilege::Impersonate, &[&statement.user])
+    session.access.check(Privilege::Impersonate, &[&statement.user])?;
+    session.acting_as(&statement.user)
 }
 
-/// Runs EXECUTE AS, which [`check`] has allowed.
-pub(super) async fn run(
-    session: &mut Session,
-    statement: &ExecuteAs,
-    parsed: &Parsed,
-    context: &Arc<QueryContext>,
-) -> Result<Answer> {
-    let mut other = session.acting_as(&statement.user)?;
-    let Some(inner) = &statement.statement else {
-        *session = other;
-        return Ok(Answer::Done);
-    };
-    check_readonly(&other, parsed.kind)?;
+/// The statement within, and in whose name it is run; nothing for a statement without one.
+///
+/// # Errors
+/// As of [`acting`].
+pub(super) fn statement_within(session: &Session, parsed: &Parsed) -> Result<Option<(Session, Arc<Parsed>)>> {
+    let Statement::ExecuteAs(outer) = &*parsed.statement else { return Ok(None) };
+    let Some(inner) = &outer.statement else { return Ok(None) };
     let inner = Parsed {
         text: parsed.text.clone(),
         statement: Arc::new((**inner).clone()),
@@ -51,5 +44,5 @@ pub(super) async fn run(
         shape: None,
         plan: Default::default(),
     };
-    Box::pin(statement::run(&mut other, &inner, context)).await
+    Ok(Some((acting(session, outer)?, Arc::new(inner))))
 }

@@ -45,7 +45,7 @@ pub use insert::InsertSink;
 use parsing::{parse, plain_kind, shown_text, statement_settings};
 pub use plan_template::PlanTemplates;
 
-use crate::access::{QuotaWatch, Resource, masked, now_seconds};
+use crate::access::{QuotaWatch, Resource, masked, masked_message, now_seconds};
 use crate::logger::{OneLine, ReadableSize};
 use crate::process::{ProcessHandle, ProcessInfo, QueryKind};
 use crate::server::Server;
@@ -128,6 +128,7 @@ impl Query {
         match result {
             Ok(query) => Ok(query),
             Err(Failure::BeforeStart(error)) => {
+                let error = without_secrets(error);
                 let kind = match &parsed {
                     Some(parsed) => parsed.kind,
                     // Refused before it was parsed.
@@ -185,8 +186,12 @@ impl Query {
         }
         let parse = || parse(scope.as_ref().unwrap_or(session), request.text);
         let is_long = request.text.len() > PARSED_HERE_BYTES && plain_kind(request.text) != QueryKind::Insert;
-        let parsed = if is_long { planning::in_place(parse)? } else { parse()? };
+        let mut parsed = if is_long { planning::in_place(parse)? } else { parse()? };
         *parsed_out = Some(parsed.clone());
+        let mut is_acting = false;
+        while let Some((acting, within)) = execute_as::statement_within(scope.as_ref().unwrap_or(session), &parsed)? {
+            (scope, parsed, is_acting) = (Some(acting), within, true);
+        }
         let of_statement = statement_settings(&parsed.statement);
         if !of_statement.is_empty() {
             let scope = scope.get_or_insert_with(|| session.clone());
@@ -262,12 +267,12 @@ impl Query {
                 let answer = statement::run(&mut scope, &parsed, &context).await;
                 // What a USE or SET did to the copy is meant for the session.
                 match &*parsed.statement {
+                    // What it did in another's name is over.
+                    _ if is_acting => {}
                     Statement::Use(_) if answer.is_ok() => session.database = scope.database,
                     Statement::Set(set) if answer.is_ok() => statement::set(session, set)?,
                     Statement::SetRole(_) if answer.is_ok() => session.keep_roles_of(&scope),
-                    Statement::ExecuteAs(execute) if answer.is_ok() && execute.statement.is_none() => {
-                        *session = session.acting_as(&execute.user)?;
-                    }
+                    Statement::ExecuteAs(execute) if answer.is_ok() => *session = session.acting_as(&execute.user)?,
                     _ => {}
                 }
                 answer
@@ -282,6 +287,7 @@ impl Query {
             }
             Ok(Answer::Done) => {}
             Err(error) => {
+                let error = without_secrets(error);
                 query.fail(&error);
                 return Err(Failure::Logged(error));
             }
@@ -330,6 +336,7 @@ impl Query {
             Some(quota) => next.and_then(|block| quota.check(self.context()).map(|()| block)),
             None => next,
         };
+        let next = next.map_err(without_secrets);
         match &next {
             Ok(Some(block)) => {
                 if let Some(extremes) = &mut self.extremes {
@@ -406,7 +413,7 @@ impl Query {
             _ => None,
         };
         let result = match sink {
-            Some(sink) => sink.finish().await,
+            Some(sink) => sink.finish().await.map_err(without_secrets),
             None => Ok(()),
         };
         if let Err(error) = &result {
@@ -538,6 +545,12 @@ impl Drop for Query {
             self.fail(&error);
         }
     }
+}
+
+/// An error that quotes no secrets of its statement.
+fn without_secrets(mut error: Error) -> Error {
+    error.message = masked_message(&error.message).into_owned();
+    error
 }
 
 /// Where a failed start stands in the log.

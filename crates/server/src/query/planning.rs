@@ -319,7 +319,7 @@ impl SubqueryRunner for Runner {
 
     fn run_source(&self, query: &ast::Query, planner: &PlannerContext<'_>) -> Result<Vec<Block>> {
         // A dictionary's source is read by the server, whoever looks something up; its maker was asked when it was made.
-        let mut session = Session::of_server(self.session.server.clone());
+        let mut session = Session::of_server(self.session.server.clone()).for_dictionary_source();
         session.database = planner.functions.current_database.clone();
         let runner = Self { session: session.clone(), context: self.context.clone(), is_here: self.is_here };
         let plan = self::planner(&session, &self.context, &QueryCatalog::new(&session), &runner, |planner| {

@@ -7,7 +7,6 @@ use squall_sql::ast::{
 };
 use squall_types::Result;
 
-use super::execute_as;
 use super::statement::{identifier, table_name};
 use crate::access::{Privilege, PrivilegeSet, Target};
 use crate::session::Session;
@@ -49,7 +48,6 @@ pub(super) fn check(session: &Session, statement: &Statement) -> Result<()> {
             CheckTarget::Grant(_) => Ok(()),
         },
         Statement::Backup(statement) => check_backup(session, statement),
-        Statement::ExecuteAs(statement) => execute_as::check(session, statement),
         Statement::Transaction(_) | Statement::Watch(_) => Ok(()),
         Statement::Parallel(statements) => statements.iter().try_for_each(|statement| check(session, statement)),
         _ => Ok(()),
@@ -190,6 +188,14 @@ fn check_alter(session: &Session, command: &AlterCommand, database: &str, table:
 
 fn check_backup(session: &Session, statement: &Backup) -> Result<()> {
     let access = &session.access;
+    if statement.restore {
+        // A backup has what its maker may read: who takes tables out of any must be one who may read files.
+        match statement.location.name.as_str() {
+            "File" => access.check_source(Privilege::File)?,
+            "Disk" => access.check_source(Privilege::Disk)?,
+            _ => {}
+        }
+    }
     let set: PrivilegeSet = if statement.restore {
         [Privilege::CreateTable, Privilege::Insert].into_iter().collect()
     } else {

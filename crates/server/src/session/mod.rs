@@ -39,6 +39,8 @@ pub struct Session {
     pub external_tables: Option<Arc<ExternalTables>>,
     /// Who has come in; another than `access` is of since EXECUTE AS.
     pub authenticated_user: Arc<str>,
+    /// Whether what it plans is the source of a dictionary: the server reads that for whoever looks something up, in nobody's name.
+    pub plans_dictionary_source: bool,
     /// The entities that `access` was made of.
     snapshot: Arc<Snapshot>,
     /// The roles that the session chose.
@@ -64,6 +66,7 @@ impl Session {
             access,
             client,
             external_tables: None,
+            plans_dictionary_source: false,
             roles: RoleChoice::Default,
             profiles: Vec::new(),
         }
@@ -73,6 +76,12 @@ impl Session {
     pub fn of_server(server: Arc<Server>) -> Self {
         let access = Arc::new(Access::of_server(&server.access.load()));
         Self::new(server, access, Arc::new(ClientInfo::default()))
+    }
+
+    /// The same session, planning the source of a dictionary.
+    #[must_use]
+    pub fn for_dictionary_source(self) -> Self {
+        Self { plans_dictionary_source: true, ..self }
     }
 
     /// Takes note of what has changed in who may do what since the session's last query.

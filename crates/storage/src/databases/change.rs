@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::definition::{check_definition, has_parts};
 use super::detach::check_free;
 use super::entry::{
-    Database, Engine, Entry, SYSTEM, State, Stored, check_name, database_exists, database_of, find, find_quoted,
+    Database, Engine, Entry, SYSTEM, State, Stored, check_name, database_exists, database_of, find_if, find_quoted,
     is_made_up, put, remove, table_exists, too_many,
 };
 use super::{Databases, NAMES_MAX};
@@ -202,12 +202,7 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
         let _ddl = self.ddl.lock();
-        let state = self.state.load();
-        let entry = match find(&state, database, table) {
-            Ok(entry) => entry.clone(),
-            Err(_) if if_exists => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(entry) = find_if(&self.state.load(), database, table, if_exists)? else { return Ok(()) };
         entry.refuse_virtual("Drop")?;
         entry.refuse_dictionary()?;
         self.drop_entry(&entry)
@@ -219,12 +214,7 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `INCORRECT_QUERY` for a table.
     pub fn drop_dictionary(&self, database: &str, name: &str, if_exists: bool) -> Result<()> {
         let _ddl = self.ddl.lock();
-        let state = self.state.load();
-        let entry = match find(&state, database, name) {
-            Ok(entry) => entry.clone(),
-            Err(_) if if_exists => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(entry) = find_if(&self.state.load(), database, name, if_exists)? else { return Ok(()) };
         match &entry.engine {
             Engine::Dictionary(..) => self.drop_entry(&entry),
             _ => {
@@ -253,12 +243,7 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn truncate_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
         let _ddl = self.ddl.lock();
-        let state = self.state.load();
-        let entry = match find(&state, database, table) {
-            Ok(entry) => entry.clone(),
-            Err(_) if if_exists => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(entry) = find_if(&self.state.load(), database, table, if_exists)? else { return Ok(()) };
         entry.refuse_virtual("Truncate")?;
         match &entry.engine {
             Engine::Memory(_, rows) => rows.truncate(),

@@ -7,7 +7,7 @@ use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
 use super::Databases;
-use super::entry::{Database, Entry, database_exists, database_of, find, is_made_up, table_exists};
+use super::entry::{Database, Entry, database_exists, database_of, find_if, is_made_up, table_exists};
 
 /// A table that is detached, for `system.detached_tables`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,11 +29,7 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn detach_table(&self, database: &str, table: &str, is_permanently: bool, if_exists: bool) -> Result<()> {
         let _ddl = self.ddl.lock();
-        let entry = match find(&self.state.load(), database, table) {
-            Ok(entry) => entry.clone(),
-            Err(_) if if_exists => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(entry) = find_if(&self.state.load(), database, table, if_exists)? else { return Ok(()) };
         entry.refuse_virtual("Detach")?;
         entry.refuse_dictionary()?;
         let publish = || {

@@ -308,6 +308,15 @@ pub(super) fn find<'a>(state: &'a State, database: &str, table: &str) -> Result<
         .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_TABLE, format!("Table {database}.{table} does not exist")))
 }
 
+/// The same; nothing where there is none, and that is right.
+pub(super) fn find_if(state: &State, database: &str, table: &str, if_exists: bool) -> Result<Option<Arc<Entry>>> {
+    match find(state, database, table) {
+        Ok(entry) => Ok(Some(entry.clone())),
+        Err(_) if if_exists => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// As RENAME and EXCHANGE word it.
 pub(super) fn find_quoted<'a>(state: &'a State, name: &TableName) -> Result<&'a Arc<Entry>> {
     database_of(state, &name.database)?.tables.get(&name.table).ok_or_else(|| {
