@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let is_well = if args.here {
-        wanted.iter().fold(true, |is_well, target| run_here(target, &args) && is_well)
+        wanted.iter().filter(|target| !run_here(target, &args)).count() == 0
     } else {
         run_all_apart(&wanted, &args)
     };

@@ -74,6 +74,11 @@ static SUSPICIOUS_CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let names: Vec<&str> = CALLS.iter().map(|(name, _)| *name).collect();
     Regex::new(&format!(r"(?i)\b(?:{})\b", names.join("|"))).ok()
 });
+/// Such a call with its bracket: messages also name functions alone.
+static QUOTED_CALLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let names: Vec<&str> = CALLS.iter().map(|(name, _)| *name).collect();
+    Regex::new(&format!(r#"(?is)[`"]?\b(?:{})\b[`"]?\s*(?:/\*.*?\*/\s*)*\("#, names.join("|"))).ok()
+});
 /// A user's name with a password before a host.
 static USERINFO: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"://([^\s:/@'?#]*):[^\s@']+@").ok());
 /// A string that is a connection string with a password.
@@ -96,7 +101,7 @@ pub fn masked(text: &str) -> Cow<'_, str> {
 
 /// The message of an error without the secrets of the statement that it quotes.
 pub fn masked_message(message: &str) -> Cow<'_, str> {
-    let call = SUSPICIOUS_CALLS.as_ref().and_then(|calls| calls.find(message));
+    let call = QUOTED_CALLS.as_ref().and_then(|calls| calls.find(message));
     let (before, from_call) = message.split_at(call.map_or(message.len(), |call| call.start()));
     match (without_userinfo(before), from_call) {
         (before, "") => before,
@@ -361,6 +366,10 @@ mod tests {
         assert_eq!(
             masked_message(message),
             "Table doesn't exist. In scope SELECT x FROM remote('h', d, t, 'u', '[HIDDEN]')"
+        );
+        assert_eq!(
+            masked_message("Function with name `encrypt` does not exist. In scope SELECT encrypt('aes', 'x', 'k')"),
+            "Function with name `encrypt` does not exist. In scope SELECT encrypt('aes', '[HIDDEN]', '[HIDDEN]')"
         );
         assert_eq!(masked_message("Cannot read http://a:b@c/d"), "Cannot read http://a:[HIDDEN]@c/d");
         assert!(matches!(masked_message("It doesn't work"), Cow::Borrowed(_)));
