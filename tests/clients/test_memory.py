@@ -5,14 +5,17 @@ import threading
 import pytest
 from server import USERS_XML, ServerError
 
+# What does not fit goes to disk, unless it may not.
+IN_MEMORY = {"max_bytes_ratio_before_external_group_by": 0}
 GROUPS = "SELECT count() FROM (SELECT number AS k, count() FROM numbers_mt({rows}) GROUP BY k)"
 
 
 def test_a_query_ends_at_its_limit(start_server):
     server = start_server()
     with pytest.raises(ServerError, match=r"Query memory limit exceeded: would use [\d.]+ MiB, maximum: 50.00 MiB") as failed:
-        server.query(GROUPS.format(rows=20_000_000), max_memory_usage=50 << 20)
+        server.query(GROUPS.format(rows=20_000_000), max_memory_usage=50 << 20, **IN_MEMORY)
     assert failed.value.code == 241
+    assert server.value(GROUPS.format(rows=2_000_000), max_memory_usage=50 << 20) == "2000000"
     assert server.value("SELECT 1") == "1"
 
 
@@ -27,7 +30,7 @@ def test_the_limit_of_the_server_stops_one_and_spares_the_others(start_server):
             results[name] = error
 
     # The greedy one has a small guarantee; the modest one would fit well alone.
-    greedy = threading.Thread(target=ask, args=("greedy", 60_000_000), kwargs={"memory_overcommit_ratio_denominator": 1 << 20})
+    greedy = threading.Thread(target=ask, args=("greedy", 60_000_000), kwargs={"memory_overcommit_ratio_denominator": 1 << 20, **IN_MEMORY})
     modest = threading.Thread(target=ask, args=("modest", 400_000))
     greedy.start()
     modest.start()
@@ -51,6 +54,7 @@ def test_the_limit_of_a_user_is_his_own(start_server):
     )
     server = start_server(users_xml=users)
     with pytest.raises(ServerError, match="User memory limit exceeded") as failed:
-        server.query(GROUPS.format(rows=20_000_000), user="small")
+        server.query(GROUPS.format(rows=20_000_000), user="small", **IN_MEMORY)
     assert failed.value.code == 241
+    assert server.value(GROUPS.format(rows=2_000_000), user="small") == "2000000"
     assert server.value(GROUPS.format(rows=3_000_000)) == "3000000"
