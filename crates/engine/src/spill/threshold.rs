@@ -32,8 +32,11 @@ impl Threshold {
         self.held() >= bytes && (own() as u64).saturating_mul(workers * SHARE) >= bytes
     }
 
-    /// Whether so many bytes more may be had under the limits.
+    /// Whether so many bytes more may be had under the limits, or nothing may go to disk anyway.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        if self.bytes.is_none() {
+            return true;
+        }
         self.context
             .memory
             .available_bytes()
