@@ -18,7 +18,7 @@ pub mod plan;
 pub mod rules;
 pub mod uses;
 
-pub use analyzer::analyze_query;
+pub use analyzer::{MEMBERSHIPS, analyze_query};
 pub use bind::bind_expression;
 pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};

@@ -167,19 +167,9 @@ fn positions<'a, P: AsRef<Piece>>(sources: &'a [P], entries: &[Entry]) -> (Vec<&
 mod tests {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
-    use squall_types::{Column, DataType};
 
-    use super::super::keys::encode_keys;
     use super::super::run::splitters;
     use super::*;
-    use squall_planner::{Expression, SortKey};
-
-    fn piece(values: &[String]) -> Piece {
-        let block = Block::from_columns([("s", Column::from_strings(values))]).unwrap();
-        let expression = Expression::Column { position: 0, data_type: DataType::String };
-        let keys = [SortKey { expression, descending: false, nulls_first: false }];
-        Piece::sorted(block.clone(), encode_keys(&keys, &block).unwrap()).unwrap()
-    }
 
     /// Strings that begin alike for longer than prefixes are, ones that do not, and short ones; in all or in some of the pieces.
     #[test]
@@ -204,7 +194,7 @@ mod tests {
                     (0..200).map(|_| value()).collect()
                 })
                 .collect();
-            let sources: Vec<Arc<Piece>> = values.iter().map(|values| Arc::new(piece(values))).collect();
+            let sources: Vec<Arc<Piece>> = values.iter().map(|values| Arc::new(Piece::of_strings(values))).collect();
             let mut wanted: Vec<(&str, u32, u32)> = Vec::new();
             for (at, values) in values.iter().enumerate() {
                 wanted.extend(values.iter().enumerate().map(|(row, value)| (&**value, at as u32, row as u32)));

@@ -208,3 +208,17 @@ impl AsRef<Piece> for Piece {
         self
     }
 }
+
+#[cfg(test)]
+impl Piece {
+    /// These strings, sorted.
+    pub(super) fn of_strings(values: &[String]) -> Self {
+        use squall_planner::{Expression, SortKey};
+        use squall_types::{Column, DataType};
+
+        let block = Block::from_columns([("s", Column::from_strings(values))]).unwrap();
+        let expression = Expression::Column { position: 0, data_type: DataType::String };
+        let keys = [SortKey { expression, descending: false, nulls_first: false }];
+        Self::sorted(block.clone(), super::keys::encode_keys(&keys, &block).unwrap()).unwrap()
+    }
+}

@@ -88,18 +88,8 @@ impl Piece {
 mod tests {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
-    use squall_planner::{Expression, SortKey};
-    use squall_types::{Block, Column, DataType};
 
-    use super::super::keys::encode_keys;
     use super::*;
-
-    fn piece(values: &[String]) -> Piece {
-        let block = Block::from_columns([("s", Column::from_strings(values))]).unwrap();
-        let expression = Expression::Column { position: 0, data_type: DataType::String };
-        let keys = [SortKey { expression, descending: false, nulls_first: false }];
-        Piece::sorted(block.clone(), encode_keys(&keys, &block).unwrap()).unwrap()
-    }
 
     /// The kept rows, sorted.
     fn rows(pieces: &[Piece]) -> Vec<Vec<u8>> {
@@ -120,9 +110,9 @@ mod tests {
             let values: Vec<Vec<String>> = (0..12)
                 .map(|_| (0..5_000).map(|_| format!("a key of bytes {}", random.random_range(0..distinct))).collect())
                 .collect();
-            let all = rows(&values.iter().map(|values| piece(values)).collect::<Vec<_>>());
+            let all = rows(&values.iter().map(|values| Piece::of_strings(values)).collect::<Vec<_>>());
             for top in [1, 500, 20_000, 59_999] {
-                let sources = values.iter().map(|values| piece(values)).collect();
+                let sources = values.iter().map(|values| Piece::of_strings(values)).collect();
                 let First { pieces, bound } = squall_runtime::block_on(first_rows(sources, top)).unwrap();
                 let kept = rows(&pieces);
                 assert_eq!(kept[..top], all[..top]);

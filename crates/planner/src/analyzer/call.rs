@@ -12,6 +12,7 @@ use squall_types::settings::SettingType;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value, checkpoint};
 
 use super::graph::{AggregateNode, HigherOrderNode, LAMBDA_DEPTH_MAX, NodeId};
+use super::membership::MEMBERSHIPS;
 use super::scope::{Local, Scope};
 use crate::uses::Used;
 
@@ -28,8 +29,7 @@ impl Scope<'_> {
             return self.window_call(call, over);
         }
         match call.name.as_str() {
-            "in" | "notIn" | "globalIn" | "globalNotIn" | "nullIn" | "notNullIn" | "globalNullIn"
-            | "globalNotNullIn" => return self.membership(call),
+            name if MEMBERSHIPS.contains(&name) => return self.membership(call),
             "exists" => return self.exists(call),
             "arrayJoin" => return self.array_join(call),
             "caseWithExpression" => return self.case_with_expression(call),

@@ -11,6 +11,10 @@ use super::graph::{NodeId, NodeKind};
 use super::scope::Scope;
 use crate::plan::Plan;
 
+/// The functions whose right side may be a subquery or a table.
+pub const MEMBERSHIPS: &[&str] =
+    &["in", "notIn", "globalIn", "globalNotIn", "nullIn", "notNullIn", "globalNullIn", "globalNotNullIn"];
+
 impl Scope<'_> {
     /// The node of `x IN y` or `x NOT IN y`.
     ///

@@ -39,6 +39,7 @@ pub(crate) use definitions::Definitions;
 pub(crate) use from::whole;
 pub(crate) use join::{equality, key_type, sides_of};
 pub(crate) use literal::{append_constant, typed_literal};
+pub use membership::MEMBERSHIPS;
 pub(crate) use scope::Scope;
 pub(crate) use source::Source;
 pub(crate) use stage::{Stage, project};

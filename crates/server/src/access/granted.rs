@@ -157,7 +157,7 @@ impl Access {
         }
         let (mut settings, mut constraints) = (Settings::default(), Constraints::default());
         let mut apply =
-            |elements: &[AccessSetting]| apply_settings(entities, elements, &mut settings, &mut constraints, 0);
+            |elements: &[AccessSetting]| apply_settings(entities, elements, &mut settings, &mut constraints);
         apply(&[AccessSetting::Profile(snapshot.default_profile.clone())]);
         for (_, profile) in entities.profiles() {
             if profile.to.matches(&entity.name, &enabled_names) {

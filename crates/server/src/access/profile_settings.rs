@@ -28,7 +28,22 @@ pub(super) fn apply_settings(
     elements: &[AccessSetting],
     settings: &mut Settings,
     constraints: &mut Constraints,
+) {
+    for_each_setting(entities, elements, 0, &mut |element, name, value| {
+        // What is wrong was said when the element was read or made.
+        if let Some(value) = value {
+            let _ = settings.set(name, &value);
+        }
+        let _ = constraints.apply(element);
+    });
+}
+
+/// Visits each setting, its name and, where it has one that can be read, its value; those of a profile where it is named.
+fn for_each_setting(
+    entities: &Entities,
+    elements: &[AccessSetting],
     depth: usize,
+    visit: &mut dyn FnMut(&AccessSetting, &str, Option<String>),
 ) {
     if depth > PROFILE_DEPTH_MAX {
         return;
@@ -37,17 +52,11 @@ pub(super) fn apply_settings(
         match element {
             AccessSetting::Profile(name) => {
                 if let Some((_, profile)) = entities.profile(name) {
-                    apply_settings(entities, &profile.settings, settings, constraints, depth + 1);
+                    for_each_setting(entities, &profile.settings, depth + 1, visit);
                 }
             }
             AccessSetting::Setting { name, value, .. } => {
-                // What is wrong was said when the element was read or made.
-                if let Some(value) = value
-                    && let Ok(text) = literal_text(value)
-                {
-                    let _ = settings.set(name, &text);
-                }
-                let _ = constraints.apply(element);
+                visit(element, name, value.as_ref().and_then(|value| literal_text(value).ok()));
             }
         }
     }
@@ -62,29 +71,10 @@ pub fn profile_settings(entities: &Entities, name: &str) -> Result<(Vec<(String,
         .profile(name)
         .ok_or_else(|| Error::new(ErrorCode::THERE_IS_NO_PROFILE, format!("There is no settings profile '{name}'")))?;
     let mut constraints = Constraints::default();
-    apply_settings(entities, &profile.settings, &mut Settings::default(), &mut constraints, 0);
+    apply_settings(entities, &profile.settings, &mut Settings::default(), &mut constraints);
     let mut values = Vec::new();
-    collect_values(entities, &profile.settings, &mut values, 0);
+    for_each_setting(entities, &profile.settings, 0, &mut |_, name, value| {
+        values.extend(value.map(|value| (name.to_owned(), value)));
+    });
     Ok((values, constraints))
-}
-
-fn collect_values(entities: &Entities, elements: &[AccessSetting], values: &mut Vec<(String, String)>, depth: usize) {
-    if depth > PROFILE_DEPTH_MAX {
-        return;
-    }
-    for element in elements {
-        match element {
-            AccessSetting::Profile(name) => {
-                if let Some((_, profile)) = entities.profile(name) {
-                    collect_values(entities, &profile.settings, values, depth + 1);
-                }
-            }
-            AccessSetting::Setting { name, value: Some(value), .. } => {
-                if let Ok(text) = literal_text(value) {
-                    values.push((name.clone(), text));
-                }
-            }
-            AccessSetting::Setting { .. } => {}
-        }
-    }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use squall_planner::MEMBERSHIPS;
 use squall_sql::ast::{
     self, AccessAction, AccessDefinition, AccessEntityKind, AccessEntityName, AccessSetting, CreateMode, Granted,
     SetRole,
@@ -187,8 +188,8 @@ fn check_setting(session: &Session, setting: &AccessSetting) -> Result<()> {
     Ok(())
 }
 
-/// A condition is kept as text and read again. What it reads of other tables is not checked when it is applied, so its maker must be able to
-/// read everything.
+/// A condition is kept as text and read again, with the rights of who reads the table. One that asks other tables would tell its maker, by
+/// what comes out for others, of rows that they alone may read: so who makes it must be able to read everything.
 fn check_filter(session: &Session, filter: &ast::Expression) -> Result<()> {
     let text = squall_sql::format_expression(filter);
     squall_sql::parse_expression(&text, &squall_sql::ParserLimits::default()).map_err(super::parsing::syntax_error)?;
@@ -197,17 +198,17 @@ fn check_filter(session: &Session, filter: &ast::Expression) -> Result<()> {
 
 /// Whether a condition has a subquery, or a table after IN.
 fn reads_tables(condition: &str) -> bool {
-    const MEMBERSHIPS: &[&str] = &["in", "notin", "globalin", "globalnotin", "nullin", "notnullin"];
     let tokens = plain_tokens(condition);
     let is_name = |at: usize| {
         let kind = |at: usize| tokens.get(at).map(|token| token.kind);
         kind(at) == Some(PlainKind::Word) && kind(at + 1) != Some(PlainKind::Open)
     };
     tokens.iter().enumerate().any(|(at, token)| {
-        let word = condition.get(token.start..token.end).unwrap_or_default().to_ascii_lowercase();
+        let word = condition.get(token.start..token.end).unwrap_or_default();
+        let is_membership = MEMBERSHIPS.iter().any(|name| name.eq_ignore_ascii_case(word));
         let after = at + 1;
         let inside = after + usize::from(tokens.get(after).is_some_and(|token| token.kind == PlainKind::Open));
-        word == "select" || (MEMBERSHIPS.contains(&word.as_str()) && is_name(inside))
+        word.eq_ignore_ascii_case("select") || (is_membership && is_name(inside))
     })
 }
 

@@ -233,11 +233,15 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
         }
         DataType::Array(item) => {
             let lists = array.as_list::<i32>();
-            let items = hash_items(algorithm, &Column::new((**item).clone(), lists.values().clone()))?;
+            // A slice of a column has the items of all of it.
+            let bounds = lists.value_offsets();
+            let (first, last) = (bounds[0] as usize, bounds[lists.len()] as usize);
+            let items = lists.values().slice(first, last - first);
+            let items = hash_items(algorithm, &Column::new((**item).clone(), items))?;
             add(algorithm, hashes, lists.offsets().lengths().map(|length| (algorithm.length)(length as u64)));
             let Some(hashes) = hashes else { return Ok(()) };
-            for (hash, ends) in hashes.iter_mut().zip(lists.value_offsets().windows(2)) {
-                let items = items.get(ends[0] as usize..ends[1] as usize).unwrap_or_default();
+            for (hash, ends) in hashes.iter_mut().zip(bounds.windows(2)) {
+                let items = items.get(ends[0] as usize - first..ends[1] as usize - first).unwrap_or_default();
                 for some in items.chunks(ITEMS_AT_ONCE) {
                     checkpoint(4 * some.len())?;
                     *hash = some.iter().fold(*hash, |hash, item| (algorithm.combine)(hash, *item));
