@@ -18,3 +18,4 @@ SELECT arraySort(groupArray(x))[10000], length(groupArray(x)), length(groupUniqA
 SELECT extractAllGroupsHorizontal(repeat('a', 1001), '(a)');
 SELECT length(extractAllGroupsHorizontal(repeat('a', 1001), '(a)')[1]) SETTINGS regexp_max_matches_per_row = 2000;
 SELECT extractAllGroupsVertical('', '(a*)'), extractAllGroupsVertical('baac', '(a*)'), extractAllGroupsHorizontal('baac', '(a*)'), extractAllGroupsVertical('bbb', '(a*)(c?)');
+SELECT n, cityHash64(v), sipHash64(v, n) FROM (SELECT number AS n, range(number)::Array(UInt64) AS v FROM numbers(10) ORDER BY number LIMIT 4 OFFSET 3) ORDER BY n;
