@@ -488,6 +488,33 @@ fn making_a_part_gives_way_again_and_again() {
 }
 
 #[test]
+fn threads_put_little_together_and_make_parts_of_much() {
+    let directory = tempfile::tempdir().unwrap();
+    let databases = open(directory.path());
+    databases.create_table("default", "t", definition("MergeTree", &[("a", "UInt64")], &["a"]), false).unwrap();
+    // Rows that each of several threads writes, and those of the parts that are to come of it.
+    for (of_threads, of_parts) in [
+        (vec![3, 0, 5, 1], vec![9]),
+        (vec![100_000, 3, 70_000, 4], vec![100_000, 70_000, 7]),
+        (vec![3, 100_000], vec![100_003]),
+        (vec![40_000, 40_000, 10, 20], vec![80_000, 30]),
+    ] {
+        let table = databases.table("default", "t").unwrap();
+        let insertion = table.insert().unwrap();
+        let mut writers: Vec<_> = of_threads.iter().map(|_| insertion.writer().unwrap()).collect();
+        for (writer, rows) in writers.iter_mut().zip(&of_threads) {
+            run(writer.write(block(&*table, (0..*rows).map(|at| vec![number(at)]))).unwrap()).unwrap();
+        }
+        let works: Vec<_> = writers.into_iter().map(|writer| writer.finish().unwrap()).collect();
+        works.into_iter().for_each(|work| run(work).unwrap());
+        insertion.commit().unwrap();
+        let table = databases.table("default", "t").unwrap();
+        assert_eq!(table.parts().iter().map(|part| part.rows).collect::<Vec<_>>(), of_parts);
+        databases.truncate_table("default", "t", false).unwrap();
+    }
+}
+
+#[test]
 fn parts_are_merged_and_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let databases = open(folder.path());

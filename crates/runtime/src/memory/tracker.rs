@@ -98,6 +98,11 @@ impl MemoryTracker {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 
+    /// Bytes held beyond the limit; 0 within it, and without one.
+    pub fn excess_bytes(&self) -> i64 {
+        self.check_own().err().map_or(0, |exceeded| exceeded.bytes - exceeded.limit_bytes)
+    }
+
     /// Adds bytes here and above, or takes them away; [`SERVER`] is the caller's.
     pub fn add(&self, bytes: i64) {
         let now = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;

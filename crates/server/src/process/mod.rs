@@ -269,21 +269,26 @@ impl ProcessList {
     }
 
     /// Where queries wait for memory under a limit that they share, stops the one that has gone farthest beyond what is guaranteed to
-    /// it, and has those that wait look again.
+    /// it, and has those that wait look again. Nobody is stopped where queries that have ended still hold as much as is too much: they
+    /// are about to free it.
     pub fn relieve_memory(&self) {
         if CurrentMetric::QueriesWaitingForMemory.get() == 0 {
             return;
         }
         let all = self.all();
-        let is_over = |tracker: &MemoryTracker| tracker.limit_bytes() > 0 && tracker.bytes() > tracker.limit_bytes();
-        if is_over(&squall_runtime::memory::SERVER) {
-            stop_for_memory(all.iter().collect(), |settings| settings.memory_overcommit_ratio_denominator);
-        }
+        let (mut of_all, mut ending_bytes) = (Vec::new(), 0);
         for (user, tracker) in &*self.user_memory.lock() {
-            if is_over(tracker) {
-                let of_user = all.iter().filter(|process| process.info.user == *user).collect();
-                stop_for_memory(of_user, |settings| settings.memory_overcommit_ratio_denominator_for_user);
+            let of_user: Vec<_> = all.iter().filter(|process| process.info.user == *user).collect();
+            let running_bytes: i64 = of_user.iter().map(|process| process.context.memory.bytes()).sum();
+            let ending_of_user_bytes = (tracker.bytes() - running_bytes).max(0);
+            ending_bytes += ending_of_user_bytes;
+            if tracker.excess_bytes() > ending_of_user_bytes {
+                stop_for_memory(&of_user, |settings| settings.memory_overcommit_ratio_denominator_for_user);
             }
+            of_all.extend(of_user);
+        }
+        if squall_runtime::memory::SERVER.excess_bytes() > ending_bytes {
+            stop_for_memory(&of_all, |settings| settings.memory_overcommit_ratio_denominator);
         }
         all.iter().filter(|process| process.context.is_waiting_for_memory()).for_each(|process| process.context.wake());
     }
@@ -337,7 +342,7 @@ impl ProcessList {
 }
 
 /// Stops one of these queries, the one farthest beyond its guarantee.
-fn stop_for_memory(processes: Vec<&Arc<Process>>, guaranteed: impl Fn(&Settings) -> u64) {
+fn stop_for_memory(processes: &[&Arc<Process>], guaranteed: impl Fn(&Settings) -> u64) {
     let candidate = |process: &&Arc<Process>| Candidate {
         bytes: process.context.memory.bytes(),
         guaranteed_bytes: i64::try_from(guaranteed(&process.context.settings)).unwrap_or(i64::MAX),

@@ -1,4 +1,5 @@
-//! An INSERT into a MergeTree table: each writer gathers rows into parts, the commit makes all of them durable and visible.
+//! An INSERT into a MergeTree table: each writer gathers rows into parts, what they have left makes common ones, and the commit makes
+//! all of them durable and visible.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -22,6 +23,11 @@ use squall_runtime::Pieces;
 
 /// Encoded parts of one INSERT that may wait to be written; no more are made meanwhile.
 const PARTS_IN_FLIGHT_MAX: usize = 8;
+/// What one writer has left at the end becomes a part of its own from this many rows on: a morsel's worth, which is worth a worker.
+/// Less is put together with what others have left, so that a small INSERT makes one part, however many threads it ran on.
+const OWN_PART_ROWS_MIN: usize = 65_536;
+/// The same in bytes.
+const OWN_PART_BYTES_MIN: usize = 64 << 20;
 
 /// An INSERT under way.
 pub(super) struct MergeTreeInsertion {
@@ -36,6 +42,41 @@ struct Parts {
     all: Vec<UnwrittenPart>,
     /// Those whose files may not be written yet, oldest first.
     in_flight: VecDeque<UnwrittenPart>,
+    /// Writers that have not finished.
+    writers: usize,
+    /// What finished writers have left.
+    left: Buffered,
+}
+
+/// Rows that wait to become parts.
+#[derive(Default)]
+struct Buffered {
+    blocks: Vec<Block>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Buffered {
+    fn push(&mut self, block: Block, bytes: usize) {
+        self.rows += block.rows();
+        self.bytes += bytes;
+        self.blocks.push(block);
+    }
+
+    fn append(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.blocks.extend(other.blocks);
+    }
+
+    /// Columns of one block hold less than 2 GiB of strings.
+    fn has_room_for(&self, bytes: usize) -> bool {
+        self.bytes + bytes <= i32::MAX as usize
+    }
+
+    fn is_worth_a_part(&self) -> bool {
+        self.rows >= OWN_PART_ROWS_MIN || self.bytes >= OWN_PART_BYTES_MIN
+    }
 }
 
 impl MergeTreeInsertion {
@@ -58,22 +99,23 @@ impl MergeTreeInsertion {
 
 impl Insertion for MergeTreeInsertion {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
+        self.parts.lock().writers += 1;
         Ok(Box::new(PartsWriter {
             table: self.table.clone(),
             limits: self.limits,
             parts: self.parts.clone(),
-            buffered: Vec::new(),
-            rows: 0,
-            bytes: 0,
+            buffered: Buffered::default(),
         }))
     }
 
     fn commit(&self) -> Result<()> {
-        let unwritten = std::mem::take(&mut *self.parts.lock()).all;
+        let mut unwritten = std::mem::take(&mut *self.parts.lock()).all;
         if unwritten.is_empty() {
             return Ok(());
         }
         unwritten.iter().try_for_each(UnwrittenPart::wait)?;
+        // Threads made them in any order.
+        unwritten.sort_by_key(|unwritten| PartName::parse(&unwritten.part.file.name).map(|name| name.first_block));
         let parts: Vec<Arc<Part>> = unwritten.into_iter().map(|unwritten| unwritten.part).collect();
         let new = parts.iter().map(|part| new_part(&self.table, part)).collect();
         let (table, visible) = (self.table.clone(), parts.clone());
@@ -125,21 +167,28 @@ struct PartsWriter {
     table: Arc<MergeTree>,
     limits: InsertLimits,
     parts: Arc<Mutex<Parts>>,
-    buffered: Vec<Block>,
-    rows: usize,
-    bytes: usize,
+    buffered: Buffered,
 }
 
 impl PartsWriter {
     /// The work that makes parts of the buffered rows, one per partition.
     fn flush(&mut self) -> Option<PartWork> {
-        (self.rows, self.bytes) = (0, 0);
-        let blocks = std::mem::take(&mut self.buffered);
-        if blocks.is_empty() {
+        let buffered = std::mem::take(&mut self.buffered);
+        self.work([buffered])
+    }
+
+    /// The work that makes parts of each batch, one after the other.
+    fn work<const N: usize>(&self, batches: [Buffered; N]) -> Option<PartWork> {
+        if batches.iter().all(|batch| batch.blocks.is_empty()) {
             return None;
         }
-        let (table, parts) = (self.table.clone(), self.parts.clone());
-        Some(Box::pin(make_parts(table, parts, blocks, self.limits)))
+        let (table, parts, limits) = (self.table.clone(), self.parts.clone(), self.limits);
+        Some(Box::pin(async move {
+            for batch in batches.into_iter().filter(|batch| !batch.blocks.is_empty()) {
+                make_parts(table.clone(), parts.clone(), batch.blocks, limits).await?;
+            }
+            Ok(())
+        }))
     }
 }
 
@@ -211,18 +260,31 @@ impl InsertWriter for PartsWriter {
         }
         let block = block.with_schema(self.table.identity.stored.clone());
         let bytes = block.value_bytes();
-        // Columns of one block hold less than 2 GiB of strings.
-        let earlier = if self.bytes + bytes > i32::MAX as usize { self.flush() } else { None };
-        self.rows += block.rows();
-        self.bytes += bytes;
-        self.buffered.push(block);
-        let is_enough = self.rows >= self.limits.min_insert_block_size_rows
-            || self.bytes >= self.limits.min_insert_block_size_bytes;
+        let earlier = if self.buffered.has_room_for(bytes) { None } else { self.flush() };
+        self.buffered.push(block, bytes);
+        let is_enough = self.buffered.rows >= self.limits.min_insert_block_size_rows
+            || self.buffered.bytes >= self.limits.min_insert_block_size_bytes;
         // After those of before, the rows of this block alone can wait for the next.
         Ok(if earlier.is_none() && is_enough { self.flush() } else { earlier })
     }
 
     fn finish(mut self: Box<Self>) -> Result<Option<PartWork>> {
-        Ok(self.flush())
+        let mut parts = self.parts.lock();
+        parts.writers -= 1;
+        let mut own = std::mem::take(&mut self.buffered);
+        let mut others = Buffered::default();
+        if parts.writers == 0 {
+            others = std::mem::take(&mut parts.left);
+            if own.has_room_for(others.bytes) {
+                own.append(std::mem::take(&mut others));
+            }
+        } else if !own.is_worth_a_part() {
+            parts.left.append(std::mem::take(&mut own));
+            if parts.left.is_worth_a_part() {
+                own = std::mem::take(&mut parts.left);
+            }
+        }
+        drop(parts);
+        Ok(self.work([own, others]))
     }
 }
