@@ -102,9 +102,8 @@ def test_what_a_storm_held_is_given_back(limited):
 
 def test_a_long_stream_takes_no_more_than_its_blocks(limited):
     """Blocks that connections free are given back to the query that made them: 1.2 GB go through it."""
-    # What two workers make of a morsel each takes some 100 MiB at its most, which was refused in every second try.
     response = limited.server.http(
-        body=b"SELECT repeat(toString(number), 1000) FROM numbers(200000)", timeout=300, max_memory_usage=160 << 20
+        body=b"SELECT repeat(toString(number), 1000) FROM numbers(200000)", timeout=300, max_memory_usage=80 << 20
     )
     assert response.status == 200
     assert response.body.count(b"\n") == 200000, response.body[-300:]

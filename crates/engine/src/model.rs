@@ -15,7 +15,7 @@ use squall_storage::{Claim, Morsel, TableScan};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Settings};
 
 use crate::execution::Execution;
-use crate::output::{Output, OutputSink};
+use crate::output::{MorselBounds, Output, OutputSink};
 use crate::pipeline::{Pipeline, Sink, Stage};
 use crate::query_context::QueryContext;
 use crate::sink::Nothing;
@@ -46,16 +46,21 @@ fn schema() -> Arc<Schema> {
     Arc::new(Schema::new([("n", DataType::UInt64)]))
 }
 
-/// A row a morsel, its number; one of them fails.
+/// Blocks of a row a morsel, with its number; one of them fails.
 struct Numbers {
     next: AtomicU64,
     rows: u64,
+    blocks: usize,
     fails_at: Option<u64>,
 }
 
 impl Numbers {
     fn new(rows: u64, fails_at: Option<u64>) -> Arc<Self> {
-        Arc::new(Self { next: AtomicU64::new(0), rows, fails_at })
+        Self::of_blocks(1, rows, fails_at)
+    }
+
+    fn of_blocks(blocks: usize, rows: u64, fails_at: Option<u64>) -> Arc<Self> {
+        Arc::new(Self { next: AtomicU64::new(0), rows, blocks, fails_at })
     }
 }
 
@@ -73,14 +78,16 @@ impl TableScan for Numbers {
         if Some(morsel.first) == self.fails_at {
             return Err(Error::new(ErrorCode::CORRUPTED_DATA, "on purpose"));
         }
-        let column = Column::from_primitive::<UInt64Type>(DataType::UInt64, vec![morsel.first]);
-        consume(Block::new(schema(), vec![column], 1)).map(drop)
+        (0..self.blocks).try_for_each(|_| {
+            let column = Column::from_primitive::<UInt64Type>(DataType::UInt64, vec![morsel.first]);
+            consume(Block::new(schema(), vec![column], 1)).map(drop)
+        })
     }
 }
 
 /// Works for a query until it is over.
-fn work(execution: &Execution) {
-    while execution.run(TARGET) != Step::Finished {
+fn work(execution: &Execution, target: Duration) {
+    while execution.run(target) != Step::Finished {
         shuttle::thread::yield_now();
     }
 }
@@ -95,8 +102,8 @@ fn ended(fails_at: Option<u64>) -> Vec<Result<()>> {
     second.depends_on.push(0);
     let execution = Execution::new(context(), vec![first, second], Box::new(move |result| told.lock().push(result)));
     let other = execution.clone();
-    let worker = shuttle::thread::spawn(move || work(&other));
-    work(&execution);
+    let worker = shuttle::thread::spawn(move || work(&other, TARGET));
+    work(&execution, TARGET);
     worker.join().unwrap();
     let ends = ends.lock();
     ends.clone()
@@ -120,32 +127,43 @@ impl Wake for Unpark {
     }
 }
 
+/// Numbers that a client gets of two workers, who look for other work after each block.
+fn got(numbers: Arc<Numbers>, bounds: MorselBounds, target: Duration) -> Vec<u64> {
+    let context = context();
+    let output = Output::bounded(schema(), context.clone(), 0, None, bounds);
+    let stage = Stage::new(Arc::new(OutputSink { output: output.clone(), totals: None }), 1);
+    let pipeline = Pipeline::new(numbers, String::new(), stage);
+    let ended = output.clone();
+    let execution = Execution::new(context, vec![pipeline], Box::new(move |result| ended.end(result)));
+    output.set_writer(execution.waker());
+    for _ in 0..2 {
+        let execution = execution.clone();
+        shuttle::thread::spawn(move || work(&execution, target));
+    }
+    let waker = Waker::from(Arc::new(Unpark(shuttle::thread::current())));
+    let mut numbers = Vec::new();
+    loop {
+        match output.poll_next(&mut Context::from_waker(&waker)) {
+            Poll::Ready(Some(block)) => {
+                let block = block.unwrap();
+                numbers.extend((0..block.rows()).map(|row| block.column(0).value(row).as_u64().unwrap()));
+            }
+            Poll::Ready(None) => return numbers,
+            Poll::Pending => shuttle::thread::park(),
+        }
+    }
+}
+
 #[test]
 fn a_client_that_waits_gets_every_row_in_order() {
-    check(|| {
-        let context = context();
-        let output = Output::new(schema(), context.clone(), 0, None);
-        let stage = Stage::new(Arc::new(OutputSink { output: output.clone(), totals: None }), 1);
-        let pipeline = Pipeline::new(Numbers::new(4, None), String::new(), stage);
-        let ended = output.clone();
-        let execution = Execution::new(context, vec![pipeline], Box::new(move |result| ended.end(result)));
-        output.set_writer(execution.waker());
-        for _ in 0..2 {
-            let execution = execution.clone();
-            shuttle::thread::spawn(move || work(&execution));
-        }
-        let waker = Waker::from(Arc::new(Unpark(shuttle::thread::current())));
-        let mut numbers = Vec::new();
-        loop {
-            match output.poll_next(&mut Context::from_waker(&waker)) {
-                Poll::Ready(Some(block)) => {
-                    let block = block.unwrap();
-                    numbers.extend((0..block.rows()).map(|row| block.column(0).value(row).as_u64().unwrap()));
-                }
-                Poll::Ready(None) => break,
-                Poll::Pending => shuttle::thread::park(),
-            }
-        }
-        assert_eq!(numbers, [0, 1, 2, 3]);
+    check(|| assert_eq!(got(Numbers::new(4, None), MorselBounds::default(), TARGET), [0, 1, 2, 3]));
+}
+
+#[test]
+fn rows_that_come_too_early_wait_for_their_turn() {
+    let bounds = MorselBounds { early_bytes_max: 1, put_out_bytes: 1 };
+    check(move || {
+        let numbers = got(Numbers::of_blocks(2, 3, None), bounds, Duration::ZERO);
+        assert_eq!(numbers, [0, 0, 1, 1, 2, 2]);
     });
 }

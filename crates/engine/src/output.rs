@@ -17,7 +17,22 @@ use crate::totals::Totals;
 const BLOCKS_MAX: usize = 16;
 /// Bytes that may wait for the client.
 const BYTES_MAX: usize = 8 << 20;
-/// Rows of a morsel at most; so many may come although the output is full.
+/// What the blocks of morsels may come to before they go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MorselBounds {
+    /// Bytes that may wait for the end of morsels before them.
+    pub(crate) early_bytes_max: usize,
+    /// Blocks of a morsel go out before it is over once they have so many bytes.
+    pub(crate) put_out_bytes: usize,
+}
+
+impl Default for MorselBounds {
+    fn default() -> Self {
+        Self { early_bytes_max: 8 << 20, put_out_bytes: 2 << 20 }
+    }
+}
+
+/// Rows of a morsel at most.
 const MORSEL_ROWS_MAX: u64 = 262_144;
 /// While the outputs of all queries hold more than so many bytes, each may hold less.
 const WAITING_BYTES_MAX: usize = 128 << 20;
@@ -48,6 +63,7 @@ pub(crate) struct Output {
     offset: u64,
     end: u64,
     is_done: AtomicBool,
+    bounds: MorselBounds,
     state: Mutex<State>,
 }
 
@@ -64,11 +80,19 @@ struct State {
     writer: Option<Waker>,
     /// The query found the output full and waits. What is full changes with what others hold, so it is not found out again.
     is_writer_stopped: bool,
-    /// Blocks of morsels whose predecessors are not complete.
-    early: BTreeMap<u64, Vec<Block>>,
+    /// Blocks of morsels whose predecessors are not over.
+    early: BTreeMap<u64, Early>,
+    early_bytes: usize,
     /// The morsel of the first input whose blocks go straight out.
     next: u64,
     rows_seen: u64,
+}
+
+/// What has come of a morsel before its turn.
+#[derive(Default)]
+struct Early {
+    blocks: Vec<Block>,
+    is_over: bool,
 }
 
 impl State {
@@ -77,6 +101,20 @@ impl State {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         WAITING_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether the client has to take some before more may come.
+    fn is_full(&self) -> bool {
+        self.blocks.len() >= BLOCKS_MAX || self.bytes >= BYTES_MAX / scarcity()
+    }
+
+    /// The query, where it was stopped and has room now.
+    fn writer_to_wake(&mut self) -> Option<Waker> {
+        if !self.is_writer_stopped || self.is_full() {
+            return None;
+        }
+        self.is_writer_stopped = false;
+        self.writer.clone()
     }
 }
 
@@ -88,8 +126,25 @@ impl Drop for State {
 
 impl Output {
     pub(crate) fn new(schema: Arc<Schema>, context: Arc<QueryContext>, offset: u64, limit: Option<u64>) -> Arc<Self> {
+        Self::bounded(schema, context, offset, limit, MorselBounds::default())
+    }
+
+    /// The same with other bounds.
+    pub(crate) fn bounded(
+        schema: Arc<Schema>,
+        context: Arc<QueryContext>,
+        offset: u64,
+        limit: Option<u64>,
+        bounds: MorselBounds,
+    ) -> Arc<Self> {
         let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
-        Arc::new(Self { schema, context, offset, end, is_done: AtomicBool::new(false), state: Mutex::default() })
+        let (is_done, state) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(Self { schema, context, offset, end, is_done, bounds, state })
+    }
+
+    /// Whether as much has come before its turn as may.
+    fn has_enough_early(&self, state: &State) -> bool {
+        state.early_bytes >= self.bounds.early_bytes_max / scarcity()
     }
 
     pub(crate) fn schema(&self) -> &Arc<Schema> {
@@ -156,9 +211,7 @@ impl Output {
         }
         if let Some(block) = state.blocks.pop_front() {
             state.give_back(block.value_bytes());
-            let goes_on = state.is_writer_stopped && !is_full(&state);
-            let writer = if goes_on { state.writer.clone() } else { None };
-            state.is_writer_stopped &= !goes_on;
+            let writer = state.writer_to_wake();
             drop(state);
             if let Some(writer) = writer {
                 writer.wake();
@@ -172,23 +225,42 @@ impl Output {
         Poll::Pending
     }
 
-    /// Takes the blocks of a morsel that is over, in the order of morsels.
-    fn complete(&self, sequence: Sequence, blocks: Vec<Block>) -> Result<()> {
-        let mut state = self.state.lock();
+    /// Takes blocks of a morsel, maybe its last ones. They go out in the order of morsels: those of the morsel whose turn it is at once.
+    fn add(&self, sequence: Sequence, blocks: Vec<Block>, is_over: bool) -> Result<()> {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
         if sequence.input > 0 {
             // Inputs of a UNION are not in order among each other, so their blocks go out as they come.
-            blocks.into_iter().try_for_each(|block| self.emit(&mut state, block))?;
-        } else {
-            state.early.insert(sequence.morsel, blocks);
-            while let Some(blocks) = {
-                let next = state.next;
-                state.early.remove(&next)
-            } {
+            blocks.into_iter().try_for_each(|block| self.emit(state, block))?;
+            self.wake_reader(guard);
+            return Ok(());
+        }
+        let early = state.early.entry(sequence.morsel).or_default();
+        early.is_over = is_over;
+        state.early_bytes += blocks.iter().map(Block::value_bytes).sum::<usize>();
+        early.blocks.extend(blocks);
+        let turn = state.next;
+        while let Some(mut entry) = state.early.first_entry().filter(|entry| *entry.key() == state.next) {
+            let is_over = entry.get().is_over;
+            let blocks = std::mem::take(&mut entry.get_mut().blocks);
+            if is_over {
+                entry.remove();
                 state.next += 1;
-                blocks.into_iter().try_for_each(|block| self.emit(&mut state, block))?;
+            }
+            for block in blocks {
+                state.early_bytes -= block.value_bytes();
+                self.emit(state, block)?;
+            }
+            if !is_over {
+                break;
             }
         }
-        self.wake_reader(state);
+        // A morsel that waits for its turn may have it now.
+        let writer = if state.next > turn { state.writer_to_wake() } else { None };
+        self.wake_reader(guard);
+        if let Some(writer) = writer {
+            writer.wake();
+        }
         Ok(())
     }
 
@@ -245,10 +317,6 @@ impl Output {
     }
 }
 
-fn is_full(state: &State) -> bool {
-    state.blocks.len() >= BLOCKS_MAX || state.bytes >= BYTES_MAX / scarcity()
-}
-
 /// The sink of a query's last pipelines.
 pub(crate) struct OutputSink {
     pub(crate) output: Arc<Output>,
@@ -258,7 +326,7 @@ pub(crate) struct OutputSink {
 
 impl Sink for OutputSink {
     fn local(&self) -> Result<Box<dyn LocalSink>> {
-        Ok(Box::new(OutputLocal { output: self.output.clone(), blocks: Vec::new() }))
+        Ok(Box::new(OutputLocal { output: self.output.clone(), blocks: Vec::new(), bytes: 0 }))
     }
 
     fn finish(&self, _locals: Vec<Box<dyn LocalSink>>) -> Result<()> {
@@ -272,9 +340,17 @@ impl Sink for OutputSink {
 
     fn is_full(&self) -> bool {
         let mut state = self.output.state.lock();
-        let is_full = is_full(&state);
+        let is_full = state.is_full() || self.output.has_enough_early(&state);
         state.is_writer_stopped |= is_full;
         is_full
+    }
+
+    fn has_room_for(&self, sequence: Sequence) -> bool {
+        let mut state = self.output.state.lock();
+        let is_early = sequence.input == 0 && sequence.morsel != state.next;
+        let has_room = !state.is_full() && !(is_early && self.output.has_enough_early(&state));
+        state.is_writer_stopped |= !has_room;
+        has_room
     }
 
     fn is_done(&self) -> bool {
@@ -294,21 +370,32 @@ impl Sink for OutputSink {
     }
 }
 
+/// Blocks of one morsel, until they are worth to be put out.
 struct OutputLocal {
     output: Arc<Output>,
     blocks: Vec<Block>,
+    bytes: usize,
+}
+
+impl OutputLocal {
+    fn put_out(&mut self, sequence: Sequence, is_over: bool) -> Result<()> {
+        self.bytes = 0;
+        self.output.add(sequence, squash(std::mem::take(&mut self.blocks))?, is_over)
+    }
 }
 
 impl LocalSink for OutputLocal {
-    fn consume(&mut self, _sequence: Sequence, block: Block) -> Result<()> {
-        if !block.is_empty() {
-            self.blocks.push(block);
+    fn consume(&mut self, sequence: Sequence, block: Block) -> Result<()> {
+        if block.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.bytes += block.value_bytes();
+        self.blocks.push(block);
+        if self.bytes >= self.output.bounds.put_out_bytes { self.put_out(sequence, false) } else { Ok(()) }
     }
 
     fn end_morsel(&mut self, sequence: Sequence) -> Result<()> {
-        self.output.complete(sequence, squash(std::mem::take(&mut self.blocks))?)
+        self.put_out(sequence, true)
     }
 }
 
@@ -356,7 +443,7 @@ mod tests {
         let output = |block: &Block| {
             let output = Output::new(schema.clone(), context.clone(), 0, None);
             output.end_with(block);
-            is_full(&output.state.lock())
+            output.state.lock().is_full()
         };
         assert!(output(&large));
         assert!(!output(&large.slice(7, 1)));

@@ -35,12 +35,17 @@ pub trait Sink: Send + Sync {
         false
     }
 
+    /// Whether a morsel that was begun may go on; the one that is first in order may, unless the sink is full.
+    fn has_room_for(&self, _sequence: Sequence) -> bool {
+        !self.is_full()
+    }
+
     /// Whether no more rows are wanted at all.
     fn is_done(&self) -> bool {
         false
     }
 
-    /// Rows of a morsel at most: a sink that keeps rows for a slow reader can be over its bound by a morsel of each worker.
+    /// Rows of a morsel at most.
     fn morsel_rows_max(&self) -> u64 {
         u64::MAX
     }
@@ -138,8 +143,9 @@ pub struct Pipeline {
     /// the same moment whether the pipeline is over: between two looks another could come, claim, and still be running.
     presence: AtomicUsize,
     is_ended: AtomicBool,
-    /// Morsels that took too long for one step, oldest first; each is still present. How many there are is known without the lock.
-    parked: Mutex<VecDeque<Open>>,
+    /// Morsels that took too long for one step, or found the sink full; each is still present. How many there are is known without
+    /// the lock.
+    parked: Mutex<Vec<Open>>,
     parked_count: AtomicUsize,
     /// Rows that operators get at once where many may come out for one, by how long those before took.
     piece_rows: AtomicUsize,
@@ -232,12 +238,17 @@ impl Pipeline {
 
     fn take_parked(&self) -> Option<Open> {
         // Whoever parks a morsel comes back for it.
-        if self.parked_count.load(Ordering::SeqCst) == 0 || self.is_full() {
+        if self.parked_count.load(Ordering::SeqCst) == 0 || self.operators.iter().any(|operator| operator.is_full()) {
             return None;
         }
-        let open = self.parked.lock().pop_front()?;
+        let mut parked = self.parked.lock();
+        let (first, _) = parked.iter().enumerate().min_by_key(|(_, open)| open.sequence)?;
+        // Those after it have no more room than it has.
+        if !self.stage.sink.has_room_for(parked[first].sequence) {
+            return None;
+        }
         self.parked_count.fetch_sub(1, Ordering::SeqCst);
-        Some(open)
+        Some(parked.swap_remove(first))
     }
 
     /// Runs a morsel, if there is one. The second value is false where it is not over.
@@ -332,7 +343,7 @@ impl Pipeline {
     fn end_or_park(&self, mut open: Open, began: Instant, result: Result<()>) -> Result<bool> {
         open.ns += began.elapsed().as_nanos() as u64;
         if result.is_ok() && !open.blocks.is_empty() {
-            self.parked.lock().push_back(open);
+            self.parked.lock().push(open);
             self.parked_count.fetch_add(1, Ordering::SeqCst);
             return Ok(false);
         }
@@ -381,7 +392,7 @@ impl Pipeline {
                 self.piece_rows.store(wanted.max(PIECE_ROWS_MIN), Ordering::Relaxed);
             }
             now = then;
-            if now >= target_ns {
+            if now >= target_ns || !open.blocks.is_empty() && !self.stage.sink.has_room_for(open.sequence) {
                 break;
             }
         }
