@@ -153,7 +153,12 @@ pub trait Accumulator: Send + Any {
     /// # Errors
     /// `LOGICAL_ERROR`, also where states come to more than 2 GiB.
     fn serialize_groups(&mut self, groups: &[u32], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
-        for group in groups {
+        /// Far enough for a state to come from memory.
+        const PREFETCH_AHEAD: usize = 16;
+        for (at, group) in groups.iter().enumerate() {
+            if let Some(ahead) = groups.get(at + PREFETCH_AHEAD) {
+                self.prefetch(*ahead as usize);
+            }
             self.serialize(*group as usize, out)?;
             ends.push(i32::try_from(out.len()).map_err(|_| Error::logical("states of more than 2 GiB"))?);
         }
@@ -171,6 +176,9 @@ pub trait Accumulator: Send + Any {
         }
         Ok(())
     }
+
+    /// Has the CPU fetch a group's state, which is asked for soon.
+    fn prefetch(&self, _group: usize) {}
 
     /// Bytes held, for limits; an estimate.
     fn memory_bytes(&self) -> usize;

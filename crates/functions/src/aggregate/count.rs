@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::types::UInt64Type;
 use arrow_buffer::NullBuffer;
-use squall_types::{Column, DataType, Result};
+use squall_types::{Column, DataType, Result, prefetch};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::frames::{FrameStep, FrameWalk, Left};
@@ -193,6 +193,10 @@ impl Accumulator for Counts {
         self.fold();
         put_varint(self.totals.get(group).copied().unwrap_or(0), out);
         Ok(())
+    }
+
+    fn prefetch(&self, group: usize) {
+        prefetch(&self.totals, group);
     }
 
     fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {

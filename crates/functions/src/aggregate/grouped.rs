@@ -385,15 +385,8 @@ impl<F: StateFunction> Accumulator for States<F> {
         }
     }
 
-    fn serialize_groups(&mut self, groups: &[u32], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
-        for (at, group) in groups.iter().enumerate() {
-            if let Some(ahead) = groups.get(at + PREFETCH_AHEAD) {
-                prefetch(&self.states, *ahead as usize);
-            }
-            self.serialize(*group as usize, out)?;
-            ends.push(i32::try_from(out.len()).map_err(|_| Error::logical("states of more than 2 GiB"))?);
-        }
-        Ok(())
+    fn prefetch(&self, group: usize) {
+        prefetch(&self.states, group);
     }
 
     fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
