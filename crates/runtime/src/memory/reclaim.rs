@@ -96,10 +96,19 @@ fn work(allocator: &'static dyn Reclaim, statm: &File) {
 }
 
 fn kept_bytes_max() -> u64 {
-    match SERVER.limit_bytes() {
-        0 => u64::MAX,
-        limit_bytes => (limit_bytes as f64 * f64::from_bits(KEPT_RATIO_MAX.load(Ordering::Relaxed))) as u64,
+    let ratio = f64::from_bits(KEPT_RATIO_MAX.load(Ordering::Relaxed));
+    match u64::try_from(SERVER.limit_bytes()) {
+        Ok(limit_bytes) if limit_bytes > 0 => kept_of(limit_bytes, SERVER.bytes().unsigned_abs(), ratio),
+        _ => u64::MAX,
     }
+}
+
+/// What may be kept of a limit while so much is charged: what is kept gives way before the process holds more than the limit.
+fn kept_of(limit_bytes: u64, charged_bytes: u64, ratio: f64) -> u64 {
+    /// Near the limit, so much that allocations do not fault again and again.
+    const NEAR_LIMIT_SHARE: u64 = 20;
+    let by_ratio = (limit_bytes as f64 * ratio) as u64;
+    by_ratio.min(limit_bytes.saturating_sub(charged_bytes).max(limit_bytes / NEAR_LIMIT_SHARE))
 }
 
 /// Bytes that the process holds beyond what is charged.
@@ -185,6 +194,14 @@ mod tests {
         assert!(kept.must_go(65 * MIB, 64 * MIB, false));
         kept.went(5 * MIB, false);
         assert!(kept.must_go(5 * MIB, 64 * MIB, true), "what was freed meanwhile goes when it is quiet");
+    }
+
+    #[test]
+    fn what_is_kept_gives_way_near_the_limit() {
+        assert_eq!(kept_of(1000 * MIB, 100 * MIB, 0.2), 200 * MIB);
+        assert_eq!(kept_of(1000 * MIB, 900 * MIB, 0.2), 100 * MIB);
+        assert_eq!(kept_of(1000 * MIB, 2000 * MIB, 0.2), 50 * MIB);
+        assert_eq!(kept_of(1000 * MIB, 2000 * MIB, 0.0), 0);
     }
 
     #[test]

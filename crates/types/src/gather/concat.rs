@@ -23,14 +23,13 @@ const BYTES_AT_ONCE: usize = 1 << 20;
 /// # Errors
 /// `TOO_LARGE_STRING_SIZE` for more than 2 GiB of strings, `MEMORY_LIMIT_EXCEEDED`.
 pub async fn concat(columns: Vec<Column>, pieces: &mut Pieces) -> Result<Column> {
-    let Some(first) = columns.first().filter(|_| !columns.iter().any(Column::is_constant)) else {
-        return Column::concat(&columns);
-    };
-    if columns.len() == 1 {
-        return Ok(first.clone());
+    let [first, rest @ ..] = &columns[..] else { return Err(Error::logical("no columns to put together")) };
+    if rest.is_empty() {
+        return first.materialize();
     }
     let data_type = first.data_type().clone();
-    let arrays: Vec<ArrayRef> = columns.into_iter().map(|column| column.array().clone()).collect();
+    // A constant among them, as the row of defaults behind those of a join, is a column like the others.
+    let arrays = columns.into_iter().map(|column| column.to_array()).collect::<Result<Vec<ArrayRef>>>()?;
     Ok(Column::new(data_type, concat_arrays(arrays, pieces).await?))
 }
 
@@ -209,9 +208,16 @@ mod tests {
             let mut builder = ColumnBuilder::new(DataType::parse(name).unwrap());
             values.iter().for_each(|value| builder.append(value).unwrap());
             let column = builder.finish().unwrap();
-            // Slices too, and a column without NULL among others.
-            let columns =
-                [column.clone(), column.slice(1, 2), column.slice(0, 1), column.slice(1, 0), column.slice(2, 1)];
+            // Slices too, a column without NULL among others, and a constant one.
+            let constant = Column::constant(column.data_type().clone(), &values[0], 2).unwrap();
+            let columns = [
+                column.clone(),
+                column.slice(1, 2),
+                column.slice(0, 1),
+                column.slice(1, 0),
+                column.slice(2, 1),
+                constant,
+            ];
             let expected = Column::concat(&columns).unwrap();
             let found = squall_runtime::block_on(concat(columns.to_vec(), &mut Pieces::begin())).unwrap();
             assert_eq!((found.data_type(), found.rows()), (expected.data_type(), expected.rows()));
