@@ -132,6 +132,33 @@ def test_files_and_commands(folder):
         server.query(ddl.format("EXECUTABLE(command 'id' format TSV)"))
 
 
+def test_a_dictionary_that_is_replaced_is_there_at_every_moment(start_server):
+    server = start_server()
+    server.query("CREATE TABLE source (id UInt64, v String) ENGINE = MergeTree ORDER BY id")
+    server.query("INSERT INTO source VALUES (1, 'one')")
+    ddl = "CREATE OR REPLACE DICTIONARY d (id UInt64, v String DEFAULT '{}') PRIMARY KEY id SOURCE(CLICKHOUSE(TABLE 'source')) LAYOUT(HASHED()) LIFETIME(0)"
+    server.query(ddl.format(0))
+    over, answers = threading.Event(), set()
+
+    def look_up():
+        while not over.is_set():
+            answers.add(server.http(body=b"SELECT dictGet('d', 'v', toUInt64(1))").text)
+
+    reader = threading.Thread(target=look_up)
+    reader.start()
+    for number in range(1, 51):
+        server.query(ddl.format(number))
+    over.set()
+    reader.join()
+    assert answers == {"one\n"}
+    assert server.value("SELECT dictGet('d', 'v', toUInt64(2))") == "50"
+    assert server.value("SELECT groupArray(name) FROM system.tables WHERE database = 'default'") == "['d','source']"
+    with pytest.raises(ServerError, match="is not a Dictionary"):
+        server.query(ddl.format(0).replace("DICTIONARY d", "DICTIONARY source"))
+    server.restart()
+    assert server.value("SELECT dictGet('d', 'v', toUInt64(2))") == "50"
+
+
 class Source(http.server.BaseHTTPRequestHandler):
     """Rows `id, v<id>` of the ids that are sent, or of 1 to 3."""
 

@@ -37,7 +37,7 @@ pub(super) async fn create(
     let mode = statement.mode;
     run_blocking(move || {
         if matches!(mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
-            databases.drop_dictionary(&database, &name, mode == CreateMode::CreateOrReplace)?;
+            return databases.replace_dictionary(&database, &name, definition, mode == CreateMode::Replace);
         }
         databases.create_dictionary(&database, &name, definition, mode == CreateMode::IfNotExists)
     })

@@ -214,14 +214,36 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `INCORRECT_QUERY` for a table.
     pub fn drop_dictionary(&self, database: &str, name: &str, if_exists: bool) -> Result<()> {
         let _ddl = self.ddl.lock();
-        let Some(entry) = find_if(&self.state.load(), database, name, if_exists)? else { return Ok(()) };
-        match &entry.engine {
-            Engine::Dictionary(..) => self.drop_entry(&entry),
-            _ => {
-                let message = format!("Table {database}.{name} is not a Dictionary");
-                Err(Error::new(ErrorCode::INCORRECT_QUERY, message))
+        match find_if(&self.state.load(), database, name, if_exists)? {
+            Some(entry) => {
+                check_dictionary(&entry)?;
+                self.drop_entry(&entry)
             }
+            None => Ok(()),
         }
+    }
+
+    /// `CREATE OR REPLACE DICTIONARY`; `REPLACE DICTIONARY` where it must exist. At every moment there is the old one or the new one.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `INCORRECT_QUERY` for a table.
+    pub fn replace_dictionary(
+        &self,
+        database: &str,
+        name: &str,
+        definition: DictionaryDefinition,
+        must_exist: bool,
+    ) -> Result<()> {
+        let Some(old) = find_if(&self.state.load(), database, name, !must_exist)? else {
+            return self.create_dictionary(database, name, definition, false);
+        };
+        check_dictionary(&old)?;
+        let beside = format!(".tmp_replace_{}", Uuid::new_v4().simple());
+        self.create_dictionary(database, &beside, definition, false)?;
+        let exchanged =
+            self.exchange_tables(&TableName::new(database, beside.as_str()), &TableName::new(database, name));
+        self.drop_dictionary(database, &beside, true)?;
+        exchanged
     }
 
     /// Takes a table out. Callers hold `ddl`.
@@ -331,5 +353,15 @@ impl Databases {
             renames.push((table, database, &*entry.name.table));
         }
         store.catalog.rename_tables(&renames, publish)
+    }
+}
+
+fn check_dictionary(entry: &Entry) -> Result<()> {
+    match entry.engine {
+        Engine::Dictionary(..) => Ok(()),
+        _ => {
+            let message = format!("Table {} is not a Dictionary", entry.name);
+            Err(Error::new(ErrorCode::INCORRECT_QUERY, message))
+        }
     }
 }
