@@ -196,7 +196,11 @@ impl Chart {
             "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
             escape(&self.y_label)
         );
-        for &category in &categories {
+        // Where not all have room, every second one is named, or every third…
+        let letters = categories.last().map_or(0, |category| category.to_string().len()) as f64;
+        let room = WIDTH / categories.len().max(1) as f64;
+        let step = ((letters + 1.0) * LETTER / room).ceil().max(1.0) as usize;
+        for &category in categories.iter().step_by(step) {
             text(svg, x_of(category), TOP + HEIGHT + 18.0, "middle", &category.to_string());
         }
         for (number, line) in lines.iter().enumerate() {

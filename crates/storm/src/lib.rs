@@ -2,8 +2,10 @@
 //! servers, the doctor that examines them, and a picture of what their threads do. Everything here knows a server by its sockets only,
 //! so it works on ClickHouse as well.
 
+mod analytics;
 pub mod benchmark;
 pub mod chart;
+mod csv;
 pub mod datagen;
 pub mod doctor;
 mod experiment;

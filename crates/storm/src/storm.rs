@@ -1,8 +1,9 @@
-//! `squall storm`: measures of servers under load. A load of one's own, the suite of scenarios, the experiment of the `total_max_threads` proposal, and overload.
+//! `squall storm`: measures of servers under load. A load of one's own, the suite of scenarios, the experiment of the `total_max_threads` proposal, overload,
+//! and analytical workloads beside peers.
 
 use squall_types::Result;
 
-use crate::{experiment, load, overload, report, suite};
+use crate::{analytics, experiment, load, overload, report, suite};
 
 /// Measure servers under load.
 #[derive(Debug, clap::Args)]
@@ -17,6 +18,7 @@ enum Measure {
     Suite(suite::Args),
     Experiment(experiment::Args),
     Overload(overload::Args),
+    Analytics(Box<analytics::Args>),
     Report(report::Args),
     Compare(report::compare::Args),
 }
@@ -31,6 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
         Measure::Suite(args) => suite::run(args),
         Measure::Experiment(args) => experiment::run(args),
         Measure::Overload(args) => overload::run(args),
+        Measure::Analytics(args) => analytics::run(args),
         Measure::Report(args) => report::run(args),
         Measure::Compare(args) => report::compare::run(args),
     }

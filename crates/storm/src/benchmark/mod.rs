@@ -4,6 +4,8 @@
 mod queries;
 mod report;
 
+pub(crate) use queries::statements;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -62,7 +62,7 @@ fn unescape(line: &str) -> String {
 }
 
 /// The statements of a script; semicolons within quotes and comments end none.
-fn statements(script: &str) -> Vec<String> {
+pub(crate) fn statements(script: &str) -> Vec<String> {
     let bytes = script.as_bytes();
     let (mut statements, mut begin, mut at, mut has_code) = (Vec::new(), 0, 0, false);
     let end_of =

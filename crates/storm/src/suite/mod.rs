@@ -2,7 +2,6 @@
 //! `scenario` reads the files, `plan` says what is measured, `peer` starts servers and makes their data, `nginx` what stands before them, `row` is what
 //! one of them gave, `results` keeps the rows, `summary` shows them.
 
-mod csv;
 mod nginx;
 mod peer;
 mod plan;

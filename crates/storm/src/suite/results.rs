@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use squall_types::{Error, ErrorCode, Result};
 
-use super::csv;
 use super::row::Row;
+use crate::csv;
 
 /// The columns of the published suite. Latencies are in seconds and `duration` in microseconds there, so they are here.
 pub const PUBLISHED: [&str; 22] = [

@@ -1,4 +1,5 @@
-//! Comma-separated values as RFC 4180 has them: what the suite writes, and reads again to go on where it stopped.
+//! Comma-separated values as RFC 4180 has them: what the suite writes, and reads again to go on where it
+//! stopped, and what the analytical workloads write.
 
 /// Appends a record.
 pub fn put_record<'a>(fields: impl IntoIterator<Item = &'a str>, out: &mut String) {
