@@ -229,15 +229,27 @@ impl Catalog {
     }
 
     /// `CREATE TABLE`: its number.
-    pub(crate) fn create_table(&self, database: i64, name: &str, identity: &TableIdentity) -> Result<i64> {
+    pub(crate) fn create_table(
+        &self,
+        database: i64,
+        name: &str,
+        identity: &TableIdentity,
+        replaced: Option<i64>,
+    ) -> Result<i64> {
         let columns = lake_columns(&identity.stored);
         self.change(
             |change| {
+                if let Some(replaced) = replaced {
+                    drop_table(change, replaced)?;
+                }
                 let id = change.new_catalog_id();
                 insert_table(change, id, database, name, identity, &columns)?;
                 Ok(id)
             },
             |state, id| {
+                if let Some(replaced) = replaced {
+                    state.remove(&replaced);
+                }
                 state.insert(*id, TableTotals::new(identity.stored.clone(), columns.clone()));
             },
         )

@@ -106,17 +106,13 @@ impl Databases {
         definition: TableDefinition,
         if_not_exists: bool,
     ) -> Result<()> {
-        check_name(table)?;
         let _ddl = self.ddl.lock();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
         if in_database.tables.contains_key(table) {
             return if if_not_exists { Ok(()) } else { Err(table_exists(database, table)) };
         }
-        check_free(in_database, database, table)?;
-        if in_database.tables.len() >= NAMES_MAX {
-            return Err(too_many("tables"));
-        }
+        check_new(in_database, database, table)?;
         let definition = check_definition(definition, self.store.is_some())?;
         if &*definition.engine == "Dictionary" {
             let name = definition.engine_arguments.first().and_then(Value::as_str).unwrap_or_default();
@@ -125,7 +121,7 @@ impl Databases {
                 .ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found")))?;
             DictionaryView::check(&definition.columns, &dictionary)?;
         }
-        self.create(TableName::new(database, table), definition, in_database)
+        self.create(TableName::new(database, table), definition, in_database, None)
     }
 
     /// `CREATE DICTIONARY`.
@@ -139,7 +135,6 @@ impl Databases {
         definition: DictionaryDefinition,
         if_not_exists: bool,
     ) -> Result<()> {
-        check_name(name)?;
         let _ddl = self.ddl.lock();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
@@ -150,26 +145,19 @@ impl Databases {
                 return Err(Error::new(ErrorCode::DICTIONARY_ALREADY_EXISTS, message));
             }
             Some(_) => return Err(table_exists(database, name)),
-            None => check_free(in_database, database, name)?,
+            None => check_new(in_database, database, name)?,
         }
-        if in_database.tables.len() >= NAMES_MAX {
-            return Err(too_many("tables"));
-        }
-        let table = TableDefinition {
-            columns: definition.columns,
-            engine: "Dictionary".into(),
-            engine_arguments: vec![Value::string(&*definition.sql)],
-            sorting_key: Vec::new(),
-            primary_key: None,
-            partition_key: Vec::new(),
-            settings: Vec::new(),
-            comment: definition.comment,
-        };
-        self.create(TableName::new(database, name), table, in_database)
+        self.create(TableName::new(database, name), dictionary_table(definition), in_database, None)
     }
 
-    /// Makes a table that was checked. Callers hold `ddl`.
-    pub(super) fn create(&self, name: TableName, definition: TableDefinition, in_database: &Database) -> Result<()> {
+    /// Makes a table that was checked, in the place of the one with the id `replaced`. Callers hold `ddl`.
+    pub(super) fn create(
+        &self,
+        name: TableName,
+        definition: TableDefinition,
+        in_database: &Database,
+        replaced: Option<i64>,
+    ) -> Result<()> {
         let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), Arc::new(definition))?);
         let name = Arc::new(name);
         match (&self.store, in_database.id) {
@@ -180,7 +168,7 @@ impl Databases {
                     store.create_directory(&directory)?;
                 }
                 let record = TableRecord::new(&name, identity.uuid, &identity.definition);
-                let id = store.catalog.create_table(database_id, table, &identity).inspect_err(|_| {
+                let id = store.catalog.create_table(database_id, table, &identity, replaced).inspect_err(|_| {
                     let _ = store.catalog.disk().remove_folder(&directory);
                 })?;
                 let engine = store.engine(id, identity, record, Vec::new(), &name)?;
@@ -234,16 +222,16 @@ impl Databases {
         definition: DictionaryDefinition,
         must_exist: bool,
     ) -> Result<()> {
-        let Some(old) = find_if(&self.state.load(), database, name, !must_exist)? else {
-            return self.create_dictionary(database, name, definition, false);
-        };
-        check_dictionary(&old)?;
-        let beside = format!(".tmp_replace_{}", Uuid::new_v4().simple());
-        self.create_dictionary(database, &beside, definition, false)?;
-        let exchanged =
-            self.exchange_tables(&TableName::new(database, beside.as_str()), &TableName::new(database, name));
-        self.drop_dictionary(database, &beside, true)?;
-        exchanged
+        let _ddl = self.ddl.lock();
+        let state = self.state.load();
+        let in_database = database_of(&state, database)?;
+        let replaced = find_if(&state, database, name, !must_exist)?;
+        match &replaced {
+            Some(entry) => check_dictionary(entry)?,
+            None => check_new(in_database, database, name)?,
+        }
+        let replaced = replaced.and_then(|entry| entry.id());
+        self.create(TableName::new(database, name), dictionary_table(definition), in_database, replaced)
     }
 
     /// Takes a table out. Callers hold `ddl`.
@@ -363,5 +351,29 @@ fn check_dictionary(entry: &Entry) -> Result<()> {
             let message = format!("Table {} is not a Dictionary", entry.name);
             Err(Error::new(ErrorCode::INCORRECT_QUERY, message))
         }
+    }
+}
+
+/// Checks that a table of this name may be added.
+fn check_new(in_database: &Database, database: &str, name: &str) -> Result<()> {
+    check_name(name)?;
+    check_free(in_database, database, name)?;
+    if in_database.tables.len() >= NAMES_MAX {
+        return Err(too_many("tables"));
+    }
+    Ok(())
+}
+
+/// What the catalog keeps of a dictionary.
+fn dictionary_table(definition: DictionaryDefinition) -> TableDefinition {
+    TableDefinition {
+        columns: definition.columns,
+        engine: "Dictionary".into(),
+        engine_arguments: vec![Value::string(&*definition.sql)],
+        sorting_key: Vec::new(),
+        primary_key: None,
+        partition_key: Vec::new(),
+        settings: Vec::new(),
+        comment: definition.comment,
     }
 }

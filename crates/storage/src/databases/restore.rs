@@ -153,7 +153,7 @@ impl Store {
                 made
             }
         };
-        let id = self.catalog.create_table(database_id, &record.table, &identity)?;
+        let id = self.catalog.create_table(database_id, &record.table, &identity, None)?;
         Ok(Some(StoredTable { id, database_id, record, is_detached: false, parts: Vec::new() }))
     }
 
