@@ -24,6 +24,8 @@ class Chdb:
         self.session.query(f"USE {database}")
         # Otherwise a query that runs again skips what it found not to match: not what is measured.
         self.session.query("SET use_query_condition_cache = 0")
+        # As SQL has it, and DuckDB.
+        self.session.query("SET join_use_nulls = 1")
 
     def set_threads(self, threads):
         self.session.query(f"SET max_threads = {threads}")
@@ -39,9 +41,11 @@ class Duckdb:
         os.makedirs(os.path.join(folder, "duckdb"), exist_ok=True)
         self.connection = duckdb.connect(os.path.join(folder, "duckdb", database + ".db"))
         self.title = "DuckDB " + duckdb.__version__
-        # Collections of queries for ClickHouse write days with this.
+        # Queries for ClickHouse write days and numbers with these.
         self.connection.execute("CREATE OR REPLACE TEMP MACRO toDate(x) AS CAST(x AS DATE)")
+        self.connection.execute("CREATE OR REPLACE TEMP MACRO toFloat64(x) AS CAST(x AS DOUBLE)")
         self.connection.execute("SET TimeZone = 'UTC'")
+        self.connection.execute("SET enable_progress_bar = false")
 
     def set_threads(self, threads):
         self.connection.execute(f"SET threads = {threads}")

@@ -43,13 +43,14 @@ enum Access {
 }
 
 impl Engine {
-    /// A server by its URL. The cache that lets ClickHouse skip what a query found not to match when it ran before is off, where there is one.
+    /// A server by its URL. Outer joins fill with NULL, as SQL has it and DuckDB. The cache that lets ClickHouse skip what a query found not to match when it ran before is off, where there is one.
     ///
     /// # Errors
     /// A server that cannot be reached.
     pub async fn server(name: &'static str, url: &str, patience: Duration) -> Result<Self> {
         let mut http = Http::new(url, patience)?;
         let version = http.text("SELECT version()").await?;
+        http.set("join_use_nulls", "1");
         let caches = "SELECT name FROM system.settings WHERE name = 'use_query_condition_cache'";
         for cache in http.text(caches).await?.lines() {
             http.set(cache, "0");
@@ -115,7 +116,8 @@ impl Engine {
             if self.statement(&found, threads).await?.rows > 0 {
                 return Ok(false);
             }
-            self.statement(&format!("CREATE TABLE \"{name}\" AS SELECT * FROM '{quoted}'"), threads).await?;
+            let create = format!("CREATE TABLE \"{name}\" AS SELECT {} FROM '{quoted}'", duckdb_columns(table));
+            self.statement(&create, threads).await?;
             return Ok(true);
         }
         let found = format!("SELECT 1 FROM system.tables WHERE database = '{database}' AND name = '{name}'");
@@ -155,6 +157,15 @@ impl Engine {
             Access::Library(_) => None,
         }
     }
+}
+
+/// The columns of a table for DuckDB. Parquet's times are instants to it, which it would turn into days by time zone in every query.
+fn duckdb_columns(table: &Table) -> String {
+    let column = |(name, data_type): &(String, String)| match data_type.as_str() {
+        "DateTime" => format!("CAST(\"{name}\" AS TIMESTAMP) AS \"{name}\""),
+        _ => format!("\"{name}\""),
+    };
+    table.columns.iter().map(column).collect::<Vec<_>>().join(", ")
 }
 
 /// A library in a process of its own, which is started again after one that did not answer in time.
@@ -259,6 +270,7 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
+    use super::super::workload::Workload;
     use super::*;
 
     #[test]
@@ -267,6 +279,14 @@ mod tests {
         assert!(matches!(line("{\"title\": \"DuckDB 2.0.0\"}"), Line::Title { title } if title == "DuckDB 2.0.0"));
         assert!(matches!(line("{\"ms\": 1.5, \"rows\": 3}"), Line::Answer { ms: 1.5, rows: 3 }));
         assert!(matches!(line("{\"error\": \"no\"}"), Line::Failure { error } if error == "no"));
+    }
+
+    #[test]
+    fn times_are_no_instants_to_duckdb() {
+        let tables = Workload::Clickbench.tables().unwrap();
+        let columns = duckdb_columns(&tables[0]);
+        assert!(columns.starts_with("\"WatchID\", \"JavaEnable\", \"Title\","), "{columns}");
+        assert!(columns.contains("CAST(\"EventTime\" AS TIMESTAMP) AS \"EventTime\", \"EventDate\""), "{columns}");
     }
 
     #[tokio::test]

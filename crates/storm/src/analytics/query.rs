@@ -78,14 +78,15 @@ fn read_form(folder: &Path, name: &str) -> Result<Option<Vec<Named>>> {
     Ok(Some(queries.collect::<Result<_>>()?))
 }
 
-/// The queries of a script, numbered from 1: between semicolons, or one a line where there is no semicolon.
+/// The queries of a script, numbered from 1: between semicolons, or one a line where there are none and each line begins one.
 fn number(script: &str) -> Vec<Named> {
-    let queries = match statements(script) {
-        one if one.len() == 1 && !script.trim_end().ends_with(';') && script.trim().lines().count() > 1 => {
-            script.lines().flat_map(statements).collect()
-        }
-        several => several,
+    let lines: Vec<String> = script.lines().flat_map(statements).collect();
+    let begins = |line: &String| {
+        let word = line.split_ascii_whitespace().next().unwrap_or_default();
+        ["SELECT", "WITH"].iter().any(|first| word.eq_ignore_ascii_case(first))
     };
+    let between_semicolons = statements(script);
+    let queries = if between_semicolons.len() == 1 && lines.iter().all(begins) { lines } else { between_semicolons };
     queries.into_iter().enumerate().map(|(at, query)| (format!("q{}", at + 1), vec![query])).collect()
 }
 
@@ -118,6 +119,7 @@ mod tests {
         assert_eq!(texts("SELECT\n1;\n-- two\nSELECT ';';\n"), ["SELECT\n1", "-- two\nSELECT ';'"]);
         assert_eq!(texts("SELECT 1\n\nSELECT 2\n"), ["SELECT 1", "SELECT 2"]);
         assert_eq!(texts("SELECT\n1;"), ["SELECT\n1"]);
+        assert_eq!(texts("SELECT 1\nFROM t"), ["SELECT 1\nFROM t"]);
         assert_eq!(number("SELECT 1; SELECT 2")[1].0, "q2");
     }
 

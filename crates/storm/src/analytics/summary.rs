@@ -96,6 +96,13 @@ impl Summary<'_> {
         geometric_mean(self.speed_ups(engine, threads).into_iter().map(|(_, gain)| gain))
     }
 
+    /// The queries that fail on an engine, on any number of threads: they count in no comparison.
+    fn unanswered(&self, engine: &str) -> Vec<&str> {
+        let fails =
+            |query: &str| self.rows.iter().any(|row| row.query == query && row.engine == engine && row.error.is_some());
+        self.queries.iter().map(String::as_str).filter(|query| fails(query)).collect()
+    }
+
     /// The tables for a reader.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -114,11 +121,11 @@ impl Summary<'_> {
                     );
                 }
                 if let Some(Comparison { queries, squall_ms, peer_ms, ratio, slower }) = self.compare(peer, threads) {
+                    let names = if slower.is_empty() { String::new() } else { format!(": {}", slower.join(" ")) };
                     let _ = writeln!(
                         text,
-                        "  {peer:<20} {queries:>7}  {squall_ms:>10.1}  {peer_ms:>10.1}  {ratio:>25.2}  {:>8}  {}",
-                        slower.len(),
-                        slower.join(" ")
+                        "  {peer:<20} {queries:>7}  {squall_ms:>10.1}  {peer_ms:>10.1}  {ratio:>25.2}  {}{names}",
+                        slower.len()
                     );
                 }
             }
@@ -139,6 +146,12 @@ impl Summary<'_> {
                     let _ = write!(text, " {gain:>12}");
                 }
                 text.push('\n');
+            }
+        }
+        for &engine in self.engines {
+            let unanswered = self.unanswered(engine);
+            if !unanswered.is_empty() {
+                let _ = writeln!(text, "\n{engine} does not answer {}: {}", unanswered.len(), unanswered.join(" "));
             }
         }
         text.push_str(
@@ -259,6 +272,8 @@ mod tests {
         with(&rows, |summary| {
             assert_eq!(summary.compare("chdb", 1).unwrap().queries, 1);
             assert_eq!(summary.speed_ups(SQUALL, 2), [(2, 2.0)]);
+            assert_eq!((summary.unanswered(SQUALL), summary.unanswered("chdb")), (vec!["q1"], vec![]));
+            assert!(summary.text().contains("squall does not answer 1: q1\n"));
         });
     }
 
