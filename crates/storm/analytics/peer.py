@@ -9,6 +9,8 @@ import os
 import sys
 import time
 
+# A folder `duckdb` where this runs is not the library.
+sys.path = [folder for folder in sys.path if folder]
 # What the engines print themselves goes to standard error: the answers keep standard output for themselves.
 answers = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)

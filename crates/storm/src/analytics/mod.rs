@@ -168,12 +168,18 @@ impl<'a> Bench<'a> {
             std::thread::available_parallelism().map_or(1, usize::from)
         );
         let squall = self.make_files(squall, &tables).await?;
-        let mut engines = vec![squall];
-        engines.extend(self.peers().await?);
-        for engine in &mut engines {
+        let mut engines = Vec::new();
+        for mut engine in std::iter::once(squall).chain(self.peers().await?) {
             println!("{}: {}", engine.name, engine.title);
-            self.load(engine, self.args.workload, &tables).await?;
-            engine.use_database(&self.database);
+            match self.load(&mut engine, self.args.workload, &tables).await {
+                Ok(()) => engine.use_database(&self.database),
+                Err(error) if engine.name != SQUALL => {
+                    println!("  {} is left out: {error}", engine.name);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            engines.push(engine);
         }
         let rows = self.run_queries(&mut engines, queries).await?;
         let names: Vec<&'static str> = engines.iter().map(|engine| engine.name).collect();
