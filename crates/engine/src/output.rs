@@ -348,9 +348,9 @@ impl Sink for OutputSink {
     fn has_room_for(&self, sequence: Sequence) -> bool {
         let mut state = self.output.state.lock();
         let is_early = sequence.input == 0 && sequence.morsel != state.next;
-        let has_room = !state.is_full() && !(is_early && self.output.has_enough_early(&state));
-        state.is_writer_stopped |= !has_room;
-        has_room
+        let has_enough = state.is_full() || is_early && self.output.has_enough_early(&state);
+        state.is_writer_stopped |= has_enough;
+        !has_enough
     }
 
     fn is_done(&self) -> bool {
