@@ -1,5 +1,6 @@
 """A Squall server under test: the release binary with a configuration and a folder of its own, on free local ports."""
 
+import fnmatch
 import http.client
 import os
 import pathlib
@@ -257,6 +258,11 @@ class Server:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+
+    def files_named(self, pattern):
+        """Files and folders in the data folder whose names match; the server may remove some meanwhile, which `rglob` does not bear."""
+        walk = os.walk(self.data)
+        return [pathlib.Path(folder, name) for folder, *names in walk for name in fnmatch.filter(sum(names, []), pattern)]
 
     def restart(self):
         self.stop()

@@ -61,7 +61,7 @@ def test_a_database_comes_back(backed, tmp_path, place):
     assert backed.query(CONTENT.format("d.t")) == before[0]
     assert not list((tmp_path / "backups").glob(".*")), "nothing is left beside the backup"
     assert not any((backed.folder / "tmp").iterdir())
-    assert [path for path in backed.data.rglob("tmp_*")] == []
+    assert backed.files_named("tmp_*") == []
 
 
 def test_names_and_choices(backed):
@@ -254,7 +254,7 @@ def test_all_or_nothing(backed, tmp_path):
             backed.start()
         assert backed.query("SELECT * FROM alone") == alone
         assert tables_of(backed, "default") == "alone\n"
-        assert [path for path in backed.data.rglob("tmp_*")] == []
+        assert backed.files_named("tmp_*") == []
     folders = {path.name for path in (backed.data / "data").iterdir() if path.is_dir()}
     known = set(backed.query("SELECT toString(uuid) FROM system.tables WHERE engine IN ('MergeTree', 'Join')").split())
     assert folders <= known, "no folder of a table that is not there"
@@ -277,7 +277,7 @@ def test_a_crash_leaves_all_or_nothing(backed):
         # Another number of copies each time; the last attempts wait for its end.
         wanted = attempt * 3
         wait_until(
-            lambda: len(list((backed.data / "data").rglob("tmp_insert_*"))) >= wanted
+            lambda: len(backed.files_named("tmp_insert_*")) >= wanted
             or backed.value("SELECT count() FROM system.databases WHERE name = 'e'") == "1",
             "it is that far",
         )
@@ -286,7 +286,7 @@ def test_a_crash_leaves_all_or_nothing(backed):
         tables = backed.value("SELECT count() FROM system.tables WHERE database = 'e'")
         assert tables in ("0", "20")
         assert backed.value("SELECT count() FROM system.databases WHERE name = 'e'") == ("1" if tables == "20" else "0")
-        assert [path for path in backed.data.rglob("tmp_*")] == []
+        assert backed.files_named("tmp_*") == []
         if tables == "20":
             for number in range(20):
                 assert backed.value(f"SELECT count() FROM e.t{number:02}") == "20000"
