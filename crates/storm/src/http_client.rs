@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
+use hyper::body::{Body, Bytes};
+use hyper::client::conn::http1::SendRequest;
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use squall_types::{Error, ErrorCode, Result};
@@ -34,7 +35,7 @@ impl ServerArgs {
 }
 
 /// A server and who asks it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct HttpClient {
     host: String,
     port: u16,
@@ -78,31 +79,60 @@ impl HttpClient {
     }
 
     async fn ask(&self, sql: &str) -> Result<String> {
-        let address = format!("{}:{}", self.host, self.port);
-        let network = |error: &dyn std::fmt::Display| {
-            Error::new(
-                ErrorCode::NETWORK_ERROR,
-                format!("Cannot ask {address}: {error}. Is it the HTTP interface, and does the server run?"),
-            )
-        };
-        let stream = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| network(&error))?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| network(&error))?;
-        // Ends with the request: the connection is used once.
-        tokio::spawn(connection);
-        let request = Request::post("/")
-            .header("Host", &address)
-            .header("X-ClickHouse-User", &self.user)
-            .header("X-ClickHouse-Key", &self.password)
-            .body(Full::new(Bytes::from(sql.to_owned())))
-            .map_err(|error| network(&error))?;
-        let response = sender.send_request(request).await.map_err(|error| network(&error))?;
+        let mut connection = self.connect().await?;
+        let request = self.post("/", Full::new(Bytes::from(sql.to_owned())))?;
+        let response = connection.send_request(request).await.map_err(|error| self.network_error(&error))?;
         let status = response.status();
-        let body = response.into_body().collect().await.map_err(|error| network(&error))?.to_bytes();
+        let body = response.into_body().collect().await.map_err(|error| self.network_error(&error))?.to_bytes();
         let text = String::from_utf8_lossy(&body).into_owned();
         match status {
             StatusCode::OK => Ok(text),
             _ => Err(Error::new(ErrorCode::NETWORK_ERROR, text.trim().to_owned())),
         }
+    }
+
+    /// A connection, to be used once.
+    ///
+    /// # Errors
+    /// `NETWORK_ERROR`.
+    pub async fn connect<B>(&self) -> Result<SendRequest<B>>
+    where
+        B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+    {
+        let stream =
+            TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| self.network_error(&error))?;
+        let _ = stream.set_nodelay(true);
+        let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| self.network_error(&error))?;
+        // Ends with the request.
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    /// A request to this server, as this user.
+    ///
+    /// # Errors
+    /// `NETWORK_ERROR` where the target is none.
+    pub fn post<B>(&self, target: &str, body: B) -> Result<Request<B>> {
+        Request::post(target)
+            .header("Host", self.address())
+            .header("X-ClickHouse-User", &self.user)
+            .header("X-ClickHouse-Key", &self.password)
+            .body(body)
+            .map_err(|error| self.network_error(&error))
+    }
+
+    /// What a reader is told of a request that failed on its way.
+    pub fn network_error(&self, error: &dyn std::fmt::Display) -> Error {
+        let address = self.address();
+        Error::new(
+            ErrorCode::NETWORK_ERROR,
+            format!("Cannot ask {address}: {error}. Is it the HTTP interface, and does the server run?"),
+        )
+    }
+
+    fn address(&self) -> String {
+        format!("{}:{}", self.host, self.port)
     }
 }

@@ -10,6 +10,7 @@ pub mod datagen;
 pub mod doctor;
 mod experiment;
 mod failure;
+mod file_error;
 pub mod flamegraph;
 mod http_client;
 pub mod load;

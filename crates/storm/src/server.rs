@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::file_error::file_error;
 use crate::native::{Connection, Options};
 use crate::process::{end, end_with_us, find_program, free_port};
 
@@ -273,8 +274,7 @@ fn create(folder: &Path) -> Result<()> {
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text)
-        .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))
+    fs::write(path, text).map_err(|error| file_error(path, &error))
 }
 
 /// Reads a process's memory and threads as Linux shows them; zeros where it does not.

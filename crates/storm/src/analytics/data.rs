@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use squall_formats::{FormatOptions, OutputFormat, Statistics, input_format, output_format};
-use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, DataType, Error, Result, Schema};
 use tpchgen::csv::{CustomerCsv, LineItemCsv, NationCsv, OrderCsv, PartCsv, PartSuppCsv, RegionCsv, SupplierCsv};
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
@@ -17,6 +17,7 @@ use tpchgen::generators::{
 
 use super::workload::{Size, Table, Workload};
 use crate::datagen::{Hits, in_order, schema};
+use crate::file_error::file_error;
 
 /// Pieces of TPC-H's tables at scale factor 1: some 100,000 rows of the largest one each.
 const PIECES: f64 = 60.0;
@@ -131,9 +132,9 @@ impl Part {
     pub fn create(whole: &Path) -> Result<Self> {
         let path = whole.with_extension("part");
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+            fs::create_dir_all(folder).map_err(|error| file_error(folder, &error))?;
         }
-        let file = File::create(&path).map_err(|error| cannot_write(&path, &error))?;
+        let file = File::create(&path).map_err(|error| file_error(&path, &error))?;
         Ok(Part { file: BufWriter::new(file), path, whole: whole.to_path_buf() })
     }
 
@@ -142,7 +143,7 @@ impl Part {
     /// # Errors
     /// `CANNOT_OPEN_FILE`.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|error| cannot_write(&self.path, &error))
+        self.file.write_all(bytes).map_err(|error| file_error(&self.path, &error))
     }
 
     /// Gives it its name.
@@ -150,8 +151,8 @@ impl Part {
     /// # Errors
     /// `CANNOT_OPEN_FILE`.
     pub fn finish(mut self) -> Result<()> {
-        self.file.flush().map_err(|error| cannot_write(&self.path, &error))?;
-        fs::rename(&self.path, &self.whole).map_err(|error| cannot_write(&self.whole, &error))
+        self.file.flush().map_err(|error| file_error(&self.path, &error))?;
+        fs::rename(&self.path, &self.whole).map_err(|error| file_error(&self.whole, &error))
     }
 }
 
@@ -187,10 +188,6 @@ impl Parquet {
         self.bytes.clear();
         Ok(())
     }
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

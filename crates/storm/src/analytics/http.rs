@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use hyper::{Request, Response, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
+use hyper::{Response, StatusCode};
 use squall_types::{Error, ErrorCode, Result};
-use tokio::net::TcpStream;
 
 use super::data::Part;
 use super::engine::Answer;
+use crate::file_error::file_error;
+use crate::http_client::HttpClient;
 
 /// Bytes of a file that are sent at once.
 const PIECE_BYTES: usize = 1 << 18;
@@ -27,10 +27,7 @@ const TAIL_BYTES: usize = 4096;
 /// A server and who asks it.
 #[derive(Debug)]
 pub struct Http {
-    host: String,
-    port: u16,
-    user: String,
-    password: String,
+    client: HttpClient,
     database: String,
     /// How long a statement may take.
     patience: Duration,
@@ -44,24 +41,11 @@ impl Http {
     /// # Errors
     /// `BAD_ARGUMENTS` where it is none, or is of another scheme.
     pub fn new(url: &str, patience: Duration) -> Result<Self> {
-        let bad = |why: &str| Error::new(ErrorCode::BAD_ARGUMENTS, format!("{url}: {why}"));
-        let uri: Uri = url.parse().map_err(|_| bad("is not a URL"))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(bad("expected http://[USER:PASSWORD@]HOST:PORT"));
-        }
-        let host = uri.host().ok_or_else(|| bad("has no host"))?.to_owned();
-        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
         let (user, password) =
             authority.rsplit_once('@').map_or(("default", ""), |(who, _)| who.split_once(':').unwrap_or((who, "")));
-        Ok(Http {
-            host,
-            port: uri.port_u16().unwrap_or(8123),
-            user: user.to_owned(),
-            password: password.to_owned(),
-            database: String::new(),
-            patience,
-            settings: Vec::new(),
-        })
+        let client = HttpClient::new(url, user, password)?;
+        Ok(Http { client, database: String::new(), patience, settings: Vec::new() })
     }
 
     /// Unqualified names mean tables of this database from now on.
@@ -126,24 +110,11 @@ impl Http {
         file: Option<&Path>,
         take: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<Answer> {
-        let address = format!("{}:{}", self.host, self.port);
-        let network = |error: &dyn std::fmt::Display| {
-            Error::new(ErrorCode::NETWORK_ERROR, format!("{address}: {error}. Is it the HTTP interface?"))
-        };
-        let stream = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| network(&error))?;
-        let _ = stream.set_nodelay(true);
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|error| network(&error))?;
-        // Ends with the request: the connection is used once.
-        tokio::spawn(connection);
-        let request = Request::post(self.target(sql, file.is_some()))
-            .header("Host", &address)
-            .header("X-ClickHouse-User", &self.user)
-            .header("X-ClickHouse-Key", &self.password)
-            .body(body(sql, file)?)
-            .map_err(|error| network(&error))?;
+        let mut connection = self.client.connect().await?;
+        let request = self.client.post(&self.target(sql, file.is_some()), body(sql, file)?)?;
+        let network = |error: &dyn std::fmt::Display| self.client.network_error(error);
         let begun = Instant::now();
-        let response = sender.send_request(request).await.map_err(|error| network(&error))?;
+        let response = connection.send_request(request).await.map_err(|error| network(&error))?;
         let rows = read(response, take, &network).await?;
         Ok(Answer { ms: begun.elapsed().as_secs_f64() * 1e3, rows })
     }
@@ -195,9 +166,7 @@ fn body(sql: &str, file: Option<&Path>) -> Result<BoxBody<Bytes, std::io::Error>
         let left = file.metadata()?.len();
         Ok(FileBody { file, left }.boxed())
     };
-    open().map_err(|error: std::io::Error| {
-        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
-    })
+    open().map_err(|error| file_error(path, &error))
 }
 
 /// A file as the body of a request. Reading it waits for the disk, which only the request waits for.
@@ -232,15 +201,10 @@ mod tests {
 
     #[test]
     fn urls_name_server_and_user() {
-        let parts = |url: &str| {
-            let http = Http::new(url, Duration::ZERO).unwrap();
-            (http.host, http.port, http.user, http.password)
-        };
-        let owned = |host: &str, port, user: &str, password: &str| {
-            (host.to_owned(), port, user.to_owned(), password.to_owned())
-        };
-        assert_eq!(parts("http://127.0.0.1:19301"), owned("127.0.0.1", 19301, "default", ""));
-        assert_eq!(parts("http://me:it@db"), owned("db", 8123, "me", "it"));
+        let client = |url: &str| Http::new(url, Duration::ZERO).unwrap().client;
+        let asked = |url: &str, user: &str, password: &str| HttpClient::new(url, user, password).unwrap();
+        assert_eq!(client("http://127.0.0.1:19301"), asked("http://127.0.0.1:19301", "default", ""));
+        assert_eq!(client("http://me:it@db"), asked("http://db:8123", "me", "it"));
         assert!(Http::new("https://db", Duration::ZERO).is_err() && Http::new("db", Duration::ZERO).is_err());
     }
 

@@ -11,13 +11,14 @@ mod summary;
 mod workload;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::benchmark::statements;
 use crate::chart::Chart;
+use crate::file_error::file_error;
 use crate::server::{Kind, Server};
 use engine::Engine;
 use query::Query;
@@ -100,18 +101,15 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 async fn measure(args: &Args) -> Result<()> {
-    let cannot = |path: &Path, error: std::io::Error| {
-        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
-    };
     let mut queries = query::read(&args.work, args.workload)?;
     queries.retain(|query| args.only.is_empty() || args.only.contains(&query.name));
     if queries.is_empty() {
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "No query is of that name"));
     }
     for folder in [&args.work, &args.output] {
-        std::fs::create_dir_all(folder).map_err(|error| cannot(folder, error))?;
+        std::fs::create_dir_all(folder).map_err(|error| file_error(folder, &error))?;
     }
-    let bench = Bench::new(args, args.work.canonicalize().map_err(|error| cannot(&args.work, error))?);
+    let bench = Bench::new(args, args.work.canonicalize().map_err(|error| file_error(&args.work, &error))?);
     let server = if args.url.is_none() { Some(bench.start_squall().await?) } else { None };
     let url = match (&args.url, &server) {
         (Some(url), _) => url.clone(),
@@ -149,8 +147,7 @@ impl<'a> Bench<'a> {
 
     async fn start_squall(&self) -> Result<Server> {
         let folder = self.work.join(SQUALL);
-        let cannot =
-            |error: std::io::Error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", folder.display()));
+        let cannot = |error| file_error(&folder, &error);
         std::fs::create_dir_all(&folder).map_err(cannot)?;
         let program = self.args.squall.clone().map_or_else(std::env::current_exe, Ok).map_err(cannot)?;
         let program = program.canonicalize().map_err(cannot)?;
@@ -284,8 +281,7 @@ impl<'a> Bench<'a> {
 
     fn write(&self, end: &str, text: &str) -> Result<()> {
         let file = self.output(end);
-        std::fs::write(&file, text)
-            .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", file.display())))
+        std::fs::write(&file, text).map_err(|error| file_error(&file, &error))
     }
 }
 

@@ -8,6 +8,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::workload::Workload;
 use crate::benchmark::statements;
+use crate::file_error::file_error;
 
 /// One query: mostly one statement; TPC-H's fifteenth makes a view first and drops it at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +69,7 @@ fn read_form(folder: &Path, name: &str) -> Result<Option<Vec<Named>>> {
     if !folder.is_dir() {
         return Ok(None);
     }
-    let entries = fs::read_dir(&folder).map_err(|error| cannot_read(&folder, &error))?;
+    let entries = fs::read_dir(&folder).map_err(|error| file_error(&folder, &error))?;
     let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "sql"));
     let stem = |file: &Path| file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -91,11 +92,7 @@ fn number(script: &str) -> Vec<Named> {
 }
 
 fn text(file: &Path) -> Result<String> {
-    fs::read_to_string(file).map_err(|error| cannot_read(file, &error))
-}
-
-fn cannot_read(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
+    fs::read_to_string(file).map_err(|error| file_error(file, &error))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use clap::parser::ValueSource;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::failure::FailureKind;
+use crate::file_error::file_error;
 use crate::load::{Endpoint, Limit, Load, Measurement, Order, Outcome, Pace, QueryId, Statement, Stream};
 use crate::native::Stage;
 use queries::Format;
@@ -314,8 +315,7 @@ pub fn run(args: &Args) -> Result<()> {
         let report = args.report(outcome.classes, queries.len(), executed);
         eprint!("{report}");
         if let Some(path) = &args.json {
-            std::fs::write(path, report.to_json())
-                .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))?;
+            std::fs::write(path, report.to_json()).map_err(|error| file_error(path, &error))?;
         }
         if let Some(warning) = outcome.effort.warning() {
             eprintln!("\nWarning: {warning}.");

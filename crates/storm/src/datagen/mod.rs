@@ -19,7 +19,9 @@ use std::path::PathBuf;
 use squall_formats::{FormatOptions, Statistics, output_format};
 use squall_types::{Error, ErrorCode, Result};
 
-/// Rows of the table that the experiment loads: as many as the seed's `hits_v1` has.
+use crate::file_error::file_error;
+
+/// Rows of the table that the experiment loads: as many as the document's `hits_v1` has.
 pub const HITS_V1_ROWS: u64 = 8_873_898;
 
 /// Make data to load: the same seed and rows give the same bytes on every machine.
@@ -64,10 +66,7 @@ struct HitsArgs {
 pub fn run(args: &Args) -> Result<()> {
     let Table::Hits(args) = &args.table;
     let mut out: Box<dyn Write> = match &args.output {
-        Some(path) => Box::new(
-            File::create(path)
-                .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))?,
-        ),
+        Some(path) => Box::new(File::create(path).map_err(|error| file_error(path, &error))?),
         None => Box::new(io::stdout().lock()),
     };
     match &args.create_table {

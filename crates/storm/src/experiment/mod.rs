@@ -153,7 +153,7 @@ impl<'a> Experiment<'a> {
             load::compare(&server, clickhouse).await?;
         }
 
-        // a) The seed's first three tables.
+        // a) The document's first three tables.
         let points = self.args.max_threads.clone();
         let mut a = Vec::new();
         self.heading("a) fixed_at_start, no total_max_threads");

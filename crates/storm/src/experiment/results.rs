@@ -1,18 +1,19 @@
-//! What the experiment found: the seed's tables as text and CSV, and how far the results go beyond what was asked for.
+//! What the experiment found: the document's tables as text and CSV, and how far the results go beyond what was asked for.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::Result;
 
 use super::measure::Sample;
 use super::requests::HTTP_CONNECTIONS;
 use super::{CLIENTS, QUERY};
 use crate::chart::{Chart, Line};
+use crate::file_error::file_error;
 use crate::server::Memory;
 
-/// The seed sends so many queries at each point; times are given for as many.
+/// The document sends so many queries at each point; times are given for as many.
 const QUERIES: f64 = 1000.0;
 
 /// One row of a table: what was measured at one `max_threads` with some clients.
@@ -44,7 +45,7 @@ impl Point {
         self.middle(|sample| sample.queries as f64 / sample.seconds.max(1e-9))
     }
 
-    /// The time for the seed's thousand queries, in seconds.
+    /// The time for the document's thousand queries, in seconds.
     pub fn time(&self) -> f64 {
         QUERIES / self.qps().max(1e-9)
     }
@@ -147,8 +148,7 @@ impl Results {
         }
         for (name, text) in &files {
             let path = folder.join(name);
-            std::fs::write(&path, text)
-                .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))?;
+            std::fs::write(&path, text).map_err(|error| file_error(&path, &error))?;
         }
         Ok(files.into_iter().map(|(name, _)| name).collect())
     }
@@ -325,7 +325,7 @@ impl fmt::Display for Results {
     }
 }
 
-/// The seed's three tables of one sweep.
+/// The document's three tables of one sweep.
 fn sweep(f: &mut fmt::Formatter<'_>, heading: &str, points: &[Point]) -> fmt::Result {
     writeln!(f, "\n{heading}")?;
     for clients in CLIENTS.into_iter().rev() {

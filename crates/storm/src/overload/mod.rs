@@ -1,12 +1,13 @@
 //! `squall storm overload`: what is left of a server's throughput, and of the latency of those it serves, when more is asked of it than
 //! it can do.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::failure::FailureKind;
+use crate::file_error::file_error;
 use crate::load::{Endpoint, Gaps, Load, Measurement, Order, Outcome, Pace, Statement, Stream};
 use crate::scratch::Scratch;
 use crate::server::{Kind, Server};
@@ -56,12 +57,9 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 async fn measure(args: &Args) -> Result<()> {
-    let cannot = |path: &Path, error: std::io::Error| {
-        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
-    };
-    std::fs::create_dir_all(&args.output).map_err(|error| cannot(&args.output, error))?;
+    std::fs::create_dir_all(&args.output).map_err(|error| file_error(&args.output, &error))?;
     let squall =
-        args.server.clone().map_or_else(std::env::current_exe, Ok).map_err(|error| cannot(&args.output, error))?;
+        args.server.clone().map_or_else(std::env::current_exe, Ok).map_err(|error| file_error(&args.output, &error))?;
     let with_limit = |limit: &str| Kind::Squall {
         program: squall.clone(),
         settings: vec![("max_concurrent_queries", limit.to_owned())],
@@ -104,7 +102,7 @@ async fn measure(args: &Args) -> Result<()> {
         println!();
     }
     let file = args.output.join("overload.csv");
-    std::fs::write(&file, csv).map_err(|error| cannot(&file, error))?;
+    std::fs::write(&file, csv).map_err(|error| file_error(&file, &error))?;
     println!("Written to {}", file.display());
     Ok(())
 }

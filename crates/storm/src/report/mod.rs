@@ -6,16 +6,17 @@ mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::Result;
 
 use crate::chart::{Chart, Line, Value, escape};
+use crate::file_error::file_error;
 use crate::suite::results::read;
 use crate::suite::row::Row;
 use verdict::{Step, series, server, servers, step};
 
-/// Latencies of more clients than this have a chart of their own, as the seed has it.
+/// Latencies of more clients than this have a chart of their own, as the document has it.
 const FEW_CLIENTS: u32 = 256;
 /// From so many numbers of clients on a test has charts; below, its table says it all.
 const CHART_LEVELS: usize = 3;
@@ -51,18 +52,18 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     if let Some(folder) = &args.charts {
-        std::fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| file_error(folder, &error))?;
         for (test, rows) in tests(&rows) {
             for (number, chart) in groups(test, &rows).iter().flat_map(|group| &group.charts).enumerate() {
                 let path = folder.join(file_name(test, number));
                 let (svg, png) = (path.with_extension("svg"), path.with_extension("png"));
-                std::fs::write(&svg, chart.to_svg()).map_err(|error| cannot_write(&svg, &error))?;
-                std::fs::write(&png, chart.to_png()?).map_err(|error| cannot_write(&png, &error))?;
+                std::fs::write(&svg, chart.to_svg()).map_err(|error| file_error(&svg, &error))?;
+                std::fs::write(&png, chart.to_png()?).map_err(|error| file_error(&png, &error))?;
             }
         }
     }
     let page = page(&rows, &about.join("\n"));
-    std::fs::write(&args.output, page).map_err(|error| cannot_write(&args.output, &error))?;
+    std::fs::write(&args.output, page).map_err(|error| file_error(&args.output, &error))?;
     println!("Written to {}", args.output.display());
     Ok(())
 }
@@ -74,10 +75,6 @@ fn file_name(test: &str, number: usize) -> String {
         .map(|letter| if letter.is_ascii_alphanumeric() || "_-".contains(letter) { letter } else { '_' })
         .collect();
     format!("{test}_{}.svg", number + 1)
-}
-
-fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
 }
 
 /// Rows by test, in the order of the tests' names.
@@ -278,7 +275,7 @@ fn flaw(rows: &[&Row]) -> Option<String> {
     }
 }
 
-/// The seed's table: seconds for a thousand requests with one client and with many, and their sum, where a test has just these two.
+/// The document's table: seconds for a thousand requests with one client and with many, and their sum, where a test has just these two.
 fn total_times(rows: &[&Row], out: &mut String) {
     let levels: BTreeSet<u32> = rows.iter().filter_map(|row| row.get("concurrency").parse().ok()).collect();
     let [1, crowd] = levels.iter().copied().collect::<Vec<u32>>()[..] else { return };

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::file_error::file_error;
 use crate::load::{Endpoint, Expectation, Gaps, Limit, Load, Order, Pace, Statement, Stream, Wire};
 use peer::{Peer, Target};
 use plan::{Stage, Step, Wish};
@@ -168,7 +169,7 @@ impl<'a> Suite<'a> {
             targets.push(Target::squall(&squall));
             targets.extend(Target::parse("clickhouse", &squall).ok());
         }
-        std::fs::create_dir_all(&args.output).map_err(|error| cannot_write(&args.output, &error))?;
+        std::fs::create_dir_all(&args.output).map_err(|error| file_error(&args.output, &error))?;
         let progress = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{elapsed_precise} {bar:30} {msg}") {
             progress.set_style(style);
@@ -219,7 +220,7 @@ impl<'a> Suite<'a> {
         let summary = summary::table(self.results.rows(), &self.skipped);
         println!("{summary}");
         let path = self.args.output.join("summary.txt");
-        std::fs::write(&path, &summary).map_err(|error| cannot_write(&path, &error))?;
+        std::fs::write(&path, &summary).map_err(|error| file_error(&path, &error))?;
         println!("Written to {}: {RESULTS}, summary.txt, servers/", self.args.output.display());
         Ok(())
     }
@@ -240,7 +241,7 @@ impl<'a> Suite<'a> {
                 }
             }
         }
-        std::fs::write(&path, text).map_err(|error| cannot_write(&path, &error))
+        std::fs::write(&path, text).map_err(|error| file_error(&path, &error))
     }
 
     /// Measures what is not measured yet of a stage, on its servers in turns.
@@ -427,10 +428,6 @@ fn first_line(error: &Error) -> String {
     error.message.lines().next().unwrap_or_default().chars().take(300).collect()
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
-}
-
 /// The machine, as Linux describes it.
 fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
@@ -449,14 +446,14 @@ fn machine() -> String {
 
 /// A certificate for servers on this machine, signed by itself, and its key: files of the output folder.
 fn certificate(folder: &Path) -> Result<(PathBuf, PathBuf)> {
-    let folder = folder.canonicalize().map_err(|error| cannot_write(folder, &error))?;
+    let folder = folder.canonicalize().map_err(|error| file_error(folder, &error))?;
     let (certificate_file, key_file) = (folder.join("server.crt"), folder.join("server.key"));
     if !(certificate_file.exists() && key_file.exists()) {
         let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
         let made = rcgen::generate_simple_self_signed(names)
             .map_err(|error| Error::new(ErrorCode::OPENSSL_ERROR, error.to_string()))?;
         for (path, text) in [(&certificate_file, made.cert.pem()), (&key_file, made.signing_key.serialize_pem())] {
-            std::fs::write(path, text).map_err(|error| cannot_write(path, &error))?;
+            std::fs::write(path, text).map_err(|error| file_error(path, &error))?;
         }
     }
     Ok((certificate_file, key_file))

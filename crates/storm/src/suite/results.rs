@@ -9,6 +9,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 use super::row::Row;
 use crate::csv;
+use crate::file_error::file_error;
 
 /// The columns of the published suite. Latencies are in seconds and `duration` in microseconds there, so they are here.
 pub const PUBLISHED: [&str; 22] = [
@@ -81,7 +82,7 @@ impl Results {
         let mut text = String::new();
         csv::put_record(PUBLISHED.into_iter().chain(OURS), &mut text);
         results.rows.iter().for_each(|row| put_row(row, &mut text));
-        std::fs::write(path, text).map_err(|error| cannot(path, &error))?;
+        std::fs::write(path, text).map_err(|error| file_error(path, &error))?;
         Ok(results)
     }
 
@@ -104,7 +105,7 @@ impl Results {
         put_row(&row, &mut text);
         let written =
             OpenOptions::new().append(true).open(&self.path).and_then(|mut file| file.write_all(text.as_bytes()));
-        written.map_err(|error| cannot(&self.path, &error))?;
+        written.map_err(|error| file_error(&self.path, &error))?;
         self.rows.push(row);
         Ok(())
     }
@@ -115,7 +116,7 @@ impl Results {
 /// # Errors
 /// A file that cannot be read, or is of other columns.
 pub fn read(path: &Path) -> Result<Vec<Row>> {
-    let text = std::fs::read_to_string(path).map_err(|error| cannot(path, &error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
     let mut records = csv::records(&text).into_iter();
     let header = records.next().unwrap_or_default();
     if !PUBLISHED.iter().all(|column| header.iter().any(|found| found == column)) {
@@ -127,10 +128,6 @@ pub fn read(path: &Path) -> Result<Vec<Row>> {
 
 fn put_row(row: &Row, out: &mut String) {
     csv::put_record(PUBLISHED.iter().chain(&OURS).map(|column| row.get(column)), out);
-}
-
-fn cannot(path: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

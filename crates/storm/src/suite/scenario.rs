@@ -10,6 +10,7 @@ use serde::Deserialize;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::values::{Values, combinations, fill};
+use crate::file_error::file_error;
 use crate::load::Wire;
 
 /// The file that makes a folder a scenario.
@@ -386,14 +387,12 @@ fn file_name(path: &Path) -> String {
 }
 
 fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
-    let cannot =
-        |error: std::io::Error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", folder.display()));
+    let cannot = |error| file_error(folder, &error);
     std::fs::read_dir(folder).map_err(cannot)?.map(|entry| Ok(entry.map_err(cannot)?.path())).collect()
 }
 
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("{}: {error}", path.display())))
+    std::fs::read_to_string(path).map_err(|error| file_error(path, &error))
 }
 
 #[cfg(test)]
