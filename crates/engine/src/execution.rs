@@ -10,7 +10,7 @@ use squall_runtime::histogram::SCHEDULER_STEP;
 use squall_runtime::long_steps::LONG_STEPS;
 use squall_runtime::thread_pool::{CountFor, Owner, ScheduleError};
 use squall_runtime::thread_usage::ThreadUsage;
-use squall_runtime::{Counters, Pieces, ProfileEvent};
+use squall_runtime::{Pieces, ProfileEvent};
 use squall_scheduler::{Step, Task, TaskHandle};
 use squall_types::{Error, ErrorCode, Result};
 
@@ -18,7 +18,6 @@ use crate::pipeline::{Pipeline, Visit};
 use crate::query_context::{Check, QueryContext};
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sync::{self, Mutex, Thread};
-use crate::thread_work::take_thread_progress;
 
 /// The pipelines of one query and how far they are.
 pub(crate) struct Execution {
@@ -199,14 +198,19 @@ impl Task for Execution {
         if self.is_done() {
             return Step::Finished;
         }
-        let (usage, began) = (ThreadUsage::now(), Instant::now());
-        let _thread = self.context.enter();
         let logs_threads = self.context.settings.log_query_threads;
         if logs_threads {
             self.threads_within.fetch_add(1, Ordering::SeqCst);
-            // What was before is not this query's.
-            take_thread_progress();
+            if self.is_over.load(Ordering::SeqCst) {
+                // Too late to be one of the query's threads. Whoever ran the last morsel may have waited for this one.
+                if self.threads_within.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    self.end(Ok(()));
+                }
+                return Step::Finished;
+            }
         }
+        let (usage, began) = (ThreadUsage::now(), Instant::now());
+        let thread = self.context.enter();
         // Morsels that turn out short, as the first and the last of a pipeline are, make one step together: the scheduler is asked
         // once for all of them.
         let (mut ran, mut is_last) = (0, false);
@@ -234,15 +238,8 @@ impl Task for Execution {
         let visit = catch_unwind(AssertUnwindSafe(steps))
             .unwrap_or_else(|panic| Err(Error::logical(format!("a panic in the query: {}", panic_message(&*panic)))));
         self.context.counters.add(ProfileEvent::RealTimeMicroseconds, began.elapsed().as_micros() as u64);
-        if logs_threads {
-            let of_thread = Counters::new();
-            usage.add_since(&of_thread);
-            self.context.counters.add_all(&of_thread);
-            of_thread.add(ProfileEvent::RealTimeMicroseconds, began.elapsed().as_micros() as u64);
-            self.context.add_thread_work(began, &of_thread);
-        } else {
-            usage.add_since(&self.context.counters);
-        }
+        usage.add_since(&self.context.counters);
+        drop(thread);
         if logs_threads {
             // A thread that lost its CPU behind an earlier morsel may not have said yet what it did.
             if is_last {

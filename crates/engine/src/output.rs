@@ -17,21 +17,6 @@ use crate::totals::Totals;
 const BLOCKS_MAX: usize = 16;
 /// Bytes that may wait for the client.
 const BYTES_MAX: usize = 8 << 20;
-/// What the blocks of morsels may come to before they go on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct MorselBounds {
-    /// Bytes that may wait for the end of morsels before them.
-    pub(crate) early_bytes_max: usize,
-    /// Blocks of a morsel go out before it is over once they have so many bytes.
-    pub(crate) put_out_bytes: usize,
-}
-
-impl Default for MorselBounds {
-    fn default() -> Self {
-        Self { early_bytes_max: 8 << 20, put_out_bytes: 2 << 20 }
-    }
-}
-
 /// Rows of a morsel at most.
 const MORSEL_ROWS_MAX: u64 = 262_144;
 /// While the outputs of all queries hold more than so many bytes, each may hold less.
@@ -55,6 +40,21 @@ fn scarcity() -> usize {
 /// Smaller blocks of one morsel are put together up to this many rows and bytes.
 const SQUASH_ROWS: usize = 65_409;
 const SQUASH_BYTES: usize = 1 << 20;
+
+/// How much a morsel may hold back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MorselBounds {
+    /// Bytes that may wait for the end of morsels before them.
+    pub(crate) early_bytes_max: usize,
+    /// Blocks of a morsel go out before it is over once they have so many bytes.
+    pub(crate) put_out_bytes: usize,
+}
+
+impl Default for MorselBounds {
+    fn default() -> Self {
+        Self { early_bytes_max: 8 << 20, put_out_bytes: 2 << 20 }
+    }
+}
 
 /// The result's end at the engine's side.
 pub(crate) struct Output {

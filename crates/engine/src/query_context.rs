@@ -23,7 +23,7 @@ use squall_types::text::readable::readable_bytes;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::spill::Temporary;
-use crate::thread_work::ThreadWork;
+use crate::thread_work::{Stretch, ThreadWork};
 
 /// Rows and bytes, counted while the query runs.
 #[derive(Debug, Default)]
@@ -346,25 +346,20 @@ impl QueryContext {
         Err(error())
     }
 
-    /// The calling thread works for this query until the guard is dropped: its allocations and its number are the query's.
+    /// The calling thread works for this query until the guard is dropped: its allocations, its number and what it does are the query's.
     pub fn enter(self: &Arc<Self>) -> ThreadGuard<'_> {
         let now = self.threads_now.fetch_add(1, Ordering::Relaxed) + 1;
         self.threads_peak.fetch_max(now, Ordering::Relaxed);
         self.threads.lock().insert(thread_id());
         let profiler = squall_runtime::profiler::attach(&self.query_id, self.profiler_periods());
+        let memory = attach(self.memory.clone());
         ThreadGuard {
             context: self,
+            stretch: if self.settings.log_query_threads { Stretch::begin() } else { None },
             _profiler: profiler,
-            _memory: attach(self.memory.clone()),
+            _memory: memory,
             _supervisor: supervise(self.clone()),
         }
-    }
-
-    /// Adds what the calling thread did since `began`.
-    pub(crate) fn add_thread_work(&self, began: Instant, counters: &Counters) {
-        let mut works = self.thread_works.lock();
-        let work = works.entry(thread_id()).or_insert_with(|| ThreadWork::begin(self.started, began));
-        work.add(self.started, counters);
     }
 
     /// What each thread did, by its number.
@@ -450,6 +445,7 @@ impl Supervisor for QueryContext {
 /// Ends [`QueryContext::enter`] when dropped.
 pub struct ThreadGuard<'a> {
     context: &'a QueryContext,
+    stretch: Option<Stretch>,
     _profiler: squall_runtime::profiler::AttachGuard,
     _memory: AttachGuard,
     _supervisor: SupervisorGuard,
@@ -458,6 +454,9 @@ pub struct ThreadGuard<'a> {
 impl Drop for ThreadGuard<'_> {
     fn drop(&mut self) {
         self.context.threads_now.fetch_sub(1, Ordering::Relaxed);
+        if let Some(stretch) = &self.stretch {
+            stretch.end(&mut self.context.thread_works.lock(), self.context.started);
+        }
     }
 }
 

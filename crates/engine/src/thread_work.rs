@@ -1,10 +1,12 @@
 //! What one thread did for one query, for `system.query_thread_log`.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use squall_runtime::memory::ThreadBytes;
-use squall_runtime::{Counters, memory};
+use squall_runtime::thread_usage::{ThreadUsage, thread_id};
+use squall_runtime::{Counters, ProfileEvent, memory};
 
 /// Rows and bytes that a thread read and wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -24,6 +26,9 @@ thread_local! {
     static PROGRESS: Cell<ThreadProgress> = const {
         Cell::new(ThreadProgress { read_rows: 0, read_bytes: 0, written_rows: 0, written_bytes: 0 })
     };
+
+    /// Whether the thread is in a stretch of work that is logged.
+    static IS_LOGGED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The calling thread has read rows from a table.
@@ -47,8 +52,36 @@ pub(crate) fn count_written(rows: u64, bytes: u64) {
 }
 
 /// What the calling thread has done since it was asked before.
-pub(crate) fn take_thread_progress() -> (ThreadProgress, ThreadBytes) {
+fn take_thread_progress() -> (ThreadProgress, ThreadBytes) {
     (PROGRESS.take(), memory::take_thread_bytes())
+}
+
+/// A stretch of work of the calling thread that is logged. One that begins within another is part of it.
+#[derive(Debug)]
+pub(crate) struct Stretch {
+    began: Instant,
+    usage: ThreadUsage,
+}
+
+impl Stretch {
+    /// Begins one, where none has begun.
+    pub fn begin() -> Option<Self> {
+        if IS_LOGGED.replace(true) {
+            return None;
+        }
+        // What was before is not this query's.
+        take_thread_progress();
+        Some(Self { began: Instant::now(), usage: ThreadUsage::now() })
+    }
+
+    /// Ends it and adds it to what the thread has done for the query.
+    pub fn end(&self, works: &mut BTreeMap<u64, ThreadWork>, query_started: Instant) {
+        let work = works.entry(thread_id()).or_insert_with(|| ThreadWork::begin(query_started, self.began));
+        self.usage.add_since(&work.counters);
+        work.counters.add(ProfileEvent::RealTimeMicroseconds, self.began.elapsed().as_micros() as u64);
+        work.end_stretch(query_started);
+        IS_LOGGED.set(false);
+    }
 }
 
 /// A thread's share of a query.
@@ -70,7 +103,7 @@ pub struct ThreadWork {
 
 impl ThreadWork {
     /// Of the calling thread, which has not worked for the query before.
-    pub(crate) fn begin(query_started: Instant, began: Instant) -> Self {
+    fn begin(query_started: Instant, began: Instant) -> Self {
         Self {
             thread_name: std::thread::current().name().unwrap_or_default().to_owned(),
             began_after: began.saturating_duration_since(query_started),
@@ -81,10 +114,8 @@ impl ThreadWork {
         }
     }
 
-    /// Adds a stretch of work that ends now.
-    pub(crate) fn add(&mut self, query_started: Instant, counters: &Counters) {
+    fn end_stretch(&mut self, query_started: Instant) {
         self.ended_after = query_started.elapsed();
-        self.counters.add_all(counters);
         let (progress, memory) = take_thread_progress();
         self.progress.read_rows += progress.read_rows;
         self.progress.read_bytes += progress.read_bytes;

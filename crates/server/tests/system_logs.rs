@@ -261,11 +261,18 @@ fn threads_are_logged_where_they_are_wanted() {
     let server = TestServer::start(folder.path(), &[]);
     server.try_run("query_id=threads&log_query_threads=1", "SELECT sum(number) FROM numbers(2000000)");
     server.try_run("query_id=other", "SELECT sum(number) FROM numbers(2000000)");
+    let waiting = "SELECT count() FROM numbers(10) WHERE number IN (SELECT number FROM numbers(1000000))";
+    server.try_run("query_id=planned&log_query_threads=1", waiting);
     server.run("SYSTEM FLUSH LOGS");
-    let of_threads = "SELECT arraySort(groupArray(thread_id)) = (SELECT any(thread_ids) FROM system.query_log \
-        WHERE query_id = 'threads' AND type = 'QueryFinish'), min(ProfileEvents['RealTimeMicroseconds']) > 0, \
-        min(event_time_microseconds >= query_start_time_microseconds) FROM system.query_thread_log WHERE query_id = 'threads'";
-    assert_eq!(server.run(of_threads), "1\t1\t1");
+    for query in ["threads", "planned"] {
+        let of_threads = format!(
+            "SELECT arraySort(groupArray(thread_id)) = (SELECT any(thread_ids) FROM system.query_log \
+            WHERE query_id = '{query}' AND type = 'QueryFinish'), min(ProfileEvents['RealTimeMicroseconds']) > 0, \
+            min(event_time_microseconds >= query_start_time_microseconds) FROM system.query_thread_log \
+            WHERE query_id = '{query}'"
+        );
+        assert_eq!(server.run(&of_threads), "1\t1\t1", "{query}");
+    }
     let sums = "SELECT sum(read_rows), sum(read_bytes), sum(written_rows), min(thread_name != '') \
         FROM system.query_thread_log WHERE query_id = 'threads'";
     assert_eq!(server.run(sums), "2000000\t16000000\t0\t1");

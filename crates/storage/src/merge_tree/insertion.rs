@@ -23,8 +23,8 @@ use squall_runtime::Pieces;
 
 /// Encoded parts of one INSERT that may wait to be written; no more are made meanwhile.
 const PARTS_IN_FLIGHT_MAX: usize = 8;
-/// What one writer has left at the end becomes a part of its own from this many rows on: a morsel's worth, which is worth a worker.
-/// Less is put together with what others have left, so that a small INSERT makes one part, however many threads it ran on.
+/// What a writer has left at the end becomes a part of its own from this many rows on: enough to be worth a worker. Less is put together
+/// with what other writers have left, so that a small INSERT makes one part, however many threads it ran on.
 const OWN_PART_ROWS_MIN: usize = 65_536;
 /// The same in bytes.
 const OWN_PART_BYTES_MIN: usize = 64 << 20;
@@ -174,17 +174,18 @@ impl PartsWriter {
     /// The work that makes parts of the buffered rows, one per partition.
     fn flush(&mut self) -> Option<PartWork> {
         let buffered = std::mem::take(&mut self.buffered);
-        self.work([buffered])
+        self.work(vec![buffered])
     }
 
-    /// The work that makes parts of each batch, one after the other.
-    fn work<const N: usize>(&self, batches: [Buffered; N]) -> Option<PartWork> {
-        if batches.iter().all(|batch| batch.blocks.is_empty()) {
+    /// The work that makes parts of each batch, one after the other; none where all are empty.
+    fn work(&self, mut batches: Vec<Buffered>) -> Option<PartWork> {
+        batches.retain(|batch| !batch.blocks.is_empty());
+        if batches.is_empty() {
             return None;
         }
         let (table, parts, limits) = (self.table.clone(), self.parts.clone(), self.limits);
         Some(Box::pin(async move {
-            for batch in batches.into_iter().filter(|batch| !batch.blocks.is_empty()) {
+            for batch in batches {
                 make_parts(table.clone(), parts.clone(), batch.blocks, limits).await?;
             }
             Ok(())
@@ -285,6 +286,6 @@ impl InsertWriter for PartsWriter {
             }
         }
         drop(parts);
-        Ok(self.work([own, others]))
+        Ok(self.work(vec![own, others]))
     }
 }
