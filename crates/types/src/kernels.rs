@@ -77,13 +77,32 @@ fn fixed_width(data_type: &Arrow) -> Option<usize> {
     }
 }
 
+/// More rows than this are copied with checkpoints in between: they are items of long arrays.
+const LONG_ROWS: usize = 1 << 20;
+
+/// Rows between two checkpoints, where a row is a number.
+const NUMBERS_AT_ONCE: usize = 1 << 14;
+
+/// Rows between two checkpoints, where what is copied then is put together.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
 /// The rows at these positions; NULL at those that are NULL.
 ///
 /// # Errors
 /// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
 pub fn take(array: &dyn Array, positions: &UInt32Array) -> Result<ArrayRef> {
+    let rows = positions.len();
+    if rows > LONG_ROWS {
+        if array.null_count() == 0 && positions.null_count() == 0 {
+            match_primitive!(array.data_type(), T => {
+                let values = array.as_primitive::<T>().values();
+                return long::<T, _>(positions.values(), |at| values[*at as usize]);
+            }, _ => {});
+        }
+        return in_pieces(rows, |at, count| take(array, &positions.slice(at, count)));
+    }
     let size = match fixed_width(array.data_type()) {
-        Some(width) => Size { bytes: width.saturating_mul(positions.len()), longest: 0 },
+        Some(width) => Size { bytes: width.saturating_mul(rows), longest: 0 },
         None if positions.null_count() > 0 => {
             let places = positions.iter().flatten().map(|at| at as usize);
             places.fold(Size::default(), |size, at| size.add(Size::of(array, at, at + 1)))
@@ -94,26 +113,25 @@ pub fn take(array: &dyn Array, positions: &UInt32Array) -> Result<ArrayRef> {
         }
     };
     size.take()?;
-    if positions.len() > LONG_ROWS && array.null_count() == 0 && positions.null_count() == 0 {
-        match_primitive!(array.data_type(), T => return take_long(array.as_primitive::<T>(), positions.values()), _ => {});
-    }
     Ok(arrow_select::take::take(array, positions, None)?)
 }
 
-/// More rows than this are taken with checkpoints in between: they are items of long arrays.
-const LONG_ROWS: usize = 1 << 20;
-
-/// Rows between two checkpoints.
-const ROWS_AT_ONCE: usize = 1 << 14;
-
-fn take_long<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, positions: &[u32]) -> Result<ArrayRef> {
-    let values = array.values();
-    let mut taken = Vec::with_capacity(positions.len());
-    for some in positions.chunks(ROWS_AT_ONCE) {
+/// Numbers of many rows, by where each lies.
+fn long<T: ArrowPrimitiveType, P>(places: &[P], value: impl Fn(&P) -> T::Native) -> Result<ArrayRef> {
+    reserve(places.len().saturating_mul(size_of::<T::Native>()))?;
+    let mut taken = Vec::with_capacity(places.len());
+    for some in places.chunks(NUMBERS_AT_ONCE) {
         checkpoint(2 * some.len())?;
-        taken.extend(some.iter().map(|at| values[*at as usize]));
+        taken.extend(some.iter().map(&value));
     }
     Ok(Arc::new(PrimitiveArray::<T>::new(taken.into(), None)))
+}
+
+/// Many rows: `copied` from a row on so many at a time, then put together.
+fn in_pieces(rows: usize, copied: impl Fn(usize, usize) -> Result<ArrayRef>) -> Result<ArrayRef> {
+    let starts = (0..rows).step_by(ROWS_AT_ONCE);
+    let pieces = starts.map(|at| copied(at, ROWS_AT_ONCE.min(rows - at))).collect::<Result<Vec<_>>>()?;
+    concat(&pieces.iter().map(|piece| &**piece).collect::<Vec<_>>())
 }
 
 /// `rows` times the only row of `one`.
@@ -154,6 +172,17 @@ pub fn concat(arrays: &[&dyn Array]) -> Result<ArrayRef> {
 /// # Errors
 /// `MEMORY_LIMIT_EXCEEDED`, `TOO_LARGE_STRING_SIZE`.
 pub fn interleave(arrays: &[&dyn Array], places: &[(usize, usize)]) -> Result<ArrayRef> {
+    if places.len() > LONG_ROWS {
+        if let Some(first) = arrays.first()
+            && arrays.iter().all(|array| array.null_count() == 0)
+        {
+            match_primitive!(first.data_type(), T => {
+                let values: Vec<&[_]> = arrays.iter().map(|array| &**array.as_primitive::<T>().values()).collect();
+                return long::<T, _>(places, |(array, row)| values[*array][*row]);
+            }, _ => {});
+        }
+        return in_pieces(places.len(), |at, count| interleave(arrays, &places[at..at + count]));
+    }
     let size = match arrays.first().and_then(|array| fixed_width(array.data_type())) {
         Some(width) => Size { bytes: width.saturating_mul(places.len()), longest: 0 },
         None => {
@@ -190,5 +219,23 @@ mod tests {
         assert_eq!(code(interleave(&[&large], &[(0, 0); 9])), ErrorCode::MEMORY_LIMIT_EXCEEDED);
         let mask = BooleanArray::from(vec![true, false]);
         assert_eq!(filter(&large, &mask).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn many_rows_are_copied_as_few_are() {
+        let count = LONG_ROWS + 3;
+        let numbers = UInt32Array::from_iter_values(0..1000);
+        let some_null = UInt32Array::from_iter((0..1000).map(|at| (at % 7 > 0).then_some(at)));
+        let strings = BinaryArray::from_iter_values((0..1000).map(|at| at.to_string()));
+        let positions = UInt32Array::from_iter_values((0..count).map(|at| (at * 17 % 1000) as u32));
+        let arrays: [&dyn Array; 3] = [&numbers, &some_null, &strings];
+        for array in arrays {
+            let taken = take(array, &positions).unwrap();
+            assert_eq!(&taken, &arrow_select::take::take(array, &positions, None).unwrap());
+            let reversed = take(array, &UInt32Array::from_iter_values((0..1000).rev())).unwrap();
+            let places: Vec<_> = (0..count).map(|at| (at % 2, at * 13 % 1000)).collect();
+            let interleaved = interleave(&[array, &*reversed], &places).unwrap();
+            assert_eq!(&interleaved, &arrow_select::interleave::interleave(&[array, &*reversed], &places).unwrap());
+        }
     }
 }
