@@ -60,6 +60,9 @@ pub enum GroupIds<'a> {
     Each(&'a [u32]),
 }
 
+/// How many rows or groups ahead states are fetched: far enough for one to come from memory.
+pub(crate) const PREFETCH_AHEAD: usize = 16;
+
 /// States of one aggregate function for groups `0..groups`.
 pub trait Accumulator: Send + Any {
     /// Adds the rows of a block. `groups` is the number of groups from now on (never less than before): states up to it must
@@ -153,8 +156,6 @@ pub trait Accumulator: Send + Any {
     /// # Errors
     /// `LOGICAL_ERROR`, also where states come to more than 2 GiB.
     fn serialize_groups(&mut self, groups: &[u32], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
-        /// Far enough for a state to come from memory.
-        const PREFETCH_AHEAD: usize = 16;
         for (at, group) in groups.iter().enumerate() {
             if let Some(ahead) = groups.get(at + PREFETCH_AHEAD) {
                 self.prefetch(*ahead as usize);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, Result, checkpoint, prefetch};
 
-use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, STEP_ITEMS};
+use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, PREFETCH_AHEAD, STEP_ITEMS};
 use crate::frames::{FrameStep, FrameWalk};
 
 /// An aggregate function described by its state.
@@ -243,9 +243,8 @@ impl<F: StateFunction> States<F> {
 /// Rows, and bytes of them, that states with memory of their own take in without a look at the limits.
 const PIECE_ROWS: usize = 4_096;
 const PIECE_BYTES: usize = 1 << 18;
-/// States of so many bytes stay in the cache of a core; of more, those of the rows to come are brought near, so many rows ahead.
+/// States of so many bytes stay in the cache of a core; of more, those of the rows to come are brought near.
 const CACHED_BYTES_MAX: usize = 256 << 10;
-const PREFETCH_AHEAD: usize = 16;
 
 impl<F: StateFunction> Accumulator for States<F> {
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {

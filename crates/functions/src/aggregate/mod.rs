@@ -2,6 +2,7 @@
 //! types becomes one [`AggregateFunction`]. Each family of functions has a file; the rules that hold for all of them (NULLs are
 //! skipped, constants and dictionaries are written out) are here and in `combinator`.
 
+mod adapted;
 mod any;
 mod arg_min_max;
 mod average;

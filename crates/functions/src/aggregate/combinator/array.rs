@@ -1,6 +1,5 @@
 //! `-Array`: the function of all items of its array arguments, which have one length in each row.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -8,7 +7,7 @@ use arrow_array::{Array, ListArray};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::aggregate::grouped::same;
+use crate::aggregate::adapted::{Adapted, Adapter};
 use crate::aggregate::plain::plain;
 use crate::frames::{FrameStep, FrameWalk, RowRange};
 
@@ -47,7 +46,7 @@ impl AggregateFunction for OverArrays {
     }
 
     fn accumulator(&self) -> Box<dyn Accumulator> {
-        Box::new(Items { nested: self.function.accumulator() })
+        Adapted::boxed(self.function.accumulator(), Items)
     }
 
     fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
@@ -69,73 +68,33 @@ impl FrameWalk for ItemsWalk<'_> {
     }
 }
 
-struct Items {
-    nested: Box<dyn Accumulator>,
-}
+/// Takes the items out of arrays.
+#[derive(Clone, Copy)]
+struct Items;
 
-impl Accumulator for Items {
-    fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
+impl Adapter for Items {
+    fn update(
+        self,
+        nested: &mut dyn Accumulator,
+        group_ids: GroupIds<'_>,
+        groups: usize,
+        arguments: &[Column],
+        rows: usize,
+    ) -> Result<()> {
         let (first, items) = flatten(arguments)?;
         debug_assert_eq!(first.len(), rows);
         let count = items.first().map_or(0, Column::rows);
         let lengths = || first.offsets().lengths();
         match group_ids {
-            GroupIds::Single => self.nested.update(GroupIds::Single, groups, &items, count),
+            GroupIds::Single => nested.update(GroupIds::Single, groups, &items, count),
             GroupIds::Direct8(ids) => {
-                self.nested.update(GroupIds::Direct8(&repeat(ids, lengths(), count)), groups, &items, count)
+                nested.update(GroupIds::Direct8(&repeat(ids, lengths(), count)), groups, &items, count)
             }
             GroupIds::Direct16(ids) => {
-                self.nested.update(GroupIds::Direct16(&repeat(ids, lengths(), count)), groups, &items, count)
+                nested.update(GroupIds::Direct16(&repeat(ids, lengths(), count)), groups, &items, count)
             }
-            GroupIds::Each(ids) => {
-                self.nested.update(GroupIds::Each(&repeat(ids, lengths(), count)), groups, &items, count)
-            }
+            GroupIds::Each(ids) => nested.update(GroupIds::Each(&repeat(ids, lengths(), count)), groups, &items, count),
         }
-    }
-
-    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Self { nested: self.nested.take(groups)? }))
-    }
-
-    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
-        self.nested.merge_range(&mut *same::<Self>(other)?.nested, first, to, groups)
-    }
-
-    fn merge_last(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
-        self.nested.merge_last(&mut *same::<Self>(other)?.nested, first, to, groups)
-    }
-
-    fn items(&self, groups: Range<usize>) -> usize {
-        self.nested.items(groups)
-    }
-
-    fn large(&self, items: usize) -> Vec<u32> {
-        self.nested.large(items)
-    }
-
-    fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
-        let piece = |nested| -> Box<dyn Accumulator> { Box::new(Self { nested }) };
-        Ok(self.nested.cut(group)?.into_iter().map(piece).collect())
-    }
-
-    fn settle(&mut self) -> Result<bool> {
-        self.nested.settle()
-    }
-
-    fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
-        self.nested.finish(groups)
-    }
-
-    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
-        self.nested.serialize(group, out)
-    }
-
-    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
-        self.nested.merge_serialized(group, bytes)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.nested.memory_bytes()
     }
 }
 

@@ -1,15 +1,13 @@
 //! `-If`: the last argument is a condition; rows where it is 0 or NULL do not reach the function.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::BinaryArray;
 use arrow_array::types::UInt8Type;
 use arrow_buffer::BooleanBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::aggregate::grouped::same;
+use crate::aggregate::adapted::{Adapted, Adapter};
 use crate::aggregate::selection::update_selected;
 use crate::frames::{FrameStep, FrameWalk, walk_selected};
 
@@ -50,7 +48,7 @@ impl AggregateFunction for OnlyIf {
     }
 
     fn accumulator(&self) -> Box<dyn Accumulator> {
-        Box::new(Conditional { nested: self.function.accumulator(), needs_arguments: self.function.needs_arguments() })
+        Adapted::boxed(self.function.accumulator(), Selected { needs_arguments: self.function.needs_arguments() })
     }
 
     fn frame_walk<'a>(&'a self) -> Box<dyn FrameWalk + 'a> {
@@ -91,69 +89,23 @@ fn selected(arguments: &[Column], needs_arguments: bool) -> Result<(&[Column], B
     ))
 }
 
-struct Conditional {
-    nested: Box<dyn Accumulator>,
+/// Lets the rows through for which the condition holds.
+#[derive(Clone, Copy)]
+struct Selected {
     needs_arguments: bool,
 }
 
-impl Accumulator for Conditional {
-    fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
+impl Adapter for Selected {
+    fn update(
+        self,
+        nested: &mut dyn Accumulator,
+        group_ids: GroupIds<'_>,
+        groups: usize,
+        arguments: &[Column],
+        rows: usize,
+    ) -> Result<()> {
         let (nested_arguments, selected) = selected(arguments, self.needs_arguments)?;
         debug_assert_eq!(selected.len(), rows);
-        update_selected(&mut *self.nested, selected, group_ids, groups, nested_arguments)
-    }
-
-    fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Self { nested: self.nested.take(groups)?, needs_arguments: self.needs_arguments }))
-    }
-
-    fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
-        self.nested.merge_range(&mut *same::<Self>(other)?.nested, first, to, groups)
-    }
-
-    fn merge_last(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
-        self.nested.merge_last(&mut *same::<Self>(other)?.nested, first, to, groups)
-    }
-
-    fn items(&self, groups: Range<usize>) -> usize {
-        self.nested.items(groups)
-    }
-
-    fn large(&self, items: usize) -> Vec<u32> {
-        self.nested.large(items)
-    }
-
-    fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
-        let piece =
-            |nested| -> Box<dyn Accumulator> { Box::new(Self { nested, needs_arguments: self.needs_arguments }) };
-        Ok(self.nested.cut(group)?.into_iter().map(piece).collect())
-    }
-
-    fn settle(&mut self) -> Result<bool> {
-        self.nested.settle()
-    }
-
-    fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
-        self.nested.finish(groups)
-    }
-
-    fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {
-        self.nested.serialize(group, out)
-    }
-
-    fn merge_serialized(&mut self, group: usize, bytes: &mut &[u8]) -> Result<()> {
-        self.nested.merge_serialized(group, bytes)
-    }
-
-    fn serialize_groups(&mut self, groups: &[u32], out: &mut Vec<u8>, ends: &mut Vec<i32>) -> Result<()> {
-        self.nested.serialize_groups(groups, out, ends)
-    }
-
-    fn merge_serialized_groups(&mut self, groups: &[u32], states: &BinaryArray) -> Result<()> {
-        self.nested.merge_serialized_groups(groups, states)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.nested.memory_bytes()
+        update_selected(nested, selected, group_ids, groups, nested_arguments)
     }
 }
