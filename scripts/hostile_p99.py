@@ -67,7 +67,7 @@ def main():
     size = int(options.address_space.rstrip("G")) << 30
     with tempfile.TemporaryDirectory() as folder:
         # What the allocator keeps for the next statement is not what this one takes.
-        settings = {"max_server_memory_usage": 1 << 30, "memory_worker_purge_dirty_pages_threshold_ratio": 0.05}
+        settings = {"max_server_memory_usage": 1 << 30}
         make = lambda number: servers.Server(  # noqa: E731
             f"{folder}/{number}", settings=settings, wrapper=["prlimit", f"--as={size}"]
         )

@@ -49,8 +49,7 @@ class Limited:
 
 @pytest.fixture(scope="module")
 def limited(tmp_path_factory):
-    # What the allocator keeps of earlier statements is not what this one takes.
-    settings = {"max_server_memory_usage": SERVER_BYTES, "memory_worker_purge_dirty_pages_threshold_ratio": 0.05}
+    settings = {"max_server_memory_usage": SERVER_BYTES}
     server = Server(tmp_path_factory.mktemp("hostile"), settings=settings)
     server.start()
     yield Limited(server)

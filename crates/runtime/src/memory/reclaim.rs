@@ -103,11 +103,15 @@ fn kept_bytes_max() -> u64 {
     }
 }
 
-/// What may be kept of a limit while so much is charged: what is kept gives way before the process holds more than the limit.
+/// What may be kept of a limit while so much is charged: what is kept gives way before the process holds more than the limit. A small
+/// server keeps a smaller share, as what one query leaves there is missing to the next.
 fn kept_of(limit_bytes: u64, charged_bytes: u64, ratio: f64) -> u64 {
     /// Near the limit, so much that allocations do not fault again and again.
     const NEAR_LIMIT_SHARE: u64 = 20;
-    let by_ratio = (limit_bytes as f64 * ratio) as u64;
+    /// A server of this size keeps half of what the ratio says.
+    const SMALL_BYTES: f64 = (4_u64 << 30) as f64;
+    let limit = limit_bytes as f64;
+    let by_ratio = (limit * ratio * limit / (limit + SMALL_BYTES)) as u64;
     by_ratio.min(limit_bytes.saturating_sub(charged_bytes).max(limit_bytes / NEAR_LIMIT_SHARE))
 }
 
@@ -198,10 +202,11 @@ mod tests {
 
     #[test]
     fn what_is_kept_gives_way_near_the_limit() {
-        assert_eq!(kept_of(1000 * MIB, 100 * MIB, 0.2), 200 * MIB);
-        assert_eq!(kept_of(1000 * MIB, 900 * MIB, 0.2), 100 * MIB);
-        assert_eq!(kept_of(1000 * MIB, 2000 * MIB, 0.2), 50 * MIB);
-        assert_eq!(kept_of(1000 * MIB, 2000 * MIB, 0.0), 0);
+        assert_eq!(kept_of(4096 * MIB, 100 * MIB, 0.5), 1024 * MIB);
+        assert_eq!(kept_of(4096 * MIB, 3896 * MIB, 0.5), 4096 * MIB / 20);
+        assert_eq!(kept_of(4096 * MIB, 9000 * MIB, 0.5), 4096 * MIB / 20);
+        assert_eq!(kept_of(4096 * MIB, 9000 * MIB, 0.0), 0);
+        assert_eq!(kept_of(1024 * MIB, 0, 0.2) / MIB, 40, "a small server");
     }
 
     #[test]
