@@ -4,6 +4,7 @@ HTTP is read in two ways: what is simple straight on the socket, anything else b
 max_keep_alive_requests is set. The tests of BOTH_READERS run with either."""
 
 import itertools
+import subprocess
 import uuid
 
 import pytest
@@ -87,6 +88,48 @@ def start_server(tmp_path, http_reader):
     yield start
     for server in started:
         server.kill()
+
+
+class SmallDisk:
+    """A file system of so many MiB."""
+
+    def __init__(self, folder, size_mib):
+        self.folder = folder
+        folder.mkdir(parents=True)
+        options = f"size={size_mib}m"
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True, check=False)
+        if made.returncode != 0:
+            pytest.skip(f"cannot mount a tmpfs, which only root can: {made.stderr.decode().strip()}")
+
+    def fill(self, but_bytes=0):
+        """Leaves so many bytes free."""
+        with pytest.raises(OSError, match="No space left"), open(self.ballast, "ab", buffering=0) as ballast:
+            while True:
+                ballast.write(bytes(1 << 16))
+        with open(self.ballast, "ab") as ballast:
+            ballast.truncate(self.ballast.stat().st_size - but_bytes)
+
+    def make_room(self):
+        """Takes away what filled it."""
+        self.ballast.unlink()
+
+    @property
+    def ballast(self):
+        return self.folder / "ballast"
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Makes file systems of so many MiB: small_disk(48)."""
+    disks = []
+
+    def make(size_mib, folder=tmp_path / "disk"):
+        disks.append(SmallDisk(folder, size_mib))
+        return disks[-1]
+
+    yield make
+    for disk in disks:
+        subprocess.run(["umount", "--lazy", disk.folder], check=True)
 
 
 @pytest.fixture

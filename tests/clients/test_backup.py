@@ -295,3 +295,30 @@ def test_a_crash_leaves_all_or_nothing(backed):
     assert "0" in outcomes
     assert backed.query("RESTORE DATABASE d AS e FROM File('b')")
     assert backed.value("SELECT count() FROM system.tables WHERE database = 'e'") == "20"
+
+
+def test_a_full_disk_leaves_nothing(start_server, small_disk, tmp_path):
+    """A RESTORE for which there is no room fails with the disk's error, keeps nothing, and works once there is room."""
+    folder = tmp_path / "server"
+    disk = small_disk(64, folder / "data")
+    backups = f"<allowed_path>{tmp_path}/backups/</allowed_path>"
+    server = start_server(folder=folder, settings={"backups": backups, "query_log": None})
+    server.query("CREATE TABLE t (k UInt64, s String) ENGINE = MergeTree ORDER BY k")
+    for batch in range(8):
+        server.query(f"INSERT INTO t SELECT number, randomPrintableASCII(100) FROM numbers({batch} * 10000, 10000)")
+    content = server.query(CONTENT.format("t"))
+    server.query("BACKUP TABLE t TO File('b')")
+    files = server.files_named("*.parquet")
+    disk.fill(but_bytes=4 << 20)
+    for _ in range(2):
+        assert server.error_code("RESTORE TABLE t AS u FROM File('b')") == 243
+        assert server.error_code("RESTORE TABLE t FROM File('b') SETTINGS allow_non_empty_tables = 1") == 243
+    assert server.query(CONTENT.format("t")) == content
+    server.kill()
+    server.start()
+    assert tables_of(server, "default") == "t\n"
+    assert server.query(CONTENT.format("t")) == content
+    assert (server.files_named("tmp_*"), server.files_named("*.parquet")) == ([], files)
+    disk.make_room()
+    server.query("RESTORE TABLE t AS u FROM File('b')")
+    assert server.query(CONTENT.format("u")) == content

@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -138,29 +137,11 @@ def test_one_server_a_folder(start_server):
     assert first.value("SELECT 1") == "1"
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 48 MiB; only root can make one."""
-    mount = tmp_path / "disk"
-    mount.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(mount)], capture_output=True, check=False)
-    if made.returncode != 0:
-        pytest.skip(f"cannot mount a tmpfs: {made.stderr.decode().strip()}")
-    yield mount
-    subprocess.run(["umount", "--lazy", str(mount)], check=True)
-
-
-def fill(disk):
-    """Leaves no byte free."""
-    with pytest.raises(OSError, match="No space left"), open(disk / "ballast", "ab", buffering=0) as ballast:
-        while True:
-            ballast.write(bytes(1 << 16))
-
-
 @pytest.mark.parametrize("end", [None, "kill", "stop"])
 def test_full_disk(start_server, small_disk, end):
     """On a disk without a free byte nothing whole is lost, the server starts, and DROP makes room."""
-    server = start_server(settings={"path": f"{small_disk}/data/", "tmp_path": f"{small_disk}/tmp/"})
+    disk = small_disk(48)
+    server = start_server(settings={"path": f"{disk.folder}/data/", "tmp_path": f"{disk.folder}/tmp/"})
     server.query("CREATE TABLE d (batch UInt32, s String) ENGINE = MergeTree ORDER BY batch")
     server.query("CREATE TABLE e (x UInt32) ENGINE = MergeTree ORDER BY x")
     # What a table that is gone leaves in the catalog is for the next start to forget.
@@ -180,10 +161,10 @@ def test_full_disk(start_server, small_disk, end):
         whole += 1
     assert failure is not None, "48 MiB never became full"
     assert failure.headers["X-ClickHouse-Exception-Code"] == "243"
-    fill(small_disk)
+    disk.fill()
     if end is not None:
         getattr(server, end)()
-        fill(small_disk)
+        disk.fill()
         server.start()
     assert server.value("SELECT count(), uniqExact(batch) FROM d") == f"{whole * 1000}\t{whole}"
     server.query("DROP TABLE d")
@@ -192,7 +173,7 @@ def test_full_disk(start_server, small_disk, end):
     server.restart()
     assert server.value("SELECT sum(x) FROM e") == "1"
     # What was needed to make room is kept for the next time.
-    fill(small_disk)
+    disk.fill()
     server.query("TRUNCATE TABLE e")
     assert server.value("SELECT count() FROM e") == "0"
     server.query("DROP TABLE e")

@@ -1,4 +1,4 @@
-"""The incident of seed 002, made on purpose: a rush of queries on a pool of threads. Every statement with which its authors looked for the
+"""The incident of document 002, made on purpose: a rush of queries on a pool of threads. Every statement with which its authors looked for the
 fault runs as they wrote it, the dates and the ids of queries aside, and shows it."""
 
 import itertools
