@@ -69,14 +69,14 @@ def main():
                     except (RuntimeError, duckdb.Error) as error:
                         results[engine] = error
                     taken.append(time.perf_counter() - began)
-            failed = [result for result in results.values() if isinstance(result, Exception)]
-            if failed:
-                who = "DuckDB" if isinstance(results[duck], Exception) else "Squall"
-                print(f"{name:20} {who} fails: {str(failed[0])[:120]}", flush=True)
-                continue
-            assert results[duck] == results[squall], f"{name}: the results differ: {results}"
+            failed = {engine: result for engine, result in results.items() if isinstance(result, Exception)}
+            assert failed or results[duck] == results[squall], f"{name}: the results differ: {results}"
             theirs, ours = (statistics.median(times[engine]) for engine in (duck, squall))
-            print(f"{name:20} {theirs:8.2f} s {ours:8.2f} s {theirs / ours:7.2f}", flush=True)
+            cells = ["fails" if engine in failed else f"{taken:.2f} s" for engine, taken in ((duck, theirs), (squall, ours))]
+            ratio = "" if failed else f"{theirs / ours:.2f}"
+            print(f"{name:20} {cells[0]:>10} {cells[1]:>10} {ratio:>7}", flush=True)
+            for engine, error in failed.items():
+                print(f"    {engine.__name__}: {str(error).splitlines()[0][:120]}", flush=True)
         database.close()
 
 

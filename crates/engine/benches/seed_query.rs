@@ -1,4 +1,4 @@
-//! The seed's query, `SELECT count(), ResolutionWidth … GROUP BY ResolutionWidth`, over 8,873,898 rows in memory, beside the bare
+//! The document's query, `SELECT count(), ResolutionWidth … GROUP BY ResolutionWidth`, over 8,873,898 rows in memory, beside the bare
 //! loop that counts the same keys into four interleaved tables: how far the engine is from the hardware's limit.
 //!
 //! `cargo bench -p squall-engine --bench seed_query`

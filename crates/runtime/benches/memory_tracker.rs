@@ -1,5 +1,5 @@
 //! What it costs to count memory: threads allocate and free, and every 256 KiB reach the shared trackers. Beside the tracker runs what
-//! seed 004 found on a large machine: a free that takes an exclusive lock to tell the overcommit tracker, also while nobody is over a
+//! document 004 found on a large machine: a free that takes an exclusive lock to tell the overcommit tracker, also while nobody is over a
 //! limit.
 //!
 //! `cargo bench -p squall-runtime --bench memory_tracker`

@@ -1,5 +1,5 @@
 //! What it costs to attach a thread to a query under the sampling profiler: with the pair of timers kept, as Squall does, beside a pair
-//! that is made and deleted for each query (seed 004, #48778), at 1 to 64 threads. `cargo bench -p squall-runtime --bench profiler_attach`.
+//! that is made and deleted for each query (document 004, #48778), at 1 to 64 threads. `cargo bench -p squall-runtime --bench profiler_attach`.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

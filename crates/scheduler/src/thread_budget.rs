@@ -1,4 +1,4 @@
-//! `total_max_threads`, the seed's budget of query threads (seed 000): what its values mean. How it is spent is the policies'.
+//! `total_max_threads`, document 000's budget of query threads: what its values mean. How it is spent is the policies'.
 
 /// The budget: `total_max_threads` as configured and resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

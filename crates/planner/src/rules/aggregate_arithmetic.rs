@@ -1,5 +1,5 @@
 //! `sum(x + c)` is `sum(x) + c * count(x)`: nothing is added row by row, and ninety sums of one column become one sum and one count
-//! (seed 004, "Rewrite the AST/Analyzer of sum(column +/- literal) function", ClickBench's Q29, 5.9 times faster there).
+//! (document 004, "Rewrite the AST/Analyzer of sum(column +/- literal) function", ClickBench's Q29, 5.9 times faster there).
 //! Integers only: they wrap around alike in both forms, floats would round differently.
 
 use std::sync::Arc;

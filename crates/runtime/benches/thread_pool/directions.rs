@@ -1,4 +1,4 @@
-//! The seed's five directions ("Moving forward"), each measured beside what it would replace.
+//! The document's five directions ("Moving forward"), each measured beside what it would replace.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;

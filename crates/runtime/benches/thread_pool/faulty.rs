@@ -1,4 +1,4 @@
-//! The pool as the seed found it: threads are created while the pool's lock is held, every end of a job notifies all who wait for one, and a
+//! The pool as the document found it: threads are created while the pool's lock is held, every end of a job notifies all who wait for one, and a
 //! thread leaves as soon as too many are idle. To be measured, nothing else.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The seed's incident: 2,000 queries of 21 jobs each on a local pool, up to 225 at once, so that 4,725 threads work at the peak, while
+//! The document's incident: 2,000 queries of 21 jobs each on a local pool, up to 225 at once, so that 4,725 threads work at the peak, while
 //! others map and unmap memory. A job computes little and waits much, as one that reads from disk does, and takes half a second, as the
-//! seed's did.
+//! document's did.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
-//! The fault of seed 002 beside the remedy, in one invocation: the same queries, as many threads and the same contention for the process's
+//! The fault of document 002 beside the remedy, in one invocation: the same queries, as many threads and the same contention for the process's
 //! memory map, once on a pool that creates threads under its lock (`faulty`, here only) and once on ours, in turns. Then what each of the
-//! seed's five directions is worth (`directions`).
+//! document's five directions is worth (`directions`).
 //!
 //! `cargo bench -p squall-runtime --bench thread_pool`; arguments `incident` or `directions` run one part alone.
 

@@ -1,4 +1,4 @@
-//! Contention for the lock of the process's memory map (`mmap_lock`, once `mmap_sem`): what made creating a thread slow in the seed.
+//! Contention for the lock of the process's memory map (`mmap_lock`, once `mmap_sem`): what made creating a thread slow in the document.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

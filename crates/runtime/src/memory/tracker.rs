@@ -1,5 +1,5 @@
 //! How much memory a query, a user and the server hold, and their limits. Adding and taking away are relaxed atomic additions,
-//! whether a limit is passed or not: a free never waits for anybody (seed 004: an exclusive lock there cost a large machine its speed).
+//! whether a limit is passed or not: a free never waits for anybody (document 004: an exclusive lock there cost a large machine its speed).
 
 use std::fs;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! The sampling query profiler: every so often of real and of CPU time, a thread that works for a query notes where it is. Attaching a
-//! thread to a query is a few stores: its pair of timers is made once, when it is first needed, and stays (seed 004, #48778).
+//! thread to a query is a few stores: its pair of timers is made once, when it is first needed, and stays (document 004, #48778).
 
 mod collect;
 mod signal;

@@ -1,5 +1,5 @@
 //! A thread's stack: its bounds, and the chain of frame pointers in it. An address is followed only where it lies between the stack
-//! pointer and the stack's known end, so that no system call need ask whether it is mapped (seed 002 found `mincore` there).
+//! pointer and the stack's known end, so that no system call need ask whether it is mapped (document 002 found `mincore` there).
 
 /// The addresses of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 //! creates threads, outside its lock; a [`LocalThreadPool`] borrows them for one purpose. The scheduler's workers run no jobs of these.
 //!
 //! Both are one machine: `state` decides, `driver` carries out, `queue` orders the jobs, `stacks` makes the threads. The model checker
-//! (`tests/thread_pool_model.rs`) runs this very source; `benches/thread_pool` runs the fault of seed 002 beside it; `docs/idle_threads.md`
+//! (`tests/thread_pool_model.rs`) runs this very source; `benches/thread_pool` runs the fault of document 002 beside it; `docs/idle_threads.md`
 //! tells what the metrics say.
 
 mod driver;

@@ -1,7 +1,7 @@
 //! Threads of the operating system on stacks that are mapped before they are needed, many at a time, and used again.
 //!
 //! A thread of the standard library costs four changes to the process's memory map: its stack, the guard page, and the same for the signal
-//! stack. Each needs the map's lock for itself, which is what made creating threads slow in seed 002. Here 64 threads cost one such change: a
+//! stack. Each needs the map's lock for itself, which is what made creating threads slow in document 002. Here 64 threads cost one such change: a
 //! slab of stacks is mapped at once, and guards are installed without one where the kernel can (Linux 6.13). The price is that a thread that
 //! overflows its stack dies by SIGSEGV at the guard without the message that the standard library would print.
 

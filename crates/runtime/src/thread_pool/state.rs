@@ -13,7 +13,7 @@ use super::limits::ThreadPoolLimits;
 use super::queue::{Priority, Queue, Ticket};
 
 /// Threads that are kept idle while a pool works, created before they are needed. Few enough that an operator who looks for pools
-/// that grow beside idle threads (seed 002 looks for more than ten) does not find this.
+/// that grow beside idle threads (document 002 looks for more than ten) does not find this.
 const SPARE_THREADS: usize = 8;
 
 /// Threads for which a pool takes memory when it is made.

@@ -1,4 +1,4 @@
-//! `fixed_at_start`, the seed's algorithm (seed 000): when a query starts it gets as many threads as it could use, at most what the
+//! `fixed_at_start`, the algorithm of document 000: when a query starts it gets as many threads as it could use, at most what the
 //! budget leaves beside the threads of running queries, and at least one; it keeps that number until it ends.
 
 use std::collections::BTreeMap;

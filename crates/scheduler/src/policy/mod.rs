@@ -18,7 +18,7 @@ pub enum PolicyKind {
     /// Workers are shared by all queries, morsel by morsel, by stride scheduling with decaying priorities.
     #[default]
     Stride,
-    /// The seed's algorithm (seed 000): a query's number of threads is fixed when it starts, by `total_max_threads`.
+    /// The algorithm of document 000: a query's number of threads is fixed when it starts, by `total_max_threads`.
     FixedAtStart,
     /// ClickHouse's first: slots for all threads, the first in any case, free ones in turn.
     RoundRobin,

@@ -2,7 +2,7 @@
 //! the same for all policies that bind threads to queries; what differs between them is a [`SlotPolicy`]. Pure.
 //!
 //! Sources: ClickHouse's documentation of `concurrent_threads_scheduler`, `concurrent_threads_soft_limit_num` and
-//! `use_concurrency_control`; seed 000 for `fixed_at_start`.
+//! `use_concurrency_control`; document 000 for `fixed_at_start`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -4,7 +4,7 @@
 //! else all workers that choose within one morsel's time would choose the same task.
 //!
 //! A task that nobody works for comes before a further worker for another: with more queries than workers each runs on one worker,
-//! with one state in one cache, and none pays for being parallel. The simulator's model of seed 000 shows what this is worth: 153
+//! with one state in one cache, and none pays for being parallel. The simulator's model of document 000 shows what this is worth: 153
 //! queries a second instead of 123. Here is what needs the whole picture and
 //! therefore a lock; what a worker decides between two morsels of one task is `lease`'s.
 //!

@@ -1,10 +1,10 @@
-//! The machine, the query and the measurements of seed 000, on which the cost model is calibrated: 16 logical cores (8 physical ones)
+//! The machine, the query and the measurements of document 000, on which the cost model is calibrated: 16 logical cores (8 physical ones)
 //! and one aggregation over 8.9 million rows, sent by 1 and by 20 clients.
 
 use crate::policy::PolicyKind;
 use crate::simulator::workload::{MachineOptions, QueryClass, RunOptions, SchedulerConfig, Workload};
 
-/// The values of `max_threads` that the seed measured, with the queries a second of 1 and of 20 clients.
+/// The values of `max_threads` that the document measured, with the queries a second of 1 and of 20 clients.
 pub const MEASURED: [(usize, f64, f64); 9] = [
     (1, 15.7, 153.8),
     (2, 27.5, 138.3),
@@ -21,10 +21,10 @@ pub const MEASURED: [(usize, f64, f64); 9] = [
 pub const MEASURED_WITH_BUDGET: [(i64, f64, f64); 6] =
     [(8, 57.9, 150.7), (12, 66.7, 151.5), (16, 67.7, 150.4), (24, 68.9, 151.0), (32, 68.9, 149.5), (64, 63.6, 118.5)];
 
-/// Streams that ClickHouse makes of the seed's table: 8,873,898 rows, at least 163,840 for each.
+/// Streams that ClickHouse makes of the document's table: 8,873,898 rows, at least 163,840 for each.
 const STREAMS: usize = 54;
 
-/// The seed's query under a policy.
+/// The document's query under a policy.
 pub fn workload(policy: PolicyKind, clients: usize, max_threads: usize, total_max_threads: i64) -> Workload {
     let query = QueryClass {
         name: "seed".into(),
@@ -49,7 +49,7 @@ pub fn workload(policy: PolicyKind, clients: usize, max_threads: usize, total_ma
     }
 }
 
-/// Seconds that the seed's two thousand queries take: a thousand of one client, a thousand of twenty.
+/// Seconds that the document's two thousand queries take: a thousand of one client, a thousand of twenty.
 pub fn total_seconds(one_client: f64, twenty_clients: f64) -> f64 {
     1_000.0 / one_client + 1_000.0 / twenty_clients
 }

@@ -34,7 +34,7 @@ pub struct Look {
 pub struct History {
     /// How far back.
     pub hours: u64,
-    /// Moments found by the seed's query: the pool grew by more than ten threads while more than ten were free.
+    /// Moments found by the document's query: the pool grew by more than ten threads while more than ten were free.
     pub incidents: u64,
     /// The first and the last of them.
     pub incidents_from_to: Option<(String, String)>,
@@ -73,7 +73,7 @@ pub struct Evidence {
     pub has_profilers: Option<bool>,
 }
 
-/// Seed 002's query, for one server: moments at which the pool grew although it had free threads.
+/// Document 002's query, for one server: moments at which the pool grew although it had free threads.
 const INCIDENTS: &str =
     "SELECT event_time, CurrentMetric_GlobalThread - Prev_CurrentMetric_GlobalThread AS Thread_Increase
 FROM (

@@ -1,4 +1,4 @@
-//! What the evidence says: each of seed 002's five symptoms found, not found, or not to be told, and the remedies that the seed names.
+//! What the evidence says: each of document 002's five symptoms found, not found, or not to be told, and the remedies that it names.
 //! Pure.
 
 use serde::Serialize;
@@ -9,9 +9,9 @@ use super::evidence::{Evidence, History, Look};
 const LOAD_PER_CPU_MAX: f64 = 2.0;
 /// The idle share of the CPUs from which on they are underused.
 const IDLE_SHARE_MIN: f64 = 0.2;
-/// More queries at once than this are many: the seed's "few dozen".
+/// More queries at once than this are many: the document's "few dozen".
 const QUERIES_MAX: f64 = 36.0;
-/// Threads by which the pool must grow, and free threads that it must have, as in the seed's query.
+/// Threads by which the pool must grow, and free threads that it must have, as in the document's query.
 const THREADS_MIN: f64 = 10.0;
 /// The share of its size by which a pool that is stable moves.
 const FLUCTUATION_MAX: f64 = 0.25;
@@ -45,7 +45,7 @@ pub struct Finding {
     pub remedies: Vec<String>,
 }
 
-/// The five symptoms, in the seed's order.
+/// The five symptoms, in the document's order.
 pub fn diagnose(evidence: &Evidence) -> Vec<Finding> {
     let remedies = remedies(evidence);
     let symptoms = [

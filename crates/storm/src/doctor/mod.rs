@@ -1,4 +1,4 @@
-//! `squall doctor`: whether a server shows the five symptoms of a thread pool that stands in its own way (seed 002), and what helps.
+//! `squall doctor`: whether a server shows the five symptoms of a thread pool that stands in its own way (document 002), and what helps.
 //! `evidence` is what was seen, `finding` judges it, and this file prints.
 
 mod evidence;
