@@ -5,7 +5,7 @@
 mod analytics;
 pub mod benchmark;
 pub mod chart;
-mod csv;
+pub mod csv;
 pub mod datagen;
 pub mod doctor;
 mod experiment;

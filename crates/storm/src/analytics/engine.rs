@@ -104,6 +104,13 @@ impl Engine {
         }
     }
 
+    /// What the query that runs next is called in a server's log.
+    pub fn name_next_query(&mut self, id: &str) {
+        if let Access::Server(http) = &mut self.access {
+            http.set("query_id", id);
+        }
+    }
+
     /// The table from a Parquet file, if it is not there; returns whether it was loaded. It has its name only when it is whole.
     ///
     /// # Errors

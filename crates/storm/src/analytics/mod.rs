@@ -10,6 +10,7 @@ mod row;
 mod summary;
 mod workload;
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -178,7 +179,11 @@ impl<'a> Bench<'a> {
             }
             engines.push(engine);
         }
-        let rows = self.run_queries(&mut engines, queries).await?;
+        let mut rows = self.run_queries(&mut engines, queries).await?;
+        if let Some(squall) = engines.iter_mut().find(|engine| engine.name == SQUALL) {
+            self.add_cpu_times(squall, &mut rows).await;
+        }
+        self.write_csv(&rows)?;
         let names: Vec<&'static str> = engines.iter().map(|engine| engine.name).collect();
         let query_names: Vec<String> = queries.iter().map(|query| query.name.clone()).collect();
         let summary = Summary { rows: &rows, queries: &query_names, engines: &names, threads: &self.threads };
@@ -249,25 +254,85 @@ impl<'a> Bench<'a> {
 
     /// All queries, each on all engines in turns on each number of threads; what was measured is in the CSV at once.
     async fn run_queries(&self, engines: &mut [Engine], queries: &[Query]) -> Result<Vec<Row>> {
-        let runs = self.args.runs as usize;
-        let mut csv = String::new();
-        row::put_csv_head(runs, &mut csv);
         let mut rows = Vec::new();
         for query in queries {
             for &threads in &self.threads {
                 let mut measured = Vec::new();
                 for engine in engines.iter_mut() {
-                    measured.push(run_query(engine, query, threads, runs).await);
+                    measured.push(self.run_query(engine, query, threads).await);
                 }
                 println!("{}", line(&measured));
-                for row in &measured {
-                    row.put_csv(self.args.workload.name(), runs, &mut csv);
-                }
                 rows.append(&mut measured);
-                self.write("csv", &csv)?;
+                self.write_csv(&rows)?;
             }
         }
         Ok(rows)
+    }
+
+    async fn run_query(&self, engine: &mut Engine, query: &Query, threads: u32) -> Row {
+        let (query_name, engine_name) = (query.name.clone(), engine.name);
+        let mut row = Row {
+            query: query_name,
+            engine: engine_name,
+            threads,
+            rows: 0,
+            runs_ms: Vec::new(),
+            cpu_ms: None,
+            error: None,
+        };
+        while row.runs_ms.len() < self.args.runs as usize && row.runs_ms.iter().sum::<f64>() < ENOUGH_MS {
+            engine.name_next_query(&self.query_id(&row, row.runs_ms.len()));
+            match engine.run(query, threads).await {
+                Ok(answer) => {
+                    row.rows = answer.rows;
+                    row.runs_ms.push(answer.ms);
+                }
+                Err(error) => {
+                    row.error = Some(error.message.replace('\n', " "));
+                    break;
+                }
+            }
+        }
+        row
+    }
+
+    /// What a run is called in the server's log.
+    fn query_id(&self, row: &Row, run: usize) -> String {
+        let (process, workload) = (std::process::id(), self.args.workload.name());
+        format!("analytics-{process}-{workload}-{}-{}-{run}", row.query, row.threads)
+    }
+
+    /// Adds the CPU times of Squall's runs, from its query log; without one there are none.
+    async fn add_cpu_times(&self, squall: &mut Engine, rows: &mut [Row]) {
+        squall.name_next_query("");
+        let Some(http) = squall.http() else { return };
+        let sql = format!(
+            "SELECT query_id, sum(ProfileEvents['UserTimeMicroseconds'] + ProfileEvents['SystemTimeMicroseconds']) FROM system.query_log \
+             WHERE type = 'QueryFinish' AND query_id LIKE 'analytics-{}-%' GROUP BY query_id",
+            std::process::id()
+        );
+        let answer = async {
+            http.run("SYSTEM FLUSH LOGS").await?;
+            http.text(&sql).await
+        };
+        let Ok(text) = answer.await else { return };
+        let times: HashMap<&str, f64> = text
+            .lines()
+            .filter_map(|line| line.split_once('\t'))
+            .filter_map(|(id, us)| Some((id, us.parse().ok()?)))
+            .collect();
+        for row in rows.iter_mut().filter(|row| row.engine == SQUALL) {
+            let id = row.hot_run().map(|run| self.query_id(row, run));
+            row.cpu_ms = id.and_then(|id| times.get(id.as_str())).map(|us| us / 1e3);
+        }
+    }
+
+    fn write_csv(&self, rows: &[Row]) -> Result<()> {
+        let runs = self.args.runs as usize;
+        let mut csv = String::new();
+        row::put_csv_head(runs, &mut csv);
+        rows.iter().for_each(|row| row.put_csv(self.args.workload.name(), runs, &mut csv));
+        self.write("csv", &csv)
     }
 
     fn draw(&self, name: &str, chart: Option<Chart>) -> Result<()> {
@@ -283,24 +348,6 @@ impl<'a> Bench<'a> {
         let file = self.output(end);
         std::fs::write(&file, text).map_err(|error| file_error(&file, &error))
     }
-}
-
-async fn run_query(engine: &mut Engine, query: &Query, threads: u32, runs: usize) -> Row {
-    let mut row =
-        Row { query: query.name.clone(), engine: engine.name, threads, rows: 0, runs_ms: Vec::new(), error: None };
-    while row.runs_ms.len() < runs && row.runs_ms.iter().sum::<f64>() < ENOUGH_MS {
-        match engine.run(query, threads).await {
-            Ok(answer) => {
-                row.rows = answer.rows;
-                row.runs_ms.push(answer.ms);
-            }
-            Err(error) => {
-                row.error = Some(error.message.replace('\n', " "));
-                break;
-            }
-        }
-    }
-    row
 }
 
 /// What a reader sees of a query that all engines have run.
@@ -337,7 +384,7 @@ mod tests {
 
     fn row(engine: &'static str, rows: u64, error: Option<&str>) -> Row {
         let error = error.map(str::to_owned);
-        Row { query: "q7".to_owned(), engine, threads: 2, rows, runs_ms: vec![9.0, 1.5], error }
+        Row { query: "q7".to_owned(), engine, threads: 2, rows, runs_ms: vec![9.0, 1.5], cpu_ms: None, error }
     }
 
     #[test]

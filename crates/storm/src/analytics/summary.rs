@@ -232,7 +232,7 @@ mod tests {
                 for (engine, ms) in ENGINES.into_iter().zip(times) {
                     let gain = if engine == "duckdb" { 1.0 } else { f64::from(threads) };
                     let (query, runs_ms) = (query.to_owned(), vec![999.0, ms / gain]);
-                    rows.push(Row { query, engine, threads, rows: 1, runs_ms, error: None });
+                    rows.push(Row { query, engine, threads, rows: 1, runs_ms, cpu_ms: None, error: None });
                 }
             }
         }

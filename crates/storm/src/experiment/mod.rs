@@ -1,6 +1,8 @@
 //! `squall storm experiment`: the experiment of the `total_max_threads` proposal, on real servers that it starts, fills, measures and stops.
-//! This file tells its story; `load` fills tables, `measure` takes one point, `requests` counts small ones, `results` shows them.
+//! This file tells its story; `load` fills tables, `measure` takes one point, `requests` counts small ones,
+//! `results` shows them, `gain` tells what is gained over the best fixed number of threads.
 
+mod gain;
 mod load;
 mod measure;
 mod requests;
@@ -22,12 +24,14 @@ use results::{Point, Results, SmallRequest};
 const QUERY: &str = "select count(ClientIP) as total, ResolutionWidth from datasets.hits_v1 group by ResolutionWidth order by total desc limit 100";
 /// The numbers of clients.
 const CLIENTS: [usize; 2] = [1, 20];
+/// The document's values of `total_max_threads`, in part b.
+const TOTAL_MAX_THREADS: [i64; 6] = [8, 12, 16, 24, 32, 64];
 /// `max_threads` of part b, in which `total_max_threads` varies.
 const MAX_THREADS_OF_B: u32 = 16;
 /// Before anything is measured, the query runs this often: columns are decoded, caches filled.
 const WARM_UP_QUERIES: usize = 5;
 
-/// Rounds in which all points are measured; in the others only the fine ones are.
+/// Rounds in which the peer and small requests are measured, of whom no fine figure is wanted.
 const COARSE_ROUNDS: u32 = 2;
 
 /// Run the experiment that total_max_threads was asked for with: how many queries a second for each max_threads, with 1 and with 20
@@ -47,15 +51,15 @@ pub struct Args {
     /// Seconds of one measurement.
     #[arg(long, default_value_t = 2.0, value_parser = parse_seconds)]
     seconds: f64,
-    /// How often each point of the default policy with 20 clients is measured, in rounds over all points, so that a noisy moment of the
-    /// machine does not fall on one of them; the mean of the middle half counts. All other points are measured twice.
+    /// How often each of Squall's points is measured, in rounds over all points, so that a noisy moment of the machine does not fall on one
+    /// of them; the mean of the middle half counts. ClickHouse's points are measured twice.
     #[arg(long, default_value_t = 13, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// The values of max_threads.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,16,24,32,64,96")]
     max_threads: Vec<u32>,
-    /// The values of total_max_threads in part b.
-    #[arg(long, value_delimiter = ',', default_value = "8,12,16,24,32,64")]
+    /// The values of total_max_threads in part b; the document's, 8,12,16,24,32,64, and the number of CPUs and its double without it.
+    #[arg(long, value_delimiter = ',')]
     total_max_threads: Vec<i64>,
     /// Program of the server under test; this program without it.
     #[arg(long, value_name = "FILE")]
@@ -109,12 +113,23 @@ struct Experiment<'a> {
     results: Results,
 }
 
-/// What is measured in one place: a server and a column of a results' table.
-struct Series<'a> {
-    server: &'a Server,
-    points: &'a mut Vec<Point>,
-    /// The points with 20 clients are told apart by a few percent, so they are measured in every round.
-    is_fine: bool,
+/// A configuration of Squall's, and what was measured with it.
+struct Part {
+    name: &'static str,
+    policy: &'static str,
+    total: i64,
+    max_threads: Vec<u32>,
+    points: Vec<Point>,
+}
+
+impl Part {
+    fn new(name: &'static str, policy: &'static str, total: i64, max_threads: &[u32]) -> Self {
+        Self { name, policy, total, max_threads: max_threads.to_vec(), points: Vec::new() }
+    }
+
+    fn server(&self, program: &Path) -> Kind {
+        squall_server(program, self.policy, self.total)
+    }
 }
 
 impl<'a> Experiment<'a> {
@@ -153,50 +168,51 @@ impl<'a> Experiment<'a> {
             load::compare(&server, clickhouse).await?;
         }
 
-        // a) The document's first three tables.
-        let points = self.args.max_threads.clone();
-        let mut a = Vec::new();
-        self.heading("a) fixed_at_start, no total_max_threads");
-        warm_up(&server).await?;
-        self.sweep(&points, &mut [Series { server: &server, points: &mut a, is_fine: false }]).await?;
         server.stop()?;
-        self.results.fixed_at_start = a;
 
-        // b) Its fourth.
-        self.heading("b) fixed_at_start, max_threads = 16, by total_max_threads");
-        self.progress.set_length((self.args.total_max_threads.len() * CLIENTS.len()) as u64);
-        let seconds = self.args.seconds * f64::from(self.coarse_rounds());
-        for &total_max_threads in &self.args.total_max_threads.clone() {
-            let kind = squall_server(&squall, "fixed_at_start", total_max_threads);
-            let server = self.start(&kind, "squall").await?;
-            warm_up(&server).await?;
-            for clients in CLIENTS {
-                self.progress.set_message(format!("total_max_threads {total_max_threads}, {clients} clients"));
-                let sample =
-                    self.tool.measure(&server, QUERY, clients, MAX_THREADS_OF_B, seconds, &self.scratch).await?;
-                self.results.total_max_threads.push((total_max_threads, Point::new(MAX_THREADS_OF_B, clients, sample)));
-                self.progress.inc(1);
-            }
-            server.stop()?;
-        }
-
-        // c) The default policy, beside ClickHouse: point by point, so that both meet the same noise.
-        let kind = squall_server(&squall, "stride", 0);
-        let server = self.start(&kind, "squall").await?;
-        let beside = if clickhouse.is_some() { ", beside ClickHouse" } else { "" };
-        self.heading(&format!("c) stride, the default policy{beside}"));
-        warm_up(&server).await?;
-        let (mut c, mut peer) = (Vec::new(), Vec::new());
-        let mut series = vec![Series { server: &server, points: &mut c, is_fine: true }];
+        // The document's tables: a) the first three, b) the fourth, and c) the default policy, beside ClickHouse.
+        let mut parts: Vec<Part> = vec![Part::new("a", "fixed_at_start", 0, &self.args.max_threads)];
+        let budgets = self.budgets();
+        parts.extend(budgets.iter().map(|total| Part::new("b", "fixed_at_start", *total, &[MAX_THREADS_OF_B])));
+        parts.push(Part::new("c", "stride", 0, &self.args.max_threads));
+        let mut peer_points = Vec::new();
         if let Some(clickhouse) = &clickhouse {
             warm_up(clickhouse).await?;
             self.results.peer = Some(clickhouse.name().to_owned());
-            series.push(Series { server: clickhouse, points: &mut peer, is_fine: false });
         }
-        self.sweep(&points, &mut series).await?;
-        (self.results.stride, self.results.clickhouse) = (c, peer);
+        let samples: usize = parts.iter().map(|part| part.max_threads.len() * CLIENTS.len()).sum();
+        let of_peer = clickhouse.iter().len() * self.args.max_threads.len() * CLIENTS.len();
+        self.heading(
+            "a) fixed_at_start by max_threads, b) by total_max_threads, c) stride, the default policy, by max_threads",
+        );
+        let length = samples as u64 * u64::from(self.args.rounds) + of_peer as u64 * u64::from(self.coarse_rounds());
+        self.progress.set_length(length);
+        for round in 0..self.args.rounds {
+            // Each round begins at another part, and at another point of each: what comes and goes with the rounds stays with none of them.
+            let places = (0..parts.len()).map(|at| (at + round as usize) % parts.len()).collect::<Vec<_>>();
+            for at in places {
+                let part = &mut parts[at];
+                let server = self.start(&part.server(&squall), "squall").await?;
+                warm_up(&server).await?;
+                let peer = clickhouse.as_ref().filter(|_| part.name == "c" && round < self.coarse_rounds());
+                let mut series = vec![(&server, &mut part.points)];
+                series.extend(peer.map(|clickhouse| (clickhouse, &mut peer_points)));
+                self.measure_round(round, &part.max_threads, &mut series).await?;
+                server.stop()?;
+            }
+        }
+        for part in parts {
+            match part.name {
+                "a" => self.results.fixed_at_start = part.points,
+                "b" => self.results.total_max_threads.extend(part.points.into_iter().map(|point| (part.total, point))),
+                _ => self.results.stride = part.points,
+            }
+        }
+        self.results.clickhouse = peer_points;
 
-        // Requests that need no work, on the same servers.
+        // Requests that need no work.
+        let server = self.start(&squall_server(&squall, "stride", 0), "squall").await?;
+        warm_up(&server).await?;
         let mut servers = vec![&server];
         servers.extend(&clickhouse);
         self.small_requests(&servers).await?;
@@ -250,45 +266,47 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
+    /// The values of `total_max_threads`, ascending.
+    fn budgets(&self) -> Vec<i64> {
+        if !self.args.total_max_threads.is_empty() {
+            return self.args.total_max_threads.clone();
+        }
+        let cpus = i64::try_from(results::cpus()).unwrap_or(i64::MAX / 2);
+        let mut budgets = [&TOTAL_MAX_THREADS[..], &[cpus, 2 * cpus]].concat();
+        budgets.sort_unstable();
+        budgets.dedup();
+        budgets
+    }
+
     /// How often a point is measured that needs no fine figure.
     fn coarse_rounds(&self) -> u32 {
         COARSE_ROUNDS.min(self.args.rounds)
     }
 
-    /// Measures every series at every point, in rounds.
-    async fn sweep(&self, max_threads: &[u32], series: &mut [Series<'_>]) -> Result<()> {
-        let [single, crowd] = CLIENTS;
-        let samples = |series: &Series<'_>| {
-            self.coarse_rounds() + if series.is_fine { self.args.rounds } else { self.coarse_rounds() }
-        };
-        let all: u32 = series.iter().map(samples).sum();
-        self.progress.set_length(u64::from(all) * max_threads.len() as u64);
-        for round in 0..self.args.rounds {
-            let is_coarse = round < self.coarse_rounds();
-            // Each round begins at another point: what comes and goes with the rounds does not stay with one of them.
-            let (first, rest) = max_threads.split_at(round as usize % max_threads.len().max(1));
-            for clients in [single, crowd] {
-                for &max_threads in rest.iter().chain(first) {
-                    for Series { server, points, is_fine } in &mut *series {
-                        let is_due = is_coarse || *is_fine && clients == crowd;
-                        if !is_due {
-                            continue;
-                        }
-                        let clients_are = if clients == 1 { "client" } else { "clients" };
-                        self.progress.set_message(format!(
-                            "round {}: {}, {clients} {clients_are}, max_threads {max_threads}",
-                            round + 1,
-                            server.name()
-                        ));
-                        let seconds = self.args.seconds;
-                        let sample =
-                            self.tool.measure(server, QUERY, clients, max_threads, seconds, &self.scratch).await?;
-                        match points.iter_mut().find(|point| point.is(max_threads, clients)) {
-                            Some(point) => point.add(sample),
-                            None => points.push(Point::new(max_threads, clients, sample)),
-                        }
-                        self.progress.inc(1);
+    /// Measures every point of each server once, one server after the other at each point.
+    async fn measure_round(
+        &self,
+        round: u32,
+        max_threads: &[u32],
+        series: &mut [(&Server, &mut Vec<Point>)],
+    ) -> Result<()> {
+        let (first, rest) = max_threads.split_at(round as usize % max_threads.len().max(1));
+        for clients in CLIENTS {
+            for &max_threads in rest.iter().chain(first) {
+                for (server, points) in &mut *series {
+                    let clients_are = if clients == 1 { "client" } else { "clients" };
+                    self.progress.set_message(format!(
+                        "round {}: {}, {clients} {clients_are}, max_threads {max_threads}",
+                        round + 1,
+                        server.name()
+                    ));
+                    let seconds = self.args.seconds;
+                    let sample = self.tool.measure(server, QUERY, clients, max_threads, seconds, &self.scratch).await?;
+                    match points.iter_mut().find(|point| point.is(max_threads, clients)) {
+                        Some(point) => point.add(sample),
+                        None => points.push(Point::new(max_threads, clients, sample)),
                     }
+                    self.progress.inc(1);
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use squall_types::Result;
 
+use super::gain::Gains;
 use super::measure::Sample;
 use super::requests::HTTP_CONNECTIONS;
 use super::{CLIENTS, QUERY};
@@ -48,6 +49,11 @@ impl Point {
     /// The time for the document's thousand queries, in seconds.
     pub fn time(&self) -> f64 {
         QUERIES / self.qps().max(1e-9)
+    }
+
+    /// The same in each round.
+    pub fn times(&self) -> Vec<f64> {
+        self.samples.iter().map(|sample| QUERIES * sample.seconds / (sample.queries as f64).max(1e-9)).collect()
     }
 
     /// The share of the CPUs' time that was worked, in percent.
@@ -275,7 +281,7 @@ impl fmt::Display for Results {
         writeln!(f, "on {} rows, sent by {}; {} logical CPUs", self.rows, self.tool, cpus())?;
         writeln!(
             f,
-            "Each sample took {} s. A point under stride with 20 clients is the mean of the middle half of {} samples, elsewhere of two.\n\
+            "Each sample took {} s. A point of Squall's is the mean of the middle half of {} samples, one of ClickHouse's of two.\n\
              Times are scaled to 1000 queries.",
             self.seconds, self.rounds
         )?;
@@ -304,6 +310,9 @@ impl fmt::Display for Results {
         sweep(f, &c.0, c.1)?;
         if !peer.1.is_empty() {
             sweep(f, &peer.0, peer.1)?;
+        }
+        if let Some(gains) = Gains::of(&self.fixed_at_start, &self.total_max_threads, &self.stride) {
+            write!(f, "{gains}")?;
         }
         writeln!(
             f,
@@ -349,7 +358,7 @@ fn sweep(f: &mut fmt::Formatter<'_>, heading: &str, points: &[Point]) -> fmt::Re
     Ok(())
 }
 
-fn cpus() -> usize {
+pub(super) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
