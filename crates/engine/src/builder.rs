@@ -9,6 +9,7 @@ use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, PartMerge, ScanRequest, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
 
+use crate::aggregate::bounds::Bounds;
 use crate::aggregate::input::projected;
 use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
@@ -399,11 +400,11 @@ impl Builder {
     /// The groups of the rows that `chains` give.
     fn aggregate(&mut self, aggregate: &Aggregate, chains: Vec<Chain>, is_distinct: bool) -> Result<Chain> {
         let key_types: Vec<DataType> = aggregate.keys.iter().map(|key| key.data_type().clone()).collect();
-        let range_end = match &aggregate.keys[..] {
-            [Expression::Column { position, .. }] => range_end(&aggregate.input, *position),
-            _ => None,
+        let bounds = match &aggregate.keys[..] {
+            [Expression::Column { position, .. }] => Bounds::of(&aggregate.input, *position),
+            _ => Bounds::default(),
         };
-        let kind = KeyKind::of(&key_types, range_end);
+        let kind = KeyKind::of(&key_types, bounds);
         let calls = aggregate.aggregates.clone();
         let existence = matches!(kind, KeyKind::Direct8 | KeyKind::Direct16 { .. })
             .then(|| calls.iter().position(AggregateCall::counts_rows).unwrap_or(calls.len()));
@@ -496,21 +497,4 @@ fn columns_of(expressions: &[Expression], columns: usize) -> Vec<bool> {
     let mut needed = vec![false; columns];
     expressions.iter().for_each(|expression| expression.visit_columns(&mut |position| needed[position] = true));
     needed
-}
-
-/// The end of the range of a plan's column of 16 bits, from the table's statistics: `Some` only where no value is negative.
-fn range_end(plan: &Plan, position: usize) -> Option<usize> {
-    match plan {
-        Plan::Scan(scan) => {
-            let (smallest, largest) = scan.table.column_range(*scan.columns.get(position)?)?;
-            smallest.as_u64()?;
-            usize::try_from(largest.as_u64()?).ok()?.checked_add(1)
-        }
-        Plan::Filter { input, .. } => range_end(input, position),
-        Plan::Project { input, expressions, .. } => match expressions.get(position)? {
-            Expression::Column { position, .. } => range_end(input, *position),
-            _ => None,
-        },
-        _ => None,
-    }
 }

@@ -206,6 +206,11 @@ impl KeyCondition {
     }
 }
 
+/// The smallest and the largest value of a column, by position, with which a predicate over such columns can be true, where known.
+pub fn column_bounds(predicate: &Expression, column: usize) -> (Option<Value>, Option<Value>) {
+    KeyCondition::new(predicate, &[]).bounds(Field::Column(column))
+}
+
 fn check(node: &Node, range: &dyn Fn(Field) -> Option<ValueRange>) -> Mask {
     match node {
         Node::Unknown => Mask::ANY,

@@ -34,6 +34,7 @@ pub use external_table::ExternalTable;
 pub use generated::table_function;
 pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
+pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{DetachedPart, PartSelection, PartSource};
 pub use session_catalog::SessionCatalog;

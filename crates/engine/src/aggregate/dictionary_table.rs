@@ -9,6 +9,7 @@ use arrow_array::{Array, ArrayRef, DictionaryArray, UInt32Array};
 use squall_functions::GroupIds;
 use squall_types::{Column, DataType, Error, Result};
 
+use super::bounds::Bounds;
 use super::key_table::{KeyKind, KeyTable, downcast_table};
 
 /// A code whose value has not been looked up.
@@ -30,7 +31,7 @@ impl DictionaryTable {
     pub(crate) fn new(data_type: &DataType) -> Self {
         let plain = [data_type.remove_low_cardinality().clone()];
         // Values come one by one, so that a direct table's sparseness would gain nothing.
-        let values = match KeyKind::of(&plain, None) {
+        let values = match KeyKind::of(&plain, Bounds::default()) {
             KeyKind::Direct8 | KeyKind::Direct16 { .. } => KeyKind::Packed8,
             kind => kind,
         };

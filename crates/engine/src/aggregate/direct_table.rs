@@ -1,11 +1,10 @@
-//! Tables without hashing: no keys at all, or one key of 8 or 16 bits whose value is the group's number.
+//! Tables without hashing: no keys at all, or one key of 8 or 16 bits whose distance from the least one is the group's number.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::{Int8Type, Int16Type, UInt8Type, UInt16Type};
 use arrow_array::{Array, ArrayRef, PrimitiveArray};
-use arrow_buffer::ScalarBuffer;
 use squall_functions::GroupIds;
 use squall_types::{Column, DataType, Error, Result};
 
@@ -44,26 +43,32 @@ impl KeyTable for SingleTable {
     }
 }
 
-/// One key whose bits are the group's number. Groups `0..slots` all have a state; which exist only the counts tell. A part of a table is
-/// a range of its groups.
+/// One key whose bits, less those of the first one, are the group's number. Groups `0..slots` all have a state; which exist only the counts
+/// tell. A part of a table is a range of its groups.
 pub(crate) struct DirectTable {
     data_type: DataType,
-    /// The key of the first group.
-    first: usize,
+    /// The bits of the first group's key. Numbers go round: behind a signed key of -1 comes 0.
+    first: u16,
     slots: usize,
 }
 
 impl DirectTable {
-    /// A table for a key of 8 or 16 bits whose values, as unsigned numbers, are below `slots`.
-    pub(crate) fn new(types: &[DataType], slots: usize) -> Self {
-        Self { data_type: types.first().cloned().unwrap_or(DataType::UInt8), first: 0, slots }
+    /// A table for a key of 8 or 16 bits that is one of `slots` values from `first` on. Keys of 8 bits begin with 0.
+    pub(crate) fn new(types: &[DataType], first: u16, slots: usize) -> Self {
+        Self { data_type: types.first().cloned().unwrap_or(DataType::UInt8), first, slots }
     }
 }
 
 impl KeyTable for DirectTable {
-    fn group_ids<'a>(&mut self, keys: &'a [Column], _: usize, _: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
+    fn group_ids<'a>(&mut self, keys: &'a [Column], _: usize, scratch: &'a mut Vec<u32>) -> Result<GroupIds<'a>> {
         let array = keys.first().map(Column::array).ok_or_else(|| Error::logical("a direct table without a key"))?;
-        direct_ids(array).ok_or_else(|| Error::logical(format!("a direct table of {}", self.data_type)))
+        let bits = direct_ids(array).ok_or_else(|| Error::logical(format!("a direct table of {}", self.data_type)))?;
+        let (GroupIds::Direct16(keys), first @ 1..) = (bits, self.first) else { return Ok(bits) };
+        scratch.clear();
+        scratch.resize(keys.len().div_ceil(2), 0);
+        let ids = &mut bytemuck::cast_slice_mut::<u32, u16>(scratch)[..keys.len()];
+        ids.iter_mut().zip(keys).for_each(|(id, key)| *id = key.wrapping_sub(first));
+        Ok(GroupIds::Direct16(ids))
     }
 
     fn groups(&self) -> usize {
@@ -80,7 +85,7 @@ impl KeyTable for DirectTable {
     }
 
     fn part(&self, groups: &[u32]) -> Result<Box<dyn KeyTable>> {
-        let first = self.first + groups.first().map_or(0, |group| *group as usize);
+        let first = self.first.wrapping_add(groups.first().map_or(0, |group| *group as u16));
         Ok(Box::new(Self { data_type: self.data_type.clone(), first, slots: groups.len() }))
     }
 
@@ -93,16 +98,16 @@ impl KeyTable for DirectTable {
 
     fn columns(&self, groups: Range<usize>) -> Result<Vec<Column>> {
         fn values<T: arrow_array::ArrowPrimitiveType>(
-            slots: Range<usize>,
-            of: impl Fn(usize) -> T::Native,
+            slots: impl Iterator<Item = u16>,
+            of: impl Fn(u16) -> T::Native,
         ) -> ArrayRef {
             Arc::new(PrimitiveArray::<T>::new(slots.map(of).collect::<Vec<_>>().into(), None))
         }
-        let groups = self.first + groups.start..self.first + groups.end;
+        let groups = groups.map(|group| self.first.wrapping_add(group as u16));
         let array = match self.data_type.arrow_type() {
             arrow_schema::DataType::UInt8 => values::<UInt8Type>(groups, |slot| slot as u8),
             arrow_schema::DataType::Int8 => values::<Int8Type>(groups, |slot| slot as i8),
-            arrow_schema::DataType::UInt16 => values::<UInt16Type>(groups, |slot| slot as u16),
+            arrow_schema::DataType::UInt16 => values::<UInt16Type>(groups, |slot| slot),
             arrow_schema::DataType::Int16 => values::<Int16Type>(groups, |slot| slot as i16),
             other => return Err(Error::logical(format!("a direct table of {other}"))),
         };
@@ -124,18 +129,8 @@ fn direct_ids(array: &ArrayRef) -> Option<GroupIds<'_>> {
         return Some(GroupIds::Direct16(array.values()));
     }
     if let Some(array) = any.downcast_ref::<PrimitiveArray<Int8Type>>() {
-        return Some(GroupIds::Direct8(as_unsigned8(array.values())));
+        return Some(GroupIds::Direct8(bytemuck::cast_slice(&array.values()[..])));
     }
     let array = any.downcast_ref::<PrimitiveArray<Int16Type>>()?;
-    Some(GroupIds::Direct16(as_unsigned16(array.values())))
-}
-
-fn as_unsigned8(values: &ScalarBuffer<i8>) -> &[u8] {
-    // SAFETY: i8 and u8 have the same size and alignment, and every bit pattern is valid for both.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
-}
-
-fn as_unsigned16(values: &ScalarBuffer<i16>) -> &[u16] {
-    // SAFETY: i16 and u16 have the same size and alignment, and every bit pattern is valid for both.
-    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+    Some(GroupIds::Direct16(bytemuck::cast_slice(&array.values()[..])))
 }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use squall_functions::GroupIds;
 use squall_types::{Column, DataType, Error, Result};
 
+use super::bounds::Bounds;
 use super::bytes_table::BytesTable;
 use super::dictionary_table::DictionaryTable;
 use super::direct_table::{DirectTable, SingleTable};
@@ -71,9 +72,11 @@ pub(crate) enum KeyKind {
     Single,
     /// One key of 8 bits.
     Direct8,
-    /// One key of 16 bits, of which only the first so many values (as unsigned numbers) occur.
+    /// One key of 16 bits.
     Direct16 {
-        /// Values `0..slots` occur.
+        /// The bits of the first value that occurs.
+        first: u16,
+        /// How many values there are from it on, of which all that occur are one.
         slots: usize,
     },
     /// Keys that fit into 8 bytes together, with a byte for each key that may be NULL.
@@ -89,13 +92,14 @@ pub(crate) enum KeyKind {
 }
 
 impl KeyKind {
-    /// Chooses. `range_end` is the end of the range of a single 16-bit key's values, where it is known that none is negative.
-    pub(crate) fn of(types: &[DataType], range_end: Option<usize>) -> Self {
+    /// Chooses. `bounds` are those of a single key's values, as far as they are known.
+    pub(crate) fn of(types: &[DataType], bounds: Bounds) -> Self {
         match types {
             [] => Self::Single,
             [one] if packed_width(one) == Some(1) => Self::Direct8,
             [one] if packed_width(one) == Some(2) && !one.is_nullable() => {
-                Self::Direct16 { slots: range_end.unwrap_or(1 << 16).clamp(1, 1 << 16) }
+                let (first, slots) = bounds.of_16_bits(one.arrow_type() == arrow_schema::DataType::Int16);
+                Self::Direct16 { first, slots }
             }
             [DataType::String] => Self::String,
             [DataType::LowCardinality(_)] => Self::Dictionary,
@@ -111,8 +115,8 @@ impl KeyKind {
     pub(crate) fn table(&self, types: &[DataType]) -> Box<dyn KeyTable> {
         match self {
             Self::Single => Box::new(SingleTable),
-            Self::Direct8 => Box::new(DirectTable::new(types, 1 << 8)),
-            Self::Direct16 { slots } => Box::new(DirectTable::new(types, *slots)),
+            Self::Direct8 => Box::new(DirectTable::new(types, 0, 1 << 8)),
+            Self::Direct16 { first, slots } => Box::new(DirectTable::new(types, *first, *slots)),
             Self::Packed8 => Box::new(FixedTable::<u64>::new(types)),
             Self::Packed16 => Box::new(FixedTable::<u128>::new(types)),
             Self::String => Box::new(BytesTable::of_strings()),

@@ -2,6 +2,7 @@
 //!
 //! - [`input`]: what is computed before, because it may be much.
 //! - [`key_table`]: which group a row belongs to, specialised by the width of the keys; [`row_key`]: several keys as bytes.
+//! - [`bounds`]: between which numbers a key lies.
 //! - [`slots`]: where a hash table looks a key up.
 //! - [`sink`]: each worker's table and accumulators.
 //! - [`merge`]: what happens when all rows have come.
@@ -9,6 +10,7 @@
 //! - [`spilled`]: groups that do not fit into memory.
 
 mod arena;
+pub(crate) mod bounds;
 pub(crate) mod bytes_table;
 pub(crate) mod dictionary_table;
 pub(crate) mod direct_table;
