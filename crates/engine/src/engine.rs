@@ -247,7 +247,7 @@ impl Engine {
             context.note_threads(threads);
         }
         execution.set_handle(handle.clone());
-        handle.wake();
+        handle.wake(execution.workers_wanted());
     }
 }
 

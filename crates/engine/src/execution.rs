@@ -89,11 +89,18 @@ impl Execution {
     /// There may be work again.
     pub(crate) fn wake(&self) {
         if let Some(handle) = self.handle.get() {
-            handle.wake();
+            handle.wake(self.workers_wanted());
         }
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }
+    }
+
+    /// How many more workers are worth calling, at least one.
+    pub(crate) fn workers_wanted(&self) -> usize {
+        let wanted =
+            self.active.lock().iter().map(|at| self.pipelines[*at].workers_wanted()).fold(0, usize::saturating_add);
+        wanted.max(1)
     }
 
     pub(crate) fn is_done(&self) -> bool {

@@ -236,6 +236,21 @@ impl Pipeline {
         }
     }
 
+    /// How many workers would have enough to do, at least one: by the time that the rows left of a table will take.
+    fn workers_useful(&self) -> usize {
+        let total = if self.counts_as_read { self.source.rows_total() } else { None };
+        let left = total.map(|total| total.saturating_sub(self.rows_claimed.load(Ordering::Relaxed)));
+        left.map_or(usize::MAX, |left| self.sizer.workers(left))
+    }
+
+    /// How many more workers are worth calling, at least one. Others may come by themselves.
+    pub(crate) fn workers_wanted(&self) -> usize {
+        // Parked morsels have no worker.
+        let present = self.presence.load(Ordering::SeqCst) / WORKER;
+        let here = present.saturating_sub(self.parked_count.load(Ordering::SeqCst));
+        self.workers_max.min(self.workers_useful()).saturating_sub(here).max(1)
+    }
+
     fn take_parked(&self) -> Option<Open> {
         // Whoever parks a morsel comes back for it.
         if self.parked_count.load(Ordering::SeqCst) == 0 || self.operators.iter().any(|operator| operator.is_full()) {
@@ -327,7 +342,7 @@ impl Pipeline {
             context.progress.read_bytes.fetch_add(read.1, Ordering::Relaxed);
             crate::thread_work::count_read(read.0, read.1);
         }
-        self.end_or_park(open, began, result)
+        self.end_or_park(context, open, began, result)
     }
 
     /// Goes on with a morsel, for so long; whether it is over.
@@ -337,10 +352,10 @@ impl Pipeline {
             open.blocks.clear();
         }
         let result = self.push_blocks(context, &mut open, began, target_ns).map(|_| ());
-        self.end_or_park(open, began, result)
+        self.end_or_park(context, open, began, result)
     }
 
-    fn end_or_park(&self, mut open: Open, began: Instant, result: Result<()>) -> Result<bool> {
+    fn end_or_park(&self, context: &QueryContext, mut open: Open, began: Instant, result: Result<()>) -> Result<bool> {
         open.ns += began.elapsed().as_nanos() as u64;
         if result.is_ok() && !open.blocks.is_empty() {
             self.parked.lock().push(open);
@@ -350,7 +365,10 @@ impl Pipeline {
         let Open { mut local, sequence, rows, ns, .. } = open;
         let result = result.and_then(|()| local.end_morsel(sequence));
         self.stage.give_local(local);
-        self.sizer.ran(rows, ns);
+        if self.sizer.ran(rows, ns) && self.workers_useful() > 1 {
+            // What was thought to be little turns out to be much.
+            context.wake();
+        }
         result.map(|()| true)
     }
 

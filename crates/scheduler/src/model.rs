@@ -86,12 +86,12 @@ fn run(there: usize, brought: usize, is_serial: bool, workers_max: usize) {
             let (workers, task) = (workers.clone(), task.clone());
             thread::spawn(move || {
                 task.there.fetch_add(1, Ordering::AcqRel);
-                workers.wake(id);
+                workers.wake(id, usize::MAX);
             })
         })
         .collect();
     if there > 0 {
-        workers.wake(id);
+        workers.wake(id, usize::MAX);
     }
     workers.work(0);
     second.join().unwrap();
@@ -132,12 +132,12 @@ fn a_newcomer_is_run_beside_a_task_that_a_worker_stays_with() {
         };
         let (first, second) = (task(2), task(1));
         let ids = [workers.add(first.clone(), 1.0, 1), workers.add(second.clone(), 1.0, 1)];
-        workers.wake(ids[0]);
+        workers.wake(ids[0], usize::MAX);
         let worker = thread::spawn({
             let workers = workers.clone();
             move || workers.work(0)
         });
-        workers.wake(ids[1]);
+        workers.wake(ids[1], usize::MAX);
         while first.unfinished.load(Ordering::Acquire) + second.unfinished.load(Ordering::Acquire) > 0 {
             thread::yield_now();
         }

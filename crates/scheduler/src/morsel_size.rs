@@ -7,13 +7,19 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rows of the very first morsel: enough to measure, little enough to be short even for slow operators.
-pub const FIRST_ROWS: u64 = 4_096;
+pub const FIRST_ROWS: u64 = 512;
 /// A morsel is never smaller, unless fewer rows are left.
 pub const ROWS_MIN: u64 = 64;
 /// The share of the target below which morsels do not shrink at a pipeline's end: claiming must stay cheap beside running.
 const SHRINK_MAX: u64 = 32;
 /// A morsel is never larger: limits act between morsels.
 pub const ROWS_MAX: u64 = 16 << 20;
+
+/// A worker is worth calling for so much work: waking it takes some microseconds of whoever does so and tens of its own, and its part of the
+/// result has to be put to the others'.
+const WORKER_NS: u64 = 200_000;
+/// As much work, by rows, before anything is measured.
+const WORKER_ROWS: u64 = 1 << 16;
 
 /// The measured throughput of one pipeline.
 #[derive(Debug, Default)]
@@ -37,16 +43,28 @@ impl MorselSizer {
         by_time.min(share.max(by_time / SHRINK_MAX)).clamp(ROWS_MIN, ROWS_MAX)
     }
 
-    /// Takes note that `rows` rows ran for `elapsed_ns`.
-    pub fn ran(&self, rows: u64, elapsed_ns: u64) {
+    /// How many workers have enough to do with the rows that are left, at least one.
+    pub fn workers(&self, rows_left: u64) -> usize {
+        let workers = match self.ns_per_kilorow.load(Ordering::Relaxed) {
+            0 => rows_left / WORKER_ROWS,
+            ns_per_kilorow => (u128::from(rows_left) * u128::from(ns_per_kilorow) / 1024 / u128::from(WORKER_NS))
+                .try_into()
+                .unwrap_or(u64::MAX),
+        };
+        usize::try_from(workers).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Takes note that `rows` rows ran for `elapsed_ns`. Whether this was the first measurement.
+    pub fn ran(&self, rows: u64, elapsed_ns: u64) -> bool {
         // Very short morsels measure mostly the clock.
         if rows < ROWS_MIN / 2 {
-            return;
+            return false;
         }
         let sample = (elapsed_ns * 1024 / rows).max(1);
         let before = self.ns_per_kilorow.load(Ordering::Relaxed);
         let after = if before == 0 { sample } else { (before * 3 + sample) / 4 };
         self.ns_per_kilorow.store(after.max(1), Ordering::Relaxed);
+        before == 0
     }
 }
 
@@ -84,6 +102,18 @@ mod tests {
                 "{ns_per_row} ns a row: {full} of {all} ns in morsels of 1 to 2 ms"
             );
         }
+    }
+
+    #[test]
+    fn workers_are_worth_calling_by_the_time_that_is_left() {
+        let sizer = MorselSizer::default();
+        assert_eq!([0, 20_000, 300_000, 10_000_000].map(|rows| sizer.workers(rows)), [1, 1, 4, 152]);
+        assert!(sizer.ran(512, 512 * 5), "the first measurement");
+        assert!(!sizer.ran(512, 512 * 5));
+        assert_eq!([20_000, 1_000_000].map(|rows| sizer.workers(rows)), [1, 25], "5 ns a row");
+        let slow = MorselSizer::default();
+        slow.ran(512, 512 * 100_000);
+        assert_eq!([1, 10, 3_000].map(|rows| slow.workers(rows)), [1, 5, 1_500], "a lambda");
     }
 
     #[test]

@@ -94,11 +94,11 @@ enum Driver {
 }
 
 impl TaskHandle {
-    /// There may be a morsel for this task now: workers come and look. Also starts a task that was just added. For a finished
-    /// task, whose number may be another's by now, it costs that other one look.
-    pub fn wake(&self) {
+    /// There may be a morsel for this task now: up to so many workers that have nothing to do come and look. Also starts a task that was
+    /// just added. For a finished task, whose number may be another's by now, it costs that other one look.
+    pub fn wake(&self, workers: usize) {
         match &self.0 {
-            Driver::Workers { shared, id } => shared.workers.wake(*id),
+            Driver::Workers { shared, id } => shared.workers.wake(*id, workers),
             Driver::OwnThreads(query) => query.wake(),
         }
     }
@@ -292,7 +292,7 @@ mod tests {
             for workers_max in [1, 3, 64] {
                 let scheduler = scheduler(policy, None);
                 let (task, done) = Count::new(100);
-                scheduler.add(task.clone(), options(workers_max)).wake();
+                scheduler.add(task.clone(), options(workers_max)).wake(usize::MAX);
                 done.recv_timeout(Duration::from_secs(30)).unwrap();
                 assert_eq!(task.ran.load(Ordering::SeqCst), 100);
                 assert!(task.peak.load(Ordering::SeqCst) <= workers_max, "{policy}");
@@ -307,7 +307,7 @@ mod tests {
         let waits: Vec<_> = (0..200)
             .map(|_| {
                 let (task, done) = Count::new(10);
-                scheduler.add(task, options(64)).wake();
+                scheduler.add(task, options(64)).wake(usize::MAX);
                 done
             })
             .collect();
@@ -346,8 +346,8 @@ mod tests {
                 Some(if policy == PolicyKind::RoundRobin { 1 } else { 2 }),
                 "{policy}"
             );
-            first.wake();
-            handle.wake();
+            first.wake(usize::MAX);
+            handle.wake(usize::MAX);
             first_done.recv_timeout(Duration::from_secs(30)).unwrap();
             first.release();
             second_done.recv_timeout(Duration::from_secs(60)).unwrap();
@@ -366,7 +366,7 @@ mod tests {
                 scheduler.configure(policy, ThreadBudget { threads_max: Some(1 + round % 4) });
                 let (task, done) = Count::new(20);
                 let handle = scheduler.add(task, options(3));
-                handle.wake();
+                handle.wake(usize::MAX);
                 tasks.push((handle, done));
             }
         }

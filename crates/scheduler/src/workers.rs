@@ -59,10 +59,10 @@ impl Workers {
         }
     }
 
-    /// There may be a morsel of this task: as many parked workers come as it may have.
-    pub(crate) fn wake(&self, id: TaskId) {
+    /// There may be a morsel of this task: as many parked workers come as it may have, up to `workers`.
+    pub(crate) fn wake(&self, id: TaskId, workers: usize) {
         let mut state = self.state.lock();
-        let wanted = state.stride.wake(id, self.clock.now_ns());
+        let wanted = state.stride.wake(id, self.clock.now_ns()).min(workers);
         let keep = state.idle.len().saturating_sub(wanted);
         let woken = state.idle.split_off(keep);
         drop(state);
