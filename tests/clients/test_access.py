@@ -718,6 +718,19 @@ def test_a_backup_is_read_by_who_may_read_files(start_server, tmp_path):
     assert code_of(server, "RESTORE TABLE secret AS own.secret FROM File('b')", "u") == 0
 
 
+def test_quotas_of_each_query(access_server):
+    """queries_per_normalized_hash: queries that differ by their literals alone are one."""
+    server = access_server
+    server.query("CREATE USER u IDENTIFIED BY 'pw'")
+    server.query("CREATE QUOTA q KEYED BY user_name FOR INTERVAL 1 year MAX queries_per_normalized_hash = 2 TO u")
+    assert [code_of(server, f"SELECT {number}", "u") for number in range(4)] == [0, 0, 201, 201]
+    assert native_code(server, "SELECT 77", "u") == 201
+    assert [code_of(server, f"SELECT {number} + 1", "u") for number in range(3)] == [0, 0, 201]
+    assert server.value("SELECT max_queries_per_normalized_hash FROM system.quota_limits") == "2"
+    server.query("DROP QUOTA q")
+    assert code_of(server, "SELECT 1", "u") == 0
+
+
 def test_quotas_hold_while_a_query_runs(access_server):
     server = access_server
     for name in ("reads", "results", "times"):

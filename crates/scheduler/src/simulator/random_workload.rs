@@ -81,7 +81,7 @@ pub fn random_workload(seed: u64, cores: Option<usize>) -> Workload {
     }
     Workload {
         machine,
-        scheduler: SchedulerConfig { policy: policy.to_string(), total_max_threads },
+        scheduler: SchedulerConfig { policy: policy.to_string(), total_max_threads, ..SchedulerConfig::default() },
         run: RunOptions { warm_up_ms, duration_ms, starvation_ms },
         queries,
     }

@@ -39,7 +39,7 @@ pub fn workload(policy: PolicyKind, clients: usize, max_threads: usize, total_ma
     };
     Workload {
         machine: MachineOptions::default(),
-        scheduler: SchedulerConfig { policy: policy.to_string(), total_max_threads },
+        scheduler: SchedulerConfig { policy: policy.to_string(), total_max_threads, ..SchedulerConfig::default() },
         run: RunOptions {
             warm_up_ms: 200.0,
             duration_ms: if clients == 1 { 10_000.0 } else { 4_000.0 },

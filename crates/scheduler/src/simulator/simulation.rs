@@ -25,7 +25,7 @@ pub fn simulate(workload: &Workload, seed: u64) -> Result<Outcome, SimulationErr
         .map_err(|threads| WorkloadError::Value(format!("total_max_threads: {threads} is not a number of threads")))?;
     let mut world = World::new(workload, seed);
     match slot_policy(policy) {
-        None => world.run(&mut Workers::new(workload.machine.cores, budget.threads_max))?,
+        None => world.run(&mut Workers::new(workload.workers(), budget.threads_max))?,
         Some(policy) => world.run(&mut Threads::new(policy, budget.threads_max))?,
     }
     Ok(world.into_outcome())
@@ -208,7 +208,7 @@ impl<'a> World<'a> {
         }
         let class = &self.workload.queries[number];
         let scale = 1.0 + class.spread * (2.0 * self.random.share() - 1.0);
-        let max_threads = if class.max_threads == 0 { self.workload.machine.cores } else { class.max_threads };
+        let max_threads = if class.max_threads == 0 { self.workload.workers() } else { class.max_threads };
         let max_threads = max_threads.min(class.parallelism);
         let query = Query::new(number, class, client, self.now_ns, scale);
         let at = self.free.pop().unwrap_or(self.queries.len());

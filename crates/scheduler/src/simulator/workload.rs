@@ -77,11 +77,14 @@ pub struct SchedulerConfig {
     pub policy: String,
     /// `total_max_threads`; 0 is unused.
     pub total_max_threads: i64,
+    /// Workers, and threads of a query without `max_threads`, for each physical core of a machine whose cores are two logical ones each:
+    /// 2 or 1.
+    pub workers_per_core: usize,
 }
 
 impl Default for SchedulerConfig {
     fn default() -> Self {
-        Self { policy: PolicyKind::default().to_string(), total_max_threads: 0 }
+        Self { policy: PolicyKind::default().to_string(), total_max_threads: 0, workers_per_core: 2 }
     }
 }
 
@@ -129,7 +132,7 @@ pub struct QueryClass {
     pub memory_bound: f64,
     /// Threads that the plan can use.
     pub parallelism: usize,
-    /// `max_threads`; 0 is the number of cores.
+    /// `max_threads`; 0 is the number of workers.
     pub max_threads: usize,
     /// The share relative to other classes.
     pub weight: f64,
@@ -185,6 +188,11 @@ impl Workload {
         self.scheduler.policy.parse().map_err(WorkloadError::Value)
     }
 
+    /// Workers under `stride`, and threads of a query without `max_threads`.
+    pub fn workers(&self) -> usize {
+        if self.machine.smt { self.machine.cores / 2 * self.scheduler.workers_per_core } else { self.machine.cores }
+    }
+
     /// Checks that every value makes sense.
     ///
     /// # Errors
@@ -198,6 +206,7 @@ impl Workload {
         let is_time = |value: f64| (0.0..=DURATION_MAX_MS * 1_000.0).contains(&value);
         check((1..=CORES_MAX).contains(&machine.cores), "machine.cores: expected 1 to 4096")?;
         check(!machine.smt || machine.cores.is_multiple_of(2), "machine.cores: expected an even number with smt")?;
+        check((1..=2).contains(&self.scheduler.workers_per_core), "scheduler.workers_per_core: expected 1 or 2")?;
         check((0.01..=1.0).contains(&machine.smt_speed), "machine.smt_speed: expected 0.01 to 1")?;
         check(machine.bandwidth_cores >= 0.0, "machine.bandwidth_cores: expected a number that is not negative")?;
         let times = [machine.switch_us, machine.slice_period_us, machine.lock_ns, self.run.warm_up_ms];
