@@ -3,12 +3,15 @@ max_threads), then no more than total_max_threads minus the query threads that r
 started with each value; queries are held open by clients that stop reading."""
 
 import os
+import threading
 import uuid
 
 import pytest
 from server import wait_until
 
-HEAVY = "SELECT sum(number) FROM numbers_mt(10000000)"
+ENDLESS = "SELECT sum(number) FROM numbers_mt(1000000000000)"
+# Held queries wait for their clients for as long as a test takes.
+PATIENT = "<clickhouse><profiles><default><http_send_timeout>3600</http_send_timeout></default></profiles></clickhouse>"
 CORES = len(os.sched_getaffinity(0))
 
 
@@ -58,20 +61,40 @@ def held():
             peer.reset()
 
 
-def threads_of_a_query(server, max_threads, sql=HEAVY):
-    """Runs a query and reads from system.query_log how many threads worked on it."""
-    name = f"measured-{uuid.uuid4()}"
-    server.query(sql, max_threads=max_threads, query_id=name)
+def logged_threads(server, name):
+    """How many threads worked on a query at once, by system.query_log."""
     server.query("SYSTEM FLUSH LOGS")
     log = server.rows(
         "SELECT peak_threads_usage, length(thread_ids), length(mapKeys(ProfileEvents)) > 0 FROM system.query_log"
-        f" WHERE query_id = '{name}' AND type = 'QueryFinish'"
+        f" WHERE query_id = '{name}' AND type != 'QueryStart'"
     )
     assert len(log) == 1
     peak, threads, has_events = log[0]
     assert has_events == "1"
     assert int(threads) >= 1
     return int(peak)
+
+
+def runs_with(server, max_threads, expected):
+    """Runs a query that has work without end until it has as many threads as expected; whether it had no more at its end. However busy
+    the machine is, the last of them comes once it gets a CPU."""
+    name = f"measured-{uuid.uuid4()}"
+    running = threading.Thread(target=server.http, kwargs={"body": ENDLESS.encode(), "max_threads": max_threads, "query_id": name})
+    running.start()
+    now = f"SELECT max(peak_threads_usage) FROM system.processes WHERE query_id = '{name}'"
+    try:
+        wait_until(lambda: int(server.value(now)) >= expected, f"the query has {expected} threads")
+    finally:
+        server.query(f"KILL QUERY WHERE query_id = '{name}' SYNC")
+        running.join()
+    return logged_threads(server, name) == expected
+
+
+def threads_of_a_query(server, max_threads, sql):
+    """Runs a query to its end and reads how many threads worked on it."""
+    name = f"measured-{uuid.uuid4()}"
+    server.query(sql, max_threads=max_threads, query_id=name)
+    return logged_threads(server, name)
 
 
 @pytest.mark.parametrize(("configured", "shown"), [(None, 0), (0, 0), (200, 200), (-1, -1)])
@@ -85,43 +108,43 @@ def test_setting_is_shown(start_server, configured, shown):
 
 @pytest.mark.parametrize("configured", [None, 0])
 def test_unused(start_server, held, configured):
-    server = start_server(settings=settings(configured))
-    assert threads_of_a_query(server, 16) == 16
+    server = start_server(settings=settings(configured), files={"users.d/patient.xml": PATIENT})
+    assert runs_with(server, 16, 16)
     held(server).hold(190)
-    assert threads_of_a_query(server, 16) == 16
+    assert runs_with(server, 16, 16)
 
 
 def test_worked_example_of_the_proposal(start_server, held):
     """total_max_threads = 200, max_threads = 16, 190 running: 10."""
-    server = start_server(settings=settings(200))
-    assert threads_of_a_query(server, 16) == 16
+    server = start_server(settings=settings(200), files={"users.d/patient.xml": PATIENT})
+    assert runs_with(server, 16, 16)
     holder = held(server)
     for running, expected in [(183, 16), (184, 16), (185, 15), (190, 10), (199, 1), (200, 1), (210, 1)]:
         holder.hold(running)
-        assert threads_of_a_query(server, 16) == expected, f"beside {running} query threads"
-    assert threads_of_a_query(server, 4) == 1
+        assert runs_with(server, 16, expected), f"beside {running} query threads"
+    assert runs_with(server, 4, 1)
     holder.let_go()
-    assert threads_of_a_query(server, 16) == 16
+    assert runs_with(server, 16, 16)
 
 
 @pytest.mark.parametrize("total", [1, 8, 24])
 def test_values(start_server, held, total):
-    server = start_server(settings=settings(total))
-    assert threads_of_a_query(server, 16) == min(16, total)
-    assert threads_of_a_query(server, 4) == min(4, total)
+    server = start_server(settings=settings(total), files={"users.d/patient.xml": PATIENT})
+    assert runs_with(server, 16, min(16, total))
+    assert runs_with(server, 4, min(4, total))
     held(server).hold(3)
-    assert threads_of_a_query(server, 16) == max(1, min(16, total - 3))
+    assert runs_with(server, 16, max(1, min(16, total - 3)))
 
 
 def test_minus_one_is_twice_the_cores(start_server, held):
-    server = start_server(settings=settings(-1))
+    server = start_server(settings=settings(-1), files={"users.d/patient.xml": PATIENT})
     total = 2 * CORES
-    assert threads_of_a_query(server, 1000) == total
+    assert runs_with(server, 1000, total)
     holder = held(server)
     holder.hold(1)
-    assert threads_of_a_query(server, 1000) == max(1, total - 1)
+    assert runs_with(server, 1000, max(1, total - 1))
     holder.hold(total + 2)
-    assert threads_of_a_query(server, 1000) == 1
+    assert runs_with(server, 1000, 1)
 
 
 def test_plan_recommends_fewer(start_server):
@@ -144,5 +167,5 @@ def test_stride_is_the_default(start_server):
     scheduler = server.value("SELECT value FROM system.server_settings WHERE name = 'concurrent_threads_scheduler'")
     assert scheduler == "stride"
     # No query gets more simultaneous workers than there are CPUs, whatever it asks for, nor more than it asks for.
-    assert threads_of_a_query(server, 96) <= CORES
-    assert threads_of_a_query(server, 1) == 1
+    assert threads_of_a_query(server, 96, "SELECT sum(number) FROM numbers_mt(10000000)") <= CORES
+    assert runs_with(server, 1, 1)
