@@ -6,6 +6,8 @@ use squall_planner::{DefaultKind, Expression, TableDefinition};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 use uuid::Uuid;
 
+use crate::join_table::JoinDefinition;
+
 /// A table's names, at one moment: RENAME makes a new one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TableName {
@@ -42,6 +44,18 @@ pub(crate) struct TableIdentity {
 }
 
 impl TableIdentity {
+    /// Whether the table's rows are kept in parts on disk.
+    ///
+    /// # Errors
+    /// Where its engine cannot have this definition.
+    pub(crate) fn has_parts(&self) -> Result<bool> {
+        Ok(match &*self.definition.engine {
+            "MergeTree" => true,
+            "Join" => JoinDefinition::new(&self.definition)?.is_persistent,
+            _ => false,
+        })
+    }
+
     pub(crate) fn new(uuid: Uuid, definition: Arc<TableDefinition>) -> Result<Self> {
         let mut stored = Vec::new();
         let mut stored_positions = Vec::new();

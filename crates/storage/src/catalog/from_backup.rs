@@ -45,7 +45,9 @@ impl Catalog {
         let mut state = self.state.lock();
         let state = &mut *state;
         let mut totals: HashMap<i64, TableTotals> = HashMap::new();
+        let mut has_parts = Vec::with_capacity(records.tables.len());
         for table in &records.tables {
+            has_parts.push(table.identity.has_parts()?);
             let stored = table.identity.stored.clone();
             let columns = lake_columns(&stored);
             totals.insert(table.id, TableTotals::new(stored, columns));
@@ -60,8 +62,8 @@ impl Catalog {
             for database in &records.databases {
                 insert_database(change, database)?;
             }
-            for table in &records.tables {
-                let columns = totals.get(&table.id).map(|table| table.columns.as_slice()).unwrap_or_default();
+            for (table, has_parts) in records.tables.iter().zip(&has_parts) {
+                let columns = totals.get(&table.id).filter(|_| *has_parts).map(|table| table.columns.as_slice());
                 insert_table(change, table.id, table.database, table.name, table.identity, columns)?;
             }
             for (id, parts) in &records.parts {

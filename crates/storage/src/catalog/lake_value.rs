@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use chrono::{DateTime, NaiveDate, TimeDelta};
 use squall_types::{DataType, Value};
+use uuid::Uuid;
 
 /// The text of a value of a ClickHouse type; `None` where DuckLake has none for it.
 pub(super) fn lake_value(data_type: &DataType, value: &Value) -> Option<String> {
@@ -19,6 +20,7 @@ pub(super) fn lake_value(data_type: &DataType, value: &Value) -> Option<String> 
         (DataType::String, Value::String(bytes)) => {
             std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).map(str::to_owned)
         }
+        (DataType::UUID, Value::String(bytes)) => Some(Uuid::from_slice(bytes).ok()?.to_string()),
         (_, Value::String(bytes)) => Some(bytes.iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02X}");
             text
@@ -62,6 +64,11 @@ mod tests {
         assert_eq!(text("DateTime64(3)", Value::Int64(1_705_321_800_123)).as_deref(), Some("2024-01-15 12:30:00.123"));
         assert_eq!(text("LowCardinality(String)", Value::from("hello")).as_deref(), Some("hello"));
         assert_eq!(text("FixedString(2)", Value::from("hi")).as_deref(), Some("6869"));
+        let uuid = Uuid::from_u128(0x61f0_c404_5cb3_11e7_907b_a600_6ad3_dba0);
+        assert_eq!(
+            text("UUID", Value::string(uuid.as_bytes())).as_deref(),
+            Some("61f0c404-5cb3-11e7-907b-a6006ad3dba0")
+        );
         assert_eq!(text("Bool", Value::Bool(true)).as_deref(), Some("1"));
         assert_eq!(text("Float64", Value::Float64(f64::INFINITY)).as_deref(), Some("inf"));
         assert_eq!(text("String", Value::string([0xFF])), None);

@@ -30,7 +30,7 @@ use part_records::{ColumnTotals, TableTotals, forget_files, load_totals, schedul
 use parts::PartsToCommit;
 use reserve::Reserve;
 use stored::{load, stored_schema};
-use table_records::{alter_table, drop_table, end_parts, insert_database, insert_table};
+use table_records::{alter_table, drop_table, end_parts, insert_database, insert_table, note_altered, rename_table};
 
 pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
@@ -237,13 +237,14 @@ impl Catalog {
         replaced: Option<i64>,
     ) -> Result<i64> {
         let columns = lake_columns(&identity.stored);
+        let in_lake = identity.has_parts()?.then_some(columns.as_slice());
         self.change(
             |change| {
                 if let Some(replaced) = replaced {
                     drop_table(change, replaced)?;
                 }
                 let id = change.new_catalog_id();
-                insert_table(change, id, database, name, identity, &columns)?;
+                insert_table(change, id, database, name, identity, in_lake)?;
                 Ok(id)
             },
             |state, id| {
@@ -285,7 +286,7 @@ impl Catalog {
         };
         self.change(
             |change| {
-                change.made.push(format!("altered_table:{table}"));
+                note_altered(change, table)?;
                 change.transaction.execute(sql, params![table]).map(drop)
             },
             |_, ()| publish(),
@@ -321,21 +322,7 @@ impl Catalog {
     pub(crate) fn rename_tables(&self, renames: &[(i64, i64, &str)], publish: impl FnOnce()) -> Result<()> {
         self.change(
             |change| {
-                for (table, database, name) in renames {
-                    change.is_schema_change = true;
-                    change.made.push(format!("altered_table:{table}"));
-                    change.transaction.execute(
-                        "INSERT INTO ducklake_table SELECT table_id, table_uuid, ?2, NULL, ?3, ?4, path, path_is_relative
-                         FROM ducklake_table WHERE table_id = ?1 AND end_snapshot IS NULL",
-                        params![table, change.snapshot, database, name],
-                    )?;
-                    change.transaction.execute(
-                        "UPDATE ducklake_table SET end_snapshot = ?2
-                         WHERE table_id = ?1 AND end_snapshot IS NULL AND begin_snapshot < ?2",
-                        params![table, change.snapshot],
-                    )?;
-                }
-                Ok(())
+                renames.iter().try_for_each(|(table, database, name)| rename_table(change, *table, *database, name))
             },
             |_, ()| publish(),
         )

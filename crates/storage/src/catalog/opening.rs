@@ -7,8 +7,10 @@ use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
 use super::change::{commit, now};
+use super::stored::{load, stored_schema};
 use super::{catalog_error, schema};
 use crate::disk::Disk;
+use crate::merge_tree::{LAKE_UUID, lake_columns};
 
 /// Opens the file. Where there is no catalog in it, `before_create` may refuse that one is made.
 pub(super) fn connect(path: &Path, before_create: &dyn Fn() -> Result<()>) -> Result<Connection> {
@@ -63,11 +65,40 @@ fn upgrade(connection: &mut Connection, from: u32, disk: &dyn Disk) -> rusqlite:
     for step in schema::UPGRADES.iter().skip(from as usize - 1) {
         transaction.execute_batch(step)?;
     }
+    name_uuids(&transaction)?;
     transaction.execute(
         "UPDATE ducklake_metadata SET \"value\" = ?1 WHERE \"key\" = 'squall_version'",
         params![schema::SQUALL_VERSION.to_string()],
     )?;
     commit(transaction, disk)
+}
+
+/// Until version 3 DuckLake's readers had UUIDs as bytes, and their bounds in hexadecimal digits; the files are the same.
+fn name_uuids(connection: &Connection) -> rusqlite::Result<()> {
+    let of_column = "WHERE table_id = ?1 AND column_id = ?2";
+    let text = |value: &str| {
+        let parts = [(1, 8), (9, 4), (13, 4), (17, 4), (21, 12)]
+            .map(|(from, length)| format!("substr({value}, {from}, {length})"));
+        format!("{value} = CASE WHEN length({value}) = 32 THEN lower({}) END", parts.join(" || '-' || "))
+    };
+    let bounds = format!("{}, {}", text("min_value"), text("max_value"));
+    let mut updates = [
+        connection.prepare(&format!("UPDATE ducklake_column SET column_type = '{LAKE_UUID}' {of_column}"))?,
+        connection.prepare(&format!("UPDATE ducklake_file_column_stats SET {bounds} {of_column}"))?,
+        connection.prepare(&format!("UPDATE ducklake_table_column_stats SET {bounds} {of_column}"))?,
+    ];
+    for table in load(connection)?.1 {
+        // A table that this server cannot open stays as it is.
+        let Ok(columns) = table.record.columns() else { continue };
+        for column in lake_columns(&stored_schema(&columns)) {
+            if column.lake_type == LAKE_UUID {
+                for update in &mut updates {
+                    update.execute(params![table.id, column.id])?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn is_catalog(connection: &Connection) -> rusqlite::Result<bool> {

@@ -5,9 +5,9 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 3;
+pub(super) const SQUALL_VERSION: u32 = 4;
 /// What brings a catalog of each version to the next, from version 1 on.
-pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS];
+pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"
@@ -90,3 +90,19 @@ pub(super) const DETACHED_TABLES: &str = "CREATE TABLE squall_detached_table (ta
 
 /// Since version 3: codecs of columns, which the columns' own records in parts and backups have, too.
 pub(super) const COLUMN_CODECS: &str = "ALTER TABLE squall_column ADD COLUMN codec VARCHAR";
+
+/// Since version 4: tables whose rows are in no lake, so that DuckLake's readers do not find them empty: dictionaries, tables in memory or of
+/// a function. And UUIDs are `uuid` to them, which [`opening`](super::opening) says of columns that there are.
+pub(super) const TABLES_BESIDE_LAKE: &str = r#"
+CREATE TABLE squall_table_beside_lake (table_id BIGINT PRIMARY KEY, table_uuid UUID, schema_id BIGINT, table_name VARCHAR);
+INSERT INTO squall_table_beside_lake
+    SELECT t.table_id, t.table_uuid, t.schema_id, t.table_name FROM ducklake_table t JOIN squall_table q USING (table_id)
+    WHERE t.end_snapshot IS NULL AND (
+        q.engine NOT IN ('MergeTree', 'Join')
+        OR q.engine = 'Join' AND EXISTS (
+            SELECT 1 FROM squall_setting s WHERE s.table_id = t.table_id AND s.name = 'persistent' AND s.value IN ('0', 'false')));
+DELETE FROM ducklake_table WHERE table_id IN (SELECT table_id FROM squall_table_beside_lake);
+DELETE FROM ducklake_column WHERE table_id IN (SELECT table_id FROM squall_table_beside_lake);
+DELETE FROM ducklake_table_stats WHERE table_id IN (SELECT table_id FROM squall_table_beside_lake);
+DELETE FROM ducklake_schema_versions WHERE table_id IN (SELECT table_id FROM squall_table_beside_lake);
+"#;

@@ -57,9 +57,12 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
         .prepare(
             "SELECT t.table_id, t.table_uuid, t.schema_id, t.table_name, q.engine, q.has_primary_key, q.comment, s.schema_name,
                  d.table_id IS NOT NULL
-             FROM ducklake_table t JOIN squall_table q USING (table_id) JOIN ducklake_schema s USING (schema_id)
+             FROM (
+                     SELECT table_id, table_uuid, schema_id, table_name FROM ducklake_table WHERE end_snapshot IS NULL
+                     UNION ALL SELECT * FROM squall_table_beside_lake
+                 ) t JOIN squall_table q USING (table_id) JOIN ducklake_schema s USING (schema_id)
                  LEFT JOIN squall_detached_table d USING (table_id)
-             WHERE t.end_snapshot IS NULL AND s.end_snapshot IS NULL ORDER BY 1",
+             WHERE s.end_snapshot IS NULL ORDER BY 1",
         )?
         .query_map([], |row| {
             let record = TableRecord {

@@ -30,8 +30,29 @@ pub(super) fn insert_database(change: &mut Change, database: &NewDatabase<'_>) -
     Ok(())
 }
 
-/// Records a new table.
+/// Records a new table; the columns are those of a table whose rows are in DuckLake's files.
 pub(super) fn insert_table(
+    change: &mut Change,
+    id: i64,
+    database: i64,
+    name: &str,
+    identity: &TableIdentity,
+    columns: Option<&[LakeColumn]>,
+) -> rusqlite::Result<()> {
+    match columns {
+        Some(columns) => insert_lake_table(change, id, database, name, identity, columns)?,
+        None => {
+            change.transaction.execute(
+                "INSERT INTO squall_table_beside_lake VALUES (?1, ?2, ?3, ?4)",
+                params![id, identity.uuid.to_string(), database, name],
+            )?;
+        }
+    }
+    insert_definition(change, id, &identity.definition)
+}
+
+/// What DuckLake knows of a table.
+fn insert_lake_table(
     change: &mut Change,
     id: i64,
     database: i64,
@@ -70,6 +91,30 @@ pub(super) fn insert_table(
         )?;
     }
     transaction.execute("INSERT INTO ducklake_table_stats VALUES (?1, 0, 0, 0)", params![id])?;
+    // DuckLake's sort order knows plain columns only.
+    let column_name = |expression: &Expression| match expression {
+        Expression::Column { position, .. } => definition.columns.get(*position).map(|column| column.name.clone()),
+        _ => None,
+    };
+    let sorting: Option<Vec<_>> = definition.sorting_key.iter().map(|key| column_name(&key.expression)).collect();
+    if let Some(sorting) = sorting.filter(|sorting| !sorting.is_empty()) {
+        let sort_id = change.new_catalog_id();
+        change
+            .transaction
+            .execute("INSERT INTO ducklake_sort_info VALUES (?1, ?2, ?3, NULL)", params![sort_id, id, snapshot])?;
+        for (at, name) in sorting.iter().enumerate() {
+            change.transaction.execute(
+                "INSERT INTO ducklake_sort_expression VALUES (?1, ?2, ?3, ?4, 'duckdb', 'ASC', 'NULLS_LAST')",
+                params![sort_id, id, at as i64, quoted(name)],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The definition as ClickHouse has it.
+fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
+    let transaction = &change.transaction;
     transaction.execute(
         "INSERT INTO squall_table VALUES (?1, ?2, ?3, ?4)",
         params![id, &*definition.engine, definition.primary_key.is_some(), &*definition.comment],
@@ -110,26 +155,7 @@ pub(super) fn insert_table(
             )?;
         }
     }
-    insert_settings(change, id, definition)?;
-    // DuckLake's sort order knows plain columns only.
-    let column_name = |expression: &Expression| match expression {
-        Expression::Column { position, .. } => definition.columns.get(*position).map(|column| column.name.clone()),
-        _ => None,
-    };
-    let sorting: Option<Vec<_>> = definition.sorting_key.iter().map(|key| column_name(&key.expression)).collect();
-    if let Some(sorting) = sorting.filter(|sorting| !sorting.is_empty()) {
-        let sort_id = change.new_catalog_id();
-        change
-            .transaction
-            .execute("INSERT INTO ducklake_sort_info VALUES (?1, ?2, ?3, NULL)", params![sort_id, id, snapshot])?;
-        for (at, name) in sorting.iter().enumerate() {
-            change.transaction.execute(
-                "INSERT INTO ducklake_sort_expression VALUES (?1, ?2, ?3, ?4, 'duckdb', 'ASC', 'NULLS_LAST')",
-                params![sort_id, id, at as i64, quoted(name)],
-            )?;
-        }
-    }
-    Ok(())
+    insert_settings(change, id, definition)
 }
 
 fn insert_settings(change: &Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
@@ -144,7 +170,7 @@ fn insert_settings(change: &Change, id: i64, definition: &TableDefinition) -> ru
 
 /// Records what ALTER TABLE may change of a definition: settings and codecs.
 pub(super) fn alter_table(change: &mut Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
-    change.made.push(format!("altered_table:{id}"));
+    note_altered(change, id)?;
     for (position, column) in definition.columns.iter().enumerate() {
         change.transaction.execute(
             "UPDATE squall_column SET codec = ?3 WHERE table_id = ?1 AND position = ?2",
@@ -155,20 +181,71 @@ pub(super) fn alter_table(change: &mut Change, id: i64, definition: &TableDefini
     insert_settings(change, id, definition)
 }
 
+/// Says to DuckLake's readers that a table was altered, where they know it.
+pub(super) fn note_altered(change: &mut Change, id: i64) -> rusqlite::Result<()> {
+    if is_in_lake(change, id)? {
+        change.made.push(format!("altered_table:{id}"));
+    }
+    Ok(())
+}
+
+/// Whether DuckLake knows the table.
+fn is_in_lake(change: &Change, id: i64) -> rusqlite::Result<bool> {
+    change.transaction.query_row(
+        "SELECT count(*) = 0 FROM squall_table_beside_lake WHERE table_id = ?1",
+        params![id],
+        |row| row.get(0),
+    )
+}
+
+/// Gives a table another name, in the same database or another.
+pub(super) fn rename_table(change: &mut Change, id: i64, database: i64, name: &str) -> rusqlite::Result<()> {
+    if !is_in_lake(change, id)? {
+        let sql = "UPDATE squall_table_beside_lake SET schema_id = ?2, table_name = ?3 WHERE table_id = ?1";
+        return change.transaction.execute(sql, params![id, database, name]).map(drop);
+    }
+    change.is_schema_change = true;
+    change.made.push(format!("altered_table:{id}"));
+    change.transaction.execute(
+        "INSERT INTO ducklake_table SELECT table_id, table_uuid, ?2, NULL, ?3, ?4, path, path_is_relative
+         FROM ducklake_table WHERE table_id = ?1 AND end_snapshot IS NULL",
+        params![id, change.snapshot, database, name],
+    )?;
+    change.transaction.execute(
+        "UPDATE ducklake_table SET end_snapshot = ?2
+         WHERE table_id = ?1 AND end_snapshot IS NULL AND begin_snapshot < ?2",
+        params![id, change.snapshot],
+    )?;
+    Ok(())
+}
+
 /// Ends a table and its parts.
 pub(super) fn drop_table(change: &mut Change, table: i64) -> rusqlite::Result<()> {
-    change.is_schema_change = true;
-    change.made.push(format!("dropped_table:{table}"));
-    end_parts(change, table)?;
-    for lake_table in
-        ["ducklake_table", "ducklake_partition_info", "ducklake_column", "ducklake_column_tag", "ducklake_sort_info"]
-    {
-        change.transaction.execute(
-            &format!("UPDATE {lake_table} SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL"),
-            params![table, change.snapshot],
-        )?;
+    if is_in_lake(change, table)? {
+        change.is_schema_change = true;
+        change.made.push(format!("dropped_table:{table}"));
+        end_parts(change, table)?;
+        for lake_table in [
+            "ducklake_table",
+            "ducklake_partition_info",
+            "ducklake_column",
+            "ducklake_column_tag",
+            "ducklake_sort_info",
+        ] {
+            change.transaction.execute(
+                &format!("UPDATE {lake_table} SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL"),
+                params![table, change.snapshot],
+            )?;
+        }
     }
-    for own_table in ["squall_table", "squall_column", "squall_key", "squall_setting", "squall_detached_table"] {
+    for own_table in [
+        "squall_table",
+        "squall_column",
+        "squall_key",
+        "squall_setting",
+        "squall_detached_table",
+        "squall_table_beside_lake",
+    ] {
         change.transaction.execute(&format!("DELETE FROM {own_table} WHERE table_id = ?1"), params![table])?;
     }
     Ok(())

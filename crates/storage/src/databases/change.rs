@@ -7,7 +7,7 @@ use squall_planner::{DictionaryDefinition, TableDefinition};
 use squall_types::{Error, ErrorCode, Result, Value};
 use uuid::Uuid;
 
-use super::definition::{check_definition, has_parts};
+use super::definition::check_definition;
 use super::detach::check_free;
 use super::entry::{
     Database, Engine, Entry, SYSTEM, State, Stored, check_name, database_exists, database_of, find_if, find_quoted,
@@ -164,7 +164,7 @@ impl Databases {
             (Some(store), Some(database_id)) => {
                 let directory = store.directory(&identity);
                 let table = &*name.table;
-                if has_parts(&identity.definition)? {
+                if identity.has_parts()? {
                     store.create_directory(&directory)?;
                 }
                 let record = TableRecord::new(&name, identity.uuid, &identity.definition);

@@ -41,15 +41,6 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
     }
 }
 
-/// Whether the rows of such a table are kept in parts on disk.
-pub(super) fn has_parts(definition: &TableDefinition) -> Result<bool> {
-    Ok(match &*definition.engine {
-        "MergeTree" => true,
-        "Join" => JoinDefinition::new(definition)?.is_persistent,
-        _ => false,
-    })
-}
-
 fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
     match definition.engine_arguments.len() {
         0 => Ok(()),

@@ -8,7 +8,6 @@ use squall_runtime::block_on;
 use squall_types::{Block, Error, ErrorCode, Result};
 use uuid::Uuid;
 
-use super::definition::has_parts;
 use super::detach::check_free;
 use super::entry::{Database, Engine, Entry, State, Stored, check_name, database_of, put, table_exists, too_many};
 use super::store::Store;
@@ -246,7 +245,7 @@ impl Store {
                 let definition = Arc::new(record.definition(&self.binding)?);
                 let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), definition)?);
                 let record = TableRecord::new(&table.name, identity.uuid, &identity.definition);
-                let engine = if has_parts(&identity.definition)? {
+                let engine = if identity.has_parts()? {
                     self.engine(id, identity, record, Vec::new(), &table.name)?
                 } else {
                     let stored = Stored { id: Some(id), identity };

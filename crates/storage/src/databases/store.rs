@@ -7,7 +7,6 @@ use std::sync::Arc;
 use squall_types::Result;
 use uuid::Uuid;
 
-use super::definition::has_parts;
 use super::entry::{BrokenTable, Engine, Entry, Stored};
 use crate::catalog::{Catalog, StoredPart, StoredTable};
 use crate::column_cache::ColumnCache;
@@ -74,7 +73,7 @@ impl Store {
         parts: Vec<StoredPart>,
         name: &TableName,
     ) -> Result<Engine> {
-        if !has_parts(&identity.definition)? {
+        if !identity.has_parts()? {
             let stored = Stored { id: Some(id), identity };
             return Engine::in_memory(stored, name, self.binding.functions(), &self.on_demand);
         }

@@ -55,7 +55,7 @@ pub use backup::PartSource;
 pub(crate) use backup::{CopiedParts, PartsNow};
 pub(crate) use detached::{DETACHING, free_name};
 pub use detached::{DetachedPart, PartSelection};
-pub(crate) use parquet_layout::{LakeColumn, lake_columns};
+pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, lake_columns};
 pub(crate) use part_footer::{PartFooter, part_of_file};
 pub(crate) use part_name::PartName;
 pub(crate) use part_writer::write_error;

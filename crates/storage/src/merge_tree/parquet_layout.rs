@@ -6,7 +6,8 @@
 //! | integers, floats | the same | `int8`…`uint64`, `float32`, `float64` |
 //! | `Bool` | BOOLEAN | `boolean` |
 //! | `String` | BYTE_ARRAY (STRING) | `varchar` |
-//! | `FixedString`, `UUID`, `IPv6` | FIXED_LEN_BYTE_ARRAY | `blob` |
+//! | `FixedString`, `IPv6` | FIXED_LEN_BYTE_ARRAY | `blob` |
+//! | `UUID` | FIXED_LEN_BYTE_ARRAY (UUID) | `uuid` |
 //! | `Date`, `Date32` | INT32 (DATE) | `date` |
 //! | `DateTime` | INT64 (TIMESTAMP, microseconds, UTC) | `timestamptz` |
 //! | `DateTime64(3 or 6 or 9)` | INT64 (TIMESTAMP of that unit; UTC for 6) | `timestamp_ms`, `timestamptz`, `timestamp_ns` |
@@ -15,7 +16,7 @@
 //! | `Array`, `Map`, `Tuple` | LIST, LIST of structs, group | `list`, `list` of `struct`, `struct` |
 //! | `Nullable(T)`, `LowCardinality(T)` | T | T |
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -30,8 +31,12 @@ use arrow_array::{
 use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
 use parquet::arrow::{ArrowSchemaConverter, PARQUET_FIELD_ID_META_KEY};
-use parquet::schema::types::SchemaDescriptor;
+use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::schema::types::{SchemaDescriptor, Type as ParquetType};
 use squall_types::{DataType, Error, Result, Schema};
+
+/// DuckLake's name for UUIDs.
+pub(crate) const LAKE_UUID: &str = "uuid";
 
 /// The layout of a table's files.
 #[derive(Debug)]
@@ -39,7 +44,7 @@ pub(crate) struct ParquetLayout {
     types: Vec<DataType>,
     /// The types of the arrays that are written and read: strings are `Binary`, since any bytes may be in them.
     pub(crate) arrow_schema: Arc<ArrowSchema>,
-    /// What the files say: strings are STRING.
+    /// What the files say: strings are STRING, UUIDs are UUID.
     pub(crate) file_schema: Arc<SchemaDescriptor>,
     /// The same without that claim, so that reading does not look for UTF-8.
     pub(crate) read_schema: Arc<SchemaDescriptor>,
@@ -70,7 +75,14 @@ impl ParquetLayout {
         let arrow_schema = Arc::new(ArrowSchema::new(fields(&ArrowType::Binary)));
         let as_text = ArrowSchema::new(fields(&ArrowType::Utf8));
         let convert = |schema: &ArrowSchema| ArrowSchemaConverter::new().convert(schema).map_err(parquet_bug);
-        let (file_schema, read_schema) = (Arc::new(convert(&as_text)?), Arc::new(convert(&arrow_schema)?));
+        let uuids: HashSet<i32> = lake_columns(schema)
+            .iter()
+            .filter(|column| column.lake_type == LAKE_UUID)
+            .map(|column| column.id as i32)
+            .collect();
+        let file_schema = with_uuids(convert(&as_text)?.root_schema(), &uuids).map_err(parquet_bug)?;
+        let file_schema = Arc::new(SchemaDescriptor::new(file_schema));
+        let read_schema = Arc::new(convert(&arrow_schema)?);
         let mut first_leaves = vec![0];
         for field in arrow_schema.fields() {
             first_leaves.push(first_leaves.last().copied().unwrap_or(0) + leaves(field.data_type()));
@@ -138,7 +150,8 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::Float32 => "float32",
         DataType::Float64 => "float64",
         DataType::String => "varchar",
-        DataType::FixedString(_) | DataType::UUID | DataType::IPv6 => "blob",
+        DataType::FixedString(_) | DataType::IPv6 => "blob",
+        DataType::UUID => LAKE_UUID,
         DataType::Date | DataType::Date32 => "date",
         DataType::DateTime(_) | DataType::DateTime64(6, _) => "timestamptz",
         DataType::DateTime64(3, _) => "timestamp_ms",
@@ -147,6 +160,36 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::Tuple(_) => "struct",
         _ => "int64",
     }
+}
+
+/// The type with the fields of these ids said to be UUIDs, which Arrow has no word for.
+fn with_uuids(parquet: &ParquetType, uuids: &HashSet<i32>) -> parquet::errors::Result<Arc<ParquetType>> {
+    let info = parquet.get_basic_info();
+    let id = info.has_id().then(|| info.id());
+    let built = match parquet {
+        ParquetType::PrimitiveType { .. } if id.is_some_and(|id| uuids.contains(&id)) => {
+            ParquetType::primitive_type_builder(info.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
+                .with_length(16)
+                .with_repetition(info.repetition())
+                .with_logical_type(Some(LogicalType::Uuid))
+                .with_id(id)
+                .build()?
+        }
+        ParquetType::PrimitiveType { .. } => parquet.clone(),
+        ParquetType::GroupType { fields, .. } => {
+            let fields = fields.iter().map(|field| with_uuids(field, uuids)).collect::<Result<_, _>>()?;
+            let mut builder = ParquetType::group_type_builder(info.name())
+                .with_converted_type(info.converted_type())
+                .with_logical_type(info.logical_type_ref().cloned())
+                .with_fields(fields)
+                .with_id(id);
+            if info.has_repetition() {
+                builder = builder.with_repetition(info.repetition());
+            }
+            builder.build()?
+        }
+    };
+    Ok(Arc::new(built))
 }
 
 /// Leaf columns of a type.
