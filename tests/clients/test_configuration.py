@@ -242,6 +242,32 @@ def test_a_changed_file_is_loaded_again(start_server):
     wait_until(lambda: server.value(block) == "1000", "the profile changes")
 
 
+def test_a_changed_log_level_acts_on_reload(start_server):
+    """By the files' watch and by SYSTEM RELOAD CONFIG; nothing else of <logger> does, and says so."""
+    server, change = reloading(start_server)
+    level = "<clickhouse><logger><level>{}</level>{}</logger></clickhouse>"
+
+    def said(query_id):
+        """Lines about a query, once a later one is certain to be written: what a level leaves out is never written."""
+        server.query(f"SELECT 'of {query_id}'", query_id=query_id)
+        change("config.d/level.xml", level.format("debug", ""))
+        server.query("SYSTEM RELOAD CONFIG")
+        server.query("SELECT 'a mark'", query_id=f"after-{query_id}")
+        server.until_logged(f"{{after-{query_id}}}")
+        return [line for line in server.log.splitlines() if f"{{{query_id}}}" in line]
+
+    assert said("at-debug")
+    change("config.d/level.xml", level.format("error", ""))
+    server.query("SYSTEM RELOAD CONFIG")
+    assert said("at-error") == []
+
+    loads = server.log.count("The configuration was loaded again")
+    change("config.d/level.xml", level.format("information", "<count>7</count>"))
+    wait_until(lambda: server.log.count("The configuration was loaded again") > loads, "the watch has found it")
+    server.until_logged("What <logger> says beyond levels changes when the server is started again")
+    assert all("<Debug>" not in line for line in said("at-information"))
+
+
 def test_a_broken_file_is_logged_once_and_the_old_configuration_stays(start_server):
     server, change = reloading(start_server, settings={"total_max_threads": 3})
     change("config.d/more.xml", "<clickhouse><total_max_threads>many</total_max_threads></clickhouse>")

@@ -156,6 +156,13 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     charts = sorted((tmp_path / "charts").iterdir())
     assert [chart.name for chart in charts if chart.suffix == ".png"] == [f"lookup_{g}_{n}.png" for g in (16, 64) for n in (1, 2)]
     assert len(charts) == 8 and all(chart.read_bytes().startswith(b"\x89PNG") for chart in charts if chart.suffix == ".png")
+    few = tmp_path / "few.csv"
+    with few.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(row for row in rows if row["test_name"] != "lookup_64" or row["concurrency"] == "1")
+    said = storm("report", few, "--output", tmp_path / "few.html", "--charts", tmp_path / "few").stdout
+    assert "No charts of tests" in said and "lookup_64 (1)" in said and "lookup_16" not in said, said
     assert "lookup_{granularity}, config.d/log.xml: &lt;yandex&gt;" in html
     compared = storm("compare", results, results, "--all").stdout
     assert "of 12 steps in both, 0 worse, 0 better, 12 the same within noise" in compared, compared

@@ -253,6 +253,10 @@ impl Server {
                 tracing::warn!(target: "Config", "{} changes from '{}' to '{}' when the server is started again", new.name, old.value, new.value);
             }
         }
+        if config.logger.needs_a_start_after(&before.logger) {
+            tracing::warn!(target: "Config", "What <logger> says beyond levels changes when the server is started again");
+        }
+        crate::logger::change_levels(&config.logger);
         self.engine.scheduler().configure(policy, budget);
         self.background_share.set_weight(config.server.background_pool_weight);
         LONG_STEPS.set_bound_us(config.server.scheduler_long_step_us);

@@ -51,6 +51,12 @@ impl Default for LoggerConfig {
 }
 
 impl LoggerConfig {
+    /// Whether this is another configuration than `other` in more than what [`change_levels`](super::change_levels) changes.
+    pub fn needs_a_start_after(&self, other: &Self) -> bool {
+        let levels = (other.level, other.console_level);
+        Self { level: levels.0, console_level: levels.1, ..self.clone() } != *other
+    }
+
     /// Takes what the element says.
     ///
     /// # Errors

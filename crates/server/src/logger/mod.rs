@@ -6,6 +6,7 @@ mod config;
 mod file;
 mod layout;
 mod level;
+mod levels;
 mod line;
 mod queue;
 mod readable;
@@ -15,7 +16,7 @@ mod writer;
 
 use std::cell::RefCell;
 use std::fmt::{self, Write as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono_tz::Tz;
@@ -28,6 +29,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 pub use config::LoggerConfig;
 pub use layout::Layout;
 pub use level::Level;
+use levels::Levels;
 pub use line::LogLine;
 use queue::Queue;
 pub use readable::{OneLine, ReadableSize};
@@ -55,14 +57,16 @@ impl Logger {
     pub fn start(config: &LoggerConfig, time_zone: Option<Tz>) -> Result<Self> {
         let queue = Arc::new(Queue::new(config.queue_lines_max));
         let writer = Writer::open(config, time_zone)?;
-        let level = writer.wanted();
+        let levels = writer.levels().clone();
         let lines = queue.clone();
         std::thread::Builder::new().name("Logger".to_owned()).spawn(move || writer.run(&lines)).map_err(|error| {
             Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, format!("Cannot start the log's thread: {error}"))
         })?;
-        let layer = LogLayer { level, queue: queue.clone() };
+        let layer = LogLayer { levels: levels.clone(), queue: queue.clone() };
         // A second server in one process (tests) keeps the first one's log.
-        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer));
+        if tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)).is_ok() {
+            let _ = RUNNING.set(levels);
+        }
         Ok(Self { queue })
     }
 
@@ -78,14 +82,26 @@ impl Drop for Logger {
     }
 }
 
+/// The levels of the process's log.
+static RUNNING: OnceLock<Arc<Levels>> = OnceLock::new();
+
+/// Has the running log write from the levels on that the configuration says now.
+pub fn change_levels(config: &LoggerConfig) {
+    if let Some(levels) = RUNNING.get() {
+        levels.set(config);
+        // Places in the code that log remember whether they are wanted.
+        tracing::callsite::rebuild_interest_cache();
+    }
+}
+
 struct LogLayer {
-    level: Level,
+    levels: Arc<Levels>,
     queue: Arc<Queue>,
 }
 
 impl LogLayer {
     fn wanted(&self) -> Level {
-        self.level.max(subscription::wanted()).max(text_lines::wanted())
+        self.levels.wanted().max(subscription::wanted()).max(text_lines::wanted())
     }
 
     fn log(&self, event: &Event<'_>, texts: &mut Texts) {
@@ -105,7 +121,7 @@ impl LogLayer {
         if !text_lines::offer(&line) {
             self.queue.count_dropped();
         }
-        if level <= self.level {
+        if level <= self.levels.wanted() {
             self.queue.push(&line);
         }
     }
@@ -231,6 +247,15 @@ mod tests {
         assert!(log.contains("{q1} <Information> executeQuery: one\n"), "{log}");
         assert!(log.contains("<Error> tests: two 2\n"), "{log}");
         assert!(!log.contains("fine") && !log.contains("client"), "{log}");
+        change_levels(&LoggerConfig { level: Level::Trace, ..config });
+        tracing::trace!("as fine as this");
+        // The level counts when a line is written.
+        logger.flush();
+        change_levels(&LoggerConfig { level: Level::Warning, ..LoggerConfig::default() });
+        tracing::info!("not any more");
+        logger.flush();
+        let log = std::fs::read_to_string(folder.join("a.log")).unwrap();
+        assert!(log.contains("<Trace> tests: as fine as this") && !log.contains("not any more"), "{log}");
         let errors = std::fs::read_to_string(folder.join("e.log")).unwrap();
         assert_eq!(errors.lines().count(), 1, "{errors}");
         std::fs::remove_dir_all(folder).unwrap();

@@ -1,7 +1,8 @@
 //! The one thread that writes the log to its files and the console.
 
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use chrono_tz::Tz;
 use squall_types::{Error, ErrorCode, Result};
@@ -10,6 +11,7 @@ use super::config::LoggerConfig;
 use super::file::{LogFile, Rotation};
 use super::layout::{Layout, TimeText};
 use super::level::Level;
+use super::levels::Levels;
 use super::line::LogLine;
 use super::queue::{Batch, Queue};
 
@@ -17,8 +19,7 @@ use super::queue::{Batch, Queue};
 pub(super) struct Writer {
     log: Option<LogFile>,
     errorlog: Option<LogFile>,
-    level: Level,
-    console_level: Level,
+    levels: Arc<Levels>,
     time: TimeText,
     layout: Layout,
 }
@@ -38,21 +39,13 @@ impl Writer {
             None => Ok(None),
         };
         let (log, errorlog) = (open(&config.log)?, open(&config.errorlog)?);
-        let console = config.console.unwrap_or_else(|| log.is_none() || io::stderr().is_terminal());
-        let console_level = if console { config.console_level.unwrap_or(config.level) } else { Level::None };
-        Ok(Self {
-            log,
-            errorlog,
-            level: config.level,
-            console_level,
-            time: TimeText::new(time_zone),
-            layout: config.layout.clone(),
-        })
+        let levels = Arc::new(Levels::of(config));
+        Ok(Self { log, errorlog, levels, time: TimeText::new(time_zone), layout: config.layout.clone() })
     }
 
-    /// The level from which some file or the console wants lines.
-    pub(super) fn wanted(&self) -> Level {
-        self.level.max(self.console_level)
+    /// From which levels on it writes.
+    pub(super) fn levels(&self) -> &Arc<Levels> {
+        &self.levels
     }
 
     /// Writes what comes until the queue is closed.
@@ -82,16 +75,15 @@ impl Writer {
     fn write(&mut self, line: &LogLine<&str>, text: &mut Vec<u8>) {
         text.clear();
         self.layout.append(line, &mut self.time, text);
-        if line.level <= self.console_level {
+        if line.level <= self.levels.console() {
             let _ = io::stderr().lock().write_all(text);
         }
-        if line.level <= self.level
-            && let Some(file) = &mut self.log
-        {
+        let is_wanted = line.level <= self.levels.files();
+        if is_wanted && let Some(file) = &mut self.log {
             let _ = file.write(text);
         }
-        if line.level <= Level::Notice
-            && line.level <= self.level
+        if is_wanted
+            && line.level <= Level::Notice
             && let Some(file) = &mut self.errorlog
         {
             let _ = file.write(text);

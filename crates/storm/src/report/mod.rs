@@ -53,19 +53,43 @@ pub fn run(args: &Args) -> Result<()> {
     }
     if let Some(folder) = &args.charts {
         std::fs::create_dir_all(folder).map_err(|error| file_error(folder, &error))?;
-        for (test, rows) in tests(&rows) {
-            for (number, chart) in groups(test, &rows).iter().flat_map(|group| &group.charts).enumerate() {
+        let tests = tests(&rows);
+        for (test, rows) in &tests {
+            for (number, chart) in groups(test, rows).iter().flat_map(|group| &group.charts).enumerate() {
                 let path = folder.join(file_name(test, number));
                 let (svg, png) = (path.with_extension("svg"), path.with_extension("png"));
                 std::fs::write(&svg, chart.to_svg()).map_err(|error| file_error(&svg, &error))?;
                 std::fs::write(&png, chart.to_png()?).map_err(|error| file_error(&png, &error))?;
             }
         }
+        if let Some(sentence) = without_charts(&tests) {
+            println!("{sentence}");
+        }
     }
     let page = page(&rows, &about.join("\n"));
     std::fs::write(&args.output, page).map_err(|error| file_error(&args.output, &error))?;
     println!("Written to {}", args.output.display());
     Ok(())
+}
+
+/// Which tests have no charts, and what they lack, if any.
+fn without_charts(tests: &BTreeMap<&str, Vec<&Row>>) -> Option<String> {
+    let lacking = |(test, rows): (&&str, &Vec<&Row>)| {
+        let levels = levels(rows).len();
+        (levels < CHART_LEVELS).then(|| format!("{test} ({levels})"))
+    };
+    let names: Vec<String> = tests.iter().filter_map(lacking).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "No charts of tests that were measured with fewer than {CHART_LEVELS} numbers of clients (--concurrency of squall storm suite): {}",
+            names.join(", ")
+        )
+    })
+}
+
+/// The numbers of clients with which a test was measured.
+fn levels(rows: &[&Row]) -> BTreeSet<u32> {
+    rows.iter().filter_map(|row| row.get("concurrency").parse().ok()).collect()
 }
 
 /// What a chart is called as a file, without the ending; the name of a test comes from a file and may hold anything.
@@ -185,8 +209,7 @@ struct Group {
 
 /// The charts of a test: together, or by subtype where there are more lines than an eye can follow; none where a table says it all.
 fn groups(test: &str, rows: &[&Row]) -> Vec<Group> {
-    let levels: BTreeSet<u32> = rows.iter().filter_map(|row| row.get("concurrency").parse().ok()).collect();
-    if levels.len() < CHART_LEVELS {
+    if levels(rows).len() < CHART_LEVELS {
         return Vec::new();
     }
     let names: BTreeSet<(String, String)> = rows.iter().map(|row| (server(row), series(&step(row)))).collect();
@@ -277,8 +300,7 @@ fn flaw(rows: &[&Row]) -> Option<String> {
 
 /// The document's table: seconds for a thousand requests with one client and with many, and their sum, where a test has just these two.
 fn total_times(rows: &[&Row], out: &mut String) {
-    let levels: BTreeSet<u32> = rows.iter().filter_map(|row| row.get("concurrency").parse().ok()).collect();
-    let [1, crowd] = levels.iter().copied().collect::<Vec<u32>>()[..] else { return };
+    let [1, crowd] = levels(rows).into_iter().collect::<Vec<u32>>()[..] else { return };
     let mut times: BTreeMap<(String, String), [Option<f64>; 2]> = BTreeMap::new();
     let mut order = Vec::new();
     for row in rows {
@@ -428,6 +450,8 @@ mod tests {
         // 1,000 requests at 100 and at 800 a second.
         assert!(page.contains("<td>10.0</td><td>1.2</td><td>11.2</td>"), "{page}");
         assert_eq!(page.matches("<svg ").count(), 0);
+        let sentence = without_charts(&tests(&rows)).unwrap();
+        assert!(sentence.contains("fewer than 3") && sentence.ends_with("003_select_1_no_logging (2)"), "{sentence}");
         rows[0].set("beside_per_second", "12.5");
         rows[0].set("beside_fairness", "0.9876");
         let page = super::page(&rows, "");

@@ -506,4 +506,37 @@ mod tests {
         let names: Vec<String> = read_all(&shipped).unwrap().into_iter().map(|scenario| scenario.name).collect();
         assert!(names.len() >= 15 && names.contains(&"001_simple_ping".to_owned()), "{names:?}");
     }
+
+    #[test]
+    fn tests_have_the_names_that_stand_in_the_published_suites_files() {
+        let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
+        let scenarios = read_all(&shipped).unwrap();
+        let wish = crate::suite::plan::Wish::default();
+        let stages = scenarios.iter().flat_map(|scenario| crate::suite::plan::stages(scenario, &wish));
+        let names: Vec<String> = stages.map(|stage| stage.name).collect();
+        // The test_name of its rows, which is not always the name of its folder.
+        let published = [
+            "001_simple_ping",
+            "002_ping_no_logging",
+            "003_select_1_no_logging",
+            "004_max_of_100K_randoms",
+            "005_max_of_100K_randoms_singlethread",
+            "006_merge_tree_index_granularity_16",
+            "007_merge_tree_index_granularity_32",
+            "008_merge_tree_index_granularity_64",
+            "009_merge_tree_index_granularity_128",
+            "010_merge_tree_index_granularity_256",
+            "011_merge_tree_index_granularity_512",
+            "012_merge_tree_index_granularity_1024",
+            "013_merge_tree_index_granularity_256_use_uncompressed_cache",
+            "014_fs2M_dictionary",
+            "015_int20M_dictionary",
+            "016_join_fs12M",
+            "017_join_fs20M",
+            "018_select_1_http_behind_nginx",
+            "019_select_1_https",
+        ];
+        assert_eq!(names[..published.len()], published);
+        assert!(names[published.len()..].iter().all(|name| *name.as_str() > *"020"), "{names:?}");
+    }
 }
