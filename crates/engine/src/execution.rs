@@ -96,11 +96,11 @@ impl Execution {
         }
     }
 
-    /// How many more workers are worth calling, at least one.
+    /// How many more workers are worth calling, at least one. Takes no lock: those who wake a query may hold any.
     pub(crate) fn workers_wanted(&self) -> usize {
-        let wanted =
-            self.active.lock().iter().map(|at| self.pipelines[*at].workers_wanted()).fold(0, usize::saturating_add);
-        wanted.max(1)
+        let waits = self.waits_for.iter().map(|waits_for| waits_for.load(Ordering::SeqCst) > 0);
+        let active = self.pipelines.iter().zip(waits).filter(|(pipeline, waits)| !waits && !pipeline.is_over());
+        active.map(|(pipeline, _)| pipeline.workers_wanted()).fold(0, usize::saturating_add).max(1)
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -110,7 +110,7 @@ impl Execution {
     /// Rows that the query's tables will give, as far as they know.
     pub(crate) fn rows_total(&self) -> Option<u64> {
         let tables = self.pipelines.iter().filter(|pipeline| pipeline.counts_as_read);
-        tables.map(|pipeline| pipeline.source.rows_total()).sum()
+        tables.map(Pipeline::rows_total).sum()
     }
 
     /// Ends the query, the first time it is called.
@@ -183,7 +183,7 @@ impl Execution {
             for (other, pipeline) in self.pipelines.iter().enumerate() {
                 if pipeline.depends_on.contains(&at) && self.waits_for[other].fetch_sub(1, Ordering::SeqCst) == 1 {
                     active.push(other);
-                    is_for_several |= pipeline.source.rows_total().is_none_or(|rows| rows > 1);
+                    is_for_several |= pipeline.rows_total().is_none_or(|rows| rows > 1);
                 }
             }
             active.sort_unstable();

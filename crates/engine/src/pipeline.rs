@@ -139,6 +139,8 @@ pub struct Pipeline {
     /// The next morsel's number. The lock is held while a morsel is claimed, so that numbers have the order of rows.
     next_sequence: Mutex<u64>,
     rows_claimed: AtomicU64,
+    /// Rows of a table that is the source, as it last said; otherwise [`UNKNOWN`].
+    rows_known: AtomicU64,
     /// Workers inside, times two, plus one once nothing is left to claim. One number, so that the worker that leaves last knows in
     /// the same moment whether the pipeline is over: between two looks another could come, claim, and still be running.
     presence: AtomicUsize,
@@ -169,6 +171,9 @@ const PIECE_NS: u64 = 500_000;
 const PIECE_ROWS: usize = 1_024;
 const PIECE_ROWS_MIN: usize = 64;
 
+/// In [`Pipeline::rows_known`]: nobody knows.
+const UNKNOWN: u64 = u64::MAX;
+
 /// In [`Pipeline::presence`]: nothing is left to claim.
 const EXHAUSTED: usize = 1;
 /// In [`Pipeline::presence`]: one worker.
@@ -198,6 +203,7 @@ impl Pipeline {
             sizer: MorselSizer::default(),
             next_sequence: Mutex::new(0),
             rows_claimed: 0.into(),
+            rows_known: AtomicU64::new(UNKNOWN),
             presence: AtomicUsize::new(0),
             is_ended: AtomicBool::new(false),
             parked: Mutex::default(),
@@ -236,11 +242,27 @@ impl Pipeline {
         }
     }
 
-    /// How many workers would have enough to do, at least one: by the time that the rows left of a table will take.
+    /// How many workers would have enough to do, at least one: by the time that the rows left of a table will take. Asks nobody for a lock,
+    /// as those who wake a query may hold any.
     fn workers_useful(&self) -> usize {
-        let total = if self.counts_as_read { self.source.rows_total() } else { None };
-        let left = total.map(|total| total.saturating_sub(self.rows_claimed.load(Ordering::Relaxed)));
-        left.map_or(usize::MAX, |left| self.sizer.workers(left))
+        match self.rows_known.load(Ordering::Relaxed) {
+            UNKNOWN => usize::MAX,
+            rows => self.sizer.workers(rows.saturating_sub(self.rows_claimed.load(Ordering::Relaxed))),
+        }
+    }
+
+    /// Rows of the source, as far as it knows.
+    pub(crate) fn rows_total(&self) -> Option<u64> {
+        let rows = self.source.rows_total();
+        if self.counts_as_read {
+            self.rows_known.store(rows.unwrap_or(UNKNOWN), Ordering::Relaxed);
+        }
+        rows
+    }
+
+    /// Whether all of it has run.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_ended.load(Ordering::SeqCst)
     }
 
     /// How many more workers are worth calling, at least one. Others may come by themselves.
@@ -286,7 +308,7 @@ impl Pipeline {
             return Ok((Visit::Nothing, true));
         }
         let claimed = self.rows_claimed.load(Ordering::Relaxed);
-        let rows_left = self.source.rows_total().map(|total| total.saturating_sub(claimed));
+        let rows_left = self.rows_total().map(|total| total.saturating_sub(claimed));
         let rows = self.sizer.rows(target_ns, rows_left, workers).min(sink.morsel_rows_max());
         let (claim, sequence) = {
             let mut next = self.next_sequence.lock();
