@@ -1,4 +1,4 @@
-//! A column: a ClickHouse type and an Arrow array of it, or one value that stands for every row.
+//! A column: a ClickHouse type and an Arrow array of it, one value that stands for every row, or those rows that are not like most.
 
 use std::sync::Arc;
 
@@ -17,26 +17,31 @@ use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::kernels;
 use crate::memory::grow;
+use crate::rows::Rows;
+use crate::sparse::Sparse;
 use crate::value::Value;
 
-/// Values of one ClickHouse type. Cheap to clone and to slice: the array is shared.
+/// Values of one ClickHouse type. Cheap to clone and to slice: arrays are shared.
 #[derive(Clone, Debug)]
 pub struct Column {
     data_type: DataType,
-    /// All rows, or the one row that stands for `constant_rows`.
-    array: ArrayRef,
-    constant_rows: Option<usize>,
+    rows: Rows,
 }
 
 impl Column {
     /// A column of `array`, whose Arrow type must be `data_type.arrow_type()`.
     pub fn new(data_type: DataType, array: ArrayRef) -> Self {
+        Self::of_rows(data_type, Rows::Whole(array))
+    }
+
+    /// A column of rows whose Arrow type must be `data_type.arrow_type()`.
+    pub fn of_rows(data_type: DataType, rows: Rows) -> Self {
         debug_assert!(
-            same_layout(&data_type.arrow_type(), array.data_type()),
+            same_layout(&data_type.arrow_type(), rows.arrow_type()),
             "{data_type} over {:?}",
-            array.data_type()
+            rows.arrow_type()
         );
-        Self { data_type, array, constant_rows: None }
+        Self { data_type, rows }
     }
 
     /// `rows` times `value`.
@@ -46,19 +51,20 @@ impl Column {
     pub fn constant(data_type: DataType, value: &Value, rows: usize) -> Result<Self> {
         let mut builder = ColumnBuilder::new(data_type.clone());
         builder.append(value)?;
-        Ok(Self { data_type, array: builder.finish_array()?, constant_rows: Some(rows) })
+        Ok(Self { data_type, rows: Rows::Constant(builder.finish_array()?, rows) })
     }
 
     /// `rows` times the only row of `one`.
     pub fn repeat(one: &Self, rows: usize) -> Self {
-        debug_assert_eq!(one.array.len(), 1);
-        Self { data_type: one.data_type.clone(), array: one.array.clone(), constant_rows: Some(rows) }
+        let array = one.array().clone();
+        debug_assert_eq!(array.len(), 1);
+        Self { data_type: one.data_type.clone(), rows: Rows::Constant(array, rows) }
     }
 
     /// No rows of a type.
     pub fn empty(data_type: DataType) -> Self {
         let array = new_empty_array(&data_type.arrow_type());
-        Self { data_type, array, constant_rows: None }
+        Self { data_type, rows: Rows::Whole(array) }
     }
 
     /// `rows` times the type's default value (0, empty, NULL where nullable).
@@ -85,74 +91,100 @@ impl Column {
     /// The same values under another type of the same layout (`Int8` as `Enum8`, `UInt32` as `DateTime`).
     #[must_use]
     pub fn with_type(mut self, data_type: DataType) -> Self {
-        debug_assert!(same_layout(&data_type.arrow_type(), self.array.data_type()));
+        debug_assert!(same_layout(&data_type.arrow_type(), self.rows.arrow_type()));
         self.data_type = data_type;
         self
     }
 
     /// The number of rows.
     pub fn rows(&self) -> usize {
-        self.constant_rows.unwrap_or_else(|| self.array.len())
+        self.rows.len()
     }
 
     /// Whether one value stands for every row.
     pub fn is_constant(&self) -> bool {
-        self.constant_rows.is_some()
+        matches!(self.rows, Rows::Constant(..))
     }
 
     /// The value where the column is a constant.
     pub fn constant_value(&self) -> Option<Value> {
-        self.constant_rows.map(|_| value_at(&self.data_type, &*self.array, 0))
+        match &self.rows {
+            Rows::Constant(one, _) => Some(value_at(&self.data_type, &**one, 0)),
+            _ => None,
+        }
+    }
+
+    /// The rows where most of them have one value: for code that gains by it. What does not ask sees a column like others, whose
+    /// array is made when it is asked for.
+    pub fn sparse(&self) -> Option<&Sparse> {
+        match &self.rows {
+            Rows::Sparse(sparse) => Some(sparse),
+            _ => None,
+        }
     }
 
     /// The array of all rows, or of the one row of a constant: for code that treats constants apart.
     pub fn array(&self) -> &ArrayRef {
-        &self.array
+        self.rows.array()
     }
 
     /// The array of all rows; a constant is written out.
     pub fn to_array(&self) -> Result<ArrayRef> {
-        match self.constant_rows {
-            None => Ok(self.array.clone()),
-            Some(1) => Ok(self.array.clone()),
-            Some(rows) => kernels::repeat(&*self.array, rows),
+        match &self.rows {
+            Rows::Whole(array) | Rows::Constant(array, 1) => Ok(array.clone()),
+            Rows::Constant(one, rows) => kernels::repeat(&**one, *rows),
+            Rows::Sparse(sparse) => sparse.to_array(),
         }
     }
 
-    /// The same column with constants written out.
+    /// The same column with every row written out.
     pub fn materialize(&self) -> Result<Self> {
-        Ok(Self { data_type: self.data_type.clone(), array: self.to_array()?, constant_rows: None })
+        Ok(Self { data_type: self.data_type.clone(), rows: Rows::Whole(self.to_array()?) })
     }
 
     /// The value of a row. Slow: for constants, results of one row, and tests.
     pub fn value(&self, row: usize) -> Value {
-        value_at(&self.data_type, &*self.array, if self.is_constant() { 0 } else { row })
+        let (array, at) = match &self.rows {
+            Rows::Whole(array) => (array, row),
+            Rows::Constant(one, _) => (one, 0),
+            Rows::Sparse(sparse) => sparse.find(row).map_or((sparse.default_row(), 0), |at| (sparse.values(), at)),
+        };
+        value_at(&self.data_type, &**array, at)
     }
 
     /// Rows `offset..offset + rows`, without copying.
     #[must_use]
     pub fn slice(&self, offset: usize, rows: usize) -> Self {
-        match self.constant_rows {
-            Some(_) => Self { constant_rows: Some(rows), ..self.clone() },
-            None => Self { array: self.array.slice(offset, rows), ..self.clone() },
-        }
+        Self { data_type: self.data_type.clone(), rows: self.rows.slice(offset, rows) }
     }
 
     /// The rows whose mask is true; NULL in the mask counts as false. `selected` is the number of them.
     pub fn filter(&self, mask: &BooleanArray, selected: usize) -> Result<Self> {
-        Ok(match self.constant_rows {
-            Some(_) => Self { constant_rows: Some(selected), ..self.clone() },
-            None => Self { array: kernels::filter(&*self.array, mask)?, ..self.clone() },
-        })
+        let rows = match &self.rows {
+            Rows::Whole(array) => Rows::Whole(kernels::filter(&**array, mask)?),
+            Rows::Constant(one, _) => Rows::Constant(one.clone(), selected),
+            Rows::Sparse(sparse) => {
+                let chosen = sparse.filter(mask, selected)?;
+                match chosen.defaults() {
+                    0 => Rows::Whole(chosen.values().clone()),
+                    // Where most rows are listed, the list only costs.
+                    few if few <= chosen.rows() / 2 => Rows::Whole(chosen.to_array()?),
+                    _ => Rows::Sparse(chosen),
+                }
+            }
+        };
+        Ok(Self { data_type: self.data_type.clone(), rows })
     }
 
     /// The rows at these positions; a NULL position makes a NULL (or, without validity, a default) row.
     pub fn take(&self, positions: &UInt32Array) -> Result<Self> {
-        Ok(match self.constant_rows {
-            Some(_) if positions.null_count() == 0 => Self { constant_rows: Some(positions.len()), ..self.clone() },
-            Some(_) => self.materialize()?.take(positions)?,
-            None => Self { array: kernels::take(&*self.array, positions)?, ..self.clone() },
-        })
+        let rows = match &self.rows {
+            Rows::Whole(array) => Rows::Whole(kernels::take(&**array, positions)?),
+            Rows::Constant(one, _) if positions.null_count() == 0 => Rows::Constant(one.clone(), positions.len()),
+            Rows::Sparse(sparse) if positions.null_count() == 0 => Rows::Whole(sparse.take(positions)?),
+            Rows::Constant(..) | Rows::Sparse(_) => return self.materialize()?.take(positions),
+        };
+        Ok(Self { data_type: self.data_type.clone(), rows })
     }
 
     /// The columns one after the other. All must have one type; an empty list is an error.
@@ -161,6 +193,11 @@ impl Column {
         if rest.is_empty() {
             return first.materialize();
         }
+        if let Some(sparse) = columns.iter().map(Self::sparse).collect::<Option<Vec<_>>>()
+            && let Some(all) = Sparse::concat(&sparse)?
+        {
+            return Ok(Self::of_rows(first.data_type.clone(), Rows::Sparse(all)));
+        }
         let arrays = columns.iter().map(Self::to_array).collect::<Result<Vec<_>>>()?;
         let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
         Ok(Self::new(first.data_type.clone(), kernels::concat(&arrays)?))
@@ -168,35 +205,45 @@ impl Column {
 
     /// The primitive array of a non-constant column of this Arrow type.
     pub fn as_primitive<T: ArrowPrimitiveType>(&self) -> Result<&PrimitiveArray<T>> {
-        self.array
+        self.array()
             .as_primitive_opt::<T>()
             .ok_or_else(|| Error::logical(format!("column of {} is not {:?}", self.data_type, T::DATA_TYPE)))
     }
 
     /// The string array of a non-constant `String` (or `Nullable(String)`) column.
     pub fn as_binary(&self) -> Result<&BinaryArray> {
-        self.array
+        self.array()
             .as_binary_opt::<i32>()
             .ok_or_else(|| Error::logical(format!("column of {} is not String", self.data_type)))
     }
 
     /// Which rows are NULL; `None` where none is. For `LowCardinality` these are the keys' NULLs.
     pub fn nulls(&self) -> Option<&NullBuffer> {
-        self.array.nulls().filter(|nulls| nulls.null_count() > 0)
+        match &self.rows {
+            Rows::Whole(array) | Rows::Constant(array, _) => array.nulls().filter(|nulls| nulls.null_count() > 0),
+            Rows::Sparse(_) => None,
+        }
     }
 
     /// Bytes held in memory, shared buffers counted in full.
     pub fn memory_bytes(&self) -> usize {
-        self.array.get_array_memory_size()
+        match &self.rows {
+            Rows::Whole(array) | Rows::Constant(array, _) => array.get_array_memory_size(),
+            Rows::Sparse(sparse) => sparse.memory_bytes(),
+        }
     }
 
-    /// Bytes of the values in ClickHouse's accounting (`read_bytes`): fixed widths by row, strings by content and a length.
+    /// Bytes of the values in ClickHouse's accounting (`read_bytes`): fixed widths by row, strings by content and a length. However the
+    /// rows are held.
     pub fn value_bytes(&self) -> usize {
         let rows = self.rows();
-        match self.data_type.fixed_width_bytes() {
-            Some(width) => width * rows,
-            None if self.is_constant() => array_value_bytes(&*self.array) * rows,
-            None => array_value_bytes(&*self.array),
+        match (self.data_type.fixed_width_bytes(), &self.rows) {
+            (Some(width), _) => width * rows,
+            (None, Rows::Whole(array)) => array_value_bytes(&**array),
+            (None, Rows::Constant(one, _)) => array_value_bytes(&**one) * rows,
+            (None, Rows::Sparse(sparse)) => {
+                array_value_bytes(&**sparse.values()) + array_value_bytes(&**sparse.default_row()) * sparse.defaults()
+            }
         }
     }
 }

@@ -73,7 +73,7 @@ pub async fn take(column: &Column, positions: &UInt32Array, pieces: &mut Pieces)
     if column.is_constant() || positions.len() <= TAKEN_AT_ONCE || positions.null_count() > 0 {
         return column.take(positions);
     }
-    let array = column.array();
+    let array = &column.to_array()?;
     if let Some(width) = array.data_type().primitive_width() {
         return Ok(Column::new(column.data_type().clone(), take_fixed(array, width, positions, pieces).await?));
     }
