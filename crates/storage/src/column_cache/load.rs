@@ -3,18 +3,17 @@
 
 use std::task::Waker;
 
-use arrow_array::ArrayRef;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use squall_types::{Error, Result};
+use squall_types::{Error, Result, Rows};
 
 /// A chunk that is being decoded, in pieces of about a millisecond.
 pub(crate) trait DecodeChunk: Send {
-    /// Runs a piece; the array when it was the last.
+    /// Runs a piece; the rows when it was the last.
     ///
     /// # Errors
     /// `CORRUPTED_DATA`, `MEMORY_LIMIT_EXCEEDED`.
-    fn decode(&mut self) -> Result<Option<ArrayRef>>;
+    fn decode(&mut self) -> Result<Option<Rows>>;
 }
 
 /// A chunk between disk and cache.
@@ -35,7 +34,7 @@ enum State {
     Begun(Box<dyn DecodeChunk>),
     /// A worker is at it.
     Decoding,
-    Ready(ArrayRef),
+    Ready(Rows),
     Failed(Error),
 }
 
@@ -61,9 +60,9 @@ impl ChunkLoad {
     }
 
     /// The chunk, once it is decoded.
-    pub(crate) fn decoded(&self) -> Option<ArrayRef> {
+    pub(crate) fn decoded(&self) -> Option<Rows> {
         match &*self.state.lock() {
-            State::Ready(array) => Some(array.clone()),
+            State::Ready(rows) => Some(rows.clone()),
             _ => None,
         }
     }
@@ -127,7 +126,7 @@ impl Drop for Outcome<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::{Array, UInt8Array};
+    use arrow_array::UInt8Array;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
@@ -145,9 +144,9 @@ mod tests {
     struct Slowly(Vec<u8>, usize);
 
     impl DecodeChunk for Slowly {
-        fn decode(&mut self) -> Result<Option<ArrayRef>> {
+        fn decode(&mut self) -> Result<Option<Rows>> {
             self.1 += 1;
-            Ok((self.1 >= self.0.len()).then(|| Arc::new(UInt8Array::from(self.0.clone())) as ArrayRef))
+            Ok((self.1 >= self.0.len()).then(|| Rows::Whole(Arc::new(UInt8Array::from(self.0.clone())))))
         }
     }
 

@@ -1,5 +1,5 @@
 //! The column cache: decoded column chunks (one column of one row group of one part), bounded in bytes. A part holds a
-//! [`ChunkSlot`] per chunk, so a scan resolves its chunks once, when it begins, and reads arrays without looking anything up.
+//! [`ChunkSlot`] per chunk, so a scan resolves its chunks once, when it begins, and reads rows without looking anything up.
 //! What a chunk's bytes mean and where they lie is `merge_tree`'s business.
 
 mod load;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
-use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 use squall_runtime::profile_events::GLOBAL;
 use squall_runtime::{CurrentMetric, LocalThreadPool, ProfileEvent, ThreadPool, ThreadPoolLimits};
+use squall_types::Rows;
 
 pub(crate) use load::{ChunkLoad, DecodeChunk};
 use s3_fifo::{Key, S3Fifo, Take};
@@ -47,7 +47,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct ChunkSlot {
     key: Key,
-    array: ArcSwapOption<ArrayRef>,
+    rows: ArcSwapOption<Rows>,
     uses: AtomicU8,
     /// The chunk on its way into memory, shared by all scans that wait for it.
     load: Mutex<Weak<ChunkLoad>>,
@@ -96,7 +96,7 @@ impl ColumnCache {
     pub(crate) fn slot(&self) -> Arc<ChunkSlot> {
         Arc::new(ChunkSlot {
             key: self.next_key.fetch_add(1, Ordering::Relaxed),
-            array: ArcSwapOption::empty(),
+            rows: ArcSwapOption::empty(),
             uses: AtomicU8::new(0),
             load: Mutex::new(Weak::new()),
         })
@@ -111,12 +111,12 @@ impl ColumnCache {
     }
 
     /// Puts a chunk of `bytes` in memory in where the bound allows, and lets go of others for it.
-    pub(crate) fn put(&self, slot: &Arc<ChunkSlot>, array: &ArrayRef, bytes: usize) {
+    pub(crate) fn put(&self, slot: &Arc<ChunkSlot>, rows: &Rows, bytes: usize) {
         if bytes > self.capacity {
             return;
         }
         let mut state = self.state.lock();
-        slot.array.store(Some(Arc::new(array.clone())));
+        slot.rows.store(Some(Arc::new(rows.clone())));
         let State { policy, slots } = &mut *state;
         slots.insert(slot.key, slot.clone());
         let evicted = policy.insert(slot.key, bytes, &mut |key, take| {
@@ -132,7 +132,7 @@ impl ColumnCache {
         let before = CurrentMetric::ColumnCacheBytes.get();
         for key in &evicted {
             if let Some(slot) = slots.remove(key) {
-                slot.array.store(None);
+                slot.rows.store(None);
             }
         }
         let (bytes, chunks) = (policy.bytes() as i64, policy.len() as i64);
@@ -149,7 +149,7 @@ impl ColumnCache {
     pub(crate) fn forget<'a>(&self, slots: impl IntoIterator<Item = &'a Arc<ChunkSlot>>) {
         let mut state = self.state.lock();
         for slot in slots {
-            if slot.array.swap(None).is_some() {
+            if slot.rows.swap(None).is_some() {
                 state.policy.remove(slot.key);
                 state.slots.remove(&slot.key);
             }
@@ -189,13 +189,13 @@ impl ColumnCache {
 
 impl ChunkSlot {
     /// The chunk where it is decoded.
-    pub(crate) fn get(&self) -> Option<ArrayRef> {
-        let array = ArrayRef::clone(self.array.load().as_ref()?);
+    pub(crate) fn get(&self) -> Option<Rows> {
+        let rows = Rows::clone(self.rows.load().as_ref()?);
         let uses = self.uses.load(Ordering::Relaxed);
         if uses < USES_MAX {
             self.uses.store(uses + 1, Ordering::Relaxed);
         }
-        Some(array)
+        Some(rows)
     }
 
     /// The load that is under way, or a new one, which the caller must start (`true`).
@@ -216,8 +216,8 @@ mod tests {
     use super::*;
     use arrow_array::UInt64Array;
 
-    fn chunk(rows: u64) -> ArrayRef {
-        Arc::new(UInt64Array::from_iter_values(0..rows))
+    fn chunk(rows: u64) -> Rows {
+        Rows::Whole(Arc::new(UInt64Array::from_iter_values(0..rows)))
     }
 
     #[test]

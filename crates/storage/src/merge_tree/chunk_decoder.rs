@@ -10,7 +10,7 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, DictionaryArray, new_empty_array};
 use arrow_schema::DataType as ArrowType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use squall_types::{Error, Result, match_primitive, reserve};
+use squall_types::{Error, Result, Rows, match_primitive, reserve};
 
 use super::part::{Part, corrupted};
 use crate::column_cache::DecodeChunk;
@@ -51,7 +51,7 @@ impl ChunkDecoder {
         growing.append(array)
     }
 
-    fn finish(&mut self) -> Result<ArrayRef> {
+    fn finish(&mut self) -> Result<Rows> {
         if self.rows_read != self.rows {
             let why = format!("a chunk has {} rows, expected {}", self.rows_read, self.rows);
             return Err(corrupted(&self.part.file.path, why));
@@ -60,13 +60,12 @@ impl ChunkDecoder {
             Some(growing) => growing.finish()?,
             None => new_empty_array(self.part.arrow_type(self.column)),
         };
-        self.part.remember(self.row_group, self.column, &array);
-        Ok(array)
+        Ok(self.part.remember(self.row_group, self.column, array))
     }
 }
 
 impl DecodeChunk for ChunkDecoder {
-    fn decode(&mut self) -> Result<Option<ArrayRef>> {
+    fn decode(&mut self) -> Result<Option<Rows>> {
         let end = Instant::now() + PIECE;
         loop {
             let Some(batch) = self.reader.next() else { return self.finish().map(Some) };

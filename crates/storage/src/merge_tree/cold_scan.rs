@@ -6,10 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 
-use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 use squall_runtime::cpu::logical_cpus;
-use squall_types::{Block, Error, Result, Schema};
+use squall_types::{Block, Error, Result, Rows, Schema};
 
 use super::hot_scan::slice;
 use super::part::Part;
@@ -60,13 +59,13 @@ enum Chunks {
     OnDisk,
     /// On their way, or decoded; one per column of the scan.
     Loading(Vec<Chunk>),
-    Ready(Arc<[ArrayRef]>),
+    Ready(Arc<[Rows]>),
     /// All rows were read.
     Done,
 }
 
 enum Chunk {
-    Ready(ArrayRef),
+    Ready(Rows),
     Loading {
         load: Arc<ChunkLoad>,
         /// A worker of this scan was sent to decode it.
@@ -78,20 +77,20 @@ impl Group {
     /// Takes note of chunks that have been decoded. Whether all are.
     fn is_decoded(&mut self) -> bool {
         let Chunks::Loading(chunks) = &mut self.chunks else { return matches!(self.chunks, Chunks::Ready(_)) };
-        let mut arrays = Vec::with_capacity(chunks.len());
+        let mut decoded = Vec::with_capacity(chunks.len());
         for chunk in chunks {
             if let Chunk::Loading { load, .. } = chunk
-                && let Some(array) = load.decoded()
+                && let Some(rows) = load.decoded()
             {
-                *chunk = Chunk::Ready(array);
+                *chunk = Chunk::Ready(rows);
             }
-            if let Chunk::Ready(array) = chunk {
-                arrays.push(array.clone());
+            if let Chunk::Ready(rows) = chunk {
+                decoded.push(rows.clone());
             }
         }
-        let is_decoded = matches!(&self.chunks, Chunks::Loading(chunks) if chunks.len() == arrays.len());
+        let is_decoded = matches!(&self.chunks, Chunks::Loading(chunks) if chunks.len() == decoded.len());
         if is_decoded {
-            self.chunks = Chunks::Ready(arrays.into());
+            self.chunks = Chunks::Ready(decoded.into());
         }
         is_decoded
     }
@@ -193,7 +192,7 @@ impl ColdScan {
             for column in columns {
                 let Some(slot) = group.part.slot(group.row_group, *column) else { continue };
                 chunks.push(match slot.get() {
-                    Some(array) => Chunk::Ready(array),
+                    Some(rows) => Chunk::Ready(rows),
                     None => {
                         let (load, is_new) = slot.load();
                         if is_new {

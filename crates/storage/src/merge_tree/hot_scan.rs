@@ -1,12 +1,12 @@
-//! A scan whose chunks are all decoded: a claim is one atomic addition, and reading slices arrays.
+//! A scan whose chunks are all decoded: a claim is one atomic addition, and reading slices them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
-use arrow_array::{Array, ArrayRef};
+use arrow_array::Array;
 use arrow_select::interleave::interleave;
-use squall_types::{Block, Column, DataType, Error, Result, Schema};
+use squall_types::{Block, Column, DataType, Error, Result, Rows, Schema};
 
 use super::part::Part;
 use super::pruning::{Segment, selection};
@@ -19,7 +19,7 @@ const GATHERED_ROWS_MAX: usize = 16;
 /// Rows of a block that is put together.
 const GATHERED_BLOCK_ROWS_MAX: usize = 4096;
 
-/// A scan over arrays in memory.
+/// A scan over chunks in memory.
 pub(super) struct HotScan {
     schema: Arc<Schema>,
     segments: Vec<HotSegment>,
@@ -33,7 +33,7 @@ pub(super) struct HotScan {
 
 struct HotSegment {
     /// The requested columns of the whole row group.
-    arrays: Arc<[ArrayRef]>,
+    chunks: Arc<[Rows]>,
     offset: usize,
     rows: usize,
 }
@@ -51,21 +51,21 @@ impl HotScan {
         let mut chunks = 0;
         for (at, segment) in segments.iter().enumerate() {
             let before = at.checked_sub(1).and_then(|at| Some((segments.get(at)?, hot.get(at)?)));
-            let arrays: Arc<[ArrayRef]> = match before {
+            let rows: Arc<[Rows]> = match before {
                 Some((before, hot))
                     if Arc::ptr_eq(&before.part, &segment.part) && before.row_group == segment.row_group =>
                 {
-                    hot.arrays.clone()
+                    hot.chunks.clone()
                 }
                 _ => {
                     chunks += columns.len();
                     let find = |column: &usize| segment.part.slot(segment.row_group, *column)?.get();
-                    let found: Vec<ArrayRef> = columns.iter().filter_map(find).collect();
+                    let found: Vec<Rows> = columns.iter().filter_map(find).collect();
                     misses += columns.len() - found.len();
                     found.into()
                 }
             };
-            hot.push(HotSegment { arrays, offset: segment.offset, rows: segment.rows });
+            hot.push(HotSegment { chunks: rows, offset: segment.offset, rows: segment.rows });
         }
         cache.count((chunks - misses) as u64, misses as u64);
         if misses > 0 {
@@ -122,7 +122,7 @@ impl TableScan for HotScan {
             }
             let rows = left.min((segment.rows as u64).saturating_sub(skip)) as usize;
             if rows > 0
-                && consume(slice(&self.schema, &segment.arrays, segment.offset + skip as usize, rows)?)?.is_break()
+                && consume(slice(&self.schema, &segment.chunks, segment.offset + skip as usize, rows)?)?.is_break()
             {
                 break;
             }
@@ -148,19 +148,29 @@ impl HotScan {
         if count < 2 || !self.schema.types().all(can_be_gathered) {
             return Ok(None);
         }
-        let mut sources: Vec<&Arc<[ArrayRef]>> = Vec::new();
+        let mut sources: Vec<&Arc<[Rows]>> = Vec::new();
         let mut places = Vec::new();
         for segment in segments {
-            if !sources.last().is_some_and(|last| Arc::ptr_eq(last, &segment.arrays)) {
-                sources.push(&segment.arrays);
+            if !sources.last().is_some_and(|last| Arc::ptr_eq(last, &segment.chunks)) {
+                sources.push(&segment.chunks);
             }
             let source = sources.len() - 1;
             places.extend((segment.offset..segment.offset + segment.rows).map(|row| (source, row)));
         }
         let columns = self.schema.types().enumerate().map(|(at, data_type)| {
-            let arrays: Vec<&dyn Array> =
-                sources.iter().filter_map(|arrays| arrays.get(at)).map(|array| &**array).collect();
-            Ok(Column::new(data_type.clone(), interleave(&arrays, &places)?))
+            let whole = |rows: &&Arc<[Rows]>| match rows.get(at) {
+                Some(Rows::Whole(array)) => Some(array.clone()),
+                _ => None,
+            };
+            if let Some(arrays) = sources.iter().map(whole).collect::<Option<Vec<_>>>() {
+                let arrays: Vec<&dyn Array> = arrays.iter().map(|array| &**array).collect();
+                return Ok(Column::new(data_type.clone(), interleave(&arrays, &places)?));
+            }
+            let some = segments.iter().filter_map(|segment| {
+                let rows = segment.chunks.get(at)?.slice(segment.offset, segment.rows);
+                Some(Column::of_rows(data_type.clone(), rows))
+            });
+            Column::concat(&some.collect::<Vec<_>>())
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         Ok(Some((Block::new(self.schema.clone(), columns, places.len()), count)))
@@ -175,11 +185,11 @@ fn can_be_gathered(data_type: &DataType) -> bool {
     )
 }
 
-/// Rows of a row group's arrays as a block under the scan's names and types.
-pub(super) fn slice(schema: &Arc<Schema>, arrays: &[ArrayRef], offset: usize, rows: usize) -> Result<Block> {
-    if arrays.len() != schema.len() {
+/// Rows of a row group's chunks as a block under the scan's names and types.
+pub(super) fn slice(schema: &Arc<Schema>, chunks: &[Rows], offset: usize, rows: usize) -> Result<Block> {
+    if chunks.len() != schema.len() {
         return Err(Error::logical("a scan whose schema is not its columns"));
     }
-    let column = |(data_type, array): (&DataType, &ArrayRef)| Column::new(data_type.clone(), array.slice(offset, rows));
-    Ok(Block::new(schema.clone(), schema.types().zip(arrays).map(column).collect(), rows))
+    let column = |(data_type, chunk): (&DataType, &Rows)| Column::of_rows(data_type.clone(), chunk.slice(offset, rows));
+    Ok(Block::new(schema.clone(), schema.types().zip(chunks).map(column).collect(), rows))
 }

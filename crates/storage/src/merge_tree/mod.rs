@@ -212,7 +212,7 @@ impl MergeTree {
     ) -> Result<Arc<Self>> {
         let definition = &identity.definition;
         let settings = MergeTreeSettings::new(definition)?;
-        let layout = Arc::new(ParquetLayout::new(&identity.stored)?);
+        let layout = Arc::new(ParquetLayout::new(&identity.stored, settings.ratio_of_defaults)?);
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
         let key_types = key_types(&primary_key);
         let directory = Arc::new(TableDirectory::new(directory, catalog.clone()));
@@ -277,7 +277,7 @@ impl MergeTree {
             identity,
             record: ArcSwap::from_pointee(record),
             settings,
-            layout: self.layout.clone(),
+            layout: Arc::new(self.layout.with_ratio_of_defaults(settings.ratio_of_defaults)),
             primary_key: self.primary_key.clone(),
             directory: self.directory.clone(),
             catalog: self.catalog.clone(),

@@ -38,8 +38,8 @@ use squall_types::{DataType, Error, Result, Schema};
 /// DuckLake's name for UUIDs.
 pub(crate) const LAKE_UUID: &str = "uuid";
 
-/// The layout of a table's files.
-#[derive(Debug)]
+/// The layout of a table's files, and of what is read of them.
+#[derive(Clone, Debug)]
 pub(crate) struct ParquetLayout {
     types: Vec<DataType>,
     /// The types of the arrays that are written and read: strings are `Binary`, since any bytes may be in them.
@@ -50,6 +50,8 @@ pub(crate) struct ParquetLayout {
     pub(crate) read_schema: Arc<SchemaDescriptor>,
     /// Where each column's leaves begin among the files' leaf columns; one more at the end.
     pub(crate) first_leaves: Vec<usize>,
+    /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse in memory.
+    ratio_of_defaults: f64,
 }
 
 /// A column as DuckLake's catalog lists it.
@@ -67,7 +69,7 @@ impl ParquetLayout {
     ///
     /// # Errors
     /// `LOGICAL_ERROR` where Parquet has no place for a type.
-    pub(crate) fn new(schema: &Schema) -> Result<Self> {
+    pub(crate) fn new(schema: &Schema, ratio_of_defaults: f64) -> Result<Self> {
         let fields = |strings: &ArrowType| -> Vec<Field> {
             let mut ids = 0;
             schema.fields.iter().map(|(name, data_type)| field(name, data_type, strings, &mut ids)).collect()
@@ -87,13 +89,28 @@ impl ParquetLayout {
         for field in arrow_schema.fields() {
             first_leaves.push(first_leaves.last().copied().unwrap_or(0) + leaves(field.data_type()));
         }
-        Ok(Self { types: schema.types().cloned().collect(), arrow_schema, file_schema, read_schema, first_leaves })
+        let types = schema.types().cloned().collect();
+        Ok(Self { types, arrow_schema, file_schema, read_schema, first_leaves, ratio_of_defaults })
     }
 
     /// The array of a column as it is written.
     pub(crate) fn to_file(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
         let data_type = self.types.get(column).ok_or_else(|| Error::logical("a column too many"))?;
         to_file(data_type, array, self.arrow_schema.field(column).data_type())
+    }
+
+    /// The same layout with another `ratio_of_defaults_for_sparse_serialization`.
+    pub(crate) fn with_ratio_of_defaults(&self, ratio_of_defaults: f64) -> Self {
+        Self { ratio_of_defaults, ..self.clone() }
+    }
+
+    /// The share of defaults above which a chunk of this column is held sparse. The default of a nullable one is NULL, which is not left
+    /// out.
+    pub(crate) fn ratio_of_defaults(&self, column: usize) -> f64 {
+        match self.types.get(column) {
+            Some(data_type) if !data_type.is_nullable() => self.ratio_of_defaults,
+            _ => 1.0,
+        }
     }
 
     /// Whether a dictionary is made of a column when it is read, as its values are not strings.

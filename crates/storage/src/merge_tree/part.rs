@@ -18,7 +18,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use squall_runtime::CurrentMetric;
-use squall_types::{Error, ErrorCode, Result};
+use squall_types::{Error, ErrorCode, Result, Rows};
 use twox_hash::XxHash3_64;
 
 use super::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
@@ -161,17 +161,25 @@ impl Part {
         (column < columns).then(|| self.slots.get(row_group * columns + column))?
     }
 
-    /// Puts a chunk that is at hand into the cache.
-    pub(crate) fn remember(&self, row_group: usize, column: usize, array: &ArrayRef) {
+    /// Puts a chunk that is at hand into the cache, as it is held from now on.
+    pub(crate) fn remember(&self, row_group: usize, column: usize, array: ArrayRef) -> Rows {
+        // Where there is no memory for the list of those rows that are no defaults, the chunk stays whole.
+        let rows = Rows::of(array.clone(), self.layout.ratio_of_defaults(column)).unwrap_or(Rows::Whole(array));
         if let Some(slot) = self.slot(row_group, column) {
-            // Row groups of a part that was just written are slices of the same buffers.
-            let is_slice = array.len() < self.rows as usize && array.offset() > 0;
-            let bytes = match array.to_data().get_slice_memory_size() {
-                Ok(bytes) if is_slice => bytes,
-                _ => array.get_array_memory_size(),
+            let bytes = match &rows {
+                Rows::Sparse(sparse) => sparse.memory_bytes(),
+                Rows::Whole(array) | Rows::Constant(array, _) => {
+                    // Row groups of a part that was just written are slices of the same buffers.
+                    let is_slice = array.len() < self.rows as usize && array.offset() > 0;
+                    match array.to_data().get_slice_memory_size() {
+                        Ok(bytes) if is_slice => bytes,
+                        _ => array.get_array_memory_size(),
+                    }
+                }
             };
-            self.cache.put(slot, array, bytes);
+            self.cache.put(slot, &rows, bytes);
         }
+        rows
     }
 
     /// Starts to fetch chunks of a row group on a thread that may wait for the disk.

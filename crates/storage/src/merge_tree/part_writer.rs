@@ -134,9 +134,10 @@ pub(super) async fn write_part(
         table.cache.clone(),
         table.directory.clone(),
     ));
-    for (row_group, arrays) in groups.iter().enumerate() {
-        for (column, array) in arrays.iter().enumerate() {
+    for (row_group, arrays) in groups.into_iter().enumerate() {
+        for (column, array) in arrays.into_iter().enumerate() {
             part.remember(row_group, column, array);
+            pieces.pause().await;
         }
     }
     let written = Arc::new(Written::default());

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use squall_planner::Expression;
-use squall_types::Result;
+use squall_types::{Result, Rows};
 
 use super::MergeTree;
 use super::key_search::{is_searchable, rows_within};
@@ -175,8 +175,14 @@ impl Pruning<'_> {
         let rows = start.max(rows.start)..(start + granularity).min(rows.end);
         let (row_group, first, rows) = row_groups(self.part, rows).next()?;
         let key = self.part.slot(row_group, leading.stored)?.get()?;
-        let found = rows_within(&*key, rows.start - first..rows.end - first, interval);
-        Some(found.start + first..found.end + first)
+        if let Rows::Whole(key) = &key {
+            let found = rows_within(&**key, rows.start - first..rows.end - first, interval);
+            return Some(found.start + first..found.end + first);
+        }
+        // Of a sparse key the granule is written out, and no more.
+        let key = key.slice(rows.start - first, rows.len());
+        let found = rows_within(&**key.array(), 0..rows.len(), interval);
+        Some(found.start + rows.start..found.end + rows.start)
     }
 
     /// Looks at some rows, granule by granule.

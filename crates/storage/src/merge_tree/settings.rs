@@ -26,11 +26,13 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
 const INDEX_GRANULARITY_DEFAULT: usize = 8192;
 /// Parts at which inserts are refused: nothing merges parts yet.
 const PARTS_TO_THROW_INSERT_DEFAULT: usize = 3000;
+/// Above this share of defaults a chunk is held sparse where the table does not say.
+const RATIO_OF_DEFAULTS_DEFAULT: f64 = 0.9375;
 /// The rows of a row group, rounded to granules: long contiguous arrays in the cache, yet several for each core.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// A table's settings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct MergeTreeSettings {
     /// `index_granularity`: rows of a granule.
     pub(crate) index_granularity: usize,
@@ -38,7 +40,40 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) parts_to_throw_insert: usize,
     /// `default_compression_codec`: that of the files.
     pub(crate) compression: Compression,
+    /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
+    pub(crate) ratio_of_defaults: f64,
 }
+
+/// Reads one setting.
+type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
+
+/// The settings that there are.
+const SETTINGS: &[(&str, Read)] = &[
+    ("default_compression_codec", |settings, value| {
+        settings.compression = compression(value)?;
+        Ok(())
+    }),
+    ("index_granularity", |settings, value| {
+        settings.index_granularity = number(value)?;
+        Ok(())
+    }),
+    ("parts_to_throw_insert", |settings, value| {
+        settings.parts_to_throw_insert = number(value)?;
+        Ok(())
+    }),
+    ("ratio_of_defaults_for_sparse_serialization", |settings, value| {
+        settings.ratio_of_defaults = ratio(value)?;
+        Ok(())
+    }),
+    ("storage_policy", |_, value| match value {
+        "default" => Ok(()),
+        // Another disk may be another promise: encrypted, or elsewhere.
+        other => {
+            let message = format!("Unknown storage policy `{other}`: there is one, `default`");
+            Err(Error::new(ErrorCode::UNKNOWN_POLICY, message))
+        }
+    }),
+];
 
 impl MergeTreeSettings {
     /// Reads a definition's settings.
@@ -50,24 +85,15 @@ impl MergeTreeSettings {
             index_granularity: INDEX_GRANULARITY_DEFAULT,
             parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT,
             compression: Compression::LZ4_RAW,
+            ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
         };
         for (name, value) in &definition.settings {
-            match &**name {
-                "index_granularity" => settings.index_granularity = number(value)?,
-                "parts_to_throw_insert" => settings.parts_to_throw_insert = number(value)?,
-                "default_compression_codec" => settings.compression = compression(value)?,
-                "storage_policy" if &**value == "default" => {}
-                // Another disk may be another promise: encrypted, or elsewhere.
-                "storage_policy" => {
-                    let message = format!("Unknown storage policy `{value}`: there is one, `default`");
-                    return Err(Error::new(ErrorCode::UNKNOWN_POLICY, message));
-                }
-                other if WITHOUT_EFFECT.iter().any(|(name, _)| *name == other) => {}
-                other => {
-                    return Err(Error::new(
-                        ErrorCode::UNKNOWN_SETTING,
-                        format!("Unknown setting '{other}': for storage MergeTree"),
-                    ));
+            match SETTINGS.iter().find(|(known, _)| *known == &**name) {
+                Some((_, read)) => read(&mut settings, value)?,
+                None if Self::is_known(name) => {}
+                None => {
+                    let message = format!("Unknown setting '{name}': for storage MergeTree");
+                    return Err(Error::new(ErrorCode::UNKNOWN_SETTING, message));
                 }
             }
         }
@@ -83,8 +109,7 @@ impl MergeTreeSettings {
 
     /// Whether there is a setting of this name.
     pub(crate) fn is_known(name: &str) -> bool {
-        ["index_granularity", "parts_to_throw_insert", "default_compression_codec", "storage_policy"].contains(&name)
-            || WITHOUT_EFFECT.iter().any(|(known, _)| *known == name)
+        SETTINGS.iter().any(|(known, _)| *known == name) || WITHOUT_EFFECT.iter().any(|(known, _)| *known == name)
     }
 
     /// Rows of a full row group: whole granules.
@@ -109,6 +134,15 @@ fn number(text: &str) -> Result<usize> {
             format!("Cannot parse input: expected 'eof' before: '{text}'"),
         )
     })
+}
+
+fn ratio(text: &str) -> Result<f64> {
+    let refuse = |message: String| Err(Error::new(ErrorCode::CANNOT_PARSE_NUMBER, message));
+    match text.trim().parse::<f64>() {
+        Ok(ratio) if ratio.is_finite() => Ok(ratio),
+        Ok(other) => refuse(format!("Float setting value must be finite, got {other}")),
+        Err(_) => refuse(format!("Cannot read floating point value here: {text}")),
+    }
 }
 
 /// ClickHouse's codecs as far as Parquet has them.
