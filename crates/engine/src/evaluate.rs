@@ -3,7 +3,7 @@
 //! Functions with lazy arguments (`if`, `and`) get one that may be an error for some values (a division, a conversion of text)
 //! only for the rows that need it, as ClickHouse's `short_circuit_function_evaluation` does: `if(x = 0, 0, intDiv(1, x))` is no error.
 
-use arrow_array::{Array, BooleanArray, UInt8Array, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, UInt8Array, UInt32Array};
 use arrow_buffer::BooleanBuffer;
 use squall_functions::Lazy;
 use squall_planner::Expression;
@@ -140,6 +140,10 @@ pub fn select(predicate: &Expression, block: &Block) -> Result<Selection> {
 /// One bit per row of a column that is not a constant: set where the value is neither 0 nor NULL.
 fn truth(column: &Column) -> Result<BooleanBuffer> {
     let data_type = column.data_type();
+    if let Some(sparse) = column.sparse() {
+        let of = |array: &ArrayRef| truth(&Column::new(data_type.clone(), array.clone()));
+        return Ok(sparse.bits(&of(sparse.values())?, of(sparse.default_row())?.value(0)));
+    }
     let Some(array) = column.array().as_any().downcast_ref::<UInt8Array>() else {
         return match data_type.inner() {
             DataType::Nothing => Ok(BooleanBuffer::new_unset(column.rows())),

@@ -63,6 +63,11 @@ pub enum GroupIds<'a> {
 /// How many rows or groups ahead states are fetched: far enough for one to come from memory.
 pub(crate) const PREFETCH_AHEAD: usize = 16;
 
+/// So many rows of which each is the one row of the arguments.
+pub(crate) fn repeated(arguments: &[Column], times: usize) -> Result<Vec<Column>> {
+    arguments.iter().map(|one| Column::repeat(one, times).materialize()).collect()
+}
+
 /// States of one aggregate function for groups `0..groups`.
 pub trait Accumulator: Send + Any {
     /// Adds the rows of a block. `groups` is the number of groups from now on (never less than before): states up to it must
@@ -71,6 +76,22 @@ pub trait Accumulator: Send + Any {
     /// # Errors
     /// The function's own, for values that it refuses.
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()>;
+
+    /// Adds so many rows to the only group, each the one row that the arguments have.
+    ///
+    /// # Errors
+    /// As those of [`update`](Self::update).
+    fn update_times(&mut self, arguments: &[Column], times: usize) -> Result<()> {
+        self.update(GroupIds::Single, 1, &repeated(arguments, times)?, times)
+    }
+
+    /// Whether the one row that the arguments have changes no state that it is added to: a 0 of a sum.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for arguments that are not the function's.
+    fn is_neutral(&self, _arguments: &[Column]) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Takes the states of these groups out into an accumulator of their own, where they are numbered from 0 in the list's order. A
     /// group is taken once.

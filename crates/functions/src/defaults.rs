@@ -1,13 +1,13 @@
 //! What the registry does around every scalar function, so that most of them see plain columns only: NULLs, `LowCardinality`,
-//! constants. The order is ClickHouse's: constants outermost, then dictionaries, then NULLs.
+//! constants, sparse columns. The order is ClickHouse's: constants outermost, then dictionaries, then NULLs.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::UInt32Type;
-use arrow_array::{Array, BooleanArray, DictionaryArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
-use squall_types::{Column, DataType, Result, Value, checkpoint, kernels};
+use squall_types::{Column, DataType, Result, Rows, Value, checkpoint, kernels};
 
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 use crate::properties::Properties;
@@ -144,11 +144,44 @@ impl BoundFunction for WithDefaults {
             let result = self.on_dictionaries(&one, 1)?.materialize()?;
             return Ok(Column::repeat(&result, rows));
         }
+        if let Some(result) = self.on_sparse(arguments, rows)? {
+            return Ok(result);
+        }
         self.on_dictionaries(arguments, rows)
     }
 }
 
 impl WithDefaults {
+    /// Runs over the values and the default of a sparse argument, where all others are constants: the result has them in the same places.
+    fn on_sparse(&self, arguments: &[Column], rows: usize) -> Result<Option<Column>> {
+        let mut varying = arguments.iter().enumerate().filter(|(_, argument)| !argument.is_constant());
+        let (Some((at, argument)), None) = (varying.next(), varying.next()) else { return Ok(None) };
+        let Some(sparse) = argument.sparse() else { return Ok(None) };
+        let listed = sparse.values().len();
+        let is_by_row = self.inner.properties().is_deterministic;
+        if !is_by_row || listed > rows / 2 || sparse.defaults() == 0 {
+            return Ok(None);
+        }
+        let run = |array: &ArrayRef| {
+            let on_some = arguments.iter().enumerate().map(|(position, other)| match position == at {
+                true => Column::new(argument.data_type().clone(), array.clone()),
+                false => other.slice(0, array.len()),
+            });
+            self.on_dictionaries(&on_some.collect::<Vec<_>>(), array.len())?.materialize()
+        };
+        let default = run(sparse.default_row())?;
+        if listed == 0 {
+            return Ok(Some(Column::repeat(&default, rows)));
+        }
+        let values = run(sparse.values())?;
+        if let Some(result) = sparse.with_values(values.array().clone(), default.array().clone()) {
+            return Ok(Some(Column::of_rows(self.return_type.clone(), Rows::Sparse(result))));
+        }
+        let mut positions = vec![listed as u32; rows];
+        sparse.positions().enumerate().for_each(|(at, row)| positions[row] = at as u32);
+        Column::concat(&[values, default])?.take(&UInt32Array::from(positions)).map(Some)
+    }
+
     fn on_dictionaries(&self, arguments: &[Column], rows: usize) -> Result<Column> {
         if !self.expands_dictionaries {
             return self.on_nulls(arguments, rows);
@@ -240,7 +273,7 @@ impl WithDefaults {
 }
 
 /// The keys and values of a dictionary without the values that no row uses: a function must not see those (it may refuse them).
-fn used_entries(dictionary: &DictionaryArray<UInt32Type>) -> Result<(UInt32Array, arrow_array::ArrayRef)> {
+fn used_entries(dictionary: &DictionaryArray<UInt32Type>) -> Result<(UInt32Array, ArrayRef)> {
     let values = dictionary.values();
     let keys = dictionary.keys();
     let mut is_used = vec![false; values.len()];

@@ -68,6 +68,12 @@ impl<T: Number> StateFunction for Average<T> {
         state.count += count as u64;
     }
 
+    fn add_times(&self, state: &mut Self::State, rows: &Self::Rows<'_>, times: usize) -> bool {
+        T::add_total(&mut state.total, T::times(rows[0], times));
+        state.count += times as u64;
+        true
+    }
+
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         T::add_total(&mut into.total, from.total);
         into.count += from.count;

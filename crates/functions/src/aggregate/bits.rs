@@ -84,6 +84,15 @@ impl<T: ArrowPrimitiveType<Native: Raw>> StateFunction for Bits<T> {
         *state = (self.combine)(*state, rows[row]);
     }
 
+    fn add_times(&self, state: &mut Self::State, rows: &Self::Rows<'_>, times: usize) -> bool {
+        // Twice the same is once the same, or nothing.
+        let is_once = (self.combine)(rows[0], rows[0]) == rows[0];
+        if is_once || times % 2 == 1 {
+            self.add(state, rows, 0);
+        }
+        true
+    }
+
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         *into = (self.combine)(*into, from);
         Ok(())

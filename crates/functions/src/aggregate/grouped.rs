@@ -9,7 +9,9 @@ use std::sync::Arc;
 use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, Result, checkpoint, prefetch};
 
-use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, PREFETCH_AHEAD, STEP_ITEMS};
+use crate::accumulator::{
+    Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, PREFETCH_AHEAD, STEP_ITEMS, repeated,
+};
 use crate::frames::{FrameStep, FrameWalk};
 
 /// An aggregate function described by its state.
@@ -49,6 +51,16 @@ pub(super) trait StateFunction: Debug + Send + Sync + 'static {
         for row in 0..count {
             self.add(state, rows, row);
         }
+    }
+
+    /// Adds the only row of `rows` so many times, where that takes less than adding it one by one; whether it did.
+    fn add_times(&self, _state: &mut Self::State, _rows: &Self::Rows<'_>, _times: usize) -> bool {
+        false
+    }
+
+    /// Whether the only row of `rows` changes no state.
+    fn is_neutral(&self, _rows: &Self::Rows<'_>) -> bool {
+        false
     }
 
     /// Adds the rows that `from` has seen, which came after those of `into`.
@@ -298,6 +310,22 @@ impl<F: StateFunction> Accumulator for States<F> {
             }
         }
         Ok(())
+    }
+
+    fn update_times(&mut self, arguments: &[Column], times: usize) -> Result<()> {
+        self.grow(1)?;
+        let function = self.function.clone();
+        let one = function.rows(arguments)?;
+        if let Some(state) = self.states.first_mut()
+            && function.add_times(state, &one, times)
+        {
+            return Ok(());
+        }
+        self.update(GroupIds::Single, 1, &repeated(arguments, times)?, times)
+    }
+
+    fn is_neutral(&self, arguments: &[Column]) -> Result<bool> {
+        Ok(self.function.is_neutral(&self.function.rows(arguments)?))
     }
 
     fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {

@@ -153,6 +153,11 @@ impl StateFunction for HyperLogLog {
         }
     }
 
+    fn add_times(&self, state: &mut Self::State, rows: &Self::Rows<'_>, _: usize) -> bool {
+        self.add(state, rows, 0);
+        true
+    }
+
     fn merge(&self, into: &mut Self::State, mut from: Self::State) -> Result<()> {
         if matches!(from, Sketch::Registers(_)) {
             std::mem::swap(into, &mut from);

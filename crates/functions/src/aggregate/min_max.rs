@@ -66,6 +66,11 @@ impl<E: Element> StateFunction for Extreme<E> {
         }
     }
 
+    fn add_times(&self, state: &mut Self::State, rows: &Self::Rows<'_>, _: usize) -> bool {
+        self.add(state, rows, 0);
+        true
+    }
+
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         match (&*into, &from) {
             (_, None) => {}

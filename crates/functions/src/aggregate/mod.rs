@@ -104,7 +104,7 @@ pub(crate) const NAMES: &[&str] = &family::names();
 pub(crate) fn resolve(name: &str, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
     let plain: Vec<DataType> = arguments.iter().map(|argument| argument.remove_low_cardinality().clone()).collect();
     let function = settle(name, parameters, &plain, COMBINATORS_MAX)?;
-    Ok(Arc::new(plain::Plain::new(function)))
+    Ok(Arc::new(plain::Plain::new(function, ignores_order(name))))
 }
 
 /// Like [`resolve`], for arguments that are neither constants nor dictionaries.

@@ -25,6 +25,9 @@ pub(super) trait Number: ArrowPrimitiveType<Native: Raw> + std::fmt::Debug + Sen
     /// The total of a slice, vectorised.
     fn total(values: &[Self::Native]) -> <Self::Total as ArrowPrimitiveType>::Native;
 
+    /// The total of a value so many times.
+    fn times(value: Self::Native, times: usize) -> <Self::Total as ArrowPrimitiveType>::Native;
+
     /// The total as a float.
     fn as_f64(total: <Self::Total as ArrowPrimitiveType>::Native) -> f64;
 
@@ -52,6 +55,10 @@ macro_rules! integer {
 
             fn total($values: &[$native]) -> $wide {
                 $sum
+            }
+
+            fn times(value: $native, times: usize) -> $wide {
+                <$wide>::from(value).wrapping_mul(times as $wide)
             }
 
             fn as_f64(total: $wide) -> f64 {
@@ -121,6 +128,10 @@ macro_rules! float {
                     }
                 }
                 sums.iter().sum::<f64>() + rest.iter().map(|&value| f64::from(value)).sum::<f64>()
+            }
+
+            fn times(value: $native, times: usize) -> f64 {
+                f64::from(value) * times as f64
             }
 
             fn as_f64(total: f64) -> f64 {

@@ -1,9 +1,11 @@
 //! The outermost layer of every aggregate function: arguments come in as the engine has them, and go on without constants and
-//! without dictionaries.
+//! without dictionaries. Of a sparse argument the listed values go on, and then the default, once for all its rows, where the function
+//! takes rows in any order; by key only the values, where the default changes nothing.
 
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Result};
+use arrow_array::{Array, ArrayRef};
+use squall_types::{Column, DataType, Result, Sparse};
 
 use super::adapted::{Adapted, Adapter};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
@@ -13,11 +15,13 @@ use crate::frames::{FrameStep, FrameWalk};
 #[derive(Debug)]
 pub(super) struct Plain {
     function: Arc<dyn AggregateFunction>,
+    /// Whether rows may come in any order.
+    ignores_order: bool,
 }
 
 impl Plain {
-    pub fn new(function: Arc<dyn AggregateFunction>) -> Self {
-        Self { function }
+    pub fn new(function: Arc<dyn AggregateFunction>, ignores_order: bool) -> Self {
+        Self { function, ignores_order }
     }
 }
 
@@ -27,7 +31,7 @@ impl AggregateFunction for Plain {
     }
 
     fn accumulator(&self) -> Box<dyn Accumulator> {
-        Adapted::boxed(self.function.accumulator(), ToPlain)
+        Adapted::boxed(self.function.accumulator(), ToPlain { ignores_order: self.ignores_order })
     }
 
     fn needs_arguments(&self) -> bool {
@@ -52,7 +56,49 @@ impl FrameWalk for PlainWalk<'_> {
 
 /// Writes out constants and dictionaries.
 #[derive(Clone, Copy)]
-struct ToPlain;
+struct ToPlain {
+    ignores_order: bool,
+}
+
+/// Adds the rows of a sparse argument by its values and its default; whether that can be done.
+fn update_sparse(
+    nested: &mut dyn Accumulator,
+    group_ids: GroupIds<'_>,
+    groups: usize,
+    data_type: &DataType,
+    sparse: &Sparse,
+) -> Result<bool> {
+    let of = |array: &ArrayRef| [Column::new(data_type.clone(), array.clone())];
+    let (values, default, listed) = (of(sparse.values()), of(sparse.default_row()), sparse.values().len());
+    if let GroupIds::Single = group_ids {
+        if listed > 0 {
+            nested.update(group_ids, groups, &values, listed)?;
+        }
+        if sparse.defaults() > 0 {
+            nested.update_times(&default, sparse.defaults())?;
+        }
+        return Ok(true);
+    }
+    if !nested.is_neutral(&default)? {
+        return Ok(false);
+    }
+    fn of_listed<Id: Copy>(ids: &[Id], sparse: &Sparse) -> Vec<Id> {
+        sparse.positions().map(|row| ids[row]).collect()
+    }
+    match group_ids {
+        GroupIds::Single => {}
+        GroupIds::Direct8(ids) => {
+            nested.update(GroupIds::Direct8(&of_listed(ids, sparse)), groups, &values, listed)?;
+        }
+        GroupIds::Direct16(ids) => {
+            nested.update(GroupIds::Direct16(&of_listed(ids, sparse)), groups, &values, listed)?;
+        }
+        GroupIds::Each(ids) => {
+            nested.update(GroupIds::Each(&of_listed(ids, sparse)), groups, &values, listed)?;
+        }
+    }
+    Ok(true)
+}
 
 impl Adapter for ToPlain {
     fn update(
@@ -65,6 +111,12 @@ impl Adapter for ToPlain {
     ) -> Result<()> {
         let is_plain =
             |column: &Column| !column.is_constant() && !matches!(column.data_type(), DataType::LowCardinality(_));
+        if let [argument] = arguments
+            && let Some(sparse) = argument.sparse().filter(|_| self.ignores_order)
+            && update_sparse(nested, group_ids, groups, argument.data_type(), sparse)?
+        {
+            return Ok(());
+        }
         if arguments.iter().all(is_plain) {
             return nested.update(group_ids, groups, arguments, rows);
         }

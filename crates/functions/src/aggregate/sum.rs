@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::ArrowPrimitiveType;
+use arrow_array::{ArrowNativeTypeOp, ArrowPrimitiveType};
 use squall_types::{Column, DataType, Error, Result};
 
 use crate::accumulator::AggregateFunction;
@@ -58,6 +58,15 @@ impl<T: Number> StateFunction for Sum<T> {
 
     fn add_all(&self, state: &mut Self::State, rows: &Self::Rows<'_>, count: usize) {
         T::add_total(state, T::total(&rows[..count]));
+    }
+
+    fn add_times(&self, state: &mut Self::State, rows: &Self::Rows<'_>, times: usize) -> bool {
+        T::add_total(state, T::times(rows[0], times));
+        true
+    }
+
+    fn is_neutral(&self, rows: &Self::Rows<'_>) -> bool {
+        rows[0].is_zero()
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {

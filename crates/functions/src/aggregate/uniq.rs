@@ -98,6 +98,11 @@ impl StateFunction for Uniq {
         state.insert(rows[row]);
     }
 
+    fn add_times(&self, state: &mut Self::State, rows: &Self::Rows<'_>, _: usize) -> bool {
+        self.add(state, rows, 0);
+        true
+    }
+
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.merge(from, |sample, other| {
             sample.merge(other);

@@ -224,6 +224,11 @@ impl<K: Keys> StateFunction for UniqExact<K> {
         state.many().set.extend(&rows[..count]);
     }
 
+    fn add_times(&self, state: &mut Self::State, rows: &Self::Rows<'_>, _: usize) -> bool {
+        self.add(state, rows, 0);
+        true
+    }
+
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
         into.merge(from, Distinct::merge)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::types::UInt8Type;
 use arrow_buffer::BooleanBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
@@ -78,8 +79,15 @@ fn selected(arguments: &[Column], needs_arguments: bool) -> Result<(&[Column], B
     if *condition.data_type().inner() == DataType::Nothing {
         return Ok((nested, BooleanBuffer::new_unset(condition.rows())));
     }
-    let values = condition.as_primitive::<UInt8Type>()?.values();
-    let selected = BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0);
+    let holds = |condition: &Column| -> Result<BooleanBuffer> {
+        let values = condition.as_primitive::<UInt8Type>()?.values();
+        Ok(BooleanBuffer::collect_bool(values.len(), |row| values[row] != 0))
+    };
+    if let Some(sparse) = condition.sparse() {
+        let of = |array: &ArrayRef| holds(&Column::new(condition.data_type().clone(), array.clone()));
+        return Ok((nested, sparse.bits(&of(sparse.values())?, of(sparse.default_row())?.value(0))));
+    }
+    let selected = holds(condition)?;
     Ok((
         nested,
         match condition.nulls() {
