@@ -11,6 +11,7 @@ mod json;
 mod json_input;
 mod markdown;
 pub mod native;
+mod native_sparse;
 mod native_strings;
 mod nested;
 pub mod options;

@@ -17,9 +17,10 @@ use arrow_array::{
     UInt32Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Result, Rows, Schema};
 
 use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::native_sparse::{KIND_SPARSE, Kind, put_positions, read_sparse, to_send};
 use crate::native_strings::StringLengths;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
@@ -60,10 +61,17 @@ pub fn write_block(block: &Block, revision: u64, out: &mut Vec<u8>) -> Result<()
             DataType::DateTime(Some(_)) if revision < REVISION_WITH_TIME_ZONE_IN_TYPE => put_string(out, "DateTime"),
             other => put_string(out, other.to_string()),
         }
+        let sparse = to_send(column.sparse(), data_type, revision)?;
         if revision >= REVISION_WITH_CUSTOM_SERIALIZATION {
-            out.push(0);
+            out.push(sparse.is_some().into());
         }
-        if block.rows() > 0 {
+        if let Some(sparse) = sparse {
+            out.push(KIND_SPARSE);
+            if block.rows() > 0 {
+                put_positions(&sparse, out);
+                write_values(data_type, &**sparse.values(), out)?;
+            }
+        } else if block.rows() > 0 {
             write_prefix(data_type, out);
             write_values(data_type, &*column.to_array()?, out)?;
         }
@@ -247,6 +255,8 @@ struct Unfinished {
     finished: Vec<Column>,
     /// Of the column that is being read, where it is of strings.
     strings: StringLengths,
+    /// Bytes of the sparse columns that were read, when they are written out.
+    whole_bytes: usize,
 }
 
 impl BlockReader {
@@ -273,7 +283,7 @@ impl BlockReader {
         };
         while block.finished.len() < block.columns {
             let start = input.position();
-            match self.read_column(block.rows, &mut block.strings, input) {
+            match self.read_column(block.rows, &mut block.strings, &mut block.whole_bytes, input) {
                 Ok((name, column)) => {
                     block.fields.push((name, column.data_type().clone()));
                     block.finished.push(column);
@@ -299,46 +309,61 @@ impl BlockReader {
         // A block without columns has no rows to speak of: nothing follows that would bound them.
         let rows = if columns == 0 { 0 } else { rows as usize };
         let (fields, finished, strings) = (Vec::new(), Vec::new(), StringLengths::default());
-        Ok(Unfinished { columns: columns as usize, rows, fields, finished, strings })
+        Ok(Unfinished { columns: columns as usize, rows, fields, finished, strings, whole_bytes: 0 })
     }
 
     fn read_column(
         &self,
         rows: usize,
         strings: &mut StringLengths,
+        whole_bytes: &mut usize,
         input: &mut Cursor<'_>,
     ) -> Result<(Arc<str>, Column), Stop> {
         let name: Arc<str> = input.text(NAME_BYTES_MAX)?.into();
         let data_type = DataType::parse(&input.text(NAME_BYTES_MAX)?)?;
-        if self.revision >= REVISION_WITH_CUSTOM_SERIALIZATION && input.byte()? != 0 {
-            read_kinds(&data_type, input)?;
-        }
+        let kind = match self.revision >= REVISION_WITH_CUSTOM_SERIALIZATION && input.byte()? != 0 {
+            true => Kind::read(&data_type, input)?,
+            false => Kind::Default,
+        };
         if rows == 0 {
             return Ok((name, Column::empty(data_type)));
         }
         read_prefix(&data_type, input)?;
-        let array = match data_type {
-            DataType::String => strings.read(rows, None, input),
-            _ => read_values(&data_type, rows, None, input),
+        let found = match (&data_type, &kind) {
+            (DataType::String, Kind::Default) => strings.read(rows, None, input).map(Rows::Whole),
+            _ => read_kind(&kind, &data_type, rows, whole_bytes, input),
         };
-        let array = array.map_err(|stop| match stop {
+        let found = found.map_err(|stop| match stop {
             Stop::Bad(error) => Stop::Bad(error.context(format_args!("Column {name} of type {data_type}"))),
             incomplete @ Stop::Incomplete => incomplete,
         })?;
-        Ok((name, Column::new(data_type, array)))
+        Ok((name, Column::of_rows(data_type, found)))
     }
 }
 
-/// A custom serialisation may still be the default one at every level, which is the only kind that is read here.
-fn read_kinds(data_type: &DataType, input: &mut Cursor<'_>) -> Result<(), Stop> {
-    if input.byte()? != 0 {
-        return Err(Stop::Bad(Error::not_implemented(format_args!(
-            "Reading a column of type {data_type} in a sparse serialization"
-        ))));
-    }
-    match data_type {
-        DataType::Tuple(elements) => elements.iter().try_for_each(|element| read_kinds(&element.data_type, input)),
-        _ => Ok(()),
+/// Reads `rows` rows, at least one, of a column or of an element of a tuple.
+fn read_kind(
+    kind: &Kind,
+    data_type: &DataType,
+    rows: usize,
+    whole_bytes: &mut usize,
+    input: &mut Cursor<'_>,
+) -> Result<Rows, Stop> {
+    match (kind, data_type) {
+        (Kind::Sparse, _) => {
+            let values = |values: usize, input: &mut Cursor<'_>| read_values(data_type, values, None, input);
+            Ok(Rows::Sparse(read_sparse(data_type, rows, whole_bytes, input, values)?))
+        }
+        (Kind::Elements(kinds), DataType::Tuple(elements)) if !elements.is_empty() => {
+            let columns = elements.iter().zip(kinds).map(|(element, kind)| {
+                let rows = read_kind(kind, &element.data_type, rows, whole_bytes, input)?;
+                Ok(Column::of_rows(element.data_type.clone(), rows).to_array()?)
+            });
+            let columns = columns.collect::<Result<Vec<_>, Stop>>()?;
+            let tuples = StructArray::try_new_with_length(data_type.arrow_fields(), columns, None, rows);
+            Ok(Rows::Whole(Arc::new(tuples.map_err(Error::from)?)))
+        }
+        _ => read_values(data_type, rows, None, input).map(Rows::Whole),
     }
 }
 

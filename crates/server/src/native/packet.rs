@@ -20,6 +20,7 @@ pub mod from_client {
     pub const CANCEL: u64 = 3;
     pub const PING: u64 = 4;
     pub const TABLES_STATUS_REQUEST: u64 = 5;
+    pub const SCALAR: u64 = 7;
 }
 
 /// Packets of the server.

@@ -184,6 +184,8 @@ impl Connection {
                     let name = if name.is_empty() { UNNAMED } else { &name };
                     tables = tables.and_then(|mut tables| tables.add(name, block).map(|()| tables));
                 }
+                // A value that another server knows of the query, as its shard's number, for functions that are only between servers.
+                from_client::SCALAR => drop(self.wire.read_block(self.revision, is_compressed, timeout).await?),
                 from_client::CANCEL => {}
                 other => return Err(unexpected(other).into()),
             }
