@@ -40,6 +40,12 @@ pub struct History {
     pub incidents_from_to: Option<(String, String)>,
     /// The most threads that were added in one of them.
     pub thread_increase_max: u64,
+    /// Stretches of ten minutes in which the pool grew and shrank by more than ten threads and a quarter of its size.
+    pub fluctuations: Option<u64>,
+    /// The least and the most threads in the worst of them.
+    pub fluctuation_from_to: Option<(f64, f64)>,
+    /// When that began.
+    pub fluctuation_at: Option<String>,
     /// The most queries that ran at once.
     pub queries_max: Option<f64>,
     /// The largest load average.
@@ -58,6 +64,15 @@ pub struct History {
     pub creation_us: Option<f64>,
 }
 
+/// What whoever asks knows of the server's machine.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Machine {
+    /// The load average over the last minute.
+    pub load_average: Option<f64>,
+    /// The idle share of its CPUs.
+    pub idle_share: Option<f64>,
+}
+
 /// Everything that was seen.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Evidence {
@@ -65,6 +80,8 @@ pub struct Evidence {
     pub version: String,
     /// CPUs of the server, as far as it says.
     pub cpus: Option<f64>,
+    /// What was said of its machine.
+    pub machine: Machine,
     /// The looks, in order.
     pub looks: Vec<Look>,
     /// The past, where the server remembers it.
@@ -91,6 +108,28 @@ WHERE Prev_CurrentMetric_GlobalThread > 0
     AND (Prev_CurrentMetric_GlobalThread - Prev_CurrentMetric_GlobalThreadActive) > 10
     AND (CurrentMetric_GlobalThread - CurrentMetric_GlobalThreadActive) > 10
     AND (CurrentMetric_GlobalThread - Prev_CurrentMetric_GlobalThread) > 10";
+
+/// How far the pool's size went up and down, in stretches of ten minutes. A pool that only grows, as after a start, does not fluctuate.
+const FLUCTUATIONS: &str =
+    "SELECT countIf(moved > 10 AND moved > most / 4), argMax(least, moved), argMax(most, moved), argMax(stretch, moved)
+FROM (
+    SELECT
+        toStartOfInterval(event_time, INTERVAL 10 MINUTE) AS stretch,
+        min(threads) AS least,
+        max(threads) AS most,
+        least(sum(greatest(change, 0)), sum(greatest(-change, 0))) AS both_ways,
+        if(both_ways * 2 >= most - least, most - least, 0) AS moved
+    FROM (
+        SELECT
+            event_time,
+            toInt64(CurrentMetric_GlobalThread) AS threads,
+            lagInFrame(threads, 1, threads) OVER (ORDER BY event_time ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before,
+            threads - before AS change
+        FROM merge(system, '^metric_log')
+        WHERE event_time > now() - INTERVAL {hours} HOUR
+    )
+    GROUP BY stretch
+) FORMAT TabSeparated";
 
 /// The metrics of a look, with a type that all servers can unite.
 const METRICS: &str = "SELECT metric, toFloat64(value) FROM system.metrics \
@@ -164,6 +203,7 @@ impl History {
         history.incidents = count.parse().ok()?;
         history.thread_increase_max = increase.parse().unwrap_or(0);
         history.incidents_from_to = (history.incidents > 0).then(|| (from.to_owned(), to.to_owned()));
+        history.read_fluctuations(client).await;
         let sums = format!(
             "SELECT max(CurrentMetric_Query), sum(ProfileEvent_LocalThreadPoolBusyMicroseconds), \
              sum(ProfileEvent_LocalThreadPoolJobWaitTimeMicroseconds), \
@@ -200,6 +240,18 @@ impl History {
             history.crowd_then = crowd(&then);
         }
         Some(history)
+    }
+
+    async fn read_fluctuations(&mut self, client: &HttpClient) {
+        let sql = FLUCTUATIONS.replace("{hours}", &self.hours.to_string());
+        let Ok(answer) = client.query(&sql, PATIENCE).await else { return };
+        let fields: Vec<&str> = answer.trim_end().split('\t').collect();
+        let [count, least, most, at] = fields[..] else { return };
+        self.fluctuations = count.parse().ok();
+        if self.fluctuations.is_some_and(|count| count > 0) {
+            self.fluctuation_from_to = least.parse().ok().zip(most.parse().ok());
+            self.fluctuation_at = Some(at.to_owned());
+        }
     }
 }
 

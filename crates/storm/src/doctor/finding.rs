@@ -81,9 +81,11 @@ fn load(evidence: &Evidence) -> (Verdict, String) {
         .history
         .as_ref()
         .and_then(|history| Some((history.load_average_max?, history.idle_share_then?, history.crowd_then)));
-    let worst = [now, past].into_iter().flatten().max_by(|(left, ..), (right, ..)| left.total_cmp(right));
+    let told = evidence.machine.load_average.zip(evidence.machine.idle_share).map(|(load, idle)| (load, idle, None));
+    let worst = [now, past, told].into_iter().flatten().max_by(|(left, ..), (right, ..)| left.total_cmp(right));
     let (Some((load, idle, crowd)), Some(cpus)) = (worst, evidence.cpus) else {
-        return (Verdict::Unknown, "the server does not tell its load average, its idle time or its CPUs".to_owned());
+        let missing = "the server does not tell its load average, its idle time or its CPUs: say them with --load-average, --idle and --cpus";
+        return (Verdict::Unknown, missing.to_owned());
     };
     let mut text = format!("load average {load:.2} on {cpus:.0} CPUs, of whose time {:.0} % was idle", idle * 100.0);
     let is_high = |load: f64| load > cpus * LOAD_PER_CPU_MAX;
@@ -105,12 +107,32 @@ fn queries(evidence: &Evidence) -> (Verdict, String) {
 }
 
 fn fluctuation(evidence: &Evidence) -> (Verdict, String) {
+    let history = evidence.history.as_ref();
+    let count = history.and_then(|history| history.fluctuations);
+    if let Some(history) = history
+        && let Some(count @ 1..) = count
+    {
+        let (least, most) = history.fluctuation_from_to.unwrap_or_default();
+        let text = format!(
+            "in {count} stretches of ten minutes in {} hours; in the worst, at {}, GlobalThread went up and down between {least:.0} and {most:.0}",
+            history.hours,
+            history.fluctuation_at.as_deref().unwrap_or("?"),
+        );
+        return (Verdict::Found, text);
+    }
+    let past = match (history, count) {
+        (Some(history), Some(_)) => format!(", and did not fluctuate in {} hours of the metric_log", history.hours),
+        _ => String::new(),
+    };
     let sizes: Vec<f64> = evidence.looks.iter().filter_map(|look| look.threads).collect();
     let (Some(least), Some(most)) = (sizes.iter().copied().reduce(f64::min), sizes.iter().copied().reduce(f64::max))
     else {
-        return (Verdict::Unknown, "the server has no metric GlobalThread".to_owned());
+        return match past.is_empty() {
+            true => (Verdict::Unknown, "the server has no metric GlobalThread".to_owned()),
+            false => (Verdict::NotFound, format!("the server tells no GlobalThread now{past}")),
+        };
     };
-    let text = format!("GlobalThread was {least:.0} to {most:.0} in {} looks", sizes.len());
+    let text = format!("GlobalThread was {least:.0} to {most:.0} in {} looks{past}", sizes.len());
     (found(most - least > THREADS_MIN && most - least > most * FLUCTUATION_MAX), text)
 }
 
@@ -226,6 +248,7 @@ impl Remedies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::evidence::Machine;
 
     fn verdicts(evidence: &Evidence) -> Vec<Verdict> {
         diagnose(evidence).iter().map(|finding| finding.verdict).collect()
@@ -248,6 +271,7 @@ mod tests {
             looks: vec![look; 5],
             history: Some(History { hours: 24, queries_max: Some(20.0), ..History::default() }),
             has_profilers: Some(true),
+            ..Evidence::default()
         };
         assert_eq!(verdicts(&evidence), [Verdict::NotFound; 5]);
         assert!(diagnose(&evidence).iter().all(|finding| finding.remedies.is_empty()));
@@ -268,8 +292,8 @@ mod tests {
             version: "24.3.5.46".into(),
             cpus: Some(64.0),
             looks: vec![look(3_000.0, 2_500.0, Some(5_000.0)), look(4_718.0, 3_069.0, None)],
-            history: None,
             has_profilers: Some(true),
+            ..Evidence::default()
         };
         let findings = diagnose(&evidence);
         assert!(findings.iter().all(|finding| finding.verdict == Verdict::Found), "{findings:?}");
@@ -312,6 +336,44 @@ mod tests {
         assert_eq!(growth.verdict, Verdict::Found);
         assert!(growth.evidence.contains("7 times in 24 hours"), "{}", growth.evidence);
         assert!(growth.evidence.contains("51.3 % of their time working (poor)"), "{}", growth.evidence);
+    }
+
+    #[test]
+    fn a_pool_that_moved_is_found_in_the_past() {
+        let look = Look { threads: Some(100.0), ..Look::default() };
+        let history = History {
+            hours: 24,
+            fluctuations: Some(3),
+            fluctuation_from_to: Some((900.0, 4_718.0)),
+            fluctuation_at: Some("2024-04-08 20:30:00".into()),
+            ..History::default()
+        };
+        let mut evidence = Evidence { looks: vec![look; 3], history: Some(history), ..Evidence::default() };
+        let finding = &diagnose(&evidence)[2];
+        assert_eq!(finding.verdict, Verdict::Found);
+        assert!(
+            finding.evidence.contains("at 2024-04-08 20:30:00, GlobalThread went up and down between 900 and 4718"),
+            "{finding:?}"
+        );
+        evidence.history = Some(History { hours: 24, fluctuations: Some(0), ..History::default() });
+        let finding = &diagnose(&evidence)[2];
+        assert_eq!(finding.verdict, Verdict::NotFound);
+        assert!(finding.evidence.ends_with("did not fluctuate in 24 hours of the metric_log"), "{finding:?}");
+    }
+
+    #[test]
+    fn what_an_old_server_does_not_tell_may_be_said() {
+        let looks = vec![Look { select_1_ms: Some(1.0), ..Look::default() }];
+        let machine = Machine { load_average: Some(78.32), idle_share: Some(0.38) };
+        let evidence = Evidence { version: "18.16.1".into(), cpus: Some(16.0), looks, machine, ..Evidence::default() };
+        let findings = diagnose(&evidence);
+        assert_eq!(findings[0].verdict, Verdict::Found);
+        assert!(
+            findings[0].evidence.starts_with("load average 78.32 on 16 CPUs, of whose time 38 % was idle"),
+            "{findings:?}"
+        );
+        let busy = Machine { idle_share: Some(0.02), ..machine };
+        assert_eq!(diagnose(&Evidence { machine: busy, ..evidence })[0].verdict, Verdict::NotFound);
     }
 
     #[test]

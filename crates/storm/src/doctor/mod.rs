@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::http_client::ServerArgs;
-use evidence::Evidence;
+use evidence::{Evidence, Machine};
 use finding::{Finding, Verdict, diagnose};
 
 /// Examine a running server, Squall or ClickHouse from 18.16 on: five symptoms of threads that wait for each other, found by looking at
@@ -21,6 +21,7 @@ use finding::{Finding, Verdict, diagnose};
 #[command(after_help = "Examples:
   squall doctor
   squall doctor --url http://db.example:8123 --user monitor --password secret --seconds 60
+  squall doctor --url http://old.example:8123 --load-average 78.3 --idle 38
   squall doctor --json | jq '.findings[] | select(.verdict == \"found\")'")]
 pub struct Args {
     #[command(flatten)]
@@ -31,6 +32,16 @@ pub struct Args {
     /// How many hours to look back in the metric_log.
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u64).range(1..=8_760))]
     history_hours: u64,
+    /// The load average of the server's machine over the last minute, as its `uptime` says; for servers that do not tell it themselves,
+    /// as ClickHouse before 21.9.
+    #[arg(long, value_name = "LOAD", value_parser = not_negative)]
+    load_average: Option<f64>,
+    /// How much of the CPUs' time was idle meanwhile, in percent, as `top` or `vmstat` says.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    idle: Option<f64>,
+    /// The number of its CPUs, where the server does not tell it.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+    cpus: Option<u32>,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -48,7 +59,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Ok(style) = ProgressStyle::with_template("looking {bar:30} {pos}/{len} s") {
         progress.set_style(style);
     }
-    let evidence = runtime.block_on(Evidence::gather(&client, args.seconds, args.history_hours, || progress.inc(1)))?;
+    let mut evidence =
+        runtime.block_on(Evidence::gather(&client, args.seconds, args.history_hours, || progress.inc(1)))?;
+    evidence.machine =
+        Machine { load_average: args.load_average, idle_share: args.idle.map(|percent| percent / 100.0) };
+    evidence.cpus = args.cpus.map(f64::from).or(evidence.cpus);
     progress.finish_and_clear();
     let findings = diagnose(&evidence);
     if args.json {
@@ -59,6 +74,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let is_sick = findings.iter().any(|finding| finding.verdict == Verdict::Found);
     Ok(if is_sick { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn not_negative(text: &str) -> std::result::Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "a number is wanted".to_owned())?;
+    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err("a number from 0 on is wanted".to_owned()) }
+}
+
+fn percent(text: &str) -> std::result::Result<f64, String> {
+    not_negative(text)
+        .ok()
+        .filter(|number| *number <= 100.0)
+        .ok_or_else(|| "a number from 0 to 100 is wanted".to_owned())
 }
 
 /// The findings for a person.
