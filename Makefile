@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_INPUTS ?= 10000000
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench models fuzz peers flights clean
+.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench costs models fuzz peers flights clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,10 @@ fmt: ## Format all code.
 
 bench: ## The micro-benchmarks of all crates that have some.
 	cargo bench --workspace
+
+costs: build ## What the logs that are tables cost, then logging at trace; five minutes, and a quiet machine for the rates.
+	scripts/log_cost.py --squall $(SQUALL)
+	scripts/trace_cost.py --squall $(SQUALL)
 
 models: ## Model-check what threads do at once: the scheduler's lock-free parts with loom, the engine's protocols with shuttle.
 	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib --target-dir $(CARGO_TARGET_DIR)/loom model

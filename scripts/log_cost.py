@@ -3,7 +3,7 @@
 
     scripts/log_cost.py --squall target/release/squall [--rounds 5] [--seconds 10] [--connections 64]
 
-Needs `wrk`. Prints for each round queries a second and CPU time a query of both, from the kernel's accounting of the servers' threads, and
+Prints for each round queries a second and CPU time a query of both, from the kernel's accounting of the servers' threads, and
 in the end the medians and their ratios. CPU time a query hardly depends on what else the machine does; queries a second want it quiet.
 What is in the log afterwards is counted: every query is either there or among those that were dropped because too many waited.
 """

@@ -1,7 +1,7 @@
-"""A server that a script starts and measures: how it starts and is asked, what CPU time the kernel counts for it, and wrk's storms."""
+"""A server that a script starts and measures: how it starts and is asked, what CPU time the kernel counts for it, and storms."""
 
+import json
 import pathlib
-import re
 import subprocess
 import sys
 import time
@@ -18,7 +18,7 @@ def add_arguments(parser):
     parser.add_argument("--squall", default="target/release/squall", help="the server's program")
     parser.add_argument("--rounds", type=int, default=5, help="times that each server is measured")
     parser.add_argument("--seconds", type=int, default=10, help="of each measurement")
-    parser.add_argument("--connections", type=int, default=64, help="of wrk, over two threads")
+    parser.add_argument("--connections", type=int, default=64, help="of the load, `squall storm run`")
 
 
 def turns(names, rounds):
@@ -33,6 +33,8 @@ class MeasuredServer:
 
     def __init__(self, command, port, folder):
         self.port = port
+        # Whose `storm run` makes load.
+        self.generator = command[0]
         with (folder / "output.txt").open("w") as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + READY_SECONDS
@@ -81,12 +83,16 @@ class MeasuredServer:
     def storm(self, path, seconds, connections):
         """How many requests were answered, and in how many seconds."""
         begun = time.monotonic()
-        command = ["wrk", "-t2", f"-c{connections}", f"-d{seconds}s", f"http://127.0.0.1:{self.port}{path}"]
-        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        url = f"http://127.0.0.1:{self.port}{path}"
+        command = [self.generator, "storm", "run", url, "-c", connections, "-d", seconds, "--format", "json"]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
         elapsed = time.monotonic() - begun
-        if "Non-2xx" in output:
-            sys.exit(output)
-        return int(re.search(r"(\d+) requests in", output).group(1)), elapsed
+        if done.returncode:
+            sys.exit(done.stdout + done.stderr)
+        total = json.loads(done.stdout)["total"]
+        if total["errors"]:
+            sys.exit(done.stdout)
+        return total["answers"], elapsed
 
     def stop(self):
         self.process.terminate()

@@ -4,7 +4,7 @@ file, one that logs nothing.
 
     scripts/trace_cost.py --squall target/release/squall [--rounds 5] [--seconds 10] [--connections 64]
 
-Needs `wrk`. Prints for each round requests a second and CPU time a request of both, from the kernel's accounting of the server, and in
+Prints for each round requests a second and CPU time a request of both, from the kernel's accounting of the server, and in
 the end the medians and their ratios. CPU time a request hardly depends on what else the machine does; requests a second want it quiet.
 With --clickhouse PROGRAM the same is done with a ClickHouse server. Lines that were lost because the writer did not keep up are counted.
 """
@@ -24,7 +24,8 @@ PAGES = {"/ping": "/ping", "SELECT 1": "/?" + urllib.parse.urlencode({"query": "
 class Server(MeasuredServer):
     """One that logs at a level."""
 
-    def __init__(self, program, is_clickhouse, folder, level):
+    def __init__(self, program, squall, folder, level):
+        is_clickhouse = program != squall
         port = free_port()
         folder.mkdir()
         self.log = folder / "server.log"
@@ -47,6 +48,7 @@ class Server(MeasuredServer):
             )
         arguments = [f"--config-file={config}"] if is_clickhouse else ["server", f"--config-file={config}"]
         super().__init__([program, *arguments], port, folder)
+        self.generator = squall
 
     def measure(self, path, seconds, connections):
         """Requests a second, and CPU microseconds a request."""
@@ -64,7 +66,7 @@ def main():
     program, is_clickhouse = args.clickhouse or args.squall, bool(args.clickhouse)
     with tempfile.TemporaryDirectory(prefix="squall-trace-cost-") as folder:
         folder = pathlib.Path(folder)
-        servers = {level: Server(program, is_clickhouse, folder / level, level) for level in ["none", "trace"]}
+        servers = {level: Server(program, args.squall, folder / level, level) for level in ["none", "trace"]}
         for page, path in PAGES.items():
             results = {level: [] for level in servers}
             for server in servers.values():
