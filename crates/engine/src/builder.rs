@@ -374,6 +374,11 @@ impl Builder {
         let selection = source.selection();
         self.context.counters.add(ProfileEvent::SelectedParts, selection.parts);
         self.context.counters.add(ProfileEvent::SelectedMarks, selection.marks);
+        // Of a query, however many of its tables have such conditions.
+        let is_by_key = self.context.counters.get(ProfileEvent::IndexAnalysisRounds) > 0;
+        if is_by_key && self.context.counters.get(ProfileEvent::SelectQueriesWithPrimaryKeyUsage) == 0 {
+            self.context.counters.add(ProfileEvent::SelectQueriesWithPrimaryKeyUsage, 1);
+        }
         let mut operators: Vec<Arc<dyn Operator>> = Vec::new();
         if let Some(predicate) = &scan.predicate {
             let needed = needed.unwrap_or_else(|| vec![true; scan.schema.len()]);

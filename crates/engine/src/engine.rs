@@ -6,6 +6,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use squall_planner::{Expression, Plan};
+use squall_runtime::profile_events::{self, Timed};
 use squall_runtime::{ProfileEvent, ThreadPool, block_on};
 use squall_scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
@@ -100,7 +101,11 @@ impl Engine {
     }
 
     fn select(&self, plan: &Plan, context: &Arc<QueryContext>) -> Result<(Arc<Execution>, Arc<Output>)> {
-        let (pipelines, output) = self.builder(context).select(plan)?;
+        let (pipelines, output) = {
+            let _counting = profile_events::attach(context.clone());
+            let _building = Timed::new(ProfileEvent::QueryPipelineBuildMicroseconds);
+            self.builder(context).select(plan)?
+        };
         let ended = output.clone();
         let execution = self.execution(context, pipelines, move |result| ended.end(result));
         output.set_writer(execution.waker());

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use squall_planner::QueryUses;
 use squall_runtime::current_metrics::MetricGuard;
-use squall_runtime::memory::{AttachGuard, MemoryLevel, attach};
-use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::memory::{AttachGuard, MemoryLevel, MemoryProfile, attach};
+use squall_runtime::profile_events::{self, GLOBAL};
 use squall_runtime::profiler::Periods;
 use squall_runtime::thread_pool::CountFor;
 use squall_runtime::thread_usage::thread_id;
@@ -146,6 +146,13 @@ impl QueryContext {
     /// A query that begins now; its memory counts for `user_memory` too.
     pub fn of_user(query_id: Arc<str>, settings: Arc<Settings>, user_memory: Option<Arc<MemoryTracker>>) -> Arc<Self> {
         let memory = Arc::new(MemoryTracker::query(settings.max_memory_usage, user_memory));
+        let profile = MemoryProfile {
+            step_bytes: settings.memory_profiler_step,
+            sample_probability: settings.memory_profiler_sample_probability,
+            sample_min_bytes: settings.memory_profiler_sample_min_allocation_size,
+            sample_max_bytes: settings.memory_profiler_sample_max_allocation_size,
+        };
+        memory.profile(profile, settings.max_untracked_memory);
         Arc::new(Self {
             query_id,
             settings,
@@ -341,8 +348,10 @@ impl QueryContext {
     fn overflow(&self, mode: &str, error: impl FnOnce() -> Error) -> Result<()> {
         if mode == "break" {
             self.is_reading_stopped.store(true, Ordering::Relaxed);
+            self.counters.add(ProfileEvent::OverflowBreak, 1);
             return Ok(());
         }
+        self.counters.add(ProfileEvent::OverflowThrow, 1);
         Err(error())
     }
 
@@ -356,7 +365,9 @@ impl QueryContext {
         ThreadGuard {
             context: self,
             stretch: if self.settings.log_query_threads { Stretch::begin() } else { None },
+            _metric: CurrentMetric::QueryThread.hold(1),
             _profiler: profiler,
+            _counting: profile_events::attach(self.clone()),
             _memory: memory,
             _supervisor: supervise(self.clone()),
         }
@@ -446,6 +457,8 @@ impl Supervisor for QueryContext {
 pub struct ThreadGuard<'a> {
     context: &'a QueryContext,
     stretch: Option<Stretch>,
+    _metric: MetricGuard,
+    _counting: profile_events::AttachGuard,
     _profiler: squall_runtime::profiler::AttachGuard,
     _memory: AttachGuard,
     _supervisor: SupervisorGuard,

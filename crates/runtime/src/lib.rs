@@ -2,9 +2,11 @@
 //! topology. Knows nothing of queries.
 
 mod block_on;
+pub mod counted_lock;
 pub mod cpu;
 pub mod cpu_times;
 pub mod current_metrics;
+pub mod file_io;
 pub mod histogram;
 pub mod long_steps;
 pub mod memory;
@@ -12,6 +14,7 @@ mod pieces;
 pub mod profile_events;
 pub mod profiler;
 pub mod symbols;
+mod thread_io;
 pub mod thread_pool;
 pub mod thread_usage;
 

@@ -1,7 +1,12 @@
 //! Counters of what happened, under ClickHouse's names: for the whole process (`system.events`) and for each query
 //! (`ProfileEvents` in `system.query_log`).
 
+use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::thread_pool::Owner;
 
 macro_rules! events {
     ($($name:ident $description:literal;)*) => {
@@ -93,6 +98,108 @@ events! {
     MemoryOvercommitWaitTimeMicroseconds "Total time spent in waiting for memory to be freed in OvercommitTracker.";
     MemoryAllocatorPurge "Total number of times memory allocator purge was requested.";
     MemoryAllocatorPurgeTimeMicroseconds "Total time spent for memory allocator purge.";
+    InitialQuery "Same as Query, but only counts initial queries (see is_initial_query).";
+    InitialSelectQuery "Same as InitialQuery, but only for SELECT queries.";
+    FailedInitialQuery "Number of failed initial queries.";
+    FailedInitialSelectQuery "Same as FailedInitialQuery, but only for SELECT queries.";
+    OtherQueryTimeMicroseconds "Total time of queries that are not SELECT or INSERT.";
+    QueryParseMicroseconds "Total time spent parsing the query text into an AST.";
+    QueryAnalysisMicroseconds "Total time spent building the query tree and running analyzer passes (resolves identifiers, types, expressions).";
+    QueryPipelineBuildMicroseconds "Total time spent constructing the QueryPipeline from the optimized QueryPlan.";
+    SelectedPartsTotal "Number of total data parts before selecting which ones to read from a MergeTree table.";
+    SelectedMarksTotal "Number of total marks (index granules) before selecting which ones to read from a MergeTree table.";
+    SelectedRanges "Number of (non-adjacent) ranges in all data parts selected to read from a MergeTree table.";
+    SelectQueriesWithPrimaryKeyUsage "Count SELECT queries which use the primary key to evaluate the WHERE condition.";
+    FilteringMarksWithPrimaryKeyMicroseconds "Time spent filtering parts by PK.";
+    IndexAnalysisRounds "Number of times index analysis was performed within the query.";
+    LoadedDataParts "Number of data parts loaded by MergeTree tables during initialization.";
+    LoadedDataPartsMicroseconds "Microseconds spent by MergeTree tables for loading data parts during initialization.";
+    FilterTransformPassedRows "Number of rows that passed the filter in the query.";
+    FilterTransformPassedBytes "Number of bytes that passed the filter in the query.";
+    JoinBuildTableRowCount "Total number of rows in the build table for a JOIN operation.";
+    JoinProbeTableRowCount "Total number of rows in the probe table for a JOIN operation.";
+    JoinResultRowCount "Total number of rows in the result of a JOIN operation.";
+    SleepFunctionCalls "Number of times a sleep function (sleep, sleepEachRow) has been called.";
+    SleepFunctionMicroseconds "Time set to sleep in a sleep function (sleep, sleepEachRow).";
+    SleepFunctionElapsedMicroseconds "Time spent sleeping in a sleep function (sleep, sleepEachRow).";
+    OverflowBreak "Number of times, data processing was cancelled by query complexity limitation with setting '*_overflow_mode' = 'break' and the result is incomplete.";
+    OverflowThrow "Number of times, data processing was cancelled by query complexity limitation with setting '*_overflow_mode' = 'throw' and exception was thrown.";
+    Merge "Number of launched background merges.";
+    MergeSourceParts "Number of source parts scheduled for merges.";
+    MergedRows "Rows read for background merges.";
+    MergedUncompressedBytes "Uncompressed bytes (for columns as they stored in memory) that was read for background merges.";
+    MergeWrittenRows "Number of rows written during the merge.";
+    MergeTotalMilliseconds "Total time spent for background merges.";
+    MergeCommitMilliseconds "Total time spent for committing merge results (part renaming, checksum verification, ZooKeeper updates).";
+    MergeTreeDataWriterBlocks "Number of blocks INSERTed to MergeTree tables.";
+    MergeTreeDataWriterBlocksAlreadySorted "Number of blocks INSERTed to MergeTree tables that appeared to be already sorted.";
+    MergeTreeDataWriterRows "Number of rows INSERTed to MergeTree tables.";
+    MergeTreeDataWriterUncompressedBytes "Uncompressed bytes (for columns as they stored in memory) INSERTed to MergeTree tables.";
+    MergeTreeDataWriterCompressedBytes "Bytes written to filesystem for data INSERTed to MergeTree tables.";
+    MergeTreeDataWriterSortingBlocksMicroseconds "Time spent sorting blocks.";
+    FileOpen "Number of files opened.";
+    CreatedReadBufferOrdinary "Number of times ordinary read buffer was created for reading data (while choosing among other read methods).";
+    ReadBufferFromFileDescriptorRead "Number of reads (read/pread) from a file descriptor.";
+    ReadBufferFromFileDescriptorReadBytes "Number of bytes read from file descriptors.";
+    ReadBufferFromFileDescriptorReadFailed "Number of times the read (read/pread) from a file descriptor have failed.";
+    WriteBufferFromFileDescriptorWrite "Number of writes (write/pwrite) to a file descriptor.";
+    WriteBufferFromFileDescriptorWriteBytes "Number of bytes written to file descriptors.";
+    WriteBufferFromFileDescriptorWriteFailed "Number of times the write (write/pwrite) to a file descriptor have failed.";
+    FileSync "Number of times the F_FULLFSYNC/fsync/fdatasync function was called for files.";
+    FileSyncElapsedMicroseconds "Total time spent waiting for F_FULLFSYNC/fsync/fdatasync syscall for files.";
+    DirectorySync "Number of times the F_FULLFSYNC/fsync/fdatasync function was called for directories.";
+    DirectorySyncElapsedMicroseconds "Total time spent waiting for F_FULLFSYNC/fsync/fdatasync syscall for directories.";
+    DiskReadElapsedMicroseconds "Total time spent waiting for read syscall.";
+    DiskWriteElapsedMicroseconds "Total time spent waiting for write syscall.";
+    OSReadBytes "Number of bytes read from disks or block devices.";
+    OSWriteBytes "Number of bytes written to disks or block devices.";
+    OSReadChars "Number of bytes read from filesystem, including page cache, as well as network and other files.";
+    OSWriteChars "Number of bytes written to filesystem, including page cache, as well as network and other files.";
+    UncompressedCacheHits "Number of times a column chunk has been found decoded in the column cache (and decompression was avoided).";
+    UncompressedCacheMisses "Number of times a column chunk has not been found decoded in the column cache (and required decompression).";
+    UncompressedCacheWeightLost "Number of bytes evicted from the column cache.";
+    ContextLock "Number of times the lock of the list of queries was acquired or tried to acquire.";
+    ContextLockWaitMicroseconds "Time spent waiting for the lock of the list of queries.";
+    RWLockAcquiredWriteLocks "Number of times the lock of statements that change tables was acquired.";
+    RWLockWritersWaitMilliseconds "Total time spent waiting for the lock of statements that change tables.";
+    InterfaceHTTPReceiveBytes "Number of bytes received through HTTP interfaces.";
+    InterfaceHTTPSendBytes "Number of bytes sent through HTTP interfaces.";
+    InterfaceNativeReceiveBytes "Number of bytes received through native interfaces.";
+    InterfaceNativeSendBytes "Number of bytes sent through native interfaces.";
+    NativeProtocolSend "Number of non-empty native protocol output buffer flushes.";
+    HTTPServerConnectionsCreated "Number of created server HTTP connections.";
+    ReadCompressedBytes "Number of bytes (the number of bytes before decompression) read from compressed sources (files, network).";
+    CompressedReadBufferBlocks "Number of compressed blocks (the blocks of data that are compressed independent of each other) read from compressed sources (files, network).";
+    CompressedReadBufferBytes "Number of uncompressed bytes (the number of bytes after decompression) read from compressed sources (files, network).";
+    ConcurrentQuerySlotsAcquired "Total number of query slots acquired.";
+    ConcurrentQueryWaitMicroseconds "Total time a query was waiting for a query slots.";
+    DictCacheKeysRequested "Number of keys requested from the data source for the dictionaries of 'cache' types.";
+    DictCacheKeysRequestedFound "Number of keys requested from the data source for dictionaries of 'cache' types and found in the data source.";
+    DictCacheKeysRequestedMiss "Number of keys requested from the data source for dictionaries of 'cache' types but not found in the data source.";
+    DictCacheKeysHit "Number of keys looked up in the dictionaries of 'cache' types and found in the cache.";
+    DictCacheKeysNotFound "Number of keys looked up in the dictionaries of 'cache' types and not found.";
+    DictCacheRequests "Number of bulk requests to the external data sources for the dictionaries of 'cache' types.";
+    DictCacheRequestTimeNs "Number of nanoseconds spend in querying the external data sources for the dictionaries of 'cache' types.";
+    BackupsOpenedForRead "Number of backups opened for reading.";
+    BackupsOpenedForWrite "Number of backups opened for writing.";
+    MainConfigLoads "Number of times the main configuration was reloaded.";
+    ServerStartupMilliseconds "Time elapsed from starting server to listening to sockets in milliseconds.";
+    CannotWriteToWriteBufferDiscard "Number of stack traces dropped by query profiler or signal handler because pipe is full or cannot write to pipe.";
+    QueryProfilerSignalOverruns "Number of times we drop processing of a query profiler signal due to overrun plus the number of signals that OS has not delivered due to overrun.";
+    LogTrace "Number of log messages with level Trace.";
+    LogDebug "Number of log messages with level Debug.";
+    LogInfo "Number of log messages with level Info.";
+    LogWarning "Number of log messages with level Warning.";
+    LogError "Number of log messages with level Error.";
+    LoggerElapsedNanoseconds "Cumulative time spend in logging.";
+    AsyncLoggingFileLogTotalMessages "How many messages (accepted or dropped) have been sent to the async queue for the file log.";
+    AsyncLoggingFileLogDroppedMessages "How many messages have been dropped from the file log due to the async log queue being full.";
+    AsyncLoggingErrorFileLogTotalMessages "How many messages (accepted or dropped) have been sent to the async queue for the error file log.";
+    AsyncLoggingErrorFileLogDroppedMessages "How many messages have been dropped from error file log due to the async log queue being full.";
+    AsyncLoggingConsoleTotalMessages "How many messages (accepted or dropped) have been sent to the async queue for the console log.";
+    AsyncLoggingConsoleDroppedMessages "How many messages have been dropped from the console log due to the async log queue being full.";
+    AsyncLoggingTextLogTotalMessages "How many messages (accepted or dropped) have been sent to the async queue for the text_log.";
+    AsyncLoggingTextLogDroppedMessages "How many messages have been dropped from text_log due to the async log queue being full.";
     QueryMemoryLimitExceeded "Number of times when memory limit exceeded for query.";
     SchedulerMorsels "Squall: number of morsels that workers ran.";
     SchedulerLongSteps "Squall: number of steps that held a worker for longer than scheduler_long_step_us, time without a CPU aside.";
@@ -181,6 +288,65 @@ impl Counters {
 
 /// The process's counters, `system.events`.
 pub static GLOBAL: Counters = Counters::new();
+
+thread_local! {
+    /// Whom the thread works for.
+    static CURRENT: RefCell<Option<Owner>> = const { RefCell::new(None) };
+}
+
+/// What the calling thread [counts](count) is `owner`'s until the guard is dropped.
+#[must_use]
+pub fn attach(owner: Owner) -> AttachGuard {
+    AttachGuard { before: CURRENT.with(|current| current.replace(Some(owner))), _not_send: PhantomData }
+}
+
+/// Ends [`attach`] when dropped.
+pub struct AttachGuard {
+    before: Option<Owner>,
+    /// It belongs to its thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for AttachGuard {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        // Dropped outside: a query's last holder frees all that it had.
+        let _ended = CURRENT.try_with(|current| current.replace(before));
+    }
+}
+
+/// Counts what happens on the calling thread: for the query that it works for, or for the process alone. For code that knows no queries.
+pub fn count(event: ProfileEvent, amount: u64) {
+    let counted = CURRENT.try_with(|current| match current.try_borrow().as_deref() {
+        Ok(Some(owner)) => owner.counters().add(event, amount),
+        _ => GLOBAL.add(event, amount),
+    });
+    if counted.is_err() {
+        // The thread is at its end.
+        GLOBAL.add(event, amount);
+    }
+}
+
+/// Counts microseconds from its making to its end.
+#[derive(Debug)]
+pub struct Timed {
+    event: ProfileEvent,
+    began: Instant,
+}
+
+impl Timed {
+    /// It begins now.
+    #[must_use]
+    pub fn new(event: ProfileEvent) -> Self {
+        Self { event, began: Instant::now() }
+    }
+}
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        count(self.event, self.began.elapsed().as_micros() as u64);
+    }
+}
 
 #[cfg(test)]
 mod tests {

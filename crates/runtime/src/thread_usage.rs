@@ -8,9 +8,12 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use crate::profile_events::{Counters, ProfileEvent};
+use crate::thread_io::ThreadIo;
 
 /// Work that begins so soon after the last reading begins with that reading: what lies between is mostly the request being read.
 const REUSE: Duration = Duration::from_micros(20);
+/// What shorter work read and wrote is not asked for: it counts for what the thread does next. Most queries of a storm are shorter.
+const IO_MIN: Duration = Duration::from_millis(1);
 /// Shorter work is not read at all: it counts for what the thread does next.
 const SHORTEST: Duration = Duration::from_micros(3);
 /// Time off the CPU from which on the kernel is asked whether the thread was ready meanwhile.
@@ -31,6 +34,7 @@ thread_local! {
     /// The thread's `schedstat`, open, and its wait time when it was last looked at.
     static SCHEDSTAT: OnceCell<Option<File>> = const { OnceCell::new() };
     static LAST_WAIT_US: Cell<u64> = const { Cell::new(0) };
+    static LAST_IO: Cell<ThreadIo> = const { Cell::new(ThreadIo::NOTHING) };
 }
 
 /// A stretch of work of the calling thread.
@@ -63,6 +67,7 @@ impl ThreadUsage {
             None => {
                 // Waits from before the thread's first work are nobody's.
                 LAST_WAIT_US.set(read_wait_us().unwrap_or(0));
+                LAST_IO.set(ThreadIo::of_this_thread().unwrap_or_default());
                 read_usage()
             }
         };
@@ -99,6 +104,11 @@ impl ThreadUsage {
         counters.add(ProfileEvent::OSCPUVirtualTimeMicroseconds, user + system);
         counters.add(ProfileEvent::SoftPageFaults, now.soft_page_faults.saturating_sub(before.soft_page_faults));
         counters.add(ProfileEvent::HardPageFaults, now.hard_page_faults.saturating_sub(before.hard_page_faults));
+        if elapsed >= IO_MIN
+            && let Some(io) = ThreadIo::of_this_thread()
+        {
+            io.add_since(LAST_IO.replace(io), counters);
+        }
         let off_cpu_us = (elapsed.as_micros() as u64).saturating_sub(user + system);
         if off_cpu_us >= WAIT_MIN_US
             && let Some(wait_us) = read_wait_us()

@@ -1,6 +1,8 @@
 //! ClickHouse's compressed frames, of the native protocol and of HTTP's `compress=1`: a 16-byte CityHash128 (1.0.2) of all that follows,
 //! one byte for the method, the size of method, sizes and data, the size of the plain bytes, the data.
 
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_types::{Error, ErrorCode, Result, grow};
 
 const METHOD_NONE: u8 = 0x02;
@@ -120,6 +122,15 @@ pub fn decompress_frame(frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if frame_bytes(frame)? != Some(frame.len()) {
         return Err(Error::new(ErrorCode::CANNOT_DECOMPRESS, "A compressed frame is incomplete"));
     }
+    let before = out.len();
+    decompress_whole_frame(frame, out)?;
+    count(ProfileEvent::ReadCompressedBytes, frame.len() as u64);
+    count(ProfileEvent::CompressedReadBufferBlocks, 1);
+    count(ProfileEvent::CompressedReadBufferBytes, (out.len() - before) as u64);
+    Ok(())
+}
+
+fn decompress_whole_frame(frame: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let (expected, body) = frame.split_at(CHECKSUM_BYTES);
     let actual = checksum(body);
     if actual != expected {

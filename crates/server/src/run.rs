@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use squall_runtime::memory::{Reclaim, start_reclaiming};
+use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::{CurrentMetric, ProfileEvent};
 use squall_types::{Error, ErrorCode, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -15,7 +17,7 @@ use crate::logger::Logger;
 use crate::native;
 use crate::network::{Port, listen};
 use crate::server::{Server, time_zone};
-use crate::version::{SQUALL_VERSION, VERSION};
+use crate::version::{REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -130,10 +132,13 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         tokio::spawn(server.clone().watch_load()),
         tokio::spawn(server.clone().watch_configuration()),
     ];
+    let started_ms = began.elapsed().as_millis() as u64;
+    GLOBAL.add(ProfileEvent::ServerStartupMilliseconds, started_ms);
+    CurrentMetric::Revision.set(i64::from(REVISION));
+    CurrentMetric::VersionInteger.set((VERSION_MAJOR * 1_000_000 + VERSION_MINOR * 1_000 + VERSION_PATCH) as i64);
     tracing::info!(
         target: "Application",
-        "Squall {SQUALL_VERSION} (ClickHouse {VERSION}) is ready for connections after {} ms, data in {}: {}",
-        began.elapsed().as_millis(),
+        "Squall {SQUALL_VERSION} (ClickHouse {VERSION}) is ready for connections after {started_ms} ms, data in {}: {}",
         config.path.display(),
         urls.join(", "),
     );

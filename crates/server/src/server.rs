@@ -13,7 +13,7 @@ use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
 use squall_runtime::long_steps::LONG_STEPS;
 use squall_runtime::memory::{SERVER, machine_memory_bytes, set_kept_ratio_max};
-use squall_runtime::{CurrentMetric, ThreadPool, ThreadPoolLimits};
+use squall_runtime::{CurrentMetric, ProfileEvent, ThreadPool, ThreadPoolLimits};
 use squall_scheduler::admission::AdmissionLimits;
 use squall_scheduler::{CpuShare, PolicyKind, Scheduler, SchedulerOptions, ThreadBudget};
 use squall_storage::{Databases, Dictionary, StorageOptions};
@@ -269,12 +269,14 @@ impl Server {
         self.config.store(Arc::new(config));
         self.statements.clear();
         self.plan_templates.clear();
+        squall_runtime::profile_events::GLOBAL.add(ProfileEvent::MainConfigLoads, 1);
         tracing::info!(target: "Config", "The configuration was loaded again");
         Ok(())
     }
 
     /// Begins to stop: no new connections and queries.
     pub fn shut_down(&self) {
+        CurrentMetric::IsServerShuttingDown.set(1);
         self.stopping.send_replace(true);
     }
 

@@ -39,6 +39,6 @@ pub use lookups::NamedLookups;
 pub use merge_tree::{DetachedPart, PartSelection, PartSource};
 pub use session_catalog::SessionCatalog;
 pub use table::{
-    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartInfo, PartMerge, PartWork, ScanRequest, ScanSelection,
-    Table, TableHandle, TableScan,
+    Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartWork, ScanRequest,
+    ScanSelection, Table, TableHandle, TableScan,
 };

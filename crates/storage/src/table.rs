@@ -10,7 +10,7 @@ use std::task::Waker;
 
 use squall_planner::{ColumnDescription, Expression, LoadedByQuery, TableMetadata};
 use squall_sql::ast;
-use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings, Value};
+use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
 use crate::join_table::JoinTable;
 
@@ -49,6 +49,11 @@ pub trait Table: TableMetadata {
 
     /// The parts that hold the rows, for `system.parts`.
     fn parts(&self) -> Vec<PartInfo> {
+        Vec::new()
+    }
+
+    /// The same with their columns.
+    fn columns_of_parts(&self) -> Vec<(PartInfo, Vec<PartColumn>)> {
         Vec::new()
     }
 
@@ -113,6 +118,25 @@ pub struct PartInfo {
     pub path: PathBuf,
     /// The smallest and largest value, in seconds, of the first `DateTime` among the sorting key's columns.
     pub times: Option<(u32, u32)>,
+}
+
+/// A column of a part.
+#[derive(Clone, Debug)]
+pub struct PartColumn {
+    /// Its place among the table's columns.
+    pub position: usize,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub data_type: DataType,
+    /// What it takes in the file.
+    pub bytes_on_disk: u64,
+    /// Bounds of its values as text, as far as they are known and comparable.
+    pub min: Option<String>,
+    /// The same from above.
+    pub max: Option<String>,
+    /// How many of its values are NULL, where that is known.
+    pub nulls: Option<u64>,
 }
 
 /// What a query wants of a table.

@@ -337,6 +337,12 @@ settings! {
     log_query_threads: bool as Bool = "0", "Whether the threads of queries are logged in system.query_thread_log.";
     query_profiler_real_time_period_ns: u64 as UInt64 = "1000000000", "The period of the query profiler's samples by real time, in nanoseconds; 0 is never.";
     query_profiler_cpu_time_period_ns: u64 as UInt64 = "1000000000", "The period of the query profiler's samples by CPU time, in nanoseconds; 0 is never.";
+    memory_profiler_step: u64 as UInt64 = "4194304", "A trace goes into system.trace_log (Memory) whenever the query holds so many bytes more; 0 is never.";
+    memory_profiler_sample_probability: f64 as Float = "0", "The probability that an allocation or a free, when it is charged to the query, is noted in system.trace_log (MemorySample).";
+    memory_profiler_sample_min_allocation_size: u64 as UInt64 = "0", "Smaller allocations are no samples; 0 is no bound.";
+    memory_profiler_sample_max_allocation_size: u64 as UInt64 = "0", "Larger allocations are no samples; 0 is no bound.";
+    max_untracked_memory: u64 as UInt64 = "262144", "A thread's allocations are charged to its query whenever they come to so many bytes; more than 262144 is as much. ClickHouse's default is 4194304.";
+    system_events_show_zero_values: bool as Bool = "0", "Whether system.events shows events that have not happened.";
     log_comment: String as String = "", "A text that goes into system.query_log with the query.";
     send_logs_level: String as String = "fatal", "The level from which the server's log lines about a query are sent to its client.";
     send_progress_in_http_headers: bool as Bool = "0", "Whether X-ClickHouse-Progress headers are sent.";

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use squall_planner::JoinStrictness;
-use squall_runtime::Pieces;
+use squall_runtime::profile_events::count;
+use squall_runtime::{Pieces, ProfileEvent};
 use squall_storage::key_index::{KeyIndex, KeyRun, NO_ROW};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
@@ -341,6 +342,7 @@ impl LocalSink for JoinLocal {
         });
         let held = held.collect::<Result<Vec<Column>>>()?;
         let bytes: usize = held.iter().map(Column::value_bytes).sum();
+        count(ProfileEvent::JoinBuildTableRowCount, block.rows() as u64);
         if self.table.count(block.rows() as u64, bytes as u64)? {
             let run = KeyRun::new(keys);
             let rows = block.rows();

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::UInt32Array;
 use squall_planner::JoinStrictness;
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_storage::key_index::NO_ROW;
 use squall_types::{Block, Column, Result};
 
@@ -52,6 +54,7 @@ impl Operator for JoinProbe {
             grace.put_left(block)?;
             return Ok(ControlFlow::Continue(()));
         }
+        count(ProfileEvent::JoinProbeTableRowCount, block.rows() as u64);
         let held = self.table.held()?;
         let keys = self.matching.keys(&self.matching.left_keys, &block)?;
         let mut first = held.index.find(&keys)?;
@@ -244,6 +247,7 @@ impl Pairs<'_> {
         if rows == 0 {
             return Ok(ControlFlow::Continue(()));
         }
+        count(ProfileEvent::JoinResultRowCount, rows as u64);
         if rows >= self.rows_max {
             self.check_limits()?;
         }

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use squall_planner::Expression;
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_types::{Block, Column, PieceRows, Result};
 
 use super::Operator;
@@ -23,10 +25,18 @@ impl Filter {
     }
 }
 
+fn count_passed(block: &Block) {
+    count(ProfileEvent::FilterTransformPassedRows, block.rows() as u64);
+    count(ProfileEvent::FilterTransformPassedBytes, block.value_bytes() as u64);
+}
+
 impl Operator for Filter {
     fn execute(&self, block: Block) -> Result<Option<Block>> {
         let mask = match select(&self.predicate, &block)? {
-            Selection::All => return Ok(Some(block)),
+            Selection::All => {
+                count_passed(&block);
+                return Ok(Some(block));
+            }
             Selection::None => return Ok(None),
             Selection::Some(mask) => mask,
         };
@@ -40,7 +50,9 @@ impl Operator for Filter {
                 false => Column::default_values(column.data_type().clone(), rows),
             })
             .collect::<Result<_>>()?;
-        Ok(Some(Block::new(block.schema().clone(), columns, rows)))
+        let passed = Block::new(block.schema().clone(), columns, rows);
+        count_passed(&passed);
+        Ok(Some(passed))
     }
 
     fn execute_each(

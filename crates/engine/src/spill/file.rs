@@ -4,11 +4,11 @@
 use std::fs::File;
 use std::future::Future;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use squall_runtime::current_metrics::MetricGuard;
+use squall_runtime::file_io::CountedFile;
 use squall_runtime::memory::SERVER;
 use squall_runtime::{CurrentMetric, ProfileEvent};
 use squall_types::memory::reserve;
@@ -82,7 +82,7 @@ pub(crate) struct SpillFile {
     kind: SpillKind,
     pub(super) codec: Codec,
     /// There once the first bytes are written.
-    file: OnceLock<File>,
+    file: OnceLock<CountedFile>,
     /// Where the next bytes go; also the bytes that are counted.
     end: AtomicU64,
     _metrics: [MetricGuard; 2],
@@ -133,7 +133,7 @@ impl SpillFile {
         let this = self.clone();
         let job = move || {
             let file = this.open()?;
-            this.check_free_space(file, length)?;
+            this.check_free_space(file.file(), length)?;
             file.write_all_at(&bytes, offset).map_err(|error| this.write_error(&error))?;
             bytes.clear();
             Ok(bytes)
@@ -160,13 +160,13 @@ impl SpillFile {
         }))
     }
 
-    fn open(&self) -> Result<&File> {
+    fn open(&self) -> Result<&CountedFile> {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
         let file = self.context.temporary().folder.create().map_err(|error| self.write_error(&error))?;
         // Two may come first at once; the file of one of them is gone again.
-        Ok(self.file.get_or_init(|| file))
+        Ok(self.file.get_or_init(|| CountedFile::of_writer(file)))
     }
 
     fn check_limits(&self) -> Result<()> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use parking_lot::Mutex;
+use squall_runtime::profile_events;
 use squall_runtime::thread_pool::JobOptions;
 use squall_types::{Error, ErrorCode, Result};
 
@@ -44,7 +45,13 @@ pub(super) fn offload<T: Send + 'static>(
     let outcome = Arc::new(Outcome(Mutex::new((None, None))));
     let teller = Teller(outcome.clone());
     let options = JobOptions { owner: Some(context.clone()), ..JobOptions::default() };
-    let scheduled = context.temporary().pool.schedule_with(options, move || teller.0.set(job()));
+    let scheduled = context.temporary().pool.schedule_with(options, {
+        let context = context.clone();
+        move || {
+            let _counting = profile_events::attach(context);
+            teller.0.set(job());
+        }
+    });
     if let Err(error) = scheduled {
         outcome.set(Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string())));
     }

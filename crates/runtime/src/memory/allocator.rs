@@ -7,6 +7,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::Arc;
 
+use super::profiler::Charge;
 use super::reclaim::freed;
 use super::tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER};
 use crate::current_metrics::CurrentMetric;
@@ -21,6 +22,8 @@ const SHARED_OVERRUN_MAX_BYTES: i64 = 4 << 20;
 thread_local! {
     static CURRENT: Cell<*const MemoryTracker> = const { Cell::new(std::ptr::null()) };
     static UNTRACKED: Cell<i64> = const { Cell::new(0) };
+    /// What the thread's tracker may not know of; [`UNTRACKED_MAX_BYTES`] or less.
+    static UNTRACKED_MAX: Cell<i64> = const { Cell::new(UNTRACKED_MAX_BYTES) };
     /// Bytes that are charged already, for allocations to come.
     static RESERVED: Cell<i64> = const { Cell::new(0) };
     static OF_THREAD: Cell<ThreadBytes> = const { Cell::new(ThreadBytes { bytes: 0, peak_bytes: 0 }) };
@@ -45,15 +48,17 @@ pub fn take_thread_bytes() -> ThreadBytes {
 #[must_use]
 pub fn attach(tracker: Arc<MemoryTracker>) -> AttachGuard {
     flush();
+    let untracked_max_before = UNTRACKED_MAX.replace(tracker.untracked_max_bytes());
     let before = CURRENT.replace(Arc::as_ptr(&tracker));
-    AttachGuard { _tracker: Some(tracker), before }
+    AttachGuard { _tracker: Some(tracker), before, untracked_max_before }
 }
 
 /// Charges this thread's allocations to the server alone until the guard is dropped: they are for something that queries share.
 #[must_use]
 pub fn detach() -> AttachGuard {
     flush();
-    AttachGuard { _tracker: None, before: CURRENT.replace(std::ptr::null()) }
+    let untracked_max_before = UNTRACKED_MAX.replace(UNTRACKED_MAX_BYTES);
+    AttachGuard { _tracker: None, before: CURRENT.replace(std::ptr::null()), untracked_max_before }
 }
 
 /// Ends [`attach`] or [`detach`] when dropped. Not `Send`: it belongs to its thread.
@@ -62,12 +67,14 @@ pub struct AttachGuard {
     /// Keeps the tracker alive while the thread points to it.
     _tracker: Option<Arc<MemoryTracker>>,
     before: *const MemoryTracker,
+    untracked_max_before: i64,
 }
 
 impl Drop for AttachGuard {
     fn drop(&mut self) {
         flush();
         CURRENT.set(self.before);
+        UNTRACKED_MAX.set(self.untracked_max_before);
     }
 }
 
@@ -139,17 +146,30 @@ fn transfer(bytes: i64) {
     }
 }
 
-fn count(bytes: i64) {
+/// Counts an allocation, or a free as negative bytes.
+fn count(bytes: i64, pointer: *const u8) {
     // `try_with`: the allocator also runs while a thread's storage is torn down.
     let _ = UNTRACKED.try_with(|untracked| {
         let sum = untracked.get() + bytes;
-        if sum.abs() < UNTRACKED_MAX_BYTES {
+        if sum.abs() < UNTRACKED_MAX.get() {
             untracked.set(sum);
         } else {
             untracked.set(0);
             charge(sum);
+            note(Charge { bytes: sum, allocation_bytes: bytes, pointer: pointer.addr() as u64 });
         }
     });
+}
+
+/// Lets the profiler of the thread's query look at what was charged.
+#[cold]
+fn note(charge: Charge) {
+    let tracker = CURRENT.get();
+    if !tracker.is_null() {
+        // SAFETY: the pointer is set by `attach`, whose guard holds an `Arc` of the tracker and restores the pointer before it
+        // lets go.
+        unsafe { (*tracker).note(charge) };
+    }
 }
 
 /// A global allocator that counts what it hands out.
@@ -162,27 +182,30 @@ pub struct TrackingAllocator<A>(
 // SAFETY: every call goes to the inner allocator unchanged; counting allocates nothing.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for TrackingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
         // SAFETY: the caller's promises are the inner allocator's.
-        unsafe { self.0.alloc(layout) }
+        let pointer = unsafe { self.0.alloc(layout) };
+        count(layout.size() as i64, pointer);
+        pointer
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
+        count(-(layout.size() as i64), pointer);
         // SAFETY: as above.
         unsafe { self.0.dealloc(pointer, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
         // SAFETY: as above.
-        unsafe { self.0.alloc_zeroed(layout) }
+        let pointer = unsafe { self.0.alloc_zeroed(layout) };
+        count(layout.size() as i64, pointer);
+        pointer
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count(new_size as i64 - layout.size() as i64);
         // SAFETY: as above.
-        unsafe { self.0.realloc(pointer, layout, new_size) }
+        let moved = unsafe { self.0.realloc(pointer, layout, new_size) };
+        count(new_size as i64 - layout.size() as i64, moved);
+        moved
     }
 }
 
@@ -201,9 +224,9 @@ mod tests {
         reserve(6 << 20).unwrap();
         assert_eq!(tracker.bytes(), 6 << 20);
         // What is allocated is charged once, and more than was reserved on top of it.
-        count(5 << 20);
+        count(5 << 20, std::ptr::null());
         assert_eq!(tracker.bytes(), 6 << 20);
-        count(2 << 20);
+        count(2 << 20, std::ptr::null());
         assert_eq!(tracker.bytes(), 7 << 20);
         // A second reservation is beside what is held, and gives the first one's rest back.
         reserve(3 << 20).unwrap();
@@ -218,11 +241,11 @@ mod tests {
         // What is shared is the server's.
         let shared = detach();
         reserve(5 << 20).unwrap();
-        count(5 << 20);
-        count(-(5 << 20));
+        count(5 << 20, std::ptr::null());
+        count(-(5 << 20), std::ptr::null());
         drop(shared);
         assert_eq!(tracker.bytes(), 7 << 20);
-        count(-(7 << 20));
+        count(-(7 << 20), std::ptr::null());
         drop(guard);
         assert_eq!((tracker.bytes(), user.bytes()), (0, 8 << 20));
     }

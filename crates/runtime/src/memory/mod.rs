@@ -4,6 +4,7 @@
 
 mod allocator;
 mod overcommit;
+mod profiler;
 mod reclaim;
 mod tracker;
 
@@ -11,5 +12,6 @@ pub use allocator::{
     AttachGuard, ThreadBytes, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, detach, flush, reserve, take_thread_bytes,
 };
 pub use overcommit::{Candidate, choose_victim};
+pub use profiler::MemoryProfile;
 pub use reclaim::{Reclaim, set_kept_ratio_max, start_reclaiming};
 pub use tracker::{MemoryLevel, MemoryLimitExceeded, MemoryTracker, SERVER, machine_memory_bytes};

@@ -2,10 +2,13 @@
 //! whether a limit is passed or not: a free never waits for anybody (document 004: an exclusive lock there cost a large machine its speed).
 
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
+
+use super::allocator::UNTRACKED_MAX_BYTES;
+use super::profiler::{Charge, MemoryProfile, MemoryProfiler};
 
 /// What a tracker counts for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +29,8 @@ pub static SERVER: MemoryTracker = MemoryTracker {
     peak_bytes: AtomicI64::new(0),
     limit_bytes: AtomicI64::new(0),
     temporary_bytes: AtomicI64::new(0),
+    profiler: OnceLock::new(),
+    untracked_max_bytes: AtomicI64::new(UNTRACKED_MAX_BYTES),
     parent: None,
 };
 
@@ -39,6 +44,9 @@ pub struct MemoryTracker {
     limit_bytes: AtomicI64,
     /// Bytes of temporary data on disk.
     temporary_bytes: AtomicI64,
+    profiler: OnceLock<MemoryProfiler>,
+    /// A thread's allocations up to this many bytes may be missing here.
+    untracked_max_bytes: AtomicI64,
     /// Counts what this one counts. [`SERVER`] is above every tracker and named by none.
     parent: Option<Arc<MemoryTracker>>,
 }
@@ -74,7 +82,29 @@ impl MemoryTracker {
             peak_bytes: AtomicI64::default(),
             limit_bytes,
             temporary_bytes: AtomicI64::default(),
+            profiler: OnceLock::new(),
+            untracked_max_bytes: AtomicI64::new(UNTRACKED_MAX_BYTES),
             parent,
+        }
+    }
+
+    /// Has it noted where memory is taken, from the beginning on, and charges allocations in steps of at most `untracked_max_bytes`.
+    pub fn profile(&self, profile: MemoryProfile, untracked_max_bytes: u64) {
+        // A step is seen when it is charged.
+        let step = Some(profile.step_bytes).filter(|step| *step > 0).unwrap_or(u64::MAX);
+        let untracked = i64::try_from(untracked_max_bytes.min(step)).unwrap_or(i64::MAX);
+        self.untracked_max_bytes.store(untracked.min(UNTRACKED_MAX_BYTES), Ordering::Relaxed);
+        let _ = self.profiler.set(MemoryProfiler::new(profile));
+    }
+
+    pub(super) fn untracked_max_bytes(&self) -> i64 {
+        self.untracked_max_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The calling thread's allocations were charged here.
+    pub(super) fn note(&self, charge: Charge) {
+        if let Some(profiler) = self.profiler.get() {
+            profiler.note(self, charge);
         }
     }
 

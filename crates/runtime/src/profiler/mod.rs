@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
 
-use stack::StackBounds;
+use stack::{Registers, StackBounds, unwind};
 
 pub use collect::{ThreadTrace, stacks};
 pub use trace::{FRAMES_MAX, QUERY_ID_BYTES_MAX, Trace, TraceKind, take_traces};
@@ -71,6 +71,28 @@ pub fn attach(query_id: &Arc<str>, periods: Periods) -> AttachGuard {
         before
     });
     AttachGuard { before, _query_id: is_wanted.then(|| query_id.clone()) }
+}
+
+/// Notes where the calling thread is, where it works for a query and somebody wants traces: for the memory profiler, inside the allocator,
+/// so it allocates nothing.
+#[inline(never)]
+pub(crate) fn trace_here(kind: TraceKind, bytes: i64, pointer: u64) {
+    let _ = THREAD.try_with(|thread| {
+        let length = thread.query_id_bytes.get();
+        if length == 0 {
+            return;
+        }
+        if !thread.stack.get().is_known() {
+            thread.stack.set(StackBounds::of_this_thread());
+        }
+        // SAFETY: `attach` keeps the id as long as the thread points to it, and this is the thread.
+        let query_id = unsafe { std::slice::from_raw_parts(thread.query_id.get(), length) };
+        let (registers, bounds) = (Registers::here(), thread.stack.get());
+        trace::put(kind, signal::now_ns(), (bytes, pointer), query_id, |frames| {
+            // SAFETY: the registers and the bounds are this thread's, and the frames are those of its callers.
+            unsafe { unwind(registers, bounds, frames) }
+        });
+    });
 }
 
 impl ThreadState {

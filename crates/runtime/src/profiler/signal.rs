@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use super::stack::{Registers, StackBounds, unwind};
 use super::trace::{TraceKind, put};
 use super::{Periods, THREAD, collect};
+use crate::current_metrics::CurrentMetric;
 use crate::profile_events::{GLOBAL, ProfileEvent};
 use crate::thread_usage::thread_id;
 
@@ -69,6 +70,7 @@ impl Timer {
         if self.id.get().is_none() {
             DELETE_TIMERS.with(|_| ());
             self.id.set(create_timer(clock, signal));
+            CurrentMetric::CreatedTimersInQueryProfiler.add(i64::from(self.id.get().is_some()));
         }
         if self.id.get().is_none() {
             // The process has as many timers as it may: this thread goes without, and does not ask again.
@@ -92,6 +94,8 @@ impl Timer {
         let setting = libc::itimerspec { it_interval: time(period), it_value: time(first) };
         // SAFETY: the timer is this thread's, and the setting is read only.
         if unsafe { libc::timer_settime(id, 0, &raw const setting, std::ptr::null_mut()) } == 0 {
+            let changed = i64::from(period_ns > 0) - i64::from(self.period_ns.get() > 0);
+            CurrentMetric::ActiveTimersInQueryProfiler.add(changed);
             self.period_ns.set(period_ns);
         }
     }
@@ -133,6 +137,8 @@ impl Drop for DeleteTimers {
                 if let Some(id) = timer.id.take() {
                     // SAFETY: the timer was created by this thread and is deleted once.
                     unsafe { libc::timer_delete(id) };
+                    CurrentMetric::CreatedTimersInQueryProfiler.add(-1);
+                    CurrentMetric::ActiveTimersInQueryProfiler.add(-i64::from(timer.period_ns.get() > 0));
                 }
             }
         });
@@ -181,10 +187,15 @@ extern "C" fn on_timer(signal: libc::c_int, _: *mut libc::siginfo_t, context: *m
         }
         timer.idle.set(0);
         GLOBAL.add(ProfileEvent::QueryProfilerRuns, 1);
+        if let Some(id) = timer.id.get() {
+            // SAFETY: the timer is this thread's; `timer_getoverrun` is async-signal-safe.
+            let missed = unsafe { libc::timer_getoverrun(id) };
+            GLOBAL.add(ProfileEvent::QueryProfilerSignalOverruns, u64::try_from(missed).unwrap_or(0));
+        }
         // SAFETY: `attach` keeps the id as long as the thread points to it, and this is the thread.
         let query_id = unsafe { std::slice::from_raw_parts(thread.query_id.get(), bytes) };
         let bounds = thread.stack.get();
-        put(kind, now_ns(), thread_id(), query_id, |frames| {
+        put(kind, now_ns(), (0, 0), query_id, |frames| {
             // SAFETY: the kernel gave the context, and the bounds are this thread's.
             unsafe { unwind(Registers::of_context(context.cast()), bounds, frames) }
         });
@@ -194,7 +205,7 @@ extern "C" fn on_timer(signal: libc::c_int, _: *mut libc::siginfo_t, context: *m
 }
 
 /// Nanoseconds since the epoch.
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     // SAFETY: the kernel fills the timespec.
     let time = unsafe {
         let mut time: libc::timespec = std::mem::zeroed();

@@ -41,6 +41,25 @@ pub(super) struct Registers {
 }
 
 impl Registers {
+    /// Those of the calling function.
+    #[inline(always)]
+    pub(super) fn here() -> Self {
+        let (instruction, frame, stack): (usize, usize, usize);
+        // SAFETY: three registers are read.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::asm!("lea {}, [rip]", "mov {}, rbp", "mov {}, rsp", out(reg) instruction, out(reg) frame, out(reg) stack,
+                options(nomem, nostack, preserves_flags));
+        }
+        // SAFETY: as above.
+        #[cfg(target_arch = "aarch64")]
+        unsafe {
+            std::arch::asm!("adr {}, .", "mov {}, x29", "mov {}, sp", out(reg) instruction, out(reg) frame, out(reg) stack,
+                options(nomem, nostack, preserves_flags));
+        }
+        Self { instruction, frame, stack }
+    }
+
     /// Those of an interrupted thread.
     ///
     /// # Safety

@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use crate::profile_events::{GLOBAL, ProfileEvent};
+use crate::thread_usage::thread_id;
 
 /// Frames of a trace; deeper ones are cut off.
 pub const FRAMES_MAX: usize = 64;
@@ -20,6 +21,12 @@ pub enum TraceKind {
     Real = 0,
     /// The thread had used some CPU time.
     Cpu = 1,
+    /// Its query holds a step more of memory.
+    Memory = 2,
+    /// An allocation or a free was chosen at random.
+    MemorySample = 3,
+    /// Its query holds more memory than ever.
+    MemoryPeak = 4,
 }
 
 /// Where a thread was.
@@ -31,6 +38,10 @@ pub struct Trace {
     pub time_ns: u64,
     /// The kernel's number of the thread.
     pub thread_id: u64,
+    /// Bytes, where it was taken for memory: negative of a free.
+    pub bytes: i64,
+    /// The address of an allocation.
+    pub pointer: u64,
     query_id: [u8; QUERY_ID_BYTES_MAX],
     query_id_bytes: usize,
     frames: [u64; FRAMES_MAX],
@@ -42,6 +53,8 @@ impl Trace {
         kind: TraceKind::Real,
         time_ns: 0,
         thread_id: 0,
+        bytes: 0,
+        pointer: 0,
         query_id: [0; QUERY_ID_BYTES_MAX],
         query_id_bytes: 0,
         frames: [0; FRAMES_MAX],
@@ -86,7 +99,7 @@ static TRACES: Slots = Slots {
 pub(super) fn put(
     kind: TraceKind,
     time_ns: u64,
-    thread_id: u64,
+    (bytes, pointer): (i64, u64),
     query_id: &[u8],
     fill: impl FnOnce(&mut [u64; FRAMES_MAX]) -> usize,
 ) {
@@ -101,7 +114,8 @@ pub(super) fn put(
         let trace = unsafe { &mut *slot.trace.get() };
         trace.kind = kind;
         trace.time_ns = time_ns;
-        trace.thread_id = thread_id;
+        trace.thread_id = thread_id();
+        (trace.bytes, trace.pointer) = (bytes, pointer);
         trace.query_id_bytes = query_id.len().min(QUERY_ID_BYTES_MAX);
         trace.query_id.iter_mut().zip(query_id).for_each(|(to, from)| *to = *from);
         trace.frame_count = fill(&mut trace.frames);
@@ -109,6 +123,7 @@ pub(super) fn put(
         return;
     }
     GLOBAL.add(ProfileEvent::QueryProfilerTracesDropped, 1);
+    GLOBAL.add(ProfileEvent::CannotWriteToWriteBufferDiscard, 1);
 }
 
 /// Takes the traces that wait.

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::location::Location;
@@ -37,6 +39,7 @@ impl BackupReader {
     /// # Errors
     /// `BACKUP_NOT_FOUND`, `BACKUP_DAMAGED`, `BACKUP_VERSION_NOT_SUPPORTED`, `WRONG_BASE_BACKUP`.
     pub fn open(location: &Location, tmp: &Path, locate: &dyn Fn(&str) -> Result<Location>) -> Result<Self> {
+        count(ProfileEvent::BackupsOpenedForRead, 1);
         Self::open_at_depth(location, tmp, locate, 0)
     }
 

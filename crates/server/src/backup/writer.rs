@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_storage::TableBackup;
 use squall_types::{Error, ErrorCode, Result};
 
@@ -54,6 +56,7 @@ pub fn write(
     base: Option<&BackupReader>,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Written> {
+    count(ProfileEvent::BackupsOpenedForWrite, 1);
     let archive = location.archive()?;
     if fs::symlink_metadata(&location.path).is_ok() {
         return Err(Error::new(ErrorCode::BACKUP_ALREADY_EXISTS, format!("Backup {location} already exists")));

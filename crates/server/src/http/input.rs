@@ -5,7 +5,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming};
-use squall_runtime::{ProfileEvent, profile_events};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::content_encoding::{ContentEncoding, Decoder, Rest};
@@ -97,7 +96,6 @@ impl Input {
                 Some(Ok(frame)) => {
                     // Trailers say nothing to us.
                     let Ok(piece) = frame.into_data() else { continue };
-                    profile_events::GLOBAL.add(ProfileEvent::NetworkReceiveBytes, piece.len() as u64);
                     self.encoded = piece;
                 }
                 Some(Err(error)) => {

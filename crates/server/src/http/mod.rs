@@ -26,7 +26,6 @@ mod wire;
 
 use std::sync::Arc;
 
-use squall_runtime::CurrentMetric;
 use tokio::sync::Semaphore;
 
 use crate::network::{Port, accept};
@@ -47,5 +46,5 @@ pub async fn serve(server: Arc<Server>, port: Port, connections: Arc<Semaphore>,
     if !port.is_secure {
         port.acknowledge_with_answers();
     }
-    accept(server, port, connections, CurrentMetric::HTTPConnection, response::refusal, serve).await;
+    accept(server, port, connections, crate::network::Interface::Http, response::refusal, serve).await;
 }

@@ -17,9 +17,11 @@ mod writer;
 use std::cell::RefCell;
 use std::fmt::{self, Write as _};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono_tz::Tz;
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::GLOBAL;
 use squall_types::{Error, ErrorCode, Result};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -105,8 +107,10 @@ impl LogLayer {
     }
 
     fn log(&self, event: &Event<'_>, texts: &mut Texts) {
+        let began = Instant::now();
         let metadata = event.metadata();
         let level = Level::from(metadata.level());
+        GLOBAL.add(lines_of(metadata.level()), 1);
         let (file, at) = (metadata.file().unwrap_or_default(), metadata.line().unwrap_or(0));
         texts.clear();
         event.record(texts);
@@ -118,12 +122,20 @@ impl LogLayer {
             ..LogLine::new(level, component(metadata.target()), file, at)
         };
         subscription::offer(&line);
+        if level <= text_lines::wanted() {
+            GLOBAL.add(ProfileEvent::AsyncLoggingTextLogTotalMessages, 1);
+        }
         if !text_lines::offer(&line) {
+            GLOBAL.add(ProfileEvent::AsyncLoggingTextLogDroppedMessages, 1);
             self.queue.count_dropped();
         }
         if level <= self.levels.wanted() {
-            self.queue.push(&line);
+            self.levels.for_each_reader(level, |reader| GLOBAL.add(reader.total(), 1));
+            if !self.queue.push(&line) {
+                self.levels.for_each_reader(level, |reader| GLOBAL.add(reader.dropped(), 1));
+            }
         }
+        GLOBAL.add(ProfileEvent::LoggerElapsedNanoseconds, began.elapsed().as_nanos() as u64);
     }
 }
 
@@ -155,6 +167,17 @@ impl<S: Subscriber> Layer<S> for LogLayer {
             // The thread is at its end.
             self.log(event, &mut Texts::default());
         }
+    }
+}
+
+/// The lines of a level.
+fn lines_of(level: &tracing::Level) -> ProfileEvent {
+    match *level {
+        tracing::Level::ERROR => ProfileEvent::LogError,
+        tracing::Level::WARN => ProfileEvent::LogWarning,
+        tracing::Level::INFO => ProfileEvent::LogInfo,
+        tracing::Level::DEBUG => ProfileEvent::LogDebug,
+        tracing::Level::TRACE => ProfileEvent::LogTrace,
     }
 }
 

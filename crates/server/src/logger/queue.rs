@@ -84,14 +84,14 @@ impl Queue {
         }
     }
 
-    /// Adds a line. Never waits for the writer: a line without room is dropped and counted.
-    pub(super) fn push(&self, line: &LogLine<&str>) {
+    /// Adds a line, or says that it was not. Never waits for the writer: a line without room is dropped and counted.
+    pub(super) fn push(&self, line: &LogLine<&str>) -> bool {
         let mut state = self.state.lock();
         let batch = &mut state.batch;
         if batch.lines.len() >= self.lines_max || batch.text.len() + line.message.len() > BYTES_MAX {
             drop(state);
             self.count_dropped();
-            return;
+            return false;
         }
         batch.push(line);
         let is_due = batch.lines.len() == 1 || batch.lines.len() == self.lines_max / 2;
@@ -99,6 +99,7 @@ impl Queue {
         if is_due {
             self.due.notify_one();
         }
+        true
     }
 
     /// Counts a line that was lost, here or before it came here.

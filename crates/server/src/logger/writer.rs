@@ -11,7 +11,7 @@ use super::config::LoggerConfig;
 use super::file::{LogFile, Rotation};
 use super::layout::{Layout, TimeText};
 use super::level::Level;
-use super::levels::Levels;
+use super::levels::{Levels, Reader};
 use super::line::LogLine;
 use super::queue::{Batch, Queue};
 
@@ -75,15 +75,15 @@ impl Writer {
     fn write(&mut self, line: &LogLine<&str>, text: &mut Vec<u8>) {
         text.clear();
         self.layout.append(line, &mut self.time, text);
-        if line.level <= self.levels.console() {
+        if self.levels.gives(Reader::Console, line.level) {
             let _ = io::stderr().lock().write_all(text);
         }
-        let is_wanted = line.level <= self.levels.files();
-        if is_wanted && let Some(file) = &mut self.log {
+        if self.levels.gives(Reader::File, line.level)
+            && let Some(file) = &mut self.log
+        {
             let _ = file.write(text);
         }
-        if is_wanted
-            && line.level <= Level::Notice
+        if self.levels.gives(Reader::ErrorFile, line.level)
             && let Some(file) = &mut self.errorlog
         {
             let _ = file.write(text);

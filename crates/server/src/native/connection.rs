@@ -109,10 +109,7 @@ impl Wire {
                 self.is_over = true;
                 Err(io::ErrorKind::UnexpectedEof.into())
             }
-            bytes => {
-                profile_events::GLOBAL.add(ProfileEvent::NetworkReceiveBytes, bytes as u64);
-                Ok(())
-            }
+            _ => Ok(()),
         }
     }
 
@@ -211,7 +208,7 @@ impl Wire {
     /// # Errors
     /// Where the client goes, or takes nothing for `timeout`.
     pub async fn send(&mut self, out: &mut Vec<u8>, timeout: Duration) -> Result<(), End> {
-        profile_events::GLOBAL.add(ProfileEvent::NetworkSendBytes, out.len() as u64);
+        profile_events::GLOBAL.add(ProfileEvent::NativeProtocolSend, u64::from(!out.is_empty()));
         let mut rest = out.as_slice();
         while !rest.is_empty() {
             let written = tokio::time::timeout(timeout, self.stream.write(rest)).await.map_err(|_| End::Gone)??;

@@ -10,7 +10,6 @@ mod settings;
 
 use std::sync::Arc;
 
-use squall_runtime::CurrentMetric;
 use squall_types::Error;
 use tokio::sync::Semaphore;
 
@@ -27,5 +26,5 @@ pub async fn serve(server: Arc<Server>, port: Port, connections: Arc<Semaphore>)
         packet::write_exception(error, &mut out);
         out
     };
-    accept(server, port, connections, CurrentMetric::TCPConnection, refusal, serve).await;
+    accept(server, port, connections, crate::network::Interface::Native, refusal, serve).await;
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
-use squall_runtime::CurrentMetric;
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::GLOBAL;
 use squall_types::{Error, ErrorCode};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
@@ -15,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 use super::linger::Linger;
 use super::port::Port;
 use super::socket::Socket;
-use super::tcp_socket::TcpSocket;
+use super::tcp_socket::{Interface, TcpSocket};
 use crate::server::Server;
 
 /// How long to wait before accepting again when the process has no file descriptors left.
@@ -29,7 +30,7 @@ pub async fn accept<Serving>(
     server: Arc<Server>,
     port: Port,
     connections: Arc<Semaphore>,
-    metric: CurrentMetric,
+    interface: Interface,
     refusal: impl Fn(&Error) -> Vec<u8>,
     serve: impl Fn(Socket, SocketAddr) -> Serving + Clone + Send + 'static,
 ) where
@@ -38,10 +39,11 @@ pub async fn accept<Serving>(
     let no_query: Arc<str> = "".into();
     let farewells = Arc::new(Semaphore::new(FAREWELLS_MAX));
     let mut options = Options::default();
+    let metric = interface.connections();
     loop {
         options.update(&server, &port);
         let accepted = tokio::select! {
-            accepted = port.accept() => accepted,
+            accepted = port.accept(interface) => accepted,
             () = server.stopping() => return,
         };
         let (stream, address) = match accepted {
@@ -68,6 +70,9 @@ pub async fn accept<Serving>(
             }
             continue;
         };
+        if interface == Interface::Http {
+            GLOBAL.add(ProfileEvent::HTTPServerConnectionsCreated, 1);
+        }
         if !port.is_secure {
             // In a box: the task is moved several times before it runs, and what serves a connection is some ten thousand bytes.
             let serving = Box::pin(serve(Socket::Plain(stream), address));

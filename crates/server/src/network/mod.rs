@@ -14,4 +14,5 @@ pub use linger::Linger;
 pub use listener::accept;
 pub use port::{Port, listen};
 pub use socket::Socket;
+pub use tcp_socket::Interface;
 pub use tls::{TlsConfig, VerificationMode};

@@ -8,7 +8,7 @@ use squall_types::{Error, ErrorCode, Result};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::tcp_socket::TcpSocket;
+use super::tcp_socket::{Interface, TcpSocket};
 use crate::config::Config;
 
 /// One address that is listened on.
@@ -37,12 +37,12 @@ impl Port {
     ///
     /// # Errors
     /// Where the process has no file descriptor left, or the client is gone again.
-    pub async fn accept(&self) -> std::io::Result<(TcpSocket, SocketAddr)> {
+    pub async fn accept(&self, interface: Interface) -> std::io::Result<(TcpSocket, SocketAddr)> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let accept = |listener: &TcpListener| Ok(acceptfrom_with(listener, flags)?);
         let (socket, address) = self.listener.async_io(Interest::READABLE, accept).await?;
         let address = address.and_then(|address| address.try_into().ok()).ok_or(std::io::ErrorKind::NotConnected)?;
-        Ok((std::net::TcpStream::from(socket).into(), address))
+        Ok((TcpSocket::new(socket.into(), interface), address))
     }
 
     /// Where it is, for people: `https://127.0.0.1:8443`.

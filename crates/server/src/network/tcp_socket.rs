@@ -6,15 +6,55 @@
 use std::io::{self, IoSlice, Read, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use socket2::SockRef;
+use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::{CurrentMetric, ProfileEvent};
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::coop;
 
 /// A TCP connection. Its socket does not block.
 #[derive(Debug)]
-pub struct TcpSocket(State);
+pub struct TcpSocket {
+    state: State,
+    /// What its bytes count for.
+    interface: Interface,
+}
+
+/// What a socket's bytes count for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interface {
+    /// HTTP, with TLS or without.
+    Http,
+    /// The native protocol.
+    Native,
+}
+
+impl Interface {
+    /// The connections that there are.
+    pub fn connections(self) -> CurrentMetric {
+        match self {
+            Self::Http => CurrentMetric::HTTPConnection,
+            Self::Native => CurrentMetric::TCPConnection,
+        }
+    }
+
+    fn received(self) -> ProfileEvent {
+        match self {
+            Self::Http => ProfileEvent::InterfaceHTTPReceiveBytes,
+            Self::Native => ProfileEvent::InterfaceNativeReceiveBytes,
+        }
+    }
+
+    fn sent(self) -> ProfileEvent {
+        match self {
+            Self::Http => ProfileEvent::InterfaceHTTPSendBytes,
+            Self::Native => ProfileEvent::InterfaceNativeSendBytes,
+        }
+    }
+}
 
 #[derive(Debug)]
 enum State {
@@ -26,21 +66,31 @@ enum State {
     Lost,
 }
 
-impl From<std::net::TcpStream> for TcpSocket {
-    /// Of a socket that does not block.
-    fn from(stream: std::net::TcpStream) -> Self {
-        Self(State::Unregistered(stream))
-    }
-}
-
 impl TcpSocket {
+    /// Of a socket that does not block.
+    pub fn new(stream: std::net::TcpStream, interface: Interface) -> Self {
+        Self { state: State::Unregistered(stream), interface }
+    }
+
+    fn count_received(&self, bytes: usize, began: Instant) {
+        GLOBAL.add(ProfileEvent::NetworkReceiveBytes, bytes as u64);
+        GLOBAL.add(self.interface.received(), bytes as u64);
+        GLOBAL.add(ProfileEvent::NetworkReceiveElapsedMicroseconds, began.elapsed().as_micros() as u64);
+    }
+
+    fn count_sent(&self, bytes: usize, began: Instant) {
+        GLOBAL.add(ProfileEvent::NetworkSendBytes, bytes as u64);
+        GLOBAL.add(self.interface.sent(), bytes as u64);
+        GLOBAL.add(ProfileEvent::NetworkSendElapsedMicroseconds, began.elapsed().as_micros() as u64);
+    }
+
     fn registered(&mut self) -> io::Result<Pin<&mut TcpStream>> {
-        if !matches!(self.0, State::Registered(_))
-            && let State::Unregistered(stream) = std::mem::replace(&mut self.0, State::Lost)
+        if !matches!(self.state, State::Registered(_))
+            && let State::Unregistered(stream) = std::mem::replace(&mut self.state, State::Lost)
         {
-            self.0 = State::Registered(TcpStream::from_std(stream)?);
+            self.state = State::Registered(TcpStream::from_std(stream)?);
         }
-        match &mut self.0 {
+        match &mut self.state {
             State::Registered(stream) => Ok(Pin::new(stream)),
             _ => Err(io::ErrorKind::NotConnected.into()),
         }
@@ -52,23 +102,26 @@ impl TcpSocket {
     /// # Errors
     /// Where the connection is broken.
     pub fn try_write_with_more(&self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match &self.0 {
+        let began = Instant::now();
+        let written = match &self.state {
             State::Unregistered(stream) => SockRef::from(stream).send_with_flags(bytes, libc::MSG_MORE),
             State::Registered(stream) => {
                 stream.try_io(Interest::WRITABLE, || SockRef::from(stream).send_with_flags(bytes, libc::MSG_MORE))
             }
             State::Lost => Err(io::ErrorKind::NotConnected.into()),
         };
-        match written {
+        let written = match written {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
             written => written,
-        }
+        }?;
+        self.count_sent(written, began);
+        Ok(written)
     }
 
     /// Acknowledges what has come, where that was left to the answer: see [`super::Port::acknowledge_with_answers`].
     pub fn acknowledge(&self) {
         // Where it fails the client waits a little longer, no more.
-        let _ = match &self.0 {
+        let _ = match &self.state {
             State::Unregistered(stream) => SockRef::from(stream).set_tcp_quickack(true),
             State::Registered(stream) => SockRef::from(stream).set_tcp_quickack(true),
             State::Lost => Ok(()),
@@ -83,7 +136,7 @@ impl TcpSocket {
         task: &mut Context<'_>,
         operation: impl FnOnce(&mut std::net::TcpStream) -> io::Result<T>,
     ) -> Option<Poll<io::Result<T>>> {
-        let State::Unregistered(stream) = &mut self.0 else { return None };
+        let State::Unregistered(stream) = &mut self.state else { return None };
         // As registered sockets do, lest a client that never rests keeps a thread to itself.
         let Poll::Ready(turn) = coop::poll_proceed(task) else { return Some(Poll::Pending) };
         match operation(stream) {
@@ -98,22 +151,26 @@ impl TcpSocket {
 
 impl AsyncRead for TcpSocket {
     fn poll_read(mut self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let (began, before) = (Instant::now(), buffer.filled().len());
         match self.try_unregistered(task, |stream| stream.read(buffer.initialize_unfilled())) {
-            Some(read) => {
-                buffer.advance(ready!(read)?);
-                Poll::Ready(Ok(()))
-            }
-            None => self.registered()?.poll_read(task, buffer),
+            Some(read) => buffer.advance(ready!(read)?),
+            None => ready!(self.registered()?.poll_read(task, buffer))?,
         }
+        self.count_received(buffer.filled().len() - before, began);
+        Poll::Ready(Ok(()))
     }
 }
 
 impl AsyncWrite for TcpSocket {
     fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.try_unregistered(task, |stream| stream.write(bytes)) {
+        let began = Instant::now();
+        let written = match self.try_unregistered(task, |stream| stream.write(bytes)) {
             Some(written) => written,
             None => self.registered()?.poll_write(task, bytes),
-        }
+        };
+        let written = ready!(written)?;
+        self.count_sent(written, began);
+        Poll::Ready(Ok(written))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -137,10 +194,14 @@ impl AsyncWrite for TcpSocket {
         if let [bytes] = slices {
             return self.poll_write(task, bytes);
         }
-        match self.try_unregistered(task, |stream| stream.write_vectored(slices)) {
+        let began = Instant::now();
+        let written = match self.try_unregistered(task, |stream| stream.write_vectored(slices)) {
             Some(written) => written,
             None => self.registered()?.poll_write_vectored(task, slices),
-        }
+        };
+        let written = ready!(written)?;
+        self.count_sent(written, began);
+        Poll::Ready(Ok(written))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -161,7 +222,7 @@ mod tests {
         let client = Blocking::connect(listener.local_addr().unwrap()).unwrap();
         let (accepted, _) = listener.accept().unwrap();
         accepted.set_nonblocking(true).unwrap();
-        (client, accepted.into())
+        (client, TcpSocket::new(accepted, Interface::Native))
     }
 
     #[tokio::test]
@@ -171,7 +232,7 @@ mod tests {
         let mut bytes = [0; 16];
         assert_eq!(socket.read(&mut bytes).await.unwrap(), 5);
         assert_eq!(socket.try_write_with_more(b"answered").unwrap(), 8);
-        assert!(matches!(socket.0, State::Unregistered(_)));
+        assert!(matches!(socket.state, State::Unregistered(_)));
         drop(socket);
         let mut answer = Vec::new();
         client.read_to_end(&mut answer).unwrap();
@@ -191,7 +252,7 @@ mod tests {
         });
         let mut bytes = [0; 16];
         assert_eq!(socket.read(&mut bytes).await.unwrap(), 5);
-        assert!(matches!(socket.0, State::Registered(_)));
+        assert!(matches!(socket.state, State::Registered(_)));
         socket.write_all(&vec![7; 32 << 20]).await.unwrap();
         assert!(later.join().unwrap().iter().all(|byte| *byte == 7));
     }

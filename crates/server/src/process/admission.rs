@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use squall_runtime::current_metrics::MetricGuard;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 use squall_scheduler::admission::{
     Admission, AdmissionLimit, AdmissionLimits, AdmissionRequest, Admitted, Arrival, AutoLimit, LoadSample, Refusal,
@@ -82,10 +83,13 @@ impl AdmissionControl {
     }
 
     async fn wait(self: &Arc<Self>, mut waiter: Waiter, wait_max: Duration) -> Result<Place> {
-        let _waiting = CurrentMetric::QueryPreempted.hold(1);
+        let _waiting =
+            [CurrentMetric::QueryPreempted, CurrentMetric::ConcurrentQueryScheduled].map(|metric| metric.hold(1));
         let began = Instant::now();
         let answer = tokio::time::timeout(wait_max, &mut waiter.receiver).await;
-        profile_events::GLOBAL.add(ProfileEvent::AdmissionQueueWaitMicroseconds, began.elapsed().as_micros() as u64);
+        let waited_us = began.elapsed().as_micros() as u64;
+        profile_events::GLOBAL.add(ProfileEvent::AdmissionQueueWaitMicroseconds, waited_us);
+        profile_events::GLOBAL.add(ProfileEvent::ConcurrentQueryWaitMicroseconds, waited_us);
         let admitted = match answer {
             Ok(Ok(admitted)) => {
                 waiter.is_over = true;
@@ -110,7 +114,12 @@ impl AdmissionControl {
     }
 
     fn place(self: &Arc<Self>, admitted: Admitted) -> Place {
-        Place { control: self.clone(), admitted: Some(admitted) }
+        profile_events::GLOBAL.add(ProfileEvent::ConcurrentQuerySlotsAcquired, 1);
+        Place {
+            control: self.clone(),
+            admitted: Some(admitted),
+            _metric: CurrentMetric::ConcurrentQueryAcquired.hold(1),
+        }
     }
 
     fn leave(&self, admitted: Admitted) {
@@ -249,6 +258,7 @@ impl Drop for Waiter {
 pub struct Place {
     control: Arc<AdmissionControl>,
     admitted: Option<Admitted>,
+    _metric: MetricGuard,
 }
 
 impl Drop for Place {

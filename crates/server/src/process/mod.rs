@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use squall_engine::QueryContext;
+use squall_runtime::counted_lock::{CONTEXT_LOCK, lock};
 use squall_runtime::current_metrics::MetricGuard;
 use squall_runtime::memory::{Candidate, choose_victim};
 use squall_runtime::{CurrentMetric, MemoryTracker};
@@ -221,7 +222,7 @@ impl ProcessList {
             list: self.clone(),
             is_listed: false,
             _place: place,
-            _metric: CurrentMetric::Query.hold(1),
+            _metrics: [CurrentMetric::Query, CurrentMetric::QueryNonInternal].map(|metric| metric.hold(1)),
         };
         let deadline = Instant::now() + REPLACE_WAIT;
         while let Err(running) = self.put(&handle.process) {
@@ -330,7 +331,7 @@ impl ProcessList {
 
     /// Lists a process, or returns the one of the same id.
     fn put(&self, process: &Arc<Process>) -> Result<(), Arc<Process>> {
-        let mut shard = self.shard(&process.context.query_id).lock();
+        let mut shard = lock(self.shard(&process.context.query_id), &CONTEXT_LOCK);
         match shard.entry(process.context.query_id.clone()) {
             std::collections::hash_map::Entry::Occupied(running) => Err(running.get().clone()),
             std::collections::hash_map::Entry::Vacant(place) => {
@@ -389,7 +390,7 @@ pub struct ProcessHandle {
     list: Arc<ProcessList>,
     is_listed: bool,
     _place: Option<Place>,
-    _metric: MetricGuard,
+    _metrics: [MetricGuard; 2],
 }
 
 impl ProcessHandle {
@@ -402,7 +403,8 @@ impl ProcessHandle {
 impl Drop for ProcessHandle {
     fn drop(&mut self) {
         if self.is_listed {
-            self.list.shard(&self.process.context.query_id).lock().remove(&self.process.context.query_id);
+            let query_id = &self.process.context.query_id;
+            lock(self.list.shard(query_id), &CONTEXT_LOCK).remove(query_id);
         }
         self.list.running.fetch_sub(1, Ordering::AcqRel);
         self.process.is_ended.store(true, Ordering::Release);

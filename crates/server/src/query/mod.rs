@@ -7,6 +7,7 @@ mod backup;
 mod cache;
 mod catalog;
 mod check;
+mod counting;
 mod create;
 mod describe;
 mod dictionary;
@@ -34,11 +35,12 @@ use std::time::{Duration, SystemTime};
 
 use squall_engine::{OutsideLimit, QueryContext, QueryStream};
 use squall_runtime::memory::attach;
-use squall_runtime::{ProfileEvent, profile_events};
+use squall_runtime::profile_events;
 use squall_sql::ast::Statement;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
 pub use cache::{Parsed, StatementCache};
+use counting::{count_end, count_failure, count_start};
 pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
 use extremes::Extremes;
 pub use insert::InsertSink;
@@ -135,7 +137,7 @@ impl Query {
                     None if error.code == ErrorCode::TOO_MANY_SIMULTANEOUS_QUERIES => plain_kind(request.text),
                     None => QueryKind::None,
                 };
-                count_failure(&profile_events::GLOBAL, kind);
+                count_failure(&profile_events::GLOBAL, kind, &error);
                 server.errors.add(&error, &request.query_id);
                 tracing::error!(target: "executeQuery", query_id = &*request.query_id, "{error} (from {}) (in query: {})",
                     session.client.address, shown_text(request.text));
@@ -494,15 +496,10 @@ impl Query {
         let elapsed = context.started.elapsed();
         let counters = &context.counters;
         let kind = self.parsed.kind;
-        counters.add(ProfileEvent::QueryTimeMicroseconds, elapsed.as_micros() as u64);
-        match kind {
-            QueryKind::Select => counters.add(ProfileEvent::SelectQueryTimeMicroseconds, elapsed.as_micros() as u64),
-            QueryKind::Insert => counters.add(ProfileEvent::InsertQueryTimeMicroseconds, elapsed.as_micros() as u64),
-            _ => {}
-        }
+        count_end(context, kind, elapsed);
         match &self.exception {
             Some(error) => {
-                count_failure(counters, kind);
+                count_failure(counters, kind, error);
                 self.server.errors.add(error, &context.query_id);
                 tracing::error!(target: "executeQuery", query_id = &*context.query_id, "{error} (from {}) (in query: {})",
                     process.info.client.address, process.info.query);
@@ -562,24 +559,6 @@ enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Self::BeforeStart(error)
-    }
-}
-
-fn count_start(context: &QueryContext, kind: QueryKind) {
-    context.counters.add(ProfileEvent::Query, 1);
-    match kind {
-        QueryKind::Select => context.counters.add(ProfileEvent::SelectQuery, 1),
-        QueryKind::Insert => context.counters.add(ProfileEvent::InsertQuery, 1),
-        _ => {}
-    }
-}
-
-fn count_failure(counters: &profile_events::Counters, kind: QueryKind) {
-    counters.add(ProfileEvent::FailedQuery, 1);
-    match kind {
-        QueryKind::Select => counters.add(ProfileEvent::FailedSelectQuery, 1),
-        QueryKind::Insert => counters.add(ProfileEvent::FailedInsertQuery, 1),
-        _ => {}
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::Timed;
 use squall_runtime::thread_pool::STACK_BYTES;
 use squall_sql::ast::{self, Statement};
 use squall_sql::{ParserLimits, SyntaxError};
@@ -61,6 +63,7 @@ pub(super) fn parse(session: &Session, text: &[u8]) -> Result<Arc<Parsed>> {
         let is_operator = session.access.settings.use_operator_reserve;
         session.server.processes.foresee(kind, &session.access.name, settings, is_operator)?;
     }
+    let _parsing = Timed::new(ProfileEvent::QueryParseMicroseconds);
     let limits = ParserLimits {
         max_query_size: usize::try_from(settings.max_query_size).unwrap_or(usize::MAX),
         max_parser_depth: u32::try_from(settings.max_parser_depth).unwrap_or(u32::MAX),

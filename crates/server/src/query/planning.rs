@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use squall_engine::QueryContext;
@@ -150,13 +151,16 @@ fn planner<T>(
     subqueries: &dyn SubqueryRunner,
     work: impl FnOnce(&PlannerContext<'_>) -> Result<T>,
 ) -> Result<T> {
-    work(&PlannerContext {
+    let began = Instant::now();
+    let done = work(&PlannerContext {
         catalog,
         settings: &context.settings,
         functions: function_context(session, &context.query_id),
         parameters: &session.parameters,
         subqueries,
-    })
+    });
+    context.counters.add(ProfileEvent::QueryAnalysisMicroseconds, began.elapsed().as_micros() as u64);
+    done
 }
 
 /// The plan of a parsed SELECT, from the cache where it holds.

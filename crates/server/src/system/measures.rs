@@ -23,8 +23,13 @@ pub(super) fn metrics() -> Arc<dyn Table> {
     Arc::new(table)
 }
 
-pub(super) fn events() -> Arc<dyn Table> {
-    let table = SystemTable::new("events", || Ok(profile_events::GLOBAL.non_zero()))
+/// `system.events`; those that have not happened are shown where the setting `system_events_show_zero_values` says so.
+pub(super) fn events(shows_zeros: bool) -> Arc<dyn Table> {
+    let gather = move || match shows_zeros {
+        true => Ok(ProfileEvent::ALL.iter().map(|event| (*event, profile_events::GLOBAL.get(*event))).collect()),
+        false => Ok(profile_events::GLOBAL.non_zero()),
+    };
+    let table = SystemTable::new("events", gather)
         .column("event", "String", |(event, _): &(ProfileEvent, u64)| text(event.name()))
         .column("value", "UInt64", |(_, value)| Value::UInt64(*value))
         .column("description", "String", |(event, _)| text(event.description()))

@@ -12,6 +12,7 @@ mod errors;
 mod functions;
 mod measures;
 mod parts;
+mod parts_columns;
 mod processes;
 mod quota_tables;
 mod scheduler;
@@ -51,7 +52,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         processes::processes(&server, Viewer::default()),
         user_processes::user_processes(&server, Viewer::default()),
         measures::metrics(),
-        measures::events(),
+        measures::events(false),
         measures::histogram_metrics(),
         measures::asynchronous_metrics(&server),
         scheduler::scheduler(&server),
@@ -75,6 +76,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::clusters(&server),
         clusters::macros(&server),
         parts::parts(&server, Viewer::default()),
+        parts_columns::parts_columns(&server, Viewer::default()),
         backups::backups(&server),
         detached::detached_parts(&server, Viewer::default()),
         detached::detached_tables(&server, Viewer::default()),
@@ -97,6 +99,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
     let usage = || session.quota(0).ok().flatten();
     match table {
         "settings" => return Some(settings_of(session)),
+        "events" => return session.settings.system_events_show_zero_values.then(|| measures::events(true)),
         "enabled_roles" => return Some(access_tables::enabled_roles(Some(access), &own_roles())),
         "current_roles" => return Some(access_tables::current_roles(Some(access), &own_roles())),
         "quota_usage" => return Some(quota_tables::quota_usage(usage())),
@@ -113,6 +116,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "processes" => processes::processes(&server(), viewer()),
         "user_processes" => user_processes::user_processes(&server(), viewer()),
         "parts" => parts::parts(&server(), viewer()),
+        "parts_columns" => parts_columns::parts_columns(&server(), viewer()),
         "detached_parts" => detached::detached_parts(&server(), viewer()),
         "detached_tables" => detached::detached_tables(&server(), viewer()),
         _ => return None,

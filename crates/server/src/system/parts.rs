@@ -27,10 +27,7 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         Ok(rows)
     };
     let table = SystemTable::new("parts", gather)
-        .column("partition", "String", |row: &Part| match &*row.part.partition_id {
-            "all" => text("tuple()"),
-            id => text(id),
-        })
+        .column("partition", "String", |row: &Part| partition_text(&row.part))
         .column("name", "String", |row| text(&row.part.name))
         .constant("part_type", "String", text("Wide"))
         .constant("part_storage_type", "String", text("Full"))
@@ -58,7 +55,15 @@ pub(super) fn parts(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     Arc::new(table)
 }
 
+/// The partition as ClickHouse shows it.
+pub(super) fn partition_text(part: &PartInfo) -> Value {
+    match &*part.partition_id {
+        "all" => text("tuple()"),
+        id => text(id),
+    }
+}
+
 /// A number of a part's name, counted from its end: the level, the last block, the first.
-fn number_in_name(name: &str, from_end: usize) -> i64 {
+pub(super) fn number_in_name(name: &str, from_end: usize) -> i64 {
     name.rsplit('_').nth(from_end).and_then(|number| number.parse().ok()).unwrap_or(0)
 }

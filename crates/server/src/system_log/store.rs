@@ -38,6 +38,7 @@ impl LogStore {
         settings.log_query_threads = false;
         settings.query_profiler_cpu_time_period_ns = 0;
         settings.query_profiler_real_time_period_ns = 0;
+        settings.memory_profiler_step = 0;
         Self { databases, functions, engine, share, settings: settings.into() }
     }
 

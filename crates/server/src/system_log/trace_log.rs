@@ -20,6 +20,8 @@ pub(super) struct TraceEntry {
     kind: TraceKind,
     time_ns: u64,
     thread_id: u64,
+    bytes: i64,
+    pointer: u64,
     query_id: String,
     /// Innermost first; those in the server's own code as offsets in its file, which hold over restarts.
     addresses: Box<[u64]>,
@@ -32,6 +34,8 @@ impl TraceEntry {
             kind: trace.kind,
             time_ns: trace.time_ns,
             thread_id: trace.thread_id,
+            bytes: trace.bytes,
+            pointer: trace.pointer,
             query_id: trace.query_id(),
             addresses: trace.frames().iter().map(|address| to_offset(*address)).collect(),
         }
@@ -69,8 +73,8 @@ pub(super) fn table(context: &LogContext) -> LogTable<TraceEntry> {
         .number("thread_id", "UInt64", |entry| entry.thread_id)
         .text("query_id", "String", |entry| &entry.query_id)
         .numbers("trace", |entry| &entry.addresses)
-        .constant("size", "Int64", signed(0))
-        .constant("ptr", "UInt64", number(0_u64))
+        .number("size", "Int64", |entry| entry.bytes as u64)
+        .number("ptr", "UInt64", |entry| entry.pointer)
         .constant("event", "LowCardinality(String)", text(""))
         .constant("increment", "Int64", signed(0))
         .alias("build_id", "String", "''")

@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
-use squall_runtime::profile_events::GLOBAL;
+use squall_runtime::profile_events::count;
 use squall_runtime::{CurrentMetric, LocalThreadPool, ProfileEvent, ThreadPool, ThreadPoolLimits};
 use squall_types::Rows;
 
@@ -70,6 +70,16 @@ pub struct ColumnCacheStatistics {
     pub evictions: u64,
 }
 
+/// What the cache holds now, under our names and ClickHouse's.
+fn show(bytes: i64, chunks: i64) {
+    for metric in [CurrentMetric::ColumnCacheBytes, CurrentMetric::UncompressedCacheBytes] {
+        metric.set(bytes);
+    }
+    for metric in [CurrentMetric::ColumnCacheChunks, CurrentMetric::UncompressedCacheCells] {
+        metric.set(chunks);
+    }
+}
+
 impl ColumnCache {
     pub(crate) fn new(capacity: usize) -> Self {
         let limits = ThreadPoolLimits { threads_max: IO_THREADS_MAX, free_threads_max: 0, jobs_max: 1 << 20 };
@@ -106,8 +116,10 @@ impl ColumnCache {
     pub(crate) fn count(&self, hits: u64, misses: u64) {
         self.hits.fetch_add(hits, Ordering::Relaxed);
         self.misses.fetch_add(misses, Ordering::Relaxed);
-        GLOBAL.add(ProfileEvent::ColumnCacheHits, hits);
-        GLOBAL.add(ProfileEvent::ColumnCacheMisses, misses);
+        count(ProfileEvent::ColumnCacheHits, hits);
+        count(ProfileEvent::UncompressedCacheHits, hits);
+        count(ProfileEvent::ColumnCacheMisses, misses);
+        count(ProfileEvent::UncompressedCacheMisses, misses);
     }
 
     /// Puts a chunk of `bytes` in memory in where the bound allows, and lets go of others for it.
@@ -137,11 +149,12 @@ impl ColumnCache {
         }
         let (bytes, chunks) = (policy.bytes() as i64, policy.len() as i64);
         drop(state);
-        CurrentMetric::ColumnCacheBytes.set(bytes);
-        CurrentMetric::ColumnCacheChunks.set(chunks);
+        show(bytes, chunks);
         if !evicted.is_empty() {
             self.evictions.fetch_add(evicted.len() as u64, Ordering::Relaxed);
-            GLOBAL.add(ProfileEvent::ColumnCacheEvictedBytes, (before - bytes).max(0) as u64);
+            let evicted_bytes = (before - bytes).max(0) as u64;
+            count(ProfileEvent::ColumnCacheEvictedBytes, evicted_bytes);
+            count(ProfileEvent::UncompressedCacheWeightLost, evicted_bytes);
         }
     }
 
@@ -154,8 +167,7 @@ impl ColumnCache {
                 state.slots.remove(&slot.key);
             }
         }
-        CurrentMetric::ColumnCacheBytes.set(state.policy.bytes() as i64);
-        CurrentMetric::ColumnCacheChunks.set(state.policy.len() as i64);
+        show(state.policy.bytes() as i64, state.policy.len() as i64);
     }
 
     /// Runs `job`, which waits for the disk, on a thread for such jobs. `false` where there is none to be had.

@@ -78,7 +78,7 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_FOUND_COLUMN_IN_BLOCK`, `UNKNOWN_SETTING`, `READONLY_SETTING`, and where the catalog cannot
     /// be written.
     pub fn alter_definition(&self, database: &str, table: &str, changes: &[DefinitionChange]) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let entry = find(&self.state.load(), database, table)?.clone();
         entry.refuse_virtual("Alter")?;
         let no_such = || Error::not_implemented(format!("ALTER of storage {}", entry.table().engine()));

@@ -47,7 +47,7 @@ impl Databases {
     /// # Errors
     /// `CANNOT_BACKUP_TABLE` for a table that cannot be opened.
     pub fn backup(&self, is_wanted: &dyn Fn(&TableName) -> bool) -> Result<Vec<TableBackup>> {
-        let ddl = self.ddl.lock();
+        let ddl = self.lock_ddl();
         let mut entries: Vec<Arc<Entry>> = self
             .state
             .load()

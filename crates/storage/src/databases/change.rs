@@ -25,7 +25,7 @@ impl Databases {
     /// `DATABASE_ALREADY_EXISTS`, and where the catalog cannot be written.
     pub fn create_database(&self, name: &str, if_not_exists: bool, comment: &str) -> Result<()> {
         check_name(name)?;
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         if state.contains_key(name) {
             return if if_not_exists { Ok(()) } else { Err(database_exists(name)) };
@@ -49,7 +49,7 @@ impl Databases {
 
     /// Gives the database of computed tables a place in the catalog, so that it can have stored ones too.
     pub(super) fn store_system(&self) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let Some(store) = &self.store else { return Ok(()) };
         let uuid = Uuid::new_v4();
         store.catalog.create_database(SYSTEM, uuid, "", |id| {
@@ -66,7 +66,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`; `DATABASE_NOT_EMPTY` for `system`, whose tables are not stored.
     pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let database = match database_of(&state, name) {
             Ok(database) => database.clone(),
@@ -106,7 +106,7 @@ impl Databases {
         definition: TableDefinition,
         if_not_exists: bool,
     ) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
         if in_database.tables.contains_key(table) {
@@ -135,7 +135,7 @@ impl Databases {
         definition: DictionaryDefinition,
         if_not_exists: bool,
     ) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
         match in_database.tables.get(name).map(|entry| &entry.engine) {
@@ -189,7 +189,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let Some(entry) = find_if(&self.state.load(), database, table, if_exists)? else { return Ok(()) };
         entry.refuse_virtual("Drop")?;
         entry.refuse_dictionary()?;
@@ -201,7 +201,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `INCORRECT_QUERY` for a table.
     pub fn drop_dictionary(&self, database: &str, name: &str, if_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         match find_if(&self.state.load(), database, name, if_exists)? {
             Some(entry) => {
                 check_dictionary(&entry)?;
@@ -222,7 +222,7 @@ impl Databases {
         definition: DictionaryDefinition,
         must_exist: bool,
     ) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
         let replaced = find_if(&state, database, name, !must_exist)?;
@@ -252,7 +252,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn truncate_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let Some(entry) = find_if(&self.state.load(), database, table, if_exists)? else { return Ok(()) };
         entry.refuse_virtual("Truncate")?;
         match &entry.engine {
@@ -287,7 +287,7 @@ impl Databases {
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `TABLE_ALREADY_EXISTS`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn rename_table(&self, from: &TableName, to: &TableName) -> Result<()> {
         check_name(&to.table)?;
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let entry = find_quoted(&state, from)?.clone();
         entry.refuse_virtual("Rename")?;
@@ -309,7 +309,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn exchange_tables(&self, left: &TableName, right: &TableName) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let (left_entry, right_entry) = (find_quoted(&state, left)?.clone(), find_quoted(&state, right)?.clone());
         left_entry.refuse_virtual("Exchange")?;

@@ -28,7 +28,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_IMPLEMENTED` for virtual tables.
     pub fn detach_table(&self, database: &str, table: &str, is_permanently: bool, if_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let Some(entry) = find_if(&self.state.load(), database, table, if_exists)? else { return Ok(()) };
         entry.refuse_virtual("Detach")?;
         entry.refuse_dictionary()?;
@@ -66,7 +66,7 @@ impl Databases {
     /// # Errors
     /// `UNKNOWN_DATABASE`; `BAD_ARGUMENTS` for databases that the server makes up.
     pub fn detach_database(&self, name: &str, if_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let database = match database_of(&state, name) {
             Ok(database) => database.clone(),
@@ -88,7 +88,7 @@ impl Databases {
     /// # Errors
     /// `DATABASE_ALREADY_EXISTS`; `UNKNOWN_DATABASE` where no such database is detached.
     pub fn attach_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         if self.state.load().contains_key(name) {
             return if if_not_exists { Ok(()) } else { Err(database_exists(name)) };
         }
@@ -112,7 +112,7 @@ impl Databases {
     /// # Errors
     /// `TABLE_ALREADY_EXISTS`; `CANNOT_GET_CREATE_TABLE_QUERY` where no such table is detached.
     pub fn attach_table(&self, database: &str, table: &str, if_not_exists: bool) -> Result<()> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let state = self.state.load();
         let in_database = database_of(&state, database)?;
         if in_database.tables.contains_key(table) {

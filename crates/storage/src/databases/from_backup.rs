@@ -100,7 +100,7 @@ impl Databases {
             let known = self.table_to_restore(&self.state.load(), table, options)?;
             incoming.push(store.incoming(table, known, id, check)?);
         }
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         // What has changed meanwhile.
         self.check_restore(databases, tables, options)?;
         let state = self.state.load();

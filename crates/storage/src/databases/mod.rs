@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use squall_planner::{DictionaryDefinition, TableDefinition};
+use squall_runtime::CurrentMetric;
+use squall_runtime::counted_lock::{CountedGuard, TABLES_LOCK, lock};
 use squall_types::Result;
 use uuid::Uuid;
 
@@ -180,7 +182,7 @@ impl Databases {
         &self,
         definitions: Vec<(Arc<str>, DictionaryDefinition)>,
     ) -> Result<Vec<Arc<Dictionary>>> {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let before = self.configured.load_full();
         let (mut now, mut replaced) = (BTreeMap::new(), Vec::new());
         for (name, definition) in definitions {
@@ -284,7 +286,7 @@ impl Databases {
 
     /// Adds (or replaces) a virtual table under its own names; its database comes into being where it is missing.
     pub fn register(&self, table: Arc<dyn Table>) {
-        let _ddl = self.ddl.lock();
+        let _ddl = self.lock_ddl();
         let name = Arc::new(TableName::new(table.database(), table.name()));
         self.change(|state| {
             let database =
@@ -302,10 +304,20 @@ impl Databases {
         });
     }
 
+    /// One statement at a time changes which tables there are.
+    fn lock_ddl(&self) -> CountedGuard<'_, ()> {
+        lock(&self.ddl, &TABLES_LOCK)
+    }
+
     /// Publishes a changed copy of the state. Callers hold `ddl`.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = State::clone(&self.state.load());
         change(&mut state);
+        let tables = || state.values().flat_map(|database| database.tables.values());
+        let is_dictionary = |entry: &&Arc<Entry>| matches!(entry.engine, Engine::Dictionary(..));
+        CurrentMetric::AttachedDatabase.set(state.len() as i64);
+        CurrentMetric::AttachedTable.set(tables().count() as i64);
+        CurrentMetric::AttachedDictionary.set(tables().filter(is_dictionary).count() as i64);
         self.state.store(Arc::new(state));
         self.generation.fetch_add(1, Ordering::AcqRel);
     }

@@ -9,6 +9,8 @@ use std::time::Instant;
 use arrow_array::{Array, UInt32Array};
 use squall_functions::{Found, MISSING};
 use squall_planner::{DictionarySource, OutsidePlace, SourceReader};
+use squall_runtime::profile_events::count;
+use squall_runtime::{CurrentMetric, ProfileEvent};
 use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
 use super::Dictionary;
@@ -73,6 +75,8 @@ impl Dictionary {
                 *answer = cache.get(key, now).cloned();
                 hits += u64::from(answer.is_some());
             }
+            count(ProfileEvent::DictCacheKeysHit, hits);
+            count(ProfileEvent::DictCacheKeysNotFound, rows as u64 - hits);
         }
         let mut wanted: HashMap<&SmallKey, u32> = HashMap::new();
         for row in 0..rows {
@@ -110,10 +114,14 @@ impl Dictionary {
         let begun = std::time::SystemTime::now();
         let result = reader.read(&mut |source| {
             for rows in rows.chunks(KEYS_MAX) {
+                let _asking = CurrentMetric::DictCacheRequests.hold(1);
+                let began = Instant::now();
                 let positions = UInt32Array::from(rows.to_vec());
                 let keys = columns.iter().map(|column| column.take(&positions)).collect::<Result<Vec<_>>>()?;
                 let block = Arc::new(self.ask(source, keys)?);
                 let (_, found) = self.keys_of(&block)?;
+                count(ProfileEvent::DictCacheRequests, 1);
+                count(ProfileEvent::DictCacheRequestTimeNs, began.elapsed().as_nanos() as u64);
                 for row in 0..block.rows() {
                     fetched.insert(found.bytes(row), (block.clone(), row as u32));
                 }
@@ -121,6 +129,9 @@ impl Dictionary {
             Ok(())
         });
         self.note_fetch(begun, &result);
+        count(ProfileEvent::DictCacheKeysRequested, rows.len() as u64);
+        count(ProfileEvent::DictCacheKeysRequestedFound, fetched.len() as u64);
+        count(ProfileEvent::DictCacheKeysRequestedMiss, rows.len().saturating_sub(fetched.len()) as u64);
         result.map(|()| fetched)
     }
 

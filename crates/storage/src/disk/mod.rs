@@ -6,9 +6,10 @@ pub(crate) mod fake;
 
 use std::fmt::Debug;
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::Path;
+
+use squall_runtime::file_io::CountedFile;
 
 /// A file or folder inside of a folder.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -77,9 +78,9 @@ pub(crate) fn remove_file(disk: &dyn Disk, path: &Path) -> bool {
 #[derive(Debug)]
 pub(crate) struct LocalDisk;
 
-impl OpenFile for File {
+impl OpenFile for CountedFile {
     fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-        FileExt::read_exact_at(self, bytes, offset)
+        CountedFile::read_exact_at(self, bytes, offset)
     }
 }
 
@@ -89,13 +90,13 @@ impl Disk for LocalDisk {
     }
 
     fn create(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = File::create_new(path)?;
+        let mut file = CountedFile::create_new(path)?;
         file.write_all(bytes)?;
         file.sync_all()
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        squall_runtime::file_io::sync_folder(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -149,7 +150,7 @@ impl Disk for LocalDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        Ok(Box::new(File::open(path)?))
+        Ok(Box::new(CountedFile::open(path)?))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Taking parts out of a table, and rewriting several small ones as one. Which parts, and when, is the caller's decision.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use squall_types::{Block, Error, ErrorCode, Result};
 
@@ -13,7 +14,9 @@ use super::part_writer::{UnwrittenPart, write_part};
 use super::{MergeTree, PartSet, pruning};
 use crate::catalog::PartExchange;
 use crate::table::{InsertWriter, Insertion, PartMerge, PartWork, ScanRequest, TableScan};
-use squall_runtime::Pieces;
+use squall_runtime::current_metrics::MetricGuard;
+use squall_runtime::profile_events::count;
+use squall_runtime::{CurrentMetric, Pieces, ProfileEvent};
 
 impl MergeTree {
     /// Takes parts out of the table. Scans under way keep them; their files go after that.
@@ -39,7 +42,10 @@ impl MergeTree {
         })?;
         let scan = self.scan_parts(&parts)?;
         let id = format!("{}::{name}", self.identity.uuid);
-        let insertion = Replacement { table: self.clone(), name, old: parts, new: Arc::default(), lock };
+        count(ProfileEvent::Merge, 1);
+        count(ProfileEvent::MergeSourceParts, parts.len() as u64);
+        let began = Instant::now();
+        let insertion = Replacement { table: self.clone(), name, old: parts, new: Arc::default(), began, lock };
         Ok(PartMerge { scan, insertion: Arc::new(insertion), id })
     }
 
@@ -94,6 +100,7 @@ struct Replacement {
     old: Vec<Arc<Part>>,
     /// Set once the part is made. Dropped without a commit, it removes its file.
     new: Arc<OnceLock<UnwrittenPart>>,
+    began: Instant,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -103,6 +110,7 @@ struct Replacement {
 struct MergeLock {
     table: Arc<MergeTree>,
     names: Vec<Arc<str>>,
+    _metrics: [MetricGuard; 2],
 }
 
 impl MergeLock {
@@ -113,7 +121,8 @@ impl MergeLock {
             return Err(Error::new(ErrorCode::PART_IS_TEMPORARILY_LOCKED, message));
         }
         merging.extend(names.iter().cloned());
-        Ok(Self { table: table.clone(), names: names.to_vec() })
+        let metrics = [CurrentMetric::Merge.hold(1), CurrentMetric::MergeParts.hold(names.len() as i64)];
+        Ok(Self { table: table.clone(), names: names.to_vec(), _metrics: metrics })
     }
 }
 
@@ -136,7 +145,11 @@ impl Insertion for Replacement {
     fn commit(&self) -> Result<()> {
         let unwritten = self.new.get().ok_or_else(|| Error::logical("a merge without rows"))?;
         unwritten.wait()?;
-        self.table.replace_parts(&self.old, std::slice::from_ref(&unwritten.part), &[])
+        let began = Instant::now();
+        self.table.replace_parts(&self.old, std::slice::from_ref(&unwritten.part), &[])?;
+        count(ProfileEvent::MergeCommitMilliseconds, began.elapsed().as_millis() as u64);
+        count(ProfileEvent::MergeTotalMilliseconds, self.began.elapsed().as_millis() as u64);
+        Ok(())
     }
 }
 
@@ -161,7 +174,10 @@ impl InsertWriter for ReplacementWriter {
         Ok(Some(Box::pin(async move {
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
+            count(ProfileEvent::MergedRows, block.rows() as u64);
+            count(ProfileEvent::MergedUncompressedBytes, block.value_bytes() as u64);
             let unwritten = write_part(&table, &name, block, true, &mut pieces).await?;
+            count(ProfileEvent::MergeWrittenRows, unwritten.part.rows);
             // Another merge of the same parts would write the same file.
             unwritten.part.hold(lock);
             new.set(unwritten).map_err(|_| Error::logical("a merge with several writers"))

@@ -16,6 +16,7 @@ mod packing;
 mod parquet_layout;
 mod part;
 mod part_bytes;
+mod part_columns;
 mod part_description;
 mod part_footer;
 mod part_name;
@@ -34,20 +35,24 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition, TableMetadata};
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::catalog::{Catalog, StoredPart};
 use crate::column_cache::ColumnCache;
 use crate::identity::{TableIdentity, TableName};
-use crate::table::{InsertLimits, Insertion, PartInfo, ScanRequest, Table, TableScan};
+use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, Table, TableScan};
 use crate::table_record::TableRecord;
 use packing::Packing;
 use parquet_layout::ParquetLayout;
 use part::{Part, PartFile};
+use part_columns::part_columns;
 use part_description::PartDescription;
 use table_directory::TableDirectory;
 
@@ -216,6 +221,7 @@ impl MergeTree {
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
         let key_types = key_types(&primary_key);
         let directory = Arc::new(TableDirectory::new(directory, catalog.clone()));
+        let began = Instant::now();
         let mut parts = Vec::with_capacity(stored.len());
         let mut last_block = 0;
         for part in stored {
@@ -230,6 +236,8 @@ impl MergeTree {
             };
             parts.push(Arc::new(Part::open(file, description, layout.clone(), cache.clone(), directory.clone())));
         }
+        count(ProfileEvent::LoadedDataParts, parts.len() as u64);
+        count(ProfileEvent::LoadedDataPartsMicroseconds, began.elapsed().as_micros() as u64);
         for part in parts.iter().filter(|part| part.failure().is_some()) {
             tracing::error!(part = %part.file.name, path = %part.file.path.display(),
                 "a part cannot be read, and queries that need it fail; ALTER TABLE … DETACH PART sets it aside");
@@ -384,6 +392,11 @@ impl Table for MergeTreeTable {
             return Err(failure.clone());
         }
         let segments = pruning::select(&self.live, &self.parts.parts, predicate.as_ref())?;
+        let granularity = self.live.settings.index_granularity as u64;
+        count(ProfileEvent::SelectedPartsTotal, self.parts.parts.len() as u64);
+        let marks = self.parts.parts.iter().map(|part| part.rows.div_ceil(granularity)).sum();
+        count(ProfileEvent::SelectedMarksTotal, marks);
+        count(ProfileEvent::SelectedRanges, pruning::ranges(&segments));
         for segment in &segments {
             if let Some(failure) = segment.part.failure() {
                 return Err(failure.clone());
@@ -425,6 +438,11 @@ impl Table for MergeTreeTable {
             times: time_column.and_then(|column| times(part, column)),
         };
         self.parts.parts.iter().map(info).collect()
+    }
+
+    fn columns_of_parts(&self) -> Vec<(PartInfo, Vec<PartColumn>)> {
+        let columns = |part: &Arc<Part>| part_columns(&self.live.identity, part);
+        self.parts().into_iter().zip(self.parts.parts.iter().map(columns)).collect()
     }
 }
 

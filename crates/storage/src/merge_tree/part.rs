@@ -18,6 +18,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 use squall_runtime::CurrentMetric;
+use squall_runtime::current_metrics::MetricGuard;
 use squall_types::{Error, ErrorCode, Result, Rows};
 use twox_hash::XxHash3_64;
 
@@ -53,6 +54,8 @@ pub(crate) struct Part {
     /// Why the part cannot be read, where that is known from the start.
     failure: Option<Error>,
     is_obsolete: AtomicBool,
+    /// Counts the part as what it is: temporary, active or outdated.
+    gauge: Mutex<MetricGuard>,
     /// Whether the catalog lists it, or did.
     was_kept: AtomicBool,
     /// What must stay until the file is removed, where it is.
@@ -108,8 +111,8 @@ impl Part {
         let chunks = description.row_groups.iter().map(|group| group.chunks.len()).sum();
         let slots = (0..chunks).map(|_| cache.slot()).collect();
         let rows = description.rows() as u64;
-        CurrentMetric::PartsActive.add(1);
         Self {
+            gauge: Mutex::new(CurrentMetric::PartsTemporary.hold(1)),
             file,
             description,
             rows,
@@ -129,6 +132,7 @@ impl Part {
     pub(crate) fn keep(&self) {
         self.is_obsolete.store(false, Ordering::Release);
         self.was_kept.store(true, Ordering::Release);
+        *self.gauge.lock() = CurrentMetric::PartsActive.hold(1);
         drop(self.held.lock().take());
     }
 
@@ -148,6 +152,7 @@ impl Part {
     /// The part is no longer in the catalog: its file goes when nobody reads it any more.
     pub(crate) fn retire(&self) {
         self.is_obsolete.store(true, Ordering::Release);
+        *self.gauge.lock() = CurrentMetric::PartsOutdated.hold(1);
     }
 
     /// Why the part cannot be read, where that is known.
@@ -369,7 +374,6 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        CurrentMetric::PartsActive.add(-1);
         self.cache.forget(self.slots.iter());
         if *self.is_obsolete.get_mut() {
             let path = std::mem::take(&mut self.file.path);

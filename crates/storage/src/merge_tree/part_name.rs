@@ -27,6 +27,11 @@ impl PartName {
         Some(Self { partition_id: words.next()?.into(), first_block, last_block, level })
     }
 
+    /// Whether it is of a part that no merge made.
+    pub(crate) fn is_of_insert(&self) -> bool {
+        self.level == 0
+    }
+
     /// Whether a part of this name was made of one of the other name, among others.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.partition_id == other.partition_id

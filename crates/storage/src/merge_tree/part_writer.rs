@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt32Array};
@@ -14,7 +15,8 @@ use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, RowGroupMetaData, S
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use squall_runtime::Pieces;
+use squall_runtime::profile_events::count;
+use squall_runtime::{Pieces, ProfileEvent};
 use squall_types::gather::take;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
 
@@ -111,8 +113,11 @@ pub(super) async fn write_part(
     let keys = |keys: &[squall_planner::KeyExpression], block: &Block| {
         keys.iter().map(|key| evaluate(&key.expression, block, positions)).collect::<Result<Vec<Column>>>()
     };
+    let began = Instant::now();
     let sorting_key = keys(&table.identity.definition.sorting_key, &block)?;
-    if let Some(order) = sorted_positions(&sorting_key, block.rows(), pieces).await? {
+    let order = sorted_positions(&sorting_key, block.rows(), pieces).await?;
+    let is_sorted = order.is_none();
+    if let Some(order) = order {
         let mut sorted = Vec::with_capacity(block.columns().len());
         for column in block.columns() {
             sorted.push(take(column, &order, pieces).await?);
@@ -121,9 +126,18 @@ pub(super) async fn write_part(
         block = Block::new(block.schema().clone(), sorted, order.len());
     }
     drop(sorting_key);
+    let sorting_us = began.elapsed().as_micros() as u64;
     let primary_index =
         primary_index(&keys(&table.primary_key, &block)?, block.rows(), table.settings.index_granularity)?;
     let (bytes, description, groups) = encode(table, name, &block, primary_index, is_remembered, pieces).await?;
+    if name.is_of_insert() {
+        count(ProfileEvent::MergeTreeDataWriterBlocks, 1);
+        count(ProfileEvent::MergeTreeDataWriterBlocksAlreadySorted, u64::from(is_sorted));
+        count(ProfileEvent::MergeTreeDataWriterSortingBlocksMicroseconds, sorting_us);
+        count(ProfileEvent::MergeTreeDataWriterRows, block.rows() as u64);
+        count(ProfileEvent::MergeTreeDataWriterUncompressedBytes, block.value_bytes() as u64);
+        count(ProfileEvent::MergeTreeDataWriterCompressedBytes, bytes.len());
+    }
     let path = table.directory.path().join(format!("{name}.parquet"));
     let partition_id = name.partition_id.clone();
     let file = PartFile { name: name.to_string().into(), partition_id, path, bytes: bytes.len() };

@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use squall_planner::Expression;
+use squall_runtime::profile_events::{Timed, count};
+use squall_runtime::{CurrentMetric, ProfileEvent};
 use squall_types::{Result, Rows};
 
 use super::MergeTree;
@@ -30,6 +32,13 @@ pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&
     let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.primary_key));
     let condition = condition.filter(|condition| !condition.is_unknown());
     let leading = condition.as_ref().and_then(|condition| LeadingKey::of(table, condition));
+    let _filtering = condition.as_ref().map(|_| {
+        count(ProfileEvent::IndexAnalysisRounds, 1);
+        (
+            Timed::new(ProfileEvent::FilteringMarksWithPrimaryKeyMicroseconds),
+            CurrentMetric::FilteringMarksWithPrimaryKey.hold(1),
+        )
+    });
     let mut segments = Vec::new();
     for part in parts {
         match &condition {
@@ -49,6 +58,22 @@ pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&
     }
     segments.retain(|segment| segment.rows > 0);
     Ok(segments)
+}
+
+/// How many stretches of rows that follow each other the segments are.
+pub(super) fn ranges(segments: &[Segment]) -> u64 {
+    let follows = |pair: &[Segment]| match pair {
+        [left, right] if Arc::ptr_eq(&left.part, &right.part) => {
+            let is_at_end = || {
+                let group = left.part.description.row_groups.get(left.row_group);
+                group.is_some_and(|group| left.offset + left.rows == group.rows)
+            };
+            left.row_group == right.row_group && left.offset + left.rows == right.offset
+                || left.row_group + 1 == right.row_group && right.offset == 0 && is_at_end()
+        }
+        _ => false,
+    };
+    (segments.len() - segments.windows(2).filter(|pair| follows(pair)).count()) as u64
 }
 
 /// How many parts and granules the segments touch.

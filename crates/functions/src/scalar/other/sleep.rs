@@ -4,6 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::{Timed, count};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
 use crate::function::BoundFunction;
@@ -29,14 +31,17 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let microseconds = (seconds * 1e6) as u64;
     let each_row = call.name == "sleepEachRow";
     call.bind(DataType::UInt8, move |_, rows| {
-        let count = if each_row { rows as u64 } else { u64::from(rows > 0) };
-        let total = microseconds.saturating_mul(count);
+        let sleeps = if each_row { rows as u64 } else { u64::from(rows > 0) };
+        let total = microseconds.saturating_mul(sleeps);
         if total > MICROSECONDS_MAX {
             return Err(Error::new(
                 ErrorCode::TOO_SLOW,
                 format!("The maximum sleep time is {MICROSECONDS_MAX} microseconds. Requested: {total} microseconds"),
             ));
         }
+        count(ProfileEvent::SleepFunctionCalls, sleeps);
+        count(ProfileEvent::SleepFunctionMicroseconds, total);
+        let _slept = Timed::new(ProfileEvent::SleepFunctionElapsedMicroseconds);
         // In parts, so that who asks the query to end is heard.
         let end = Instant::now() + Duration::from_micros(total);
         loop {
