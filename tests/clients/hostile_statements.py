@@ -102,6 +102,7 @@ ARRAYS = [
     refused("SELECT arrayJoin(range(400000000))", MEMORY, OUT_OF_BOUND),
     refused("SELECT sum(arrayJoin(range(materialize(400000000))))", MEMORY, OUT_OF_BOUND),
     answered("SELECT count() FROM (SELECT arrayJoin(range(number)) FROM numbers(5000))", 5000 * 4999 // 2),
+    answered("SELECT max(length(x)) FROM (SELECT arrayJoin(groupArray(toString(number))) AS x FROM numbers(200000))", 6),
     answered("SELECT sum(length(range(number))) FROM numbers(20000)", 20000 * 19999 // 2),
     answered("SELECT sum(length(arrayWithConstant(number, 'some longer text'))) FROM numbers(5000)", 5000 * 4999 // 2),
     refused("SELECT arrayWithConstant(100000000, 'x')", MEMORY, OUT_OF_BOUND, TOO_LARGE_ARRAY),

@@ -217,6 +217,7 @@ impl Builder {
                         add(chains, &(Arc::new(Filter::new(predicate.clone(), needed)) as Arc<dyn Operator>))
                     }
                     Plan::Scan(scan) => vec![self.scan(scan, Some(needed))?],
+                    join @ Plan::ArrayJoin { .. } => self.array_join(join, needed, wants_few)?,
                     other => self.lower(other, wants_few)?,
                 };
                 let project: Arc<dyn Operator> = Arc::new(Project::new(expressions.clone(), schema.clone()));
@@ -276,14 +277,21 @@ impl Builder {
                 self.totals = totals;
                 chains
             }
-            Plan::ArrayJoin { input, arrays, is_left, schema } => {
-                let chains = self.lower(input, wants_few)?;
-                let operator: Arc<dyn Operator> = Arc::new(ArrayJoin::new(arrays.clone(), *is_left, schema.clone()));
-                self.pass_totals(&operator);
-                add(chains, &operator)
-            }
+            join @ Plan::ArrayJoin { schema, .. } => self.array_join(join, vec![true; schema.len()], wants_few)?,
             Plan::Join(join) => self.join(join, wants_few)?,
         })
+    }
+
+    /// An ARRAY JOIN, of whose columns those at `needed` are read.
+    fn array_join(&mut self, plan: &Plan, mut needed: Vec<bool>, wants_few: bool) -> Result<Vec<Chain>> {
+        let Plan::ArrayJoin { input, arrays, is_left, schema } = plan else {
+            return Err(Error::logical("no ARRAY JOIN"));
+        };
+        let chains = self.lower(input, wants_few)?;
+        needed.truncate(input.schema().len());
+        let operator: Arc<dyn Operator> = Arc::new(ArrayJoin::new(arrays.clone(), *is_left, needed, schema.clone()));
+        self.pass_totals(&operator);
+        Ok(add(chains, &operator))
     }
 
     fn join(&mut self, join: &Join, wants_few: bool) -> Result<Vec<Chain>> {

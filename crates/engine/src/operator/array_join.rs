@@ -15,10 +15,13 @@ use crate::evaluate::evaluate;
 /// Rows of an output block at most.
 const ROWS_MAX: usize = 65_409;
 
-/// `ARRAY JOIN`: the input's columns repeated, then one column per array.
+/// `ARRAY JOIN`: the input's columns repeated, then one column per array. Columns that nothing after it reads, as the array itself may be
+/// one, are not repeated but replaced by a constant.
 pub struct ArrayJoin {
     arrays: Vec<Expression>,
     is_left: bool,
+    /// By position among the input's columns: whether a later step reads the column.
+    is_needed: Vec<bool>,
     schema: Arc<Schema>,
     /// Rows whose arrays are computed at a time.
     input_rows: PieceRows,
@@ -27,9 +30,9 @@ pub struct ArrayJoin {
 }
 
 impl ArrayJoin {
-    /// A join of `arrays` to `schema`.
-    pub fn new(arrays: Vec<Expression>, is_left: bool, schema: Arc<Schema>) -> Self {
-        Self { arrays, is_left, schema, input_rows: PieceRows::default(), output_rows: PieceRows::default() }
+    /// A join of `arrays` to `schema`, of whose columns those of the input at `is_needed` matter.
+    pub fn new(arrays: Vec<Expression>, is_left: bool, is_needed: Vec<bool>, schema: Arc<Schema>) -> Self {
+        Self { arrays, is_left, is_needed, schema, input_rows: PieceRows::default(), output_rows: PieceRows::default() }
     }
 
     fn arrays_of(&self, block: &Block) -> Result<Vec<Column>> {
@@ -88,7 +91,11 @@ impl ArrayJoin {
     ) -> Result<ControlFlow<()>> {
         let output = |piece: Range<usize>| {
             let repeated = UInt32Array::from(rows.repeated[piece.clone()].to_vec());
-            let mut output = block.take(&repeated)?.into_columns();
+            let repeat = |(column, is_needed): (&Column, &bool)| match is_needed {
+                true => column.take(&repeated),
+                false => Column::default_values(column.data_type().clone(), repeated.len()),
+            };
+            let mut output = block.columns().iter().zip(&self.is_needed).map(repeat).collect::<Result<Vec<_>>>()?;
             for (at, (list, items)) in lists.iter().zip(&rows.items).enumerate() {
                 let data_type = self.schema.fields[block.columns().len() + at].1.clone();
                 let values = Column::new(data_type, list.values().clone());
