@@ -12,6 +12,7 @@ use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, Ta
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::kept_plan::is_made_up;
+use super::planning::lookups;
 use crate::access::{Privilege, PrivilegeSet};
 use crate::session::Session;
 use crate::system;
@@ -22,7 +23,7 @@ pub struct QueryCatalog<'a> {
     tables: SessionCatalog,
     met_moment: Arc<AtomicBool>,
     met_name: AtomicBool,
-    lookups: NamedLookups,
+    lookups: Arc<NamedLookups>,
     uses: Mutex<QueryUses>,
 }
 
@@ -35,9 +36,14 @@ impl<'a> QueryCatalog<'a> {
             tables,
             met_moment: Arc::default(),
             met_name: AtomicBool::new(false),
-            lookups: NamedLookups::new(session.server.databases.clone(), session.database.clone()),
+            lookups: lookups(session),
             uses: Mutex::default(),
         }
+    }
+
+    /// Where the planned query's functions look.
+    pub fn lookups(&self) -> Arc<NamedLookups> {
+        self.lookups.clone()
     }
 
     /// Whether something was found by its name: the plan holds as long as the name means the same, for this user.
@@ -96,11 +102,6 @@ impl QueryCatalog<'_> {
     }
 
     /// A dictionary that the user may see: one of a configuration file, which is in no database, or of a database.
-    fn find_dictionary(&self, name: &str) -> Result<Option<Arc<Dictionary>>> {
-        let found = self.session.server.databases.dictionary_by_name(name, &self.session.database);
-        Ok(found)
-    }
-
     /// Checks that a column of a table of the engine Join may be read, by its key.
     fn check_join_get(&self, database: &str, table: &str, column: Option<&str>) -> Result<()> {
         let access = &self.session.access;
@@ -249,7 +250,7 @@ impl Catalog for QueryCatalog<'_> {
             access.check(Privilege::DictGet, &[])?;
             return Ok(None);
         };
-        let found = self.find_dictionary(name)?;
+        let found = self.lookups.find_dictionary(name);
         self.check_dictionary(name, found.as_deref())?;
         let Some(dictionary) = found else { return Ok(None) };
         if dictionary.definition().layout.is_on_demand() {
@@ -260,7 +261,7 @@ impl Catalog for QueryCatalog<'_> {
 
     fn dictionary(&self, name: &str) -> Result<Arc<dyn TableMetadata>> {
         self.note_moment();
-        let found = self.find_dictionary(name)?;
+        let found = self.lookups.find_dictionary(name);
         self.check_dictionary(name, found.as_deref())?;
         self.tables.dictionary(name)
     }

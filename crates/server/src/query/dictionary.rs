@@ -30,7 +30,7 @@ pub(super) async fn create(
     if matches!(statement.mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
         session.access.check(Privilege::DropDictionary, &[&database, &name])?;
     }
-    let functions = planning::function_context(session, &context.query_id);
+    let functions = planning::function_context(session, &context.query_id, planning::lookups(session));
     let definition = plan_dictionary(statement, &database, &functions)?;
     check_source(session, &definition.source, context).await?;
     let databases = session.server.databases.clone();

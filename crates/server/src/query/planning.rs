@@ -155,7 +155,7 @@ fn planner<T>(
     let done = work(&PlannerContext {
         catalog,
         settings: &context.settings,
-        functions: function_context(session, &context.query_id),
+        functions: function_context(session, &context.query_id, catalog.lookups()),
         parameters: &session.parameters,
         subqueries,
     });
@@ -260,7 +260,7 @@ fn plan_text(session: &Session, text: &[u8], context: &QueryContext) -> Option<K
 }
 
 /// What functions may know of a query that begins now.
-pub(super) fn function_context(session: &Session, query_id: &Arc<str>) -> FunctionContext {
+pub(super) fn function_context(session: &Session, query_id: &Arc<str>, lookups: Arc<NamedLookups>) -> FunctionContext {
     let server = &session.server;
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let query_start_ns = i64::try_from(since_epoch.as_nanos()).unwrap_or(i64::MAX);
@@ -275,8 +275,13 @@ pub(super) fn function_context(session: &Session, query_id: &Arc<str>) -> Functi
         regexp_max_matches_per_row: session.settings.regexp_max_matches_per_row,
         cast_keep_nullable: session.settings.cast_keep_nullable,
         allow_introspection_functions: session.settings.allow_introspection_functions,
-        lookups: Some(Arc::new(NamedLookups::new(server.databases.clone(), session.database.clone()))),
+        lookups: Some(lookups),
     }
+}
+
+/// Where functions of a query of this session look.
+pub(super) fn lookups(session: &Session) -> Arc<NamedLookups> {
+    Arc::new(NamedLookups::new(session.server.databases.clone(), session.database.clone()))
 }
 
 /// Says that it was asked, and no more.
