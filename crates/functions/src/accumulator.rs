@@ -63,11 +63,6 @@ pub enum GroupIds<'a> {
 /// How many rows or groups ahead states are fetched: far enough for one to come from memory.
 pub(crate) const PREFETCH_AHEAD: usize = 16;
 
-/// So many rows of which each is the one row of the arguments.
-pub(crate) fn repeated(arguments: &[Column], times: usize) -> Result<Vec<Column>> {
-    arguments.iter().map(|one| Column::repeat(one, times).materialize()).collect()
-}
-
 /// States of one aggregate function for groups `0..groups`.
 pub trait Accumulator: Send + Any {
     /// Adds the rows of a block. `groups` is the number of groups from now on (never less than before): states up to it must
@@ -77,12 +72,13 @@ pub trait Accumulator: Send + Any {
     /// The function's own, for values that it refuses.
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()>;
 
-    /// Adds so many rows to the only group, each the one row that the arguments have.
+    /// Adds so many rows to the only group, each the one row that the arguments have, where that takes less than adding them one by one;
+    /// whether it did.
     ///
     /// # Errors
     /// As those of [`update`](Self::update).
-    fn update_times(&mut self, arguments: &[Column], times: usize) -> Result<()> {
-        self.update(GroupIds::Single, 1, &repeated(arguments, times)?, times)
+    fn update_times(&mut self, _arguments: &[Column], _times: usize) -> Result<bool> {
+        Ok(false)
     }
 
     /// Whether the one row that the arguments have changes no state that it is added to: a 0 of a sum.

@@ -185,6 +185,12 @@ impl Sparse {
             Some(nulls) => mask.values() & nulls.inner(),
             None => mask.values().clone(),
         };
+        // What asks for other than the default selects what is listed, and nothing else.
+        if selected == self.values.len() && self.positions().all(|row| bits.value(row)) {
+            let (positions, values) = ((0..selected as u32).collect(), self.values.clone());
+            let (first, default) = (0, self.default.clone());
+            return Ok(Self { positions, first, values, default, rows: selected, whole: Arc::default() });
+        }
         let mut ranks = Ranks::new(&bits);
         let (mut positions, mut kept) = (Vec::new(), Vec::new());
         grow(&mut positions, self.positions.len().min(selected))?;

@@ -93,6 +93,13 @@ proptest! {
             &sparse_part.filter(&nullable, nullable.true_count()).unwrap(),
             &whole_part.filter(&nullable, nullable.true_count()).unwrap(),
         );
+        if let Some(listed) = sparse_part.sparse() {
+            // What is listed, and nothing else.
+            let rows: Vec<usize> = listed.positions().collect();
+            let mask = BooleanArray::new((0..length).map(|row| rows.binary_search(&row).is_ok()).collect(), None);
+            let selected = rows.len();
+            assert_same(&sparse_part.filter(&mask, selected).unwrap(), &whole_part.filter(&mask, selected).unwrap());
+        }
         if length > 0 {
             let many = UInt32Array::from_iter_values((0..length).map(|_| (random() % length as u64) as u32));
             for positions in [many.slice(0, length.min(2)), many.clone()] {

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use squall_types::memory::reserve;
 use squall_types::{Column, DataType, Error, Result, checkpoint, prefetch};
 
-use crate::accumulator::{
-    Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, PREFETCH_AHEAD, STEP_ITEMS, repeated,
-};
+use crate::accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, PREFETCH_AHEAD, STEP_ITEMS};
 use crate::frames::{FrameStep, FrameWalk};
 
 /// An aggregate function described by its state.
@@ -312,16 +310,11 @@ impl<F: StateFunction> Accumulator for States<F> {
         Ok(())
     }
 
-    fn update_times(&mut self, arguments: &[Column], times: usize) -> Result<()> {
+    fn update_times(&mut self, arguments: &[Column], times: usize) -> Result<bool> {
         self.grow(1)?;
         let function = self.function.clone();
         let one = function.rows(arguments)?;
-        if let Some(state) = self.states.first_mut()
-            && function.add_times(state, &one, times)
-        {
-            return Ok(());
-        }
-        self.update(GroupIds::Single, 1, &repeated(arguments, times)?, times)
+        Ok(self.states.first_mut().is_some_and(|state| function.add_times(state, &one, times)))
     }
 
     fn is_neutral(&self, arguments: &[Column]) -> Result<bool> {

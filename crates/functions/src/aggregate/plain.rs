@@ -1,5 +1,5 @@
 //! The outermost layer of every aggregate function: arguments come in as the engine has them, and go on without constants and
-//! without dictionaries. Of a sparse argument the listed values go on, and then the default, once for all its rows, where the function
+//! without dictionaries. Of a sparse argument the default goes on once for all its rows, and then the listed values, where the function
 //! takes rows in any order; by key only the values, where the default changes nothing.
 
 use std::sync::Arc;
@@ -71,11 +71,11 @@ fn update_sparse(
     let of = |array: &ArrayRef| [Column::new(data_type.clone(), array.clone())];
     let (values, default, listed) = (of(sparse.values()), of(sparse.default_row()), sparse.values().len());
     if let GroupIds::Single = group_ids {
+        if sparse.defaults() > 0 && !nested.update_times(&default, sparse.defaults())? {
+            return Ok(false);
+        }
         if listed > 0 {
             nested.update(group_ids, groups, &values, listed)?;
-        }
-        if sparse.defaults() > 0 {
-            nested.update_times(&default, sparse.defaults())?;
         }
         return Ok(true);
     }
