@@ -201,25 +201,13 @@ impl Builder {
 
     fn lower_step(&mut self, plan: &Plan, wants_few: bool) -> Result<Vec<Chain>> {
         Ok(match plan {
-            Plan::Scan(scan) => vec![self.scan(scan, None)?],
             Plan::Values { blocks, .. } => vec![Chain::new(Blocks::new(blocks.clone()), "Values", Vec::new())],
-            Plan::Filter { input, predicate } => {
-                let chains = self.lower(input, wants_few)?;
-                let is_needed = vec![true; input.schema().len()];
-                add(chains, &(Arc::new(Filter::new(predicate.clone(), is_needed)) as Arc<dyn Operator>))
+            Plan::Scan(_) | Plan::Filter { .. } | Plan::ArrayJoin { .. } => {
+                self.lower_for(plan, vec![true; plan.schema().len()], wants_few)?
             }
             Plan::Project { input, expressions, schema } => {
                 let needed = columns_of(expressions, input.schema().len());
-                let chains = match &**input {
-                    // Columns that only the condition reads need not be filtered.
-                    Plan::Filter { input, predicate } => {
-                        let chains = self.lower(input, wants_few)?;
-                        add(chains, &(Arc::new(Filter::new(predicate.clone(), needed)) as Arc<dyn Operator>))
-                    }
-                    Plan::Scan(scan) => vec![self.scan(scan, Some(needed))?],
-                    join @ Plan::ArrayJoin { .. } => self.array_join(join, needed, wants_few)?,
-                    other => self.lower(other, wants_few)?,
-                };
+                let chains = self.lower_for(input, needed, wants_few)?;
                 let project: Arc<dyn Operator> = Arc::new(Project::new(expressions.clone(), schema.clone()));
                 self.pass_totals(&project);
                 add(chains, &project)
@@ -227,7 +215,9 @@ impl Builder {
             Plan::Aggregate(aggregate) => {
                 let projected = projected(aggregate);
                 let aggregate = projected.as_ref().unwrap_or(aggregate);
-                let chains = self.lower(&aggregate.input, false)?;
+                let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
+                let needed = columns_of(aggregate.keys.iter().chain(arguments), aggregate.input.schema().len());
+                let chains = self.lower_for(&aggregate.input, needed, false)?;
                 self.totals = None;
                 vec![self.aggregate(aggregate, chains, false)?]
             }
@@ -277,21 +267,28 @@ impl Builder {
                 self.totals = totals;
                 chains
             }
-            join @ Plan::ArrayJoin { schema, .. } => self.array_join(join, vec![true; schema.len()], wants_few)?,
             Plan::Join(join) => self.join(join, wants_few)?,
         })
     }
 
-    /// An ARRAY JOIN, of whose columns those at `needed` are read.
-    fn array_join(&mut self, plan: &Plan, mut needed: Vec<bool>, wants_few: bool) -> Result<Vec<Chain>> {
-        let Plan::ArrayJoin { input, arrays, is_left, schema } = plan else {
-            return Err(Error::logical("no ARRAY JOIN"));
-        };
-        let chains = self.lower(input, wants_few)?;
-        needed.truncate(input.schema().len());
-        let operator: Arc<dyn Operator> = Arc::new(ArrayJoin::new(arrays.clone(), *is_left, needed, schema.clone()));
-        self.pass_totals(&operator);
-        Ok(add(chains, &operator))
+    /// The steps of a plan of whose columns only those at `needed` are read: others need not be filtered or repeated.
+    fn lower_for(&mut self, plan: &Plan, mut needed: Vec<bool>, wants_few: bool) -> Result<Vec<Chain>> {
+        Ok(match plan {
+            Plan::Scan(scan) => vec![self.scan(scan, needed)?],
+            Plan::Filter { input, predicate } => {
+                let chains = self.lower(input, wants_few)?;
+                add(chains, &(Arc::new(Filter::new(predicate.clone(), needed)) as Arc<dyn Operator>))
+            }
+            Plan::ArrayJoin { input, arrays, is_left, schema } => {
+                let chains = self.lower(input, wants_few)?;
+                needed.truncate(input.schema().len());
+                let join = ArrayJoin::new(arrays.clone(), *is_left, needed, schema.clone());
+                let operator: Arc<dyn Operator> = Arc::new(join);
+                self.pass_totals(&operator);
+                add(chains, &operator)
+            }
+            other => self.lower(other, wants_few)?,
+        })
     }
 
     fn join(&mut self, join: &Join, wants_few: bool) -> Result<Vec<Chain>> {
@@ -367,7 +364,7 @@ impl Builder {
         }))
     }
 
-    fn scan(&self, scan: &Scan, needed: Option<Vec<bool>>) -> Result<Chain> {
+    fn scan(&self, scan: &Scan, needed: Vec<bool>) -> Result<Chain> {
         let request = ScanRequest {
             columns: scan.columns.clone(),
             schema: scan.schema.clone(),
@@ -389,7 +386,6 @@ impl Builder {
         }
         let mut operators: Vec<Arc<dyn Operator>> = Vec::new();
         if let Some(predicate) = &scan.predicate {
-            let needed = needed.unwrap_or_else(|| vec![true; scan.schema.len()]);
             operators.push(Arc::new(Filter::new(predicate.clone(), needed)));
         }
         let source_name = format!("{}.{}", scan.table.database(), scan.table.name());
@@ -506,8 +502,8 @@ fn add(mut chains: Vec<Chain>, operator: &Arc<dyn Operator>) -> Vec<Chain> {
 }
 
 /// Which of `columns` columns the expressions read.
-fn columns_of(expressions: &[Expression], columns: usize) -> Vec<bool> {
+fn columns_of<'a>(expressions: impl IntoIterator<Item = &'a Expression>, columns: usize) -> Vec<bool> {
     let mut needed = vec![false; columns];
-    expressions.iter().for_each(|expression| expression.visit_columns(&mut |position| needed[position] = true));
+    expressions.into_iter().for_each(|expression| expression.visit_columns(&mut |position| needed[position] = true));
     needed
 }
