@@ -152,7 +152,9 @@ impl<'a> Bench<'a> {
         std::fs::create_dir_all(&folder).map_err(cannot)?;
         let program = self.args.squall.clone().map_or_else(std::env::current_exe, Ok).map_err(cannot)?;
         let program = program.canonicalize().map_err(cannot)?;
-        Server::start(&Kind::Squall { program, settings: Vec::new() }, &folder).await
+        // It tells the CPU time of each run.
+        let query_log = "<database>system</database><table>query_log</table>".to_owned();
+        Server::start(&Kind::Squall { program, settings: vec![("query_log", query_log)] }, &folder).await
     }
 
     async fn measure(&self, url: &str, queries: &[Query]) -> Result<()> {
