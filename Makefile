@@ -18,7 +18,7 @@ build: ## Build the release binary: target/release/squall.
 server: build ## Start a server on its defaults: HTTP 8123, native 9000, data in ./squall-data.
 	$(SQUALL) server
 
-storm: build ## The short form of the stress suite, then the experiment with max_threads (docs/experiment.md), beside ClickHouse where it is installed; about twelve minutes.
+storm: build ## The short form of the stress suite, then the experiment with max_threads (docs/experiment.md), beside ClickHouse where it is installed; about seventeen minutes.
 	$(SQUALL) storm suite --short --fresh --output $(RESULTS)/suite
 	$(SQUALL) storm experiment --output $(RESULTS) --rounds 5 --seconds 1.5
 

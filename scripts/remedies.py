@@ -41,7 +41,7 @@ PAIRS = {
         ("SELECT count(), max(cityHash64(number)) FROM numbers(20000)", {}),
         ("SELECT count(), max(cityHash64(number)) FROM numbers(20000)", {"max_threads": 1}),
     ),
-    "3,000 dear rows (#53867)": (
+    "3,000 expensive rows (#53867)": (
         ("SELECT sum(arraySum(arrayMap(x -> sipHash64(toString(x + number)), range(1000)))) FROM numbers(3000)", {}),
         ("SELECT sum(arraySum(arrayMap(x -> sipHash64(toString(x + number)), range(1000)))) FROM numbers(3000)", {"max_threads": 1}),
     ),
@@ -71,9 +71,9 @@ class Pings(threading.Thread):
             time.sleep(0.001)
 
 
-def beside_dear_queries(server, rounds):
-    """The latency of /ping beside four clients that ask for dear rows."""
-    sql, _ = PAIRS["3,000 dear rows (#53867)"][0]
+def beside_expensive_queries(server, rounds):
+    """The latency of /ping beside four clients that ask for expensive rows."""
+    sql, _ = PAIRS["3,000 expensive rows (#53867)"][0]
     pings = Pings(server.port)
     clients = [threading.Thread(target=lambda: [server.ask(sql) for _ in range(rounds)]) for _ in range(4)]
     pings.start()
@@ -107,7 +107,7 @@ def main():
                 assert answers[0] == answers[1], f"{name}: the answers differ"
             kept, left = (statistics.median(values) for values in times)
             print(f"| {name:40} | {kept:.2f} | {left:.2f} | {left / kept:.2f} |", flush=True)
-        beside_dear_queries(server, options.rounds)
+        beside_expensive_queries(server, options.rounds)
 
 
 if __name__ == "__main__":

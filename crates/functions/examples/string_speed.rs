@@ -1,10 +1,14 @@
 //! What a row costs in functions of strings and in `rand`: `cargo run --release -p squall-functions --example string_speed`. One
 //! thread; the best of several rounds over 1,000,000 URLs in blocks of 65,536.
 
+mod urls;
+
 use std::time::Instant;
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
 use squall_types::{Column, DataType, Value};
+
+use urls::urls;
 
 const ROWS: usize = 1_000_000;
 const BLOCK: usize = 65_536;
@@ -12,24 +16,7 @@ const ROUNDS: usize = 5;
 
 fn main() {
     let context = FunctionContext::outside_queries("UTC");
-    let mut state = 1_u64;
-    let mut random = move |bound: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % bound
-    };
-    let sites = ["example.com", "news.site.ru", "google.com", "shop.example.org", "a.b.c.net"];
-    let urls: Vec<String> = (0..ROWS)
-        .map(|_| {
-            let site = if random(100) == 0 { 2 } else { [0, 1, 3, 4][random(4) as usize] };
-            format!(
-                "https://www.{}/path/{}/page-{}?id={}",
-                sites[site],
-                random(1000),
-                random(1_000_000),
-                random(1_000_000)
-            )
-        })
-        .collect();
+    let urls = urls(ROWS);
     let bytes: usize = urls.iter().map(String::len).sum();
     let column = Column::from_strings(&urls);
     let times = Column::from_primitive::<arrow_array::types::UInt32Type>(

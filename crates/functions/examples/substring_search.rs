@@ -2,6 +2,8 @@
 //! substring_search`. One thread; the best of several rounds over 1,000,000 URLs, which lie one behind the other as in a column. The
 //! searches take turns.
 
+mod urls;
+
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -9,6 +11,8 @@ use arrow_array::types::UInt8Type;
 use memchr::{memchr, memmem};
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
 use squall_types::{Column, DataType, Value};
+
+use urls::urls;
 
 const ROWS: usize = 1_000_000;
 const ROUNDS: usize = 7;
@@ -37,24 +41,7 @@ fn by_windows(data: &[u8], needle: &[u8]) -> Option<usize> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let context = FunctionContext::outside_queries("UTC");
-    let mut state = 1_u64;
-    let mut random = move |bound: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % bound
-    };
-    let sites = ["example.com", "news.site.ru", "google.com", "shop.example.org", "a.b.c.net"];
-    let urls: Vec<String> = (0..ROWS)
-        .map(|_| {
-            let site = if random(100) == 0 { 2 } else { [0, 1, 3, 4][random(4) as usize] };
-            format!(
-                "https://www.{}/path/{}/page-{}?id={}",
-                sites[site],
-                random(1000),
-                random(1_000_000),
-                random(1_000_000)
-            )
-        })
-        .collect();
+    let urls = urls(ROWS);
     let bytes: usize = urls.iter().map(String::len).sum();
     let column = Column::from_strings(&urls);
     println!("GB/s over {} bytes a URL", bytes / ROWS);
