@@ -7,7 +7,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_INPUTS ?= 10000000
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench costs models fuzz peers flights clean
+.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench costs models fuzz peers flights dist test-dist deny clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,15 @@ costs: build ## What the logs that are tables cost, then logging at trace; five 
 models: ## Model-check what threads do at once: the scheduler's lock-free parts with loom, the engine's protocols with shuttle.
 	RUSTFLAGS="--cfg loom" cargo test --release --package squall-scheduler --lib --target-dir $(CARGO_TARGET_DIR)/loom model
 	cargo test --package squall-engine --features model --lib model
+
+dist: ## Pack the program for every Linux since glibc 2.28: .tar.gz, .deb, .rpm and an OCI image, in dist; its tools come from PyPI and crates.io.
+	scripts/dist.sh
+
+test-dist: ## Install that .deb into a clean Debian (debootstrap, as root), run it and ask it.
+	scripts/test-dist.sh
+
+deny: ## Check dependencies: known vulnerabilities, licences, sources (deny.toml).
+	cargo deny --locked check
 
 fuzz: ## Hostile bytes for everything that reads bytes: FUZZ_INPUTS (10 million), but at most FUZZ_SECONDS (60) for each of eight targets; what is found lies in fuzz-findings.
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/fuzz/instrument.sh cargo build --profile fuzz --package squall-fuzz --target-dir $(CARGO_TARGET_DIR)/fuzz

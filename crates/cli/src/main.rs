@@ -17,9 +17,12 @@ use squall_types::{Error, ErrorCode, Result};
 #[global_allocator]
 static ALLOCATOR: TrackingAllocator<Mimalloc> = TrackingAllocator(Mimalloc);
 
+/// What `--version` says: `-V` leaves out the commit.
+const LONG_VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("SQUALL_COMMIT"), ")");
+
 /// Squall: an analytical SQL server that speaks ClickHouse, on which nobody tunes thread counts.
 #[derive(Parser, Debug)]
-#[command(name = "squall", version, propagate_version = true, max_term_width = 110)]
+#[command(name = "squall", version, long_version = LONG_VERSION, propagate_version = true, max_term_width = 110)]
 struct Squall {
     #[command(subcommand)]
     command: Command,
@@ -119,6 +122,7 @@ impl ServerArgs {
 }
 
 fn main() -> ExitCode {
+    squall_server::version::set_commit(env!("SQUALL_COMMIT"));
     let result = match Squall::parse().command {
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),
         Command::CheckConfig(args) => return check_config::run(args),

@@ -36,8 +36,12 @@ pub struct FunctionContext {
     pub current_database: Arc<str>,
     /// `hostName()`.
     pub host_name: Arc<str>,
+    /// `displayName()`.
+    pub display_name: Arc<str>,
     /// `version()`.
     pub server_version: Arc<str>,
+    /// `revision()`.
+    pub server_revision: u32,
     /// The most matches in one row of `extractAllGroupsHorizontal` (`regexp_max_matches_per_row`).
     pub regexp_max_matches_per_row: u64,
     /// Whether `CAST` keeps `Nullable` of its argument (`cast_keep_nullable`).
@@ -57,7 +61,9 @@ impl FunctionContext {
             moment: Moment::default(),
             current_database: nobody.clone(),
             host_name: nobody.clone(),
+            display_name: nobody.clone(),
             server_version: nobody,
+            server_revision: 0,
             regexp_max_matches_per_row: 1_000,
             cast_keep_nullable: false,
             allow_introspection_functions: false,

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use squall_runtime::histogram::SCHEDULER_QUEUE_WAIT;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 
 use crate::policy::stride::{Lease, Stride, TaskId, TaskSnapshot};
@@ -106,6 +107,7 @@ impl Workers {
     fn run(&self, mut lease: Lease, task: Option<&dyn Task>) -> (Lease, Step) {
         let Some(task) = task else { return (lease, Step::Finished) };
         task.count(ProfileEvent::SchedulerQueueWaitMicroseconds, lease.waited_ns / 1_000);
+        SCHEDULER_QUEUE_WAIT.observe(Duration::from_nanos(lease.waited_ns));
         let _active = CurrentMetric::SchedulerWorkersActive.hold(1);
         let mut before_ns = thread_cpu_ns();
         loop {

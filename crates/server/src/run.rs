@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sd_notify::NotifyState;
 use squall_runtime::memory::{Reclaim, start_reclaiming};
 use squall_runtime::profile_events::GLOBAL;
 use squall_runtime::{CurrentMetric, ProfileEvent};
@@ -142,6 +143,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         config.path.display(),
         urls.join(", "),
     );
+    notify_service_manager(NotifyState::Ready);
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -155,6 +157,7 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
             () = server.stopping() => break,
         }
     }
+    notify_service_manager(NotifyState::Stopping);
     tracing::info!(target: "Application", "Stopping: waiting for {} running queries", server.processes.len());
     server.shut_down();
     tokio::select! {
@@ -170,6 +173,13 @@ async fn serve(server: &Arc<Server>, began: Instant) -> Result<()> {
         listener.abort();
     }
     Ok(())
+}
+
+/// Tells systemd, where it has started this process and waits for word.
+fn notify_service_manager(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        tracing::warn!(target: "Application", "Cannot tell the service manager: {error}");
+    }
 }
 
 /// Writes the process's number where operators look for it.

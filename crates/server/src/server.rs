@@ -84,6 +84,8 @@ pub struct Server {
     pub zone: TimeZone,
     /// The machine's name.
     pub host_name: Arc<str>,
+    /// `displayName()`: the name that clients show for this server.
+    pub display_name: Arc<str>,
     /// `version()`.
     pub version: Arc<str>,
     /// The database of sessions that name none.
@@ -180,6 +182,7 @@ impl Server {
             time_zone_tz: zone,
             zone: TimeZone::named(zone.name())?,
             host_name,
+            display_name: settings.display_name.as_str().into(),
             version: VERSION.into(),
             default_database: settings.default_database.as_str().into(),
             no_parameters: Arc::default(),

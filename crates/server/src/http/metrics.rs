@@ -6,6 +6,7 @@ use squall_runtime::histogram::{self, Histogram};
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 
 use crate::server::Server;
+use crate::version::{self, SQUALL_VERSION, VERSION};
 
 /// The type of the page.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=UTF-8";
@@ -48,6 +49,7 @@ impl Default for PrometheusConfig {
 pub(super) fn page(server: &Server) -> String {
     let config = &server.config.load().prometheus;
     let mut page = String::with_capacity(64 << 10);
+    add_build_info(&mut page);
     if config.events {
         for event in ProfileEvent::ALL {
             let value = profile_events::GLOBAL.get(*event);
@@ -60,7 +62,9 @@ pub(super) fn page(server: &Server) -> String {
         }
     }
     if config.histograms {
-        histogram::ALL.iter().for_each(|histogram| add_histogram(&mut page, histogram));
+        for family in histogram::ALL.chunk_by(|one, next| one.name == next.name) {
+            add_histograms(&mut page, family);
+        }
     }
     if config.asynchronous_metrics {
         for measure in server.asynchronous_metrics.get().iter() {
@@ -79,6 +83,16 @@ pub(super) fn page(server: &Server) -> String {
     page
 }
 
+/// Writes which build this is: a constant 1 whose labels tell, as Prometheus's own exporters do.
+fn add_build_info(page: &mut String) {
+    let commit = version::commit();
+    let _ = write!(
+        page,
+        "# HELP squall_build_info The build of this server, in labels.\n# TYPE squall_build_info gauge\n\
+        squall_build_info{{version=\"{SQUALL_VERSION}\",clickhouse_version=\"{VERSION}\",revision=\"{commit}\"}} 1\n"
+    );
+}
+
 /// Writes one metric. Other letters than Prometheus knows become `_`.
 fn add(page: &mut String, family: &str, name: &str, description: &str, kind: &str, value: impl std::fmt::Display) {
     let name: String = name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect();
@@ -88,17 +102,23 @@ fn add(page: &mut String, family: &str, name: &str, description: &str, kind: &st
     let _ = write!(page, "# HELP {name} {description}\n# TYPE {name} {kind}\n{name} {value}\n");
 }
 
-/// Writes the buckets, the sum and the count of a histogram.
-fn add_histogram(page: &mut String, histogram: &Histogram) {
-    let (name, description) = (format!("ClickHouseHistogramMetrics_{}", histogram.name), histogram.description);
-    let _ = write!(page, "# HELP {name} {description}\n# TYPE {name} histogram\n");
-    let mut all = 0;
-    for (bound, count) in histogram.cumulative() {
-        let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
-        let _ = writeln!(page, "{name}_bucket{{le=\"{bound}\"}} {count}");
-        all = count;
+/// Writes the buckets, the sum and the count of histograms that share a name.
+fn add_histograms(page: &mut String, family: &[&Histogram]) {
+    let Some(first) = family.first() else { return };
+    let name = format!("ClickHouseHistogramMetrics_{}", first.name);
+    let _ = write!(page, "# HELP {name} {}\n# TYPE {name} histogram\n", first.description);
+    for histogram in family {
+        let label = histogram.label.map(|(label, value)| format!("{label}=\"{value}\""));
+        let mut all = 0;
+        for (bound, count) in histogram.cumulative() {
+            let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| bound.to_string());
+            let others = label.as_ref().map_or_else(String::new, |label| format!("{label},"));
+            let _ = writeln!(page, "{name}_bucket{{{others}le=\"{bound}\"}} {count}");
+            all = count;
+        }
+        let label = label.map_or_else(String::new, |label| format!("{{{label}}}"));
+        let _ = write!(page, "{name}_sum{label} {}\n{name}_count{label} {all}\n", histogram.sum_us());
     }
-    let _ = write!(page, "{name}_sum {}\n{name}_count {all}\n", histogram.sum_us());
 }
 
 #[cfg(test)]
@@ -112,5 +132,19 @@ mod tests {
         let expected = "# HELP ClickHouseAsyncMetrics_Network_x_y One\\nline\n\
             # TYPE ClickHouseAsyncMetrics_Network_x_y gauge\nClickHouseAsyncMetrics_Network_x_y 1.5\n";
         assert_eq!(page, expected);
+    }
+
+    #[test]
+    fn histograms_of_one_name_are_one_family() {
+        let mut page = String::new();
+        add_histograms(&mut page, &[&histogram::SELECT_DURATION, &histogram::INSERT_DURATION]);
+        assert_eq!(page.matches("# TYPE ").count(), 1);
+        for line in [
+            "query_duration_microseconds_bucket{query_kind=\"Select\",le=\"10\"} ",
+            "query_duration_microseconds_bucket{query_kind=\"Insert\",le=\"+Inf\"} ",
+            "query_duration_microseconds_count{query_kind=\"Insert\"} ",
+        ] {
+            assert!(page.contains(line), "{line} is missing in {page}");
+        }
     }
 }

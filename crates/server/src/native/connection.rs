@@ -358,7 +358,7 @@ async fn greet(
         session.use_database(&hello.database)?;
     }
     let mut out = Vec::new();
-    let display_name = &server.host_name;
+    let display_name = &server.display_name;
     write_hello(hello.revision, &server.time_zone, display_name, rand::random(), &mut out);
     wire.send(&mut out, timeout).await?;
     tracing::debug!(target: "TCPHandler", "Connected {} version {}.{}, revision: {}, database: {}, user: {} (from {address}).",

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use squall_runtime::current_metrics::MetricGuard;
+use squall_runtime::histogram::ADMISSION_QUEUE_WAIT;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 use squall_scheduler::admission::{
     Admission, AdmissionLimit, AdmissionLimits, AdmissionRequest, Admitted, Arrival, AutoLimit, LoadSample, Refusal,
@@ -87,7 +88,9 @@ impl AdmissionControl {
             [CurrentMetric::QueryPreempted, CurrentMetric::ConcurrentQueryScheduled].map(|metric| metric.hold(1));
         let began = Instant::now();
         let answer = tokio::time::timeout(wait_max, &mut waiter.receiver).await;
-        let waited_us = began.elapsed().as_micros() as u64;
+        let waited = began.elapsed();
+        ADMISSION_QUEUE_WAIT.observe(waited);
+        let waited_us = waited.as_micros() as u64;
         profile_events::GLOBAL.add(ProfileEvent::AdmissionQueueWaitMicroseconds, waited_us);
         profile_events::GLOBAL.add(ProfileEvent::ConcurrentQueryWaitMicroseconds, waited_us);
         let admitted = match answer {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use squall_engine::QueryContext;
 use squall_runtime::ProfileEvent;
+use squall_runtime::histogram::{INSERT_DURATION, OTHER_DURATION, SELECT_DURATION};
 use squall_runtime::profile_events::Counters;
 use squall_types::{Error, ErrorCode};
 
@@ -46,12 +47,13 @@ pub(super) fn count_failure(counters: &Counters, kind: QueryKind, error: &Error)
 pub(super) fn count_end(context: &QueryContext, kind: QueryKind, elapsed: Duration) {
     let (counters, elapsed_us) = (&context.counters, elapsed.as_micros() as u64);
     counters.add(ProfileEvent::QueryTimeMicroseconds, elapsed_us);
-    let of_kind = match kind {
-        QueryKind::Select => ProfileEvent::SelectQueryTimeMicroseconds,
-        QueryKind::Insert => ProfileEvent::InsertQueryTimeMicroseconds,
-        _ => ProfileEvent::OtherQueryTimeMicroseconds,
+    let (of_kind, histogram) = match kind {
+        QueryKind::Select => (ProfileEvent::SelectQueryTimeMicroseconds, &SELECT_DURATION),
+        QueryKind::Insert => (ProfileEvent::InsertQueryTimeMicroseconds, &INSERT_DURATION),
+        _ => (ProfileEvent::OtherQueryTimeMicroseconds, &OTHER_DURATION),
     };
     counters.add(of_kind, elapsed_us);
+    histogram.observe(elapsed);
     let progress = &context.progress;
     for (event, amount) in [
         (ProfileEvent::SelectedRows, &progress.read_rows),

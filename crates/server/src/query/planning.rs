@@ -23,6 +23,7 @@ use super::catalog::QueryCatalog;
 use super::kept_plan::KeptPlan;
 use crate::dictionaries::sources;
 use crate::session::Session;
+use crate::version::REVISION;
 
 /// Planning, or evaluating a value of an INSERT, that takes longer goes on where it holds up no connection.
 pub(super) const PLANNING_MAX: Duration = Duration::from_millis(1);
@@ -271,7 +272,9 @@ pub(super) fn function_context(session: &Session, query_id: &Arc<str>, lookups: 
             .authenticated_as(session.authenticated_user.clone()),
         current_database: session.database.clone(),
         host_name: server.host_name.clone(),
+        display_name: server.display_name.clone(),
         server_version: server.version.clone(),
+        server_revision: REVISION,
         regexp_max_matches_per_row: session.settings.regexp_max_matches_per_row,
         cast_keep_nullable: session.settings.cast_keep_nullable,
         allow_introspection_functions: session.settings.allow_introspection_functions,

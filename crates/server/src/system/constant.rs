@@ -8,7 +8,7 @@ use squall_types::Value;
 
 use super::table::SystemTable;
 use super::value::{flag, number, text};
-use crate::version::{REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
+use crate::version::{self, REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
 
 /// Names of types with whether they are read in any case, and the type that an alias stands for.
 const DATA_TYPES: &[(&str, bool, &str)] = &[
@@ -225,6 +225,7 @@ fn build_options() -> Arc<dyn Table> {
             ("VERSION_STRING", VERSION.to_owned()),
             ("VERSION_REVISION", REVISION.to_string()),
             ("SQUALL_VERSION", SQUALL_VERSION.to_owned()),
+            ("GIT_HASH", version::commit().to_owned()),
             ("SYSTEM", "Linux".to_owned()),
             ("SYSTEM_PROCESSOR", std::env::consts::ARCH.to_owned()),
             ("BUILD_TYPE", if cfg!(debug_assertions) { "Debug" } else { "Release" }.to_owned()),

@@ -59,7 +59,8 @@ pub(super) fn histogram_metrics() -> Arc<dyn Table> {
             .column("value", "UInt64", |row| Value::UInt64(row.value))
             .column("description", "String", |row| text(row.histogram.description))
             .column("labels", "Map(String, String)", |row| {
-                Value::Map(row.bound.iter().map(|bound| (text("le"), text(bound))).collect())
+                let label = row.histogram.label.map(|(label, value)| (text(label), text(value)));
+                Value::Map(label.into_iter().chain(row.bound.iter().map(|bound| (text("le"), text(bound)))).collect())
             })
             .alias("name", "String", "metric");
     Arc::new(table)

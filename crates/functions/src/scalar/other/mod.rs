@@ -37,6 +37,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("currentDatabase", session::resolve).never_throws().of_moment(),
     &Function::new("currentUser", session::resolve).never_throws().of_moment(),
     &Function::new("demangle", introspection::resolve_demangle),
+    &Function::new("displayName", session::resolve).never_throws().of_moment(),
     &Function::new("errorCodeToName", session::resolve_error_name),
     &Function::new("hostName", session::resolve).never_throws().of_moment(),
     &Function::new("initialQueryID", session::resolve).never_throws().of_moment(),
@@ -45,6 +46,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("isIPv4String", address::resolve_is_address).never_throws(),
     &Function::new("isIPv6String", address::resolve_is_address).never_throws(),
     &Function::new("queryID", session::resolve).never_throws().of_moment(),
+    &Function::new("revision", session::resolve_revision).never_throws().of_moment(),
     &Function::new("rowNumberInAllBlocks", block::resolve_row_in_all).with_constants().never_throws().random(),
     &Function::new("rowNumberInBlock", block::resolve_row).with_constants().never_throws().random(),
     &Function::new("runningDifference", block::resolve_difference)
@@ -59,6 +61,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
         .random(),
     &Function::new("sleep", sleep::resolve).with_constants().random(),
     &Function::new("sleepEachRow", sleep::resolve).with_constants().random(),
+    &Function::new("squallVersion", session::resolve).never_throws().of_moment(),
     &Function::new("throwIf", throw_if::resolve).with_constants().without_dictionary().not_folded(),
     &Function::new("uptime", session::resolve_uptime).never_throws().of_moment(),
     &Function::new("version", session::resolve).never_throws().of_moment(),

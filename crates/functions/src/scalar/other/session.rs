@@ -10,16 +10,24 @@ use crate::scalar::simple::{Call, integers, string_column};
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(0..=0)?;
     let context = call.context;
-    let text = match call.name {
+    let text: &str = match call.name {
         "version" => &context.server_version,
         "currentDatabase" => &context.current_database,
+        "displayName" => &context.display_name,
         "currentUser" => context.moment.user(),
         "authenticatedUser" => context.moment.authenticated_user(),
         "queryID" | "initialQueryID" => context.moment.query_id(),
+        "squallVersion" => env!("CARGO_PKG_VERSION"),
         _ => &context.host_name,
     };
-    let value = Value::string(&**text);
+    let value = Value::string(text);
     call.bind(DataType::String, move |_, rows| Column::constant(DataType::String, &value, rows))
+}
+
+pub(super) fn resolve_revision(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(0..=0)?;
+    let value = Value::UInt64(call.context.server_revision.into());
+    call.bind(DataType::UInt32, move |_, rows| Column::constant(DataType::UInt32, &value, rows))
 }
 
 pub(super) fn resolve_uptime(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
