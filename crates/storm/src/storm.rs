@@ -1,4 +1,4 @@
-//! `squall storm`: measures of servers under load. A load of one's own, the suite of scenarios, the experiment of the `total_max_threads` proposal, overload,
+//! `squall storm`: measures of servers under load. A load of one's own, the suite of scenarios, the experiment that `total_max_threads` was asked for with, overload,
 //! and analytical workloads beside peers.
 
 use squall_types::Result;

@@ -6,8 +6,8 @@ use std::fmt;
 use super::CLIENTS;
 use super::results::Point;
 
-/// What the `total_max_threads` proposal gained on its machine of 16 logical cores, in percent.
-const PROPOSAL_PERCENT: f64 = 13.3;
+/// What a budget gained in the document that asked for `total_max_threads`, on its machine of 16 logical cores, in percent.
+const DOCUMENT_PERCENT: f64 = 13.3;
 
 /// Points of one way: each number of clients once.
 type Way<'a> = Vec<&'a Point>;
@@ -90,8 +90,8 @@ impl fmt::Display for Gains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "\nTime gained over the best fixed max_threads, {}, for a thousand queries of 1 client and a thousand of 20; the proposal \
-             measured {PROPOSAL_PERCENT} % for total_max_threads on 16 logical cores\n",
+            "\nTime gained over the best fixed max_threads, {}, for a thousand queries of 1 client and a thousand of 20; the document \
+             measured {DOCUMENT_PERCENT} % for total_max_threads on 16 logical cores\n",
             self.best_fixed
         )?;
         for Gain { way, percent, uncertainty } in &self.gains {

@@ -1,4 +1,4 @@
-//! `squall storm experiment`: the experiment of the `total_max_threads` proposal, on real servers that it starts, fills, measures and stops.
+//! `squall storm experiment`: the experiment that `total_max_threads` was asked for with, on real servers that it starts, fills, measures and stops.
 //! This file tells its story; `load` fills tables, `measure` takes one point, `requests` counts small ones,
 //! `results` shows them, `gain` tells what is gained over the best fixed number of threads.
 
