@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Says which lines of the project's Markdown go beyond column 100: none may, but those of tables, and one long word (an address).
+"""Checks the project's Markdown: no line goes beyond column 100 (but tables, and one long word such as an address), and every link
+to a file or heading of the project leads somewhere.
 
     scripts/check_markdown.py
 """
@@ -11,6 +12,9 @@ import sys
 
 COLUMNS = 100
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# `make docs` makes these; links to them are checked when the site is built.
+GENERATED = ROOT / "docs/reference"
+LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
 
 
 def is_too_long(line):
@@ -21,17 +25,53 @@ def is_too_long(line):
     return " " in text[: COLUMNS + 1 - (len(line) - len(text))]
 
 
+def without_code(text):
+    """The text without blocks and spans of code, with as many lines."""
+    text = re.sub(r"(?ms)^ *```.*?^ *```", lambda code: "\n" * code.group().count("\n"), text)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(path):
+    """What the headings of a page are called in links, by the rule that GitHub and mdbook share."""
+    seen, names = {}, set()
+    text = re.sub(r"(?ms)^ *```.*?^ *```", "", path.read_text())
+    for heading in re.findall(r"(?m)^#+ +(.*)$", text):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        name = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        times = seen.get(name, 0)
+        seen[name] = times + 1
+        names.add(f"{name}-{times}" if times else name)
+    return names
+
+
+def dead_links(name):
+    path = ROOT / name
+    for number, line in enumerate(without_code(path.read_text()).splitlines(), 1):
+        for target in LINK.findall(line):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            to = (path.parent / file).resolve() if file else path
+            if to.is_relative_to(GENERATED):
+                continue
+            if not to.exists() or anchor and to.suffix == ".md" and anchor not in anchors(to):
+                yield f"{name}:{number}: the link {target} leads nowhere"
+
+
 def main():
-    names = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    long = [
-        f"{name}:{number}: {len(line)} columns"
+    tracked = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    names = subprocess.run(tracked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    names = [name for name in names if (ROOT / name).exists() and not (ROOT / name).is_relative_to(GENERATED)]
+    wrong = [
+        f"{name}:{number}: {len(line)} columns, where {COLUMNS} are the most"
         for name in names
         for number, line in enumerate((ROOT / name).read_text().splitlines(), 1)
         if is_too_long(line)
     ]
-    print("\n".join(long))
-    if long:
-        sys.exit(f"{len(long)} lines of Markdown end after column {COLUMNS}")
+    wrong += [found for name in names for found in dead_links(name)]
+    print("\n".join(wrong))
+    if wrong:
+        sys.exit(f"{len(wrong)} faults in Markdown")
 
 
 if __name__ == "__main__":
