@@ -3,11 +3,13 @@
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 SQUALL := $(CARGO_TARGET_DIR)/release/squall
 RESULTS ?= $(CURDIR)/storm-results
+TOOLS ?= $(CARGO_TARGET_DIR)/tools
+MDBOOK := 0.5.4
 FUZZ_SECONDS ?= 60
 FUZZ_INPUTS ?= 10000000
 
 .DEFAULT_GOAL := help
-.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench costs models fuzz peers flights dist test-dist deny clean
+.PHONY: help build server storm storm-full storm-short test test-rust test-clients crashes lint fmt bench costs models fuzz peers flights dist test-dist deny docs reference clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +74,13 @@ test-dist: ## Install that .deb into a clean Debian (debootstrap, as root), run 
 
 deny: ## Check dependencies: known vulnerabilities, licences, sources (deny.toml).
 	cargo deny --locked check
+
+docs: ## The documentation as a site that can be searched: target/docs-site; installs mdbook into target/tools first (minutes).
+	@[ "$$($(TOOLS)/bin/mdbook --version 2>/dev/null)" = "mdbook v$(MDBOOK)" ] || cargo install --locked mdbook@$(MDBOOK) --no-default-features --features search --root $(TOOLS)
+	$(TOOLS)/bin/mdbook build docs --dest-dir $(CARGO_TARGET_DIR)/docs-site
+
+reference: build ## The pages in docs/reference anew, from what the server says of itself.
+	scripts/reference.py --squall $(SQUALL)
 
 fuzz: ## Hostile bytes for everything that reads bytes: FUZZ_INPUTS (10 million), but at most FUZZ_SECONDS (60) for each of eight targets; what is found lies in fuzz-findings.
 	RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/fuzz/instrument.sh cargo build --profile fuzz --package squall-fuzz --target-dir $(CARGO_TARGET_DIR)/fuzz

@@ -36,11 +36,11 @@ def main():
         return
     _, book = json.load(sys.stdin)
     items = book.get("items", book.get("sections"))
-    pages = {source_of(DOCS / chapter["path"]): chapter["path"] for chapter in chapters(items) if chapter["path"]}
+    pages = {source_of(DOCS / chapter["source_path"]): chapter["path"] for chapter in chapters(items) if chapter["path"]}
     for chapter in chapters(items):
         if not chapter["path"]:
             continue
-        source = source_of(DOCS / chapter["path"])
+        source = source_of(DOCS / chapter["source_path"])
         here = pathlib.Path(chapter["path"]).parent
 
         def link(match, source=source, here=here):
