@@ -21,7 +21,8 @@ fn source() -> String {
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().unwrap() {
             let path = entry.unwrap().path();
-            let is_declaration = path.ends_with("types/src/settings.rs") || path.ends_with("config/server_settings.rs");
+            let is_declaration =
+                path.ends_with("types/src/settings/mod.rs") || path.ends_with("config/server_settings.rs");
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") && !is_declaration {
@@ -75,7 +76,7 @@ fn every_setting_of_the_server_is_read() {
 fn values_that_nothing_carries_out_are_refused() {
     let mut settings = Settings::default();
     for setting in Settings::ALL.iter().filter(|setting| !setting.allowed.is_empty()) {
-        for value in setting.allowed {
+        for value in setting.allowed.iter() {
             settings.set(setting.name, value).unwrap();
         }
         settings.set(setting.name, setting.default).unwrap();

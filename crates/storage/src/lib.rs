@@ -36,7 +36,7 @@ pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
-pub use merge_tree::{DetachedPart, PartSelection, PartSource};
+pub use merge_tree::{DetachedPart, PartSelection, PartSource, merge_tree_settings};
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartWork, ScanRequest,

@@ -40,6 +40,7 @@ const OPEN_SYSTEM_TABLES: &[&str] = &[
     "keywords",
     "licenses",
     "macros",
+    "merge_tree_settings",
     "merges",
     "metrics",
     "mutations",

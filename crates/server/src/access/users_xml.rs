@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use squall_sql::ast::{AccessSetting, Literal, Statement, Writability};
 use squall_sql::{ParserLimits, parse, parse_expression};
+use squall_types::settings::foreign;
 use squall_types::{ErrorCode, Result, Settings};
 
 use super::authentication::{Authentication, Method, from_hex};
@@ -354,6 +355,10 @@ fn read_profile(element: &Element, warnings: &mut Vec<String>) -> Result<Vec<Acc
                     Err(error) if error.code == ErrorCode::UNKNOWN_SETTING => {
                         warnings
                             .push(format!("{}: setting <{name}> of a profile is not known and ignored", child.origin));
+                        continue;
+                    }
+                    Err(error) if error.code == ErrorCode::SUPPORT_IS_DISABLED && foreign::find(name).is_some() => {
+                        warnings.push(format!("{}: {}; it is ignored", child.origin, error.message));
                         continue;
                     }
                     Err(error) => return Err(child.error(error.message)),

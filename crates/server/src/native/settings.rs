@@ -18,25 +18,6 @@ const IMPORTANT: u64 = 1;
 /// The value is written as a literal.
 const CUSTOM: u64 = 2;
 
-/// Settings of old clients that are text on the wire and no settings here; all others of theirs are numbers.
-const OLD_TEXTS: &[&str] = &[
-    "totals_auto_threshold",
-    "max_streams_to_max_threads_ratio",
-    "memory_tracker_fault_probability",
-    "join_default_strictness",
-    "format_schema",
-    "sort_overflow_mode",
-    "set_overflow_mode",
-    "join_overflow_mode",
-    "transfer_overflow_mode",
-    "distinct_overflow_mode",
-    "max_streams_multiplier_for_merge_tables",
-    "network_compression_method",
-    "distributed_product_mode",
-    "load_balancing",
-    "date_time_input_format",
-];
-
 /// Reads settings up to the empty name behind them. Unknown ones are left out unless they are important.
 ///
 /// # Errors
@@ -101,13 +82,9 @@ fn text(value: &[u8], flags: u64) -> String {
 
 /// Whether an old client writes this setting as text.
 fn is_text(name: &str) -> bool {
-    match Settings::description(name) {
-        Some(description) => {
-            matches!(description.setting_type, SettingType::String | SettingType::TimeZone | SettingType::Float)
-                || OLD_TEXTS.contains(&name)
-        }
-        None => OLD_TEXTS.contains(&name),
-    }
+    Settings::description(name).is_some_and(|description| {
+        matches!(description.setting_type, SettingType::String | SettingType::TimeZone | SettingType::Float)
+    })
 }
 
 #[cfg(test)]

@@ -82,6 +82,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         detached::detached_tables(&server, Viewer::default()),
         stack_trace::stack_trace(),
         settings::settings_of_nobody(),
+        settings::merge_tree_settings(),
     ];
     tables.extend(constant::tables());
     tables

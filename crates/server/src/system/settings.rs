@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use squall_storage::Table;
+use squall_types::settings::foreign::Effect;
 use squall_types::settings::{SettingDescription, SettingType};
 use squall_types::{Settings, Value};
 
@@ -10,6 +11,9 @@ use super::table::SystemTable;
 use super::value::{flag, no_items, text};
 use crate::access::{Constraint, Constraints};
 use crate::session::Session;
+
+/// The type of the columns `tier`.
+const TIER: &str = "Enum8('Production' = 0, 'Obsolete' = 4, 'Experimental' = 8, 'Beta' = 12, 'PrivatePreview' = 16)";
 
 /// The table for a session.
 pub fn settings_of(session: &Session) -> Arc<dyn Table> {
@@ -21,15 +25,32 @@ pub(super) fn settings_of_nobody() -> Arc<dyn Table> {
     settings(Arc::new(Settings::default()), Arc::default())
 }
 
+/// `system.merge_tree_settings`: what the settings of a MergeTree table are where its CREATE TABLE does not say.
+pub(super) fn merge_tree_settings() -> Arc<dyn Table> {
+    let table = SystemTable::new("merge_tree_settings", || Ok(squall_storage::merge_tree_settings().collect()))
+        .column("name", "String", |row: &&'static SettingDescription| text(row.name))
+        .column("value", "String", |row| text(row.default))
+        .column("default", "String", |row| text(row.default))
+        .constant("changed", "UInt8", flag(false))
+        .column("description", "String", |row| text(row.description))
+        .constant("min", "Nullable(String)", Value::Null)
+        .constant("max", "Nullable(String)", Value::Null)
+        .constant("disallowed_values", "Array(String)", no_items())
+        .constant("readonly", "UInt8", flag(false))
+        .column("type", "String", |row| text(row.type_name))
+        .column("is_obsolete", "UInt8", |row| flag(row.effect == Effect::Obsolete))
+        .column("tier", TIER, |row| Value::Int64(tier_number(row.tier)));
+    Arc::new(table)
+}
+
 fn settings(settings: Arc<Settings>, constraints: Arc<Constraints>) -> Arc<dyn Table> {
-    let tier = "Enum8('Production' = 0, 'Obsolete' = 4, 'Experimental' = 8, 'Beta' = 12, 'PrivatePreview' = 16)";
     let bound = |constraints: &Arc<Constraints>, of: fn(&Constraint) -> Option<&String>| {
         let constraints = constraints.clone();
         move |row: &&'static SettingDescription| constraints.get(row.name).and_then(of).map_or(Value::Null, text)
     };
     let (values, changed) = (settings.clone(), settings.clone());
     let (min, max) = (bound(&constraints, |bound| bound.min.as_ref()), bound(&constraints, |bound| bound.max.as_ref()));
-    let table = SystemTable::new("settings", || Ok(Settings::ALL.iter().collect()))
+    let table = SystemTable::new("settings", || Ok(Settings::all().collect()))
         .column("name", "String", |row: &&'static SettingDescription| text(row.name))
         .column("value", "String", move |row| text(shown_value(&values, row)))
         .column("changed", "UInt8", move |row| flag(changed.is_changed(row.name)))
@@ -40,12 +61,23 @@ fn settings(settings: Arc<Settings>, constraints: Arc<Constraints>) -> Arc<dyn T
         .column("readonly", "UInt8", move |row| {
             flag(settings.readonly == 1 || constraints.get(row.name).is_some_and(|bound| bound.is_const))
         })
-        .column("type", "String", |row| text(row.setting_type.name()))
+        .column("type", "String", |row| text(row.type_name))
         .column("default", "String", |row| text(row.default))
         .constant("alias_for", "String", text(""))
-        .constant("is_obsolete", "UInt8", flag(false))
-        .constant("tier", tier, Value::Int64(0));
+        .column("is_obsolete", "UInt8", |row| flag(row.effect == Effect::Obsolete))
+        .column("tier", TIER, |row| Value::Int64(tier_number(row.tier)));
     Arc::new(table)
+}
+
+/// The number of a tier in the table's Enum8.
+fn tier_number(name: &str) -> i64 {
+    match name {
+        "Obsolete" => 4,
+        "Experimental" => 8,
+        "Beta" => 12,
+        "PrivatePreview" => 16,
+        _ => 0,
+    }
 }
 
 /// A setting's value as ClickHouse shows it: the automatic number of threads is told.

@@ -65,6 +65,7 @@ pub(crate) use part_footer::{PartFooter, part_of_file};
 pub(crate) use part_name::PartName;
 pub(crate) use part_writer::write_error;
 pub(crate) use settings::MergeTreeSettings;
+pub use settings::merge_tree_settings;
 pub(crate) use table_directory::{DETACHED, TEMPORARY};
 
 /// A table through its whole life: what its parts are now, and where new ones go.

@@ -1,26 +1,17 @@
 //! The settings of a MergeTree table, read from `SETTINGS` of its CREATE TABLE.
 
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
 
 use parquet::basic::{Compression, ZstdLevel};
 use squall_planner::TableDefinition;
+use squall_types::settings::foreign::{self, Effect};
+use squall_types::settings::{SettingDescription, SettingType};
 use squall_types::{Error, ErrorCode, Result};
 
-/// Settings of ClickHouse that change nothing here, and why that is no loss.
-const WITHOUT_EFFECT: &[(&str, &str)] = &[
-    ("allow_nullable_key", "keys may always hold NULL"),
-    ("enable_mixed_granularity_parts", "granules have a number of rows, in every part"),
-    ("fsync_after_insert", "an insert is acknowledged when it is durable"),
-    ("fsync_part_directory", "an insert is acknowledged when it is durable"),
-    ("index_granularity_bytes", "granules have a number of rows, in every part"),
-    ("merge_max_block_size", "merges read morsels by the time that they take"),
-    ("merge_with_ttl_timeout", "TTL is refused"),
-    ("min_bytes_for_wide_part", "every part is one file"),
-    ("min_rows_for_wide_part", "every part is one file"),
-    ("old_parts_lifetime", "parts go when nobody reads them any more"),
-    ("parts_to_delay_insert", "inserts wait for the disk instead"),
-    ("use_minimalistic_part_header_in_zookeeper", "there is no ZooKeeper"),
-];
+/// ClickHouse's other settings; the table's first lines say what stands in it.
+static FOREIGN: LazyLock<Vec<SettingDescription>> =
+    LazyLock::new(|| foreign::descriptions(include_str!("foreign_settings.tsv")));
 
 /// Rows between two entries of the primary index where the table does not say.
 const INDEX_GRANULARITY_DEFAULT: usize = 8192;
@@ -47,33 +38,86 @@ pub(crate) struct MergeTreeSettings {
 /// Reads one setting.
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
-/// The settings that there are.
-const SETTINGS: &[(&str, Read)] = &[
-    ("default_compression_codec", |settings, value| {
-        settings.compression = compression(value)?;
-        Ok(())
-    }),
-    ("index_granularity", |settings, value| {
-        settings.index_granularity = number(value)?;
-        Ok(())
-    }),
-    ("parts_to_throw_insert", |settings, value| {
-        settings.parts_to_throw_insert = number(value)?;
-        Ok(())
-    }),
-    ("ratio_of_defaults_for_sparse_serialization", |settings, value| {
-        settings.ratio_of_defaults = ratio(value)?;
-        Ok(())
-    }),
-    ("storage_policy", |_, value| match value {
-        "default" => Ok(()),
-        // Another disk may be another promise: encrypted, or elsewhere.
-        other => {
-            let message = format!("Unknown storage policy `{other}`: there is one, `default`");
-            Err(Error::new(ErrorCode::UNKNOWN_POLICY, message))
-        }
-    }),
+/// The settings that are implemented.
+static SETTINGS: [(SettingDescription, Read); 5] = [
+    (
+        described(
+            "default_compression_codec",
+            SettingType::String,
+            "",
+            "The codec of parts: LZ4, ZSTD, ZSTD(level), NONE.",
+        ),
+        |settings, value| {
+            settings.compression = compression(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described("index_granularity", SettingType::UInt64, "8192", "Rows between two entries of the primary index."),
+        |settings, value| {
+            settings.index_granularity = number(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "parts_to_throw_insert",
+            SettingType::UInt64,
+            "3000",
+            "Parts of a partition at which inserts are refused.",
+        ),
+        |settings, value| {
+            settings.parts_to_throw_insert = number(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "ratio_of_defaults_for_sparse_serialization",
+            SettingType::Float,
+            "0.9375",
+            "Columns of which a larger share are defaults are held sparse in memory; none from 1 on.",
+        ),
+        |settings, value| {
+            settings.ratio_of_defaults = ratio(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described("storage_policy", SettingType::String, "default", "Where parts lie: `default` is the only policy."),
+        |_, value| match value {
+            "default" => Ok(()),
+            // Another disk may be another promise: encrypted, or elsewhere.
+            other => {
+                let message = format!("Unknown storage policy `{other}`: there is one, `default`");
+                Err(Error::new(ErrorCode::UNKNOWN_POLICY, message))
+            }
+        },
+    ),
 ];
+
+const fn described(
+    name: &'static str,
+    setting_type: SettingType,
+    default: &'static str,
+    description: &'static str,
+) -> SettingDescription {
+    SettingDescription {
+        name,
+        setting_type,
+        type_name: setting_type.name(),
+        default,
+        allowed: Cow::Borrowed(&[]),
+        description,
+        effect: Effect::Implemented,
+        tier: "Production",
+    }
+}
+
+/// Every setting of MergeTree tables that is known: those that are implemented, then ClickHouse's others.
+pub fn merge_tree_settings() -> impl Iterator<Item = &'static SettingDescription> {
+    SETTINGS.iter().map(|(description, _)| description).chain(FOREIGN.iter())
+}
 
 impl MergeTreeSettings {
     /// Reads a definition's settings.
@@ -88,13 +132,13 @@ impl MergeTreeSettings {
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
         };
         for (name, value) in &definition.settings {
-            match SETTINGS.iter().find(|(known, _)| *known == &**name) {
-                Some((_, read)) => read(&mut settings, value)?,
-                None if Self::is_known(name) => {}
-                None => {
-                    let message = format!("Unknown setting '{name}': for storage MergeTree");
-                    return Err(Error::new(ErrorCode::UNKNOWN_SETTING, message));
-                }
+            if let Some((_, read)) = SETTINGS.iter().find(|(known, _)| known.name == &**name) {
+                read(&mut settings, value)?;
+            } else if let Some(foreign) = FOREIGN.iter().find(|known| known.name == &**name) {
+                foreign.foreign_value(value)?;
+            } else {
+                let message = format!("Unknown setting '{name}': for storage MergeTree");
+                return Err(Error::new(ErrorCode::UNKNOWN_SETTING, message));
             }
         }
         if settings.index_granularity == 0 || settings.index_granularity > ROW_GROUP_ROWS {
@@ -109,7 +153,7 @@ impl MergeTreeSettings {
 
     /// Whether there is a setting of this name.
     pub(crate) fn is_known(name: &str) -> bool {
-        SETTINGS.iter().any(|(known, _)| *known == name) || WITHOUT_EFFECT.iter().any(|(known, _)| *known == name)
+        merge_tree_settings().any(|known| known.name == name)
     }
 
     /// Rows of a full row group: whole granules.

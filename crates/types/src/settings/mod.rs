@@ -1,8 +1,12 @@
 //! Query settings: ClickHouse's names, types, defaults and descriptions. A [`Settings`] is what one query runs under: the
 //! profile's values, then the session's `SET`s, then the query's own.
 
+pub mod foreign;
+
+use std::borrow::Cow;
 use std::time::Duration;
 
+use self::foreign::Effect;
 use crate::calendar::TimeZone;
 use crate::error::{Error, ErrorCode, Result};
 
@@ -26,8 +30,23 @@ pub enum SettingType {
 }
 
 impl SettingType {
+    /// A value as it is shown; `None` where the text is no value of the type.
+    fn canonical(self, text: &str) -> Option<String> {
+        fn of<V: SettingValue>(setting_type: SettingType, text: &str) -> Option<String> {
+            V::from_text(setting_type, text).map(|value| value.to_text(setting_type))
+        }
+        match self {
+            Self::UInt64 | Self::MaxThreads => of::<u64>(self, text),
+            Self::Int64 => of::<i64>(self, text),
+            Self::Bool => of::<bool>(self, text),
+            Self::Float => of::<f64>(self, text),
+            Self::String | Self::TimeZone => of::<String>(self, text),
+            Self::Seconds | Self::Milliseconds => of::<Duration>(self, text),
+        }
+    }
+
     /// ClickHouse's name of the type.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::UInt64 => "UInt64",
             Self::Int64 => "Int64",
@@ -46,14 +65,20 @@ impl SettingType {
 pub struct SettingDescription {
     /// ClickHouse's name.
     pub name: &'static str,
-    /// Its type.
+    /// How its values are read.
     pub setting_type: SettingType,
+    /// ClickHouse's name of its type.
+    pub type_name: &'static str,
     /// The default as text.
     pub default: &'static str,
     /// The values that it can have, where there are only some: others would change what a query means, and nothing here does what they say.
-    pub allowed: &'static [&'static str],
+    pub allowed: Cow<'static, [&'static str]>,
     /// What it does.
     pub description: &'static str,
+    /// Why it is known.
+    pub effect: Effect,
+    /// How far ClickHouse has come with it: `Production`, `Beta`, `Experimental`, `PrivatePreview` or `Obsolete`.
+    pub tier: &'static str,
 }
 
 impl SettingDescription {
@@ -165,6 +190,8 @@ macro_rules! settings {
             $(#[doc = $description] pub $name: $rust,)*
             /// The names that were changed from their defaults, in the order of their first change.
             changed: Vec<&'static str>,
+            /// The values of foreign settings that were set.
+            foreign: Vec<(&'static str, String)>,
         }
 
         impl Default for Settings {
@@ -172,19 +199,23 @@ macro_rules! settings {
                 Self {
                     $($name: <$rust as SettingValue>::from_text(SettingType::$setting_type, $default).unwrap_or_default(),)*
                     changed: Vec::new(),
+                    foreign: Vec::new(),
                 }
             }
         }
 
         impl Settings {
-            /// Every setting that exists, in the order of declaration.
+            /// Every setting that is implemented, in the order of declaration.
             pub const ALL: &'static [SettingDescription] = &[
                 $(SettingDescription {
                     name: stringify!($name),
                     setting_type: SettingType::$setting_type,
+                    type_name: SettingType::$setting_type.name(),
                     default: $default,
-                    allowed: &[$($($allowed),*)?],
+                    allowed: Cow::Borrowed(&[$($($allowed),*)?]),
                     description: $description,
+                    effect: Effect::Implemented,
+                    tier: "Production",
                 }),*
             ];
 
@@ -202,7 +233,10 @@ macro_rules! settings {
                         self.$name = value;
                         stringify!($name)
                     })*
-                    _ => return Err(Error::new(ErrorCode::UNKNOWN_SETTING, format!("Unknown setting '{name}'"))),
+                    _ => match foreign::alias(name) {
+                        Some(target) => return self.set(target, text),
+                        None => self.set_foreign(name, text)?,
+                    },
                 };
                 if !self.changed.contains(&name) {
                     self.changed.push(name);
@@ -214,11 +248,19 @@ macro_rules! settings {
             pub fn get(&self, name: &str) -> Option<String> {
                 match name {
                     $(stringify!($name) => Some(self.$name.to_text(SettingType::$setting_type)),)*
-                    _ => None,
+                    _ => self.get_foreign(name),
                 }
             }
         }
     };
+}
+
+/// Of a name that nobody knows, with the names that may have been meant.
+fn unknown(name: &str) -> Error {
+    let distance = |setting: &SettingDescription| strsim::osa_distance(name, setting.name);
+    let near = Settings::all().map(|setting| (distance(setting), setting.name)).filter(|(distance, _)| *distance <= 3);
+    let hint = near.min().map_or_else(String::new, |(_, nearest)| format!(". Maybe you meant '{nearest}'"));
+    Error::new(ErrorCode::UNKNOWN_SETTING, format!("Unknown setting '{name}'{hint}"))
 }
 
 fn bad_value(name: &str, setting_type: SettingType, text: &str) -> Error {
@@ -253,9 +295,34 @@ impl Settings {
         self.changed.contains(&name)
     }
 
-    /// The description of a name.
+    /// Every setting that is known: those that are implemented, then ClickHouse's others.
+    pub fn all() -> impl Iterator<Item = &'static SettingDescription> {
+        Self::ALL.iter().chain(foreign::all())
+    }
+
+    /// The description of a name or of an alias.
     pub fn description(name: &str) -> Option<&'static SettingDescription> {
-        Self::ALL.iter().find(|description| description.name == name)
+        let own = Self::ALL.iter().find(|description| description.name == name);
+        own.or_else(|| foreign::find(name)).or_else(|| Self::description(foreign::alias(name)?))
+    }
+
+    fn set_foreign(&mut self, name: &str, text: &str) -> Result<&'static str> {
+        let setting = foreign::find(name).ok_or_else(|| unknown(name))?;
+        let value = setting.foreign_value(text)?;
+        match self.foreign.iter_mut().find(|(other, _)| *other == setting.name) {
+            Some((_, place)) => *place = value,
+            None => self.foreign.push((setting.name, value)),
+        }
+        Ok(setting.name)
+    }
+
+    fn get_foreign(&self, name: &str) -> Option<String> {
+        let setting = Self::description(name)?;
+        if setting.name != name {
+            return self.get(setting.name);
+        }
+        let set = self.foreign.iter().find(|(other, _)| *other == name);
+        Some(set.map_or_else(|| setting.default.to_owned(), |(_, value)| value.clone()))
     }
 }
 
@@ -459,7 +526,26 @@ mod tests {
         assert_eq!(settings.get("max_memory_usage").unwrap(), (10u64 << 30).to_string());
         assert_eq!(settings.changes().count(), 3);
         assert_eq!(settings.set("no_such", "1").unwrap_err().code, ErrorCode::UNKNOWN_SETTING);
+        let error = settings.set("max_thread", "1").unwrap_err();
+        assert_eq!(error.message, "Unknown setting 'max_thread'. Maybe you meant 'max_threads'");
         assert_eq!(settings.set("max_threads", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
+    }
+
+    #[test]
+    fn foreign_settings_are_taken_where_they_change_no_answer() {
+        let mut settings = Settings::default();
+        settings.set("optimize_skip_unused_shards", "true").unwrap();
+        assert_eq!(settings.get("optimize_skip_unused_shards").unwrap(), "1");
+        settings.set("transform_null_in", "0").unwrap();
+        assert_eq!(settings.set("transform_null_in", "1").unwrap_err().code, ErrorCode::SUPPORT_IS_DISABLED);
+        assert_eq!(settings.set("max_rows_to_sort", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
+        settings.set("replication_alter_partitions_sync", "2").unwrap();
+        assert_eq!(settings.get("alter_sync"), settings.get("replication_alter_partitions_sync"));
+        settings.set("max_insert_block_size_rows", "1000").unwrap();
+        assert_eq!(settings.max_insert_block_size, 1_000);
+        let changes: Vec<_> = settings.changes().map(|(name, _)| name).collect();
+        let expected = ["optimize_skip_unused_shards", "transform_null_in", "alter_sync", "max_insert_block_size"];
+        assert_eq!(changes, expected);
     }
 
     #[test]
