@@ -255,31 +255,22 @@ ClickHouse knows.
 
     def verdicts(self):
         """What `squall check-config` says of each of ClickHouse's server settings: by title, then by reason, names."""
-        names = sorted(self.clickhouse["server settings"])
+        titles = ("Stops the start", "Warned of", "Without effect")
         known = set(self.names("SELECT name FROM system.server_settings"))
         found = collections.defaultdict(lambda: collections.defaultdict(list))
         with tempfile.TemporaryDirectory() as folder:
-            for value in ("1", "0"):
-                rest = [name for name in names if name not in known]
-                elements = "\n".join(f"<{name}>{value}</{name}>" for name in rest)
-                path = pathlib.Path(folder) / "config.xml"
-                path.write_text(f"<clickhouse>\n{elements}\n</clickhouse>\n")
-                said = subprocess.run([self.squall, "check-config", path], capture_output=True, text=True, check=False).stdout
-                title = ""
-                for line in said.splitlines():
-                    if line.endswith(":") and not line.startswith(" "):
-                        title = next((known for known in ("Stops the start", "Warned of", "Without effect") if line.startswith(known)), "")
-                    match = re.search(r"(?:unknown element )?<(\w+)>(?: is ignored)?(?:: (.*))?$", line)
-                    if match and title:
-                        # An element that guards something stops the start by one of the two values.
-                        if value == "1" or title == "Stops the start":
-                            found[title][match[2] or "unknown to Squall"].append(match[1])
-        stopping = {name for names in found["Stops the start"].values() for name in names}
-        for title in ("Warned of", "Without effect"):
-            for why in list(found[title]):
-                found[title][why] = [name for name in found[title][why] if name not in stopping]
-                if not found[title][why]:
-                    del found[title][why]
+            path = pathlib.Path(folder) / "config.xml"
+            for name in sorted(set(self.clickhouse["server settings"]) - known):
+                said = {}
+                # An element that protects something stops the start by one of the two.
+                for value in ("1", "0"):
+                    path.write_text(f"<clickhouse><{name}>{value}</{name}></clickhouse>\n")
+                    checked = subprocess.run([self.squall, "check-config", path], capture_output=True, text=True, check=False).stdout
+                    for title, reason in re.findall(r"(?m)^(\w+ \w+(?: \w+)?).*:\n .*?<\w+>(?: is ignored)?:? ?(.*)$", checked):
+                        said.setdefault(next(known for known in titles if title.startswith(known)), reason or "unknown to Squall")
+                title = next((title for title in titles if title in said), None)
+                if title:
+                    found[title][said[title]].append(name)
         return found
 
     def system_tables(self):
@@ -373,6 +364,9 @@ missing name may be one that nobody needs here.
         for kind, names in here.items():
             title, theirs = KINDS[kind][0], self.clickhouse[kind]
             missing = sorted(set(theirs) - set(names), key=str.lower)
+            if "functions" in kind and kind != "table functions":
+                # What is part of the language, as arrayJoin is, is in no list.
+                missing = [name for name in missing if not self.is_known(f"EXPLAIN SELECT {name}()")]
             own = sorted(set(names) - set(theirs), key=str.lower) if kind in ("settings", "server settings", "system tables") else []
             summary.append([f"[{title}](#{title.lower().replace(' ', '-')})", str(len(theirs)), str(len(theirs) - len(missing)), str(len(missing))])
             lists += f"## {title}\n\n"
