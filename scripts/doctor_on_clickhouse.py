@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`squall doctor` on ClickHouse's newest release: chdb (PyPI) behind a small HTTP server, with a metric_log and an asynchronous_metric_log of all
-columns that a server of that release would have, once as of a healthy day and once with document 002's incident in it. Ends with an error
+columns that a server of that release would have, once as of a healthy day and once with the incident of docs/idle_threads.md in it. Ends with an error
 where the doctor says something else than it should.
 
     scripts/doctor_on_clickhouse.py target/release/squall

@@ -40,6 +40,50 @@ KINDS = {
     "server settings": ("Server settings", "SELECT name, '' FROM system.server_settings WHERE NOT is_obsolete"),
     "system tables": ("System tables", "SELECT name, '' FROM system.tables WHERE database = 'system'"),
 }
+# Statements and clauses that are tried out, each in a database with the tables t (MergeTree) and u.
+STATEMENTS = [
+    ("UPDATE", "ALTER TABLE t UPDATE b = 1 WHERE a = 1"),
+    ("Lightweight UPDATE", "UPDATE t SET b = 1 WHERE a = 1"),
+    ("ALTER TABLE … DELETE", "ALTER TABLE t DELETE WHERE a = 1"),
+    ("Lightweight DELETE", "DELETE FROM t WHERE a = 1"),
+    ("ALTER TABLE … ADD COLUMN", "ALTER TABLE t ADD COLUMN c UInt8"),
+    ("ALTER TABLE … MODIFY COLUMN (type)", "ALTER TABLE t MODIFY COLUMN b UInt16"),
+    ("ALTER TABLE … DROP COLUMN", "ALTER TABLE t DROP COLUMN b"),
+    ("ALTER TABLE … MODIFY SETTING", "ALTER TABLE t MODIFY SETTING parts_to_throw_insert = 10"),
+    ("ALTER TABLE … DROP PARTITION", "ALTER TABLE t DROP PARTITION tuple()"),
+    ("OPTIMIZE TABLE", "OPTIMIZE TABLE t"),
+    ("EXCHANGE TABLES", "EXCHANGE TABLES t AND u"),
+    ("CREATE OR REPLACE TABLE", "CREATE OR REPLACE TABLE r (x UInt8) ENGINE = Memory"),
+    ("CREATE TEMPORARY TABLE", "CREATE TEMPORARY TABLE tt (x UInt8)"),
+    ("CREATE VIEW", "CREATE VIEW v AS SELECT 1"),
+    ("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED VIEW mv ENGINE = Memory AS SELECT a FROM t"),
+    ("CREATE DICTIONARY", "CREATE DICTIONARY d (a UInt64, b UInt8) PRIMARY KEY a SOURCE(CLICKHOUSE(TABLE 't')) LAYOUT(FLAT()) LIFETIME(0)"),
+    ("CREATE FUNCTION", "CREATE FUNCTION f AS x -> x + 1"),
+    ("CREATE NAMED COLLECTION", "CREATE NAMED COLLECTION n AS a = 1"),
+    ("CREATE USER", "CREATE USER someone IDENTIFIED WITH no_password"),
+    ("TTL of tables", "CREATE TABLE ttl (x Date) ENGINE = MergeTree ORDER BY x TTL x + INTERVAL 1 DAY"),
+    ("Skip indexes", "CREATE TABLE i (x UInt8, INDEX i x TYPE minmax) ENGINE = MergeTree ORDER BY x"),
+    ("Projections", "CREATE TABLE p (x UInt8, PROJECTION p (SELECT x ORDER BY x)) ENGINE = MergeTree ORDER BY x"),
+    ("Constraints", "CREATE TABLE c (x UInt8, CONSTRAINT c CHECK x > 0) ENGINE = MergeTree ORDER BY x"),
+    ("MATERIALIZED and ALIAS columns", "CREATE TABLE m (x UInt8, y UInt8 MATERIALIZED x, z UInt8 ALIAS x) ENGINE = Memory"),
+    ("Correlated subqueries", "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a)"),
+    ("Recursive WITH", "WITH RECURSIVE r AS (SELECT 1 AS x UNION ALL SELECT x + 1 FROM r WHERE x < 3) SELECT x FROM r"),
+    ("INTERSECT and EXCEPT", "SELECT 1 INTERSECT SELECT 1"),
+    ("WITH ROLLUP, CUBE", "SELECT a, count() FROM t GROUP BY a WITH ROLLUP"),
+    ("GROUPING SETS", "SELECT a, count() FROM t GROUP BY GROUPING SETS ((a), ())"),
+    ("WITH TOTALS", "SELECT a, count() FROM t GROUP BY a WITH TOTALS"),
+    ("ORDER BY … WITH FILL", "SELECT a FROM t ORDER BY a WITH FILL"),
+    ("LIMIT BY, WITH TIES", "SELECT a FROM t ORDER BY a LIMIT 1 WITH TIES"),
+    ("QUALIFY", "SELECT a FROM t QUALIFY row_number() OVER (ORDER BY a) = 1"),
+    ("ASOF JOIN", "SELECT t.a FROM t ASOF JOIN u ON t.b = u.b AND t.a >= u.a"),
+    ("SAMPLE BY", "CREATE TABLE s (x UInt32) ENGINE = MergeTree ORDER BY x SAMPLE BY x"),
+    ("PREWHERE", "SELECT a FROM t PREWHERE b = 1"),
+    ("EXPLAIN PLAN, PIPELINE, SYNTAX, AST", "EXPLAIN PIPELINE SELECT a FROM t"),
+    ("INSERT INTO FUNCTION", "INSERT INTO FUNCTION null('x UInt8') SELECT 1"),
+    ("Lambdas", "SELECT arrayMap(x -> x + 1, [1])"),
+    ("Aggregate states", "SELECT sumState(a) FROM t"),
+    ("BACKUP", "BACKUP TABLE t TO File('nowhere')"),
+]
 # Codes of errors that say of a name that nothing is known by it: of a function, a storage, a type, a setting and so on.
 UNKNOWN = {"46", "56", "47", "50", "63", "48"}
 
@@ -340,6 +384,30 @@ The database `system` has {len(tables)} tables here. The log tables are there on
         text += "\n## Table functions\n\n" + ", ".join(map(code, self.known_table_functions())) + "\n"
         write("types-and-engines.md", text)
 
+    def statements(self):
+        """A table of what became of each statement."""
+        rows = []
+        for title, sql in STATEMENTS:
+            for statement in (
+                "DROP DATABASE IF EXISTS reference_try",
+                "CREATE DATABASE reference_try",
+                "CREATE TABLE reference_try.t (a UInt64, b UInt8) ENGINE = MergeTree ORDER BY a",
+                "CREATE TABLE reference_try.u (a UInt64, b UInt8) ENGINE = MergeTree ORDER BY a",
+                "INSERT INTO reference_try.t VALUES (1, 1)",
+            ):
+                self.server.ask(statement)
+            found = ""
+            try:
+                self.server.ask(sql, database="reference_try")
+            except RuntimeError as error:
+                found = re.findall(r"\(([A-Z_]+)\)", str(error))[-1]
+            # A backup needs a place first, which this server has not.
+            is_there = not found or found == "INVALID_CONFIG_PARAMETER"
+            rows.append([title, "yes" if is_there else "", "" if is_there else code(found), code(sql)])
+        self.server.ask("DROP DATABASE IF EXISTS reference_try")
+        self.server.ask("DROP USER IF EXISTS someone")
+        return table(["statement or clause", "works", "error", "tried with"], rows)
+
     def missing(self):
         here = {
             "functions": self.names("SELECT name FROM system.functions"),
@@ -356,7 +424,14 @@ The database `system` has {len(tables)} tables here. The log tables are there on
         }
         text = f"""# What is missing
 
-This page compares names with ClickHouse {self.version}. A name that both have need not behave alike in every case, and a
+A script makes this page from a running server and from ClickHouse {self.version}.
+
+## Statements and clauses
+
+{self.statements()}
+## Names
+
+The table compares names with ClickHouse {self.version}. A name that both have need not behave alike in every case, and a
 missing name may be one that nobody needs here.
 
 """
