@@ -236,7 +236,7 @@ class Reference:
             if deterministic == 0:
                 notes.append("not deterministic")
             groups[group].append(
-                [code(name), ", ".join(map(code, aliases[name])), ", ".join(notes), code(said), code(answer)]
+                [code(name), code(said), code(answer), ", ".join(map(code, aliases[name])), ", ".join(notes)]
             )
         text = f"""# Functions
 
@@ -247,7 +247,7 @@ unless the table says "any case". Groups are ClickHouse's categories.
 """
         for group in sorted(groups, key=lambda group: (group == "Other", group)):
             title = {"Aggregate": "Aggregate and window functions"}.get(group, group)
-            text += f"## {title}\n\n" + table(["function", "aliases", "notes", "example", "gives"], groups[group]) + "\n"
+            text += f"## {title}\n\n" + table(["function", "example", "gives", "aliases", "notes"], groups[group]) + "\n"
         combinators = ", ".join(map(code, sorted(self.known_combinators())))
         text += f"## Combinators\n\nAn aggregate function's name may end in one or more of these: {combinators}.\n"
         write("functions.md", text)
