@@ -464,7 +464,7 @@ SELECT fromUnixTimestamp64Nano(1795441559123456789, 'UTC');
 SELECT fromUnixTimestamp64Second(1795441559, 'UTC');
 SELECT reinterpret(toInt8(-1), 'UInt8');
 SELECT reinterpretAsDate(20000);
-SELECT reinterpretAsDateTime(1795441559);
+SELECT toTimezone(reinterpretAsDateTime(1795441559), 'UTC');
 SELECT reinterpretAsFixedString(16961);
 SELECT reinterpretAsFloat32(1065353216);
 SELECT reinterpretAsFloat64(4607182418800017408);
