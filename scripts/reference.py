@@ -36,7 +36,7 @@ KINDS = {
     "data types": ("Data types", "SELECT name, '' FROM system.data_type_families WHERE alias_to = ''"),
     "formats": ("Formats", "SELECT name, multiIf(is_input AND is_output, 'both', is_input, 'input', 'output') FROM system.formats"),
     "settings": ("Settings", "SELECT name, '' FROM system.settings WHERE NOT is_obsolete AND alias_for = ''"),
-    "MergeTree settings": ("MergeTree settings", "SELECT name, value FROM system.merge_tree_settings WHERE NOT is_obsolete"),
+    "MergeTree settings": ("MergeTree settings", "SELECT name, '' FROM system.merge_tree_settings WHERE NOT is_obsolete"),
     "server settings": ("Server settings", "SELECT name, '' FROM system.server_settings WHERE NOT is_obsolete"),
     "system tables": ("System tables", "SELECT name, '' FROM system.tables WHERE database = 'system'"),
 }
@@ -84,6 +84,8 @@ STATEMENTS = [
     ("Aggregate states", "SELECT sumState(a) FROM t"),
     ("BACKUP", "BACKUP TABLE t TO File('nowhere')"),
 ]
+# A description that more settings than this share says that they are taken for compatibility, and how.
+SHARED = 5
 # Codes of errors that say of a name that nothing is known by it: of a function, a storage, a type, a setting and so on.
 UNKNOWN = {"46", "56", "47", "50", "63", "48"}
 
@@ -178,17 +180,6 @@ class Reference:
         self.server.ask("DROP TABLE IF EXISTS reference_try")
         return found
 
-    def known_merge_tree_settings(self):
-        def tries(name, default):
-            self.server.ask("DROP TABLE IF EXISTS reference_try")
-            value = default if re.fullmatch(r"[0-9.]+", default) else f"'{default}'"
-            return self.is_known(f"CREATE TABLE reference_try (x UInt8) ENGINE = MergeTree ORDER BY x SETTINGS {name} = {value}")
-
-        settings = sorted(self.clickhouse["MergeTree settings"].items())
-        found = [name for name, default in settings if tries(name, default)]
-        self.server.ask("DROP TABLE IF EXISTS reference_try")
-        return found
-
     def known_combinators(self):
         tries = {
             "If": "sumIf(1, 1)",
@@ -252,17 +243,37 @@ unless the table says "any case". Groups are ClickHouse's categories.
         text += f"## Combinators\n\nAn aggregate function's name may end in one or more of these: {combinators}.\n"
         write("functions.md", text)
 
+    def carried_out(self, table_name):
+        """The settings of a system table that do something here, as rows, and the others' names by what is said of them: many share it."""
+        rows = self.rows(f"SELECT name, type, default, description FROM system.{table_name} ORDER BY name")
+        times = collections.Counter(row[3] for row in rows)
+        others = collections.defaultdict(list)
+        for name, _, _, said in rows:
+            if times[said] > SHARED:
+                others[said].append(name)
+        return [row for row in rows if times[row[3]] <= SHARED], others
+
     def settings(self):
-        rows = self.rows("SELECT name, type, default, description FROM system.settings ORDER BY name")
-        text = f"""# Settings
-
-Squall has {len(rows)} settings of queries and sessions. Set them with `SET name = value`, in the SETTINGS clause of a query,
-in the URL over HTTP, in a profile, or with ALTER USER. A setting whose description begins with "Squall" is not ClickHouse's.
-
-"""
-        text += table(["setting", "type", "default", "what it does"], [[code(n), cell(t), code(d), cell(w)] for n, t, d, w in rows])
-        text += "\n## Settings of MergeTree tables\n\nGive them in CREATE TABLE … SETTINGS, or change them with ALTER TABLE … MODIFY SETTING. Some are taken\n"
-        text += "without effect.\n\n" + ", ".join(map(code, self.known_merge_tree_settings())) + "\n"
+        text = "# Settings\n\n"
+        for table_name, title, how in [
+            (
+                "settings",
+                "Settings of queries",
+                "Set them with `SET name = value`, in the SETTINGS clause of a query, in the URL over HTTP, in a profile, or with\n"
+                "ALTER USER. A setting whose description begins with \"Squall\" is not ClickHouse's.",
+            ),
+            (
+                "merge_tree_settings",
+                "Settings of MergeTree tables",
+                "Give them in CREATE TABLE … SETTINGS, or change them with ALTER TABLE … MODIFY SETTING.",
+            ),
+        ]:
+            rows, others = self.carried_out(table_name)
+            text += f"## {title}\n\n{how}\n\n"
+            text += table(["setting", "type", "default", "what it does"], [[code(n), cell(t), code(d), cell(w)] for n, t, d, w in rows])
+            for said, names in sorted(others.items()):
+                text += f"\n**{cell(said)}** " + ", ".join(map(code, names)) + "\n"
+            text += "\n"
         write("settings.md", text)
 
     def configuration(self):
@@ -417,8 +428,8 @@ The database `system` has {len(tables)} tables here. The log tables are there on
             "table engines": self.known_table_engines(),
             "data types": self.names("SELECT name FROM system.data_type_families"),
             "formats": self.names("SELECT name FROM system.formats"),
-            "settings": self.names("SELECT name FROM system.settings"),
-            "MergeTree settings": self.known_merge_tree_settings(),
+            "settings": [row[0] for row in self.carried_out("settings")[0]],
+            "MergeTree settings": [row[0] for row in self.carried_out("merge_tree_settings")[0]],
             "server settings": self.names("SELECT name FROM system.server_settings"),
             "system tables": self.names("SELECT name FROM system.tables WHERE database = 'system'"),
         }
@@ -432,7 +443,8 @@ A script makes this page from a running server and from ClickHouse {self.version
 ## Names
 
 The table compares names with ClickHouse {self.version}. A name that both have need not behave alike in every case, and a
-missing name may be one that nobody needs here.
+missing name may be one that nobody needs here. Settings count as missing if Squall only accepts them for compatibility
+([settings](settings.md)).
 
 """
         summary, lists = [], ""

@@ -40,9 +40,9 @@ struct Chain {
     depends_on: Vec<usize>,
     is_sorted: bool,
     is_table: bool,
-    /// Joins, by number, whose right side's rows the chain finds.
+    /// The joins, by number, whose build side the chain probes.
     finds_for: Vec<usize>,
-    /// The join whose right side's rows that nobody found the chain gives: it begins when all that find have ended.
+    /// The join whose unmatched build rows the chain emits, once every probe pipeline has finished.
     after_finds: Option<usize>,
 }
 

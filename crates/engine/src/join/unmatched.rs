@@ -1,4 +1,4 @@
-//! The rows of the right side that nobody found, after all of the left side has gone past.
+//! Emits the unmatched rows of the build side, once every probe pipeline has finished.
 
 use std::sync::Arc;
 
