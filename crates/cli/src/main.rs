@@ -1,13 +1,14 @@
 //! The one binary, `squall`: its commands and their arguments. What each command does is its crate's business.
 
 mod check_config;
+mod manuals;
 mod mimalloc;
 mod simulate;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use mimalloc::Mimalloc;
 use squall_runtime::TrackingAllocator;
 use squall_server::config::ConfigSource;
@@ -31,6 +32,8 @@ struct Squall {
 #[derive(Subcommand, Debug)]
 enum Command {
     Server(ServerArgs),
+    Client(Box<squall_client::Args>),
+    Migrate(squall_client::migrate::Args),
     CheckConfig(check_config::Args),
     Datagen(squall_storm::datagen::Args),
     Benchmark(squall_storm::benchmark::Args),
@@ -38,7 +41,12 @@ enum Command {
     Simulate(simulate::Args),
     Doctor(squall_storm::doctor::Args),
     Flamegraph(squall_storm::flamegraph::Args),
+    Completions(manuals::CompletionsArgs),
+    Man(manuals::ManArgs),
 }
+
+/// The commands whose settings and query parameters may stand on the command line by their names.
+const WITH_SETTINGS: &[&str] = &["client"];
 
 /// Run the server.
 ///
@@ -123,9 +131,14 @@ impl ServerArgs {
 
 fn main() -> ExitCode {
     squall_server::version::set_commit(env!("SQUALL_COMMIT"));
-    let result = match Squall::parse().command {
+    let arguments = squall_client::rewritten(std::env::args_os(), WITH_SETTINGS);
+    let result = match Squall::parse_from(arguments).command {
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),
+        Command::Client(args) => return args.run(),
+        Command::Migrate(args) => return args.run(),
         Command::CheckConfig(args) => return check_config::run(args),
+        Command::Completions(args) => manuals::complete(&args, &mut Squall::command()),
+        Command::Man(args) => manuals::write(&args, Squall::command()),
         Command::Datagen(args) => squall_storm::datagen::run(&args),
         Command::Benchmark(args) => squall_storm::benchmark::run(&args),
         Command::Storm(args) => squall_storm::storm::run(&args),

@@ -18,6 +18,7 @@ pub mod options;
 pub mod output;
 mod parquet;
 mod pretty;
+mod pretty_fit;
 mod quantity;
 mod row_binary;
 mod scan;

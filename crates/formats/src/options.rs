@@ -24,6 +24,8 @@ pub struct FormatOptions {
     pub evaluate: Option<Evaluate>,
     /// Bytes of an unfinished row (or of a file, where a format needs it whole) that input may hold back.
     pub pending_bytes_max: usize,
+    /// The columns of the terminal that tables have to fit, by shorter values and fewer columns; without it they are as wide as they are.
+    pub width_max: Option<usize>,
 }
 
 impl FormatOptions {
@@ -34,7 +36,14 @@ impl FormatOptions {
     pub fn new(settings: Arc<Settings>, server: &TimeZone) -> Result<Self> {
         let session = &settings.session_timezone;
         let time_zone = if session.is_empty() { server.clone() } else { TimeZone::named(session)? };
-        Ok(Self { settings, time_zone, client_protocol_version: 0, evaluate: None, pending_bytes_max: 1 << 30 })
+        Ok(Self {
+            settings,
+            time_zone,
+            client_protocol_version: 0,
+            evaluate: None,
+            pending_bytes_max: 1 << 30,
+            width_max: None,
+        })
     }
 
     /// What bears on the text of single values.
@@ -58,6 +67,7 @@ impl Default for FormatOptions {
             client_protocol_version: 0,
             evaluate: None,
             pending_bytes_max: 1 << 30,
+            width_max: None,
         }
     }
 }

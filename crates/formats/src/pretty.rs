@@ -11,6 +11,7 @@ use crate::field::{Field, Fields};
 use crate::nested::Nested;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
+use crate::pretty_fit::{Wanted, fit};
 use crate::quantity::append_tip;
 use crate::utf8::{front, width};
 use crate::vertical;
@@ -25,6 +26,8 @@ const VERTICAL_ROWS_MAX: usize = 10;
 const VERTICAL_COLUMNS_MIN: usize = 5;
 const VERTICAL_WIDTH_MIN: usize = 250;
 const VALUE_WIDTH_MAX: usize = 10_000;
+/// The width of a large number in words: ` -- 123.45 quadrillion`.
+const TIP_WIDTH: usize = 24;
 const NAME_WIDTH_CUT_TO: usize = 24;
 const NAME_WIDTH_CUT_MIN: usize = 4;
 
@@ -115,6 +118,7 @@ pub(crate) struct PrettyOutput {
     rows_max: usize,
     pad_width_max: usize,
     has_row_numbers: bool,
+    width_max: Option<usize>,
     /// Up to `rows_max` first rows.
     first: Vec<Block>,
     first_rows: usize,
@@ -137,6 +141,7 @@ impl PrettyOutput {
             rows_max: size(settings.output_format_pretty_max_rows),
             pad_width_max: size(settings.output_format_pretty_max_column_pad_width),
             has_row_numbers: settings.output_format_pretty_row_numbers,
+            width_max: options.width_max,
             first: Vec::new(),
             first_rows: 0,
             last: VecDeque::new(),
@@ -189,7 +194,8 @@ impl PrettyOutput {
             let name = cut_name(name, value_width);
             let width = value_width.max(width(name.as_bytes(), 0));
             left += width + 3;
-            columns.push(Column { name, width, is_right: is_right_aligned(data_type) });
+            let is_right = is_right_aligned(data_type);
+            columns.push(Column { at: Some(at), name, width, limit: VALUE_WIDTH_MAX, is_right });
         }
         let values_width: usize = columns.iter().map(|column| column.width).sum();
         if columns.len() >= VERTICAL_COLUMNS_MIN
@@ -199,7 +205,12 @@ impl PrettyOutput {
             return self.vertical(&texts, rows, gap_after, out);
         }
         let last_is_number = self.schema.types().last().is_some_and(|data_type| data_type.inner().is_number());
-        let table = Table { drawing: self.drawing, columns, number_width, has_tips: last_is_number };
+        let single = texts.rows == 1 && columns.len() == 1;
+        let mut table = Table { drawing: self.drawing, columns, number_width, has_tips: last_is_number };
+        if let Some(width_max) = self.width_max.filter(|_| !single) {
+            table.fit(width_max);
+        }
+        let shown = table.columns.iter().filter(|column| column.at.is_some()).count();
         table.head(out);
         for row in 0..texts.rows {
             if row > 0 && self.drawing == Drawing::Full {
@@ -213,10 +224,12 @@ impl PrettyOutput {
                 }
             }
             let number = if is_after_gap { rows - (texts.rows - row) as u64 + 1 } else { row as u64 + 1 };
-            let single = texts.rows == 1 && table.columns.len() == 1;
             table.row(number, |column| texts.get(column, row), single, out);
         }
         table.foot(rows >= FOOTER_ROWS_MIN, out);
+        if shown < self.schema.len() {
+            out.extend_from_slice(format!("Showed {shown} out of {} columns.\n", self.schema.len()).as_bytes());
+        }
         Ok(())
     }
 
@@ -290,9 +303,19 @@ impl OutputFormat for PrettyOutput {
 
 /// A column as it is drawn.
 struct Column {
+    /// Where it stands in the result; none is the gap where columns are left out.
+    at: Option<usize>,
     name: String,
     width: usize,
+    /// Values wider than this are cut.
+    limit: usize,
     is_right: bool,
+}
+
+impl Column {
+    fn gap() -> Self {
+        Column { at: None, name: "⋯".to_owned(), width: 1, limit: 1, is_right: false }
+    }
 }
 
 /// Draws the parts of a table.
@@ -310,6 +333,35 @@ fn pad(text: &str, count: usize, out: &mut Vec<u8>) {
 }
 
 impl Table {
+    /// Makes columns narrower, and leaves some out, until the table is as wide as this at most.
+    fn fit(&mut self, width_max: usize) {
+        let wanted: Vec<Wanted> =
+            self.columns.iter().map(|column| Wanted { width: column.width, may_cut: !column.is_right }).collect();
+        let fit = fit(&wanted, width_max, self.number_width + 1);
+        let has_gap = fit.has_gap(wanted.len());
+        let width: usize = self.columns.iter().map(|column| column.width + 3).sum();
+        // Words behind the table need room too.
+        self.has_tips &= self.number_width + 1 + width + TIP_WIDTH <= width_max;
+        let mut columns = std::mem::take(&mut self.columns);
+        let mut take = |(at, width): (usize, usize)| {
+            let mut column = std::mem::replace(columns.get_mut(at)?, Column::gap());
+            if !column.is_right {
+                column.limit = width;
+            }
+            column.width = width;
+            if crate::utf8::width(column.name.as_bytes(), 0) > width {
+                let start = front(column.name.as_bytes(), width.saturating_sub(1));
+                column.name = format!("{}⋯", String::from_utf8_lossy(start));
+            }
+            Some(column)
+        };
+        self.columns.extend(fit.front.into_iter().filter_map(&mut take));
+        if has_gap {
+            self.columns.push(Column::gap());
+        }
+        self.columns.extend(fit.back.into_iter().filter_map(&mut take));
+    }
+
     /// A line across: its left end, what it is made of, its crossings and its right end.
     fn line(&self, left: &str, dash: &str, cross: &str, right: &str, out: &mut Vec<u8>) {
         pad(" ", self.number_width, out);
@@ -413,8 +465,9 @@ impl Table {
     /// A row, over as many lines as its values have.
     fn row<'a>(&self, number: u64, value: impl Fn(usize) -> &'a [u8], is_single: bool, out: &mut Vec<u8>) {
         let mut lines: Vec<Vec<&[u8]>> = Vec::with_capacity(self.columns.len());
-        for column in 0..self.columns.len() {
-            lines.push(value(column).split(|byte| *byte == b'\n').collect());
+        for column in &self.columns {
+            let text = column.at.map_or("⋯".as_bytes(), &value);
+            lines.push(text.split(|byte| *byte == b'\n').collect());
         }
         let height = lines.iter().map(Vec::len).max().unwrap_or(1);
         for line in 0..height {
@@ -462,8 +515,11 @@ impl Table {
     /// A line of a value with its padding; returns whether it was too long and cut.
     fn cell(&self, column: &Column, text: &[u8], left: usize, is_single: bool, out: &mut Vec<u8>) -> bool {
         let text_width = width(text, left);
-        if text_width > VALUE_WIDTH_MAX && !is_single {
-            out.extend_from_slice(front(text, VALUE_WIDTH_MAX));
+        let limit = column.limit;
+        if text_width > limit && !is_single {
+            let start = front(text, limit);
+            out.extend_from_slice(start);
+            pad(" ", limit.min(column.width).saturating_sub(width(start, left)), out);
             return true;
         }
         let missing = column.width - text_width.min(column.width);

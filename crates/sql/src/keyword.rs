@@ -111,6 +111,16 @@ pub(crate) fn keyword(word: &[u8]) -> Keyword {
     }
 }
 
+/// All keywords in upper case, for whoever completes what people type.
+pub fn keywords() -> impl Iterator<Item = &'static str> {
+    WORDS.iter().map(|(word, _)| *word)
+}
+
+/// Whether a word is a keyword, in whatever case.
+pub fn is_keyword(word: &str) -> bool {
+    keyword(word.as_bytes()) != Keyword::NONE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,7 @@
 //! ```text
 //! parse(text, &ParserLimits)        -> Result<Statement, SyntaxError>       one statement, `;` allowed at its end
 //! parse_many(text, &ParserLimits)   -> Result<Vec<ParsedStatement>, …>      several, with the span of each and of its data
+//! next_statement(text, begin, …)     -> Option<ScriptStatement>                 of a script, whether it parses or not
 //! parse_expression, parse_data_type                                         parts of statements: defaults, types as text
 //! format(&Statement), format_one_line(&Statement) -> String                 ClickHouse's formatQuery, formatQuerySingleLine
 //! dump(&Statement)                  -> String                               the tree of EXPLAIN AST
@@ -26,6 +27,10 @@ mod plain_token;
 pub use dump::dump;
 pub use error::{SYNTAX_ERROR, SyntaxError};
 pub use format::{format, format_data_type, format_expression, format_literal, format_one_line};
+pub use keyword::{is_keyword, keywords};
 pub use normalize::{Normalized, normalize};
-pub use parser::{ParsedStatement, ParserLimits, parse, parse_data_type, parse_expression, parse_many};
+pub use parser::{
+    ParsedStatement, ParserLimits, ScriptStatement, Terminator, next_statement, parse, parse_data_type,
+    parse_expression, parse_many,
+};
 pub use plain_token::{PlainKind, PlainToken, plain_tokens};

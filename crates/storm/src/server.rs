@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::file_error::file_error;
-use crate::native::{Connection, Options};
 use crate::process::{end, end_with_us, find_program, free_port};
+use squall_native::{Connection, Options};
 
 /// How long a server may take to answer at first.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -271,6 +271,7 @@ impl Connection {
                         },
                         () = tokio::time::sleep_until(sidelines.next.into()) => {
                             self.write_sidelines(query, sidelines)?;
+                            self.write_profile_events(query, sidelines)?;
                             self.wire.send(&mut self.out, settings.send_timeout).await?;
                             continue;
                         }

@@ -44,7 +44,7 @@ use counting::{count_end, count_failure, count_start};
 pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
 use extremes::Extremes;
 pub use insert::InsertSink;
-use parsing::{parse, plain_kind, shown_text, statement_settings};
+use parsing::{parse, plain_kind, shown_text};
 pub use plan_template::PlanTemplates;
 
 use crate::access::{QuotaWatch, Resource, masked, masked_message, now_seconds};
@@ -194,7 +194,7 @@ impl Query {
         while let Some((acting, within)) = execute_as::statement_within(scope.as_ref().unwrap_or(session), &parsed)? {
             (scope, parsed, is_acting) = (Some(acting), within, true);
         }
-        let of_statement = statement_settings(&parsed.statement);
+        let of_statement = parsed.statement.own_settings();
         if !of_statement.is_empty() {
             let scope = scope.get_or_insert_with(|| session.clone());
             for setting in of_statement {

@@ -137,47 +137,6 @@ fn inline_data(statement: &Statement) -> Option<usize> {
     }
 }
 
-/// The output clauses of a statement.
-fn output_of(statement: &Statement) -> Option<&ast::Output> {
-    match statement {
-        Statement::Query(query) => Some(&query.output),
-        Statement::Show(show) => Some(&show.output),
-        Statement::Exists(exists) => Some(&exists.output),
-        Statement::Describe(describe) => Some(&describe.output),
-        Statement::Kill(kill) => Some(&kill.output),
-        Statement::Optimize(optimize) => Some(&optimize.output),
-        Statement::Check(check) => Some(&check.output),
-        Statement::ExecuteAs(execute) => output_of(execute.statement.as_deref()?),
-        Statement::Explain(explain) => match &explain.statement {
-            _ if explain.output.format.is_some() => Some(&explain.output),
-            Some(statement) => output_of(statement),
-            None => Some(&explain.output),
-        },
-        _ => None,
-    }
-}
-
 fn statement_format(statement: &Statement) -> Option<&str> {
-    Some(output_of(statement)?.format.as_ref()?.value.as_str())
-}
-
-/// The settings that a statement names for itself; of several values of one the last counts. What a subquery names holds for the whole
-/// statement, unless that says otherwise.
-pub(super) fn statement_settings(statement: &Statement) -> Vec<&ast::Setting> {
-    fn of_query(query: &ast::Query) -> impl Iterator<Item = &ast::Setting> {
-        query.settings_within.iter().chain(&query.output.settings)
-    }
-    match statement {
-        Statement::Query(query) => of_query(query).collect(),
-        Statement::Insert(insert) => match &insert.source {
-            ast::InsertSource::Query(query) => of_query(query).chain(&insert.settings).collect(),
-            _ => insert.settings.iter().collect(),
-        },
-        Statement::Explain(explain) => match explain.statement.as_deref() {
-            Some(Statement::Query(query)) => of_query(query).collect(),
-            _ => Vec::new(),
-        },
-        Statement::ExecuteAs(execute) => execute.statement.as_deref().map(statement_settings).unwrap_or_default(),
-        other => output_of(other).into_iter().flat_map(|output| &output.settings).collect(),
-    }
+    Some(statement.output()?.format.as_ref()?.value.as_str())
 }

@@ -3,6 +3,7 @@
 
 mod access;
 mod alter;
+mod clauses;
 mod column;
 mod create;
 mod data_type;

@@ -12,11 +12,13 @@ mod function;
 mod insert;
 mod literal;
 mod maintenance;
+mod script;
 mod select;
 mod show;
 mod system;
 mod table;
 
+pub use script::{ScriptStatement, Terminator, next_statement};
 pub(crate) use system::is_system_keyword;
 
 use crate::ast::{DataType, Expression, Identifier, OnCluster, Setting, Span, Statement, TableName};
@@ -114,23 +116,7 @@ pub fn parse_many(
             return Ok(statements);
         }
         begin = token.start as usize;
-        let (parsed, end) = entry_at(text, begin, limits, |parser| {
-            let statement = parser.statement()?;
-            let span = parser.span_from(begin as u32);
-            if let Statement::Insert(insert) = &statement
-                && insert.has_inline_data()
-            {
-                let from = insert.inline_data_offset().unwrap_or(text.len());
-                let to = inline_data_end(text, from, insert.inline_format() == Some("Values"));
-                let data = (from < to).then_some((from, to));
-                return Ok((ParsedStatement { statement, span, data }, to));
-            }
-            if !matches!(parser.peek().kind, T::End | T::Semicolon | T::VerticalDelimiter) {
-                return parser.fail("end of query");
-            }
-            let end = parser.peek().end as usize;
-            Ok((ParsedStatement { statement, span, data: None }, end))
-        })?;
+        let (parsed, end, _) = entry_at(text, begin, limits, |parser| script::one(parser, text, begin))?;
         statements.push(parsed);
         begin = end.max(begin + 1);
     }

@@ -13,12 +13,12 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
-use crate::failure::FailureKind;
 use crate::file_error::file_error;
 use crate::load::{Endpoint, Limit, Load, Measurement, Order, Outcome, Pace, QueryId, Statement, Stream};
-use crate::native::Stage;
 use queries::Format;
 use report::Report;
+use squall_native::FailureKind;
+use squall_native::Stage;
 
 /// Send queries to a server over the native protocol and report rates and latencies, as clickhouse-benchmark does.
 ///

@@ -129,7 +129,7 @@ impl fmt::Display for Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::Summary;
+    use squall_native::Summary;
 
     fn measured(milliseconds: std::ops::RangeInclusive<u64>) -> Measurement {
         let mut measurement = Measurement::default();

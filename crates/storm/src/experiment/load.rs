@@ -9,8 +9,8 @@ use squall_types::{Error, ErrorCode, Result, Value};
 use tokio::task::JoinSet;
 
 use crate::datagen::{Hits, create_table_sql, schema};
-use crate::native::{Connection, Query};
 use crate::server::Server;
+use squall_native::{Connection, Query};
 
 const TABLE: &str = "datasets.hits_v1";
 /// Inserts that run at once. With more, each part of the table would hold fewer rows.

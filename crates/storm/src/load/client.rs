@@ -9,8 +9,8 @@ use super::endpoint::{Endpoint, Protocol, QueryId};
 use super::http::{HttpConnection, put_path, put_query};
 use super::statement::{COMPARED_BYTES, Statement};
 use crate::datagen::Random;
-use crate::failure::{Failure, FailureKind};
-use crate::native::{Connection, Options, Query, Stage, Summary};
+use squall_native::{Connection, Options, Query, Stage, Summary};
+use squall_native::{Failure, FailureKind};
 
 /// A statement made ready for its endpoint: what can be made once is.
 #[derive(Debug)]
@@ -155,7 +155,13 @@ impl Client {
                         &unique
                     }
                 };
-                let query = Query { text, id, stage: prepared.stage, settings: &prepared.endpoint.settings };
+                let query = Query {
+                    text,
+                    id,
+                    stage: prepared.stage,
+                    settings: &prepared.endpoint.settings,
+                    ..Query::default()
+                };
                 over_native(connection, &query, &prepared.statement, &mut self.answer).await
             }
         };

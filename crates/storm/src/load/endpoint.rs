@@ -5,8 +5,8 @@ use std::path::Path;
 
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::native::Options;
-use crate::transport::Tls;
+use squall_native::Options;
+use squall_native::Tls;
 
 /// What is spoken on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

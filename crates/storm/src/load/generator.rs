@@ -18,8 +18,8 @@ use super::measurement::Measurement;
 use super::patience::Patience;
 use super::{Gaps, Load, Order, Outcome, Pace, prepare};
 use crate::datagen::Random;
-use crate::failure::{Failure, FailureKind};
-use crate::native::Summary;
+use squall_native::Summary;
+use squall_native::{Failure, FailureKind};
 
 /// Connections that all threads together open at once before the load begins. More would overflow the queue in which a server takes them, 64 long in
 /// ClickHouse: what does not fit is sent again by TCP only after a second, then after two, four and so on.

@@ -5,8 +5,8 @@ use squall_types::{Error, ErrorCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::endpoint::Endpoint;
-use crate::failure::{Failure, FailureKind};
-use crate::transport::Transport;
+use squall_native::Transport;
+use squall_native::{Failure, FailureKind};
 
 /// The largest head of a response.
 const HEAD_BYTES_MAX: usize = 1 << 16;

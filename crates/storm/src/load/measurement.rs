@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::failure::{Failure, FailureKind};
-use crate::native::Summary;
+use squall_native::Summary;
+use squall_native::{Failure, FailureKind};
 
 /// The percentiles that are reported.
 pub const PERCENTILES: [f64; 9] = [0.0, 20.0, 50.0, 80.0, 90.0, 95.0, 99.0, 99.9, 99.99];

@@ -31,7 +31,7 @@ pub use statement::{Expectation, Statement};
 use squall_types::Result;
 
 use crate::datagen::Random;
-use crate::native::Stage;
+use squall_native::Stage;
 
 /// The beginning of what a server said, for a message.
 fn excerpt(bytes: &[u8]) -> String {

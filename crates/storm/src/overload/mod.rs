@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::failure::FailureKind;
 use crate::file_error::file_error;
 use crate::load::{Endpoint, Gaps, Load, Measurement, Order, Outcome, Pace, Statement, Stream};
 use crate::scratch::Scratch;
 use crate::server::{Kind, Server};
+use squall_native::FailureKind;
 
 /// About two milliseconds of work for one CPU.
 const QUERY: &str = "SELECT sum(sipHash64(number)) FROM numbers(1000000)";

@@ -1,11 +1,12 @@
 //! The protocol's compressed frames: a 16-byte CityHash128 (1.0.2) of all that follows, one byte for the method, the two sizes, the data.
-//! LZ4 is written; LZ4 and uncompressed frames are read, which is what a server sends to a client that writes LZ4.
+//! LZ4 is written; LZ4, ZSTD and uncompressed frames are read.
 
 use squall_formats::wire::{Cursor, Stop};
 use squall_types::{Error, ErrorCode};
 
-/// The method byte of LZ4 and of no compression.
+/// The method bytes: LZ4, ZSTD, no compression.
 const LZ4: u8 = 0x82;
+const ZSTD: u8 = 0x90;
 const NONE: u8 = 0x02;
 const CHECKSUM_BYTES: usize = 16;
 const HEADER_BYTES: usize = 9;
@@ -71,6 +72,10 @@ pub fn decompress_frame(input: &mut Cursor<'_>, plain: &mut Vec<u8>) -> Result<(
                 _ => return Err(Error::new(ErrorCode::CANNOT_DECOMPRESS, "A frame from the server is not LZ4").into()),
             }
         }
+        ZSTD => match zstd::bulk::decompress(data, plain_bytes as usize) {
+            Ok(bytes) if bytes.len() == plain_bytes as usize => plain.extend_from_slice(&bytes),
+            _ => return Err(Error::new(ErrorCode::CANNOT_DECOMPRESS, "A frame from the server is not ZSTD").into()),
+        },
         other => {
             let message = format!("The server compresses with method 0x{other:02x}, which this client does not read");
             return Err(Error::new(ErrorCode::CANNOT_DECOMPRESS, message).into());

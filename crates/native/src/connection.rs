@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use squall_formats::native::{BlockReader, write_block};
 use squall_formats::wire::{Cursor, Stop, put_string, put_varint};
+use squall_types::text::append_quoted;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::compression::{compress, decompress_frame};
+use crate::compression::{compress, decompress_frame};
 use crate::failure::{Failure, FailureKind};
+use crate::packet::{
+    Packet, ProfileInfo, Progress, STRING_BYTES_MAX, exception, from_server, since, skip_block_info, skip_strings,
+    to_server,
+};
 use crate::transport::{Tls, Transport};
 
 /// The newest revision of the protocol that this client speaks: the one that brought `elapsed` to progress packets.
@@ -20,46 +25,6 @@ const REVISION_MIN: u64 = 54_401;
 const PACKET_BYTES_MAX: usize = 1 << 31;
 /// Room for what one read brings at first; thousands of idle connections keep no more.
 const READ_BYTES: usize = 1 << 12;
-/// The longest string in a packet: an exception with its stack trace.
-const STRING_BYTES_MAX: u64 = 1 << 26;
-
-/// From which revision on each thing is part of the protocol.
-mod since {
-    pub const CLIENT_WRITE_INFO: u64 = 54_420;
-    pub const SETTINGS_AS_STRINGS: u64 = 54_429;
-    pub const INTERSERVER_SECRET: u64 = 54_441;
-    pub const OPENTELEMETRY: u64 = 54_442;
-    pub const DISTRIBUTED_DEPTH: u64 = 54_448;
-    pub const INITIAL_QUERY_START_TIME: u64 = 54_449;
-    pub const PARALLEL_REPLICAS: u64 = 54_453;
-    pub const ADDENDUM: u64 = 54_458;
-    pub const PARAMETERS: u64 = 54_459;
-    pub const SERVER_QUERY_TIME: u64 = 54_460;
-}
-
-/// Packets to the server.
-mod to_server {
-    pub const HELLO: u64 = 0;
-    pub const QUERY: u64 = 1;
-    pub const DATA: u64 = 2;
-}
-
-/// Packets from the server.
-mod from_server {
-    pub const HELLO: u64 = 0;
-    pub const DATA: u64 = 1;
-    pub const EXCEPTION: u64 = 2;
-    pub const PROGRESS: u64 = 3;
-    pub const PONG: u64 = 4;
-    pub const END_OF_STREAM: u64 = 5;
-    pub const PROFILE_INFO: u64 = 6;
-    pub const TOTALS: u64 = 7;
-    pub const EXTREMES: u64 = 8;
-    pub const LOG: u64 = 10;
-    pub const TABLE_COLUMNS: u64 = 11;
-    pub const PROFILE_EVENTS: u64 = 14;
-}
-
 /// Where and as whom to connect.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -83,6 +48,8 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// Whose share of a quota by client keys is used; empty says none.
     pub quota_key: String,
+    /// What the client calls itself, after `ClickHouse `.
+    pub client_name: &'static str,
 }
 
 impl Options {
@@ -99,6 +66,7 @@ impl Options {
             compression: true,
             tls: None,
             quota_key: String::new(),
+            client_name: "storm",
         }
     }
 }
@@ -130,6 +98,19 @@ pub struct Query<'a> {
     pub stage: Stage,
     /// Names and values as text.
     pub settings: &'a [(String, String)],
+    /// The values of `{name:Type}`, as text.
+    pub parameters: &'a [(String, String)],
+    /// Tables that come with the query.
+    pub tables: &'a [ExternalTable],
+}
+
+/// A table that comes with a query and lives as long.
+#[derive(Debug, Clone)]
+pub struct ExternalTable {
+    /// Its name.
+    pub name: String,
+    /// Its rows.
+    pub blocks: Vec<Block>,
 }
 
 /// What a query's packets said by its end.
@@ -168,10 +149,13 @@ pub struct Connection {
     revision: u64,
     compression: bool,
     quota_key: String,
+    client_name: String,
     /// The packet with an empty block that follows a query.
     end_of_data: Vec<u8>,
     server_name: String,
     server_version: String,
+    time_zone: String,
+    display_name: String,
 }
 
 impl Connection {
@@ -223,13 +207,16 @@ impl Connection {
             revision: options.revision_max.min(REVISION),
             compression: options.compression,
             quota_key: options.quota_key.clone(),
+            client_name: format!("ClickHouse {}", options.client_name),
             end_of_data: Vec::new(),
             server_name: String::new(),
             server_version: String::new(),
+            time_zone: String::new(),
+            display_name: String::new(),
         };
         let mut hello = Vec::new();
         put_varint(&mut hello, to_server::HELLO);
-        put_string(&mut hello, "ClickHouse storm");
+        put_string(&mut hello, &connection.client_name);
         put_varint(&mut hello, version(env!("CARGO_PKG_VERSION_MAJOR")));
         put_varint(&mut hello, version(env!("CARGO_PKG_VERSION_MINOR")));
         put_varint(&mut hello, connection.revision);
@@ -244,15 +231,13 @@ impl Connection {
             }
             other => return Err(unexpected(other)),
         }
-        let (name, version, revision) = connection
+        let (name, version, revision, time_zone, display_name) = connection
             .parse(|input, revision| {
                 let (name, major, minor) = (input.text(STRING_BYTES_MAX)?, input.varint()?, input.varint()?);
                 let revision = revision.min(input.varint()?);
-                // The time zone, the display name.
-                input.string(STRING_BYTES_MAX)?;
-                input.string(STRING_BYTES_MAX)?;
+                let (time_zone, display_name) = (input.text(STRING_BYTES_MAX)?, input.text(STRING_BYTES_MAX)?);
                 let patch = input.varint()?;
-                Ok((name, format!("{major}.{minor}.{patch}"), revision))
+                Ok((name, format!("{major}.{minor}.{patch}"), revision, time_zone, display_name))
             })
             .await?;
         if revision < REVISION_MIN {
@@ -260,7 +245,9 @@ impl Connection {
             return Err(Failure::protocol(Error::new(ErrorCode::NOT_IMPLEMENTED, message)));
         }
         connection.revision = revision;
-        connection.end_of_data = encode(&no_rows(), revision, connection.compression).map_err(Failure::protocol)?;
+        connection.end_of_data = encode("", &no_rows(), revision, connection.compression).map_err(Failure::protocol)?;
+        connection.time_zone = time_zone;
+        connection.display_name = display_name;
         connection.server_name = name;
         connection.server_version = version;
         if revision >= since::ADDENDUM {
@@ -279,6 +266,16 @@ impl Connection {
     /// The server's version: major, minor and patch.
     pub fn server_version(&self) -> &str {
         &self.server_version
+    }
+
+    /// The server's time zone, in which `DateTime` without a zone is shown.
+    pub fn time_zone(&self) -> &str {
+        &self.time_zone
+    }
+
+    /// The name that the server wants to be shown by.
+    pub fn display_name(&self) -> &str {
+        &self.display_name
     }
 
     /// Runs a query to its end; its result is counted, not kept.
@@ -332,18 +329,16 @@ impl Connection {
         self.send_query(query).await?;
         // The server describes the columns by an empty block.
         loop {
-            match self.parse(|input, _| input.varint()).await? {
-                from_server::DATA => {
-                    self.receive_block(self.compression).await?;
-                    return Ok(());
-                }
-                from_server::END_OF_STREAM => {
+            match self.next_packet().await? {
+                Packet::Data(_) => return Ok(()),
+                Packet::Exception(error) => return Err(error),
+                Packet::EndOfStream => {
                     return Err(Error::new(
                         ErrorCode::INCORRECT_QUERY,
                         "The server did not ask for the data of an INSERT",
                     ));
                 }
-                packet => self.receive_side_packet(packet, &mut Summary::default()).await?,
+                _ => {}
             }
         }
     }
@@ -354,7 +349,33 @@ impl Connection {
     /// # Errors
     /// As [`write_block`].
     pub fn encode(block: &Block, revision: u64) -> Result<Vec<u8>> {
-        encode(block, revision, true)
+        encode("", block, revision, true)
+    }
+
+    /// Sends a block of an INSERT.
+    ///
+    /// # Errors
+    /// As [`write_block`], and `NETWORK_ERROR`.
+    pub async fn send_block(&mut self, block: &Block) -> Result<()> {
+        let packet = encode("", block, self.revision, self.compression)?;
+        Ok(self.send(&packet).await?)
+    }
+
+    /// Says that an INSERT's data are at their end.
+    ///
+    /// # Errors
+    /// `NETWORK_ERROR`.
+    pub async fn end_data(&mut self) -> Result<()> {
+        let end = self.end_of_data.clone();
+        Ok(self.send(&end).await?)
+    }
+
+    /// Asks the server to end the query. The packets that are on their way still come, and then the end of the stream.
+    ///
+    /// # Errors
+    /// `NETWORK_ERROR`.
+    pub async fn cancel(&mut self) -> Result<()> {
+        Ok(self.send(&[to_server::CANCEL as u8]).await?)
     }
 
     /// The revision agreed on.
@@ -387,12 +408,16 @@ impl Connection {
         Ok(self.follow(|_| Ok(())).await?)
     }
 
-    async fn send_query(&mut self, query: &Query<'_>) -> Result<(), Failure> {
+    /// Sends a query and the tables that come with it; [`next_packet`](Self::next_packet) then shows the answer.
+    ///
+    /// # Errors
+    /// Where the connection breaks or a table cannot be sent; the connection is of no use then.
+    pub async fn send_query(&mut self, query: &Query<'_>) -> Result<(), Failure> {
         let revision = self.revision;
         let mut out = Vec::with_capacity(query.text.len() + 256);
         put_varint(&mut out, to_server::QUERY);
         put_string(&mut out, query.id);
-        client_info(revision, &self.quota_key, &mut out);
+        self.client_info(&mut out);
         for (name, value) in query.settings {
             put_string(&mut out, name);
             if revision >= since::SETTINGS_AS_STRINGS {
@@ -414,9 +439,26 @@ impl Connection {
         put_varint(&mut out, u64::from(self.compression));
         put_string(&mut out, query.text);
         if revision >= since::PARAMETERS {
+            /// The value is a literal.
+            const CUSTOM: u8 = 2;
+            for (name, value) in query.parameters {
+                put_string(&mut out, name);
+                out.push(CUSTOM);
+                let mut literal = Vec::new();
+                append_quoted(&mut literal, value.as_bytes());
+                put_string(&mut out, literal);
+            }
             put_string(&mut out, "");
+        } else if !query.parameters.is_empty() {
+            let message = "The server is too old for query parameters";
+            return Err(Failure::protocol(Error::new(ErrorCode::NOT_IMPLEMENTED, message)));
         }
-        // No external tables follow.
+        for table in query.tables {
+            for block in &table.blocks {
+                let packet = encode(&table.name, block, revision, self.compression).map_err(Failure::protocol)?;
+                out.extend_from_slice(&packet);
+            }
+        }
         out.extend_from_slice(&self.end_of_data);
         self.send(&out).await
     }
@@ -425,38 +467,56 @@ impl Connection {
     async fn follow(&mut self, mut each: impl FnMut(&Block) -> Result<()>) -> Result<Summary, Failure> {
         let mut summary = Summary::default();
         loop {
-            match self.parse(|input, _| input.varint()).await? {
-                from_server::DATA => {
-                    let block = self.receive_block(self.compression).await?;
-                    each(&block).map_err(Failure::protocol)?;
+            match self.next_packet().await? {
+                Packet::Data(block) => each(&block).map_err(Failure::protocol)?,
+                Packet::EndOfStream => return Ok(summary),
+                Packet::Exception(error) => return Err(Failure::exception(error)),
+                Packet::Progress(progress) => {
+                    summary.read_rows += progress.read_rows;
+                    summary.read_bytes += progress.read_bytes;
                 }
-                from_server::END_OF_STREAM => return Ok(summary),
-                packet => self.receive_side_packet(packet, &mut summary).await?,
+                Packet::ProfileInfo(info) => {
+                    (summary.result_rows, summary.result_bytes) = (info.rows, info.bytes);
+                }
+                _ => {}
             }
         }
     }
 
-    /// Reads a packet other than data and the end of the stream; an exception becomes the error it carries.
-    async fn receive_side_packet(&mut self, packet: u64, summary: &mut Summary) -> Result<(), Failure> {
-        match packet {
-            from_server::EXCEPTION => {
-                return Err(Failure::exception(self.parse(|input, _| exception(input)).await?));
+    /// Waits until a part of the next packet is there. Dropping the future loses nothing, other than that of
+    /// [`next_packet`](Self::next_packet).
+    ///
+    /// # Errors
+    /// Where the connection breaks.
+    pub async fn wait_for_packet(&mut self) -> Result<(), Failure> {
+        if self.start < self.received.len() { Ok(()) } else { self.receive().await }
+    }
+
+    /// Reads the next packet of a query's answer.
+    ///
+    /// # Errors
+    /// Where the connection breaks or what comes is not of the protocol; the connection is of no use then.
+    pub async fn next_packet(&mut self) -> Result<Packet, Failure> {
+        Ok(match self.parse(|input, _| input.varint()).await? {
+            from_server::DATA => Packet::Data(self.receive_block(self.compression).await?),
+            from_server::TOTALS => Packet::Totals(self.receive_block(self.compression).await?),
+            from_server::EXTREMES => Packet::Extremes(self.receive_block(self.compression).await?),
+            from_server::EXCEPTION => Packet::Exception(self.parse(|input, _| exception(input)).await?),
+            from_server::PROGRESS => Packet::Progress(self.parse(Progress::read).await?),
+            from_server::PROFILE_INFO => Packet::ProfileInfo(self.parse(|input, _| ProfileInfo::read(input)).await?),
+            from_server::LOG => Packet::Log(self.receive_block(false).await?),
+            from_server::PROFILE_EVENTS => Packet::ProfileEvents(self.receive_block(false).await?),
+            from_server::TABLE_COLUMNS => {
+                let read = |input: &mut Cursor<'_>, _| {
+                    skip_strings(input, 1)?;
+                    input.text(STRING_BYTES_MAX)
+                };
+                Packet::TableColumns(self.parse(read).await?)
             }
-            from_server::PROGRESS => {
-                let (rows, bytes) = self.parse(progress).await?;
-                summary.read_rows += rows;
-                summary.read_bytes += bytes;
-            }
-            from_server::PROFILE_INFO => {
-                (summary.result_rows, summary.result_bytes) = self.parse(|input, _| profile_info(input)).await?;
-            }
-            from_server::TOTALS | from_server::EXTREMES => drop(self.receive_block(self.compression).await?),
-            from_server::LOG | from_server::PROFILE_EVENTS => drop(self.receive_block(false).await?),
-            from_server::TABLE_COLUMNS => self.parse(|input, _| skip_strings(input, 2)).await?,
-            from_server::PONG => {}
+            from_server::END_OF_STREAM => Packet::EndOfStream,
+            from_server::PONG => Packet::Other,
             other => return Err(unexpected(other)),
-        }
-        Ok(())
+        })
     }
 
     async fn receive_block(&mut self, compressed: bool) -> Result<Block, Failure> {
@@ -494,6 +554,39 @@ impl Connection {
                     outcome?;
                 }
             }
+        }
+    }
+
+    /// Appends who asks.
+    fn client_info(&self, out: &mut Vec<u8>) {
+        let revision = self.revision;
+        const INITIAL_QUERY: u8 = 1;
+        const INTERFACE_TCP: u8 = 1;
+        out.push(INITIAL_QUERY);
+        put_string(out, "");
+        put_string(out, "");
+        put_string(out, "0.0.0.0:0");
+        if revision >= since::INITIAL_QUERY_START_TIME {
+            out.extend_from_slice(&0u64.to_le_bytes());
+        }
+        out.push(INTERFACE_TCP);
+        // The user and the host of the operating system, which nobody needs to know.
+        put_string(out, "");
+        put_string(out, "");
+        put_string(out, &self.client_name);
+        put_varint(out, version(env!("CARGO_PKG_VERSION_MAJOR")));
+        put_varint(out, version(env!("CARGO_PKG_VERSION_MINOR")));
+        put_varint(out, revision);
+        put_string(out, &self.quota_key);
+        if revision >= since::DISTRIBUTED_DEPTH {
+            put_varint(out, 0);
+        }
+        put_varint(out, version(env!("CARGO_PKG_VERSION_PATCH")));
+        if revision >= since::OPENTELEMETRY {
+            out.push(0);
+        }
+        if revision >= since::PARALLEL_REPLICAS {
+            out.extend_from_slice(&[0, 0, 0]);
         }
     }
 
@@ -541,14 +634,14 @@ impl Connection {
     }
 }
 
-/// A block as a packet.
-fn encode(block: &Block, revision: u64, compression: bool) -> Result<Vec<u8>> {
+/// A block as a packet, for the table of this name; empty is an INSERT's own.
+fn encode(table: &str, block: &Block, revision: u64, compression: bool) -> Result<Vec<u8>> {
     // The block's info: not an overflow block, of no bucket.
     let mut plain = vec![1, 0, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0];
     write_block(block, revision, &mut plain)?;
     let mut packet = Vec::with_capacity(plain.len() / 2 + 64);
     put_varint(&mut packet, to_server::DATA);
-    put_string(&mut packet, "");
+    put_string(&mut packet, table);
     if compression {
         compress(&plain, &mut packet);
     } else {
@@ -560,98 +653,6 @@ fn encode(block: &Block, revision: u64, compression: bool) -> Result<Vec<u8>> {
 /// The block that ends a stream of blocks.
 fn no_rows() -> Block {
     Block::empty(Arc::new(Schema::default()))
-}
-
-/// Appends who asks.
-fn client_info(revision: u64, quota_key: &str, out: &mut Vec<u8>) {
-    const INITIAL_QUERY: u8 = 1;
-    const INTERFACE_TCP: u8 = 1;
-    out.push(INITIAL_QUERY);
-    put_string(out, "");
-    put_string(out, "");
-    put_string(out, "0.0.0.0:0");
-    if revision >= since::INITIAL_QUERY_START_TIME {
-        out.extend_from_slice(&0u64.to_le_bytes());
-    }
-    out.push(INTERFACE_TCP);
-    // The user and the host of the operating system, which nobody needs to know.
-    put_string(out, "");
-    put_string(out, "");
-    put_string(out, "ClickHouse storm");
-    put_varint(out, version(env!("CARGO_PKG_VERSION_MAJOR")));
-    put_varint(out, version(env!("CARGO_PKG_VERSION_MINOR")));
-    put_varint(out, revision);
-    put_string(out, quota_key);
-    if revision >= since::DISTRIBUTED_DEPTH {
-        put_varint(out, 0);
-    }
-    put_varint(out, version(env!("CARGO_PKG_VERSION_PATCH")));
-    if revision >= since::OPENTELEMETRY {
-        out.push(0);
-    }
-    if revision >= since::PARALLEL_REPLICAS {
-        out.extend_from_slice(&[0, 0, 0]);
-    }
-}
-
-/// Moves past a block's info, numbered fields up to number 0, or not at all.
-fn skip_block_info(input: &mut Cursor<'_>) -> Result<(), Stop> {
-    let start = input.position();
-    let mut skip = || loop {
-        match input.varint()? {
-            0 => return Ok(()),
-            1 => drop(input.take(1)?),
-            2 => drop(input.take(4)?),
-            other => {
-                let message = format!("Unknown field {other} of a block's info from the server");
-                return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
-            }
-        }
-    };
-    let outcome = skip();
-    if outcome.is_err() {
-        input.seek(start);
-    }
-    outcome
-}
-
-fn skip_strings(input: &mut Cursor<'_>, count: usize) -> Result<(), Stop> {
-    (0..count).try_for_each(|_| input.string(STRING_BYTES_MAX).map(drop))
-}
-
-fn exception(input: &mut Cursor<'_>) -> Result<Error, Stop> {
-    let (code, name, message) =
-        (i32::from_le_bytes(input.array()?), input.text(STRING_BYTES_MAX)?, input.text(STRING_BYTES_MAX)?);
-    // The stack trace.
-    input.string(STRING_BYTES_MAX)?;
-    let message = message.strip_prefix(&format!("{name}: ")).unwrap_or(&message).to_owned();
-    if input.byte()? != 0 {
-        exception(input)?;
-    }
-    Ok(Error::new(ErrorCode(code), message))
-}
-
-fn progress(input: &mut Cursor<'_>, revision: u64) -> Result<(u64, u64), Stop> {
-    let (rows, bytes) = (input.varint()?, input.varint()?);
-    // The rows to read in all.
-    input.varint()?;
-    if revision >= since::CLIENT_WRITE_INFO {
-        input.varint()?;
-        input.varint()?;
-    }
-    if revision >= since::SERVER_QUERY_TIME {
-        input.varint()?;
-    }
-    Ok((rows, bytes))
-}
-
-fn profile_info(input: &mut Cursor<'_>) -> Result<(u64, u64), Stop> {
-    let (rows, _blocks, bytes) = (input.varint()?, input.varint()?, input.varint()?);
-    // Whether LIMIT was applied, the rows before it, whether those were counted.
-    input.byte()?;
-    input.varint()?;
-    input.byte()?;
-    Ok((rows, bytes))
 }
 
 fn version(part: &str) -> u64 {
