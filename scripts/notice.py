@@ -9,8 +9,10 @@ import collections
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
@@ -46,6 +48,21 @@ def packages():
                     waiting.append(dependency["pkg"])
         found |= {key: by_id[key] for key in seen if by_id[key]["source"]}
     return sorted(found.values(), key=lambda package: (package["name"], package["version"]))
+
+
+def pages():
+    """What the pages in the browser are made of, which are in the program too: the npm packages of the lock file that are no tools."""
+    web = ROOT / "web"
+    if not web.exists():
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(web / name, folder)
+        subprocess.run(["npm", "ci", "--omit=dev", "--ignore-scripts", "--silent"], cwd=folder, check=True)
+        for path, package in sorted(json.loads((web / "package-lock.json").read_text())["packages"].items()):
+            if path and not package.get("dev"):
+                texts = [file.read_text() for file in (pathlib.Path(folder) / path).iterdir() if FILES.match(file.name)]
+                yield f"{path.removeprefix('node_modules/')} {package['version']}: {package.get('license', 'see its file')}", copyrights(texts)
 
 
 def licence_files(package):
@@ -98,6 +115,8 @@ def notice():
                 out += [f"    {line}".rstrip() for line in text.strip().splitlines()]
             else:
                 unknown.append((package, path, text))
+    for line, lines in pages():
+        out += [line, *(f"    {line}" for line in lines)]
     for kind, _ in KINDS:
         if texts[kind]:
             # The shortest has the least beside the licence itself.
