@@ -21,6 +21,7 @@ from measured_server import MeasuredServer
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs/reference"
 NAMES = REFERENCE / "clickhouse-names.tsv"
+ACCESS_CASES = ROOT / "tests/clients/access_cases.tsv"
 EXAMPLES = ROOT / "tests/slt/function_examples.slt"
 
 # What is compared: the title, and ClickHouse's statement that gives names and, where there are any, their groups.
@@ -465,7 +466,19 @@ missing name may be one that nobody needs here. Settings count as missing if Squ
             if own:
                 lists += "Only in Squall: " + ", ".join(map(code, own)) + "\n\n"
         text += table(["names", f"ClickHouse {self.version}", "also in Squall", "missing"], summary) + "\n" + lists
+        text += f"## What the tests compare\n\n{self.conformance()}\n"
         write("missing.md", text)
+
+    def conformance(self):
+        """How many answers of ClickHouse the tests expect of Squall."""
+        scripts = [path.read_text() for path in EXAMPLES.parent.glob("*.slt")]
+        theirs = [script for script in scripts if script.startswith("# Written by generate.py")]
+        statements = sum(len(re.findall(r"(?m)^(query|statement) ", script)) for script in theirs)
+        cases = sum(1 for line in ACCESS_CASES.read_text().splitlines() if line and not line.startswith(("#", "setup\t")))
+        return (
+            f"Every release must give the answers that ClickHouse gave to {statements:,} statements (`tests/slt`), and its verdict\n"
+            f"in {cases:,} cases of access control (`tests/clients/access_cases.tsv`)."
+        )
 
 
 def main():
