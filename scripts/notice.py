@@ -69,12 +69,16 @@ def licence_files(package):
     """Those of the crate, and of a C library that it brings along."""
     folder = pathlib.Path(package["manifest_path"]).parent
     folders = [folder] if not package["links"] and package["name"] not in WITH_C else [folder, *folder.glob("*/"), *folder.glob("*/*/"), *folder.glob("*/*/*/")]
-    return sorted(path for some in folders for path in some.iterdir() if path.is_file() and FILES.match(path.name))
+    return sorted(path for some in folders for path in some.iterdir() if path.is_file() and path.suffix != ".sh" and FILES.match(path.name))
+
+
+def is_copyright(line):
+    return bool(COPYRIGHT.match(line.strip(" \t#*/"))) and not SENTENCES.search(line)
 
 
 def copyrights(texts):
-    lines = (line.strip(" \t#*/") for text in texts for line in text.splitlines())
-    return list(dict.fromkeys(line for line in lines if COPYRIGHT.match(line) and not SENTENCES.search(line)))
+    lines = (line for text in texts for line in text.splitlines() if is_copyright(line))
+    return list(dict.fromkeys(line.strip(" \t#*/") for line in lines))
 
 
 # How a licence's text is known.
@@ -104,8 +108,8 @@ def notice():
         licence = package["license"] or "see its file"
         out.append(f"{package['name']} {package['version']}: {licence}")
         files = {path: path.read_text(errors="replace") for path in licence_files(package)}
-        # zstd is offered under the GPL as well as under the BSD licence that we take.
-        files = {path: text for path, text in files.items() if "GNU GENERAL PUBLIC LICENSE" not in text}
+        # zstd is offered under the GPL as well as under the BSD licence that we take; tools beside liblzma are under GPL and LGPL.
+        files = {path: text for path, text in files.items() if not re.search("GNU (LESSER )?GENERAL PUBLIC LICENSE", text)}
         out += [f"    {line}" for line in copyrights(files.values())]
         for path, text in files.items():
             kind = kind_of(text)
@@ -119,10 +123,10 @@ def notice():
         out += [line, *(f"    {line}" for line in lines)]
     for kind, _ in KINDS:
         if texts[kind]:
-            # The shortest has the least beside the licence itself.
-            text = min(texts[kind], key=len)
-            kept = [line for line in text.strip().splitlines() if not (COPYRIGHT.match(line.strip(" \t#*/")) and not SENTENCES.search(line))]
-            out += ["", "=" * 100, f"{kind}", "=" * 100, "", "\n".join(kept).strip()]
+            # The text that most of them have.
+            without_names = ("\n".join(line for line in text.strip().splitlines() if not is_copyright(line)).strip() for text in texts[kind])
+            kept = collections.Counter(without_names).most_common(1)[0][0]
+            out += ["", "=" * 100, f"{kind}", "=" * 100, "", kept]
     for package, path, text in unknown:
         out += ["", "=" * 100, f"{package['name']} {package['version']}, {path.name}", "=" * 100, "", text.strip()]
     return "\n".join(line.rstrip() for line in "\n".join(out).splitlines()) + "\n"
