@@ -536,9 +536,9 @@ SELECT parseReadableSizeOrZero('x');
 SELECT toTypeName(rand32());
 SELECT rowNumberInAllBlocks() FROM numbers(3);
 SELECT rowNumberInBlock() FROM numbers(3);
--- squall: the setting allow_deprecated_error_prone_window_functions is not there
+-- squall: ClickHouse wants the setting allow_deprecated_error_prone_window_functions for it
 SELECT runningDifference(number * number) FROM numbers(3) SETTINGS allow_deprecated_error_prone_window_functions = 1;
--- squall: the setting allow_deprecated_error_prone_window_functions is not there
+-- squall: ClickHouse wants the setting allow_deprecated_error_prone_window_functions for it
 SELECT runningDifferenceStartingWithFirstValue(number + 5) FROM numbers(3) SETTINGS allow_deprecated_error_prone_window_functions = 1;
 SELECT sleep(0);
 SELECT sleepEachRow(0);
