@@ -56,18 +56,20 @@ class Prometheus:
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory, direct_server):
     running = Prometheus(tmp_path_factory.mktemp("prometheus"), direct_server)
-    direct_server.query("CREATE TABLE told (n UInt64) ORDER BY n")
-    scraped = 'ClickHouseHistogramMetrics_query_duration_microseconds_count{query_kind="%s"}'
-    wait_until(lambda: running.has(scraped % "Select"), "Prometheus has asked the server")
-    # Rates need two samples, before and after.
-    for _ in range(3):
-        direct_server.query("INSERT INTO told SELECT number FROM numbers(100000)")
-        direct_server.query("SELECT sum(number) FROM numbers(3000000) GROUP BY number % 7")
-    rate = f"increase({scraped % 'Insert'}[1m]) > 0"
-    wait_until(lambda: running.has(rate), "Prometheus has seen the queries")
-    yield running
-    running.process.terminate()
-    running.process.wait(30)
+    try:
+        direct_server.query("CREATE TABLE told (n UInt64) ORDER BY n")
+        scraped = 'ClickHouseHistogramMetrics_query_duration_microseconds_count{query_kind="%s"}'
+        wait_until(lambda: running.has(scraped % "Select"), "Prometheus has asked the server")
+        # Rates need two samples, before and after.
+        for _ in range(3):
+            direct_server.query("INSERT INTO told SELECT number FROM numbers(100000)")
+            direct_server.query("SELECT sum(number) FROM numbers(3000000) GROUP BY number % 7")
+        rate = f"increase({scraped % 'Insert'}[1m]) > 0"
+        wait_until(lambda: running.has(rate), "Prometheus has seen the queries")
+        yield running
+    finally:
+        running.process.terminate()
+        running.process.wait(30)
 
 
 def test_the_page_is_read_whole(prometheus, direct_server):
