@@ -269,8 +269,8 @@ impl Task for Execution {
         if self.is_done() { Step::Finished } else { step }
     }
 
-    fn query_id(&self) -> &str {
-        &self.context.query_id
+    fn query_id(&self) -> Arc<str> {
+        self.context.query_id.clone()
     }
 
     fn refuse(&self, error: &ScheduleError) {

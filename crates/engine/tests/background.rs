@@ -127,7 +127,7 @@ fn merges_are_tasks_of_the_background() {
         let (id, context) = (merge.id.clone(), context(&merge.id));
         context.set_cpu_share(CpuShare::new(0.1));
         let mut merging = engine.merge(merge, context);
-        let task = engine.scheduler().tasks().into_iter().find(|task| task.query_id == id).unwrap();
+        let task = engine.scheduler().tasks().into_iter().find(|task| *task.query_id == *id).unwrap();
         assert_eq!(task.weight, 0.1);
         one(&engine);
         block_on(merging.finished()).unwrap();

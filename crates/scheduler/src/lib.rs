@@ -9,6 +9,7 @@ mod query_threads;
 pub mod scheduler;
 #[cfg(not(loom))]
 pub mod simulator;
+mod steps;
 mod sync;
 pub mod task;
 pub mod thread_budget;
@@ -18,9 +19,11 @@ mod workers;
 pub use morsel_size::MorselSizer;
 pub use policy::PolicyKind;
 pub use scheduler::{Scheduler, SchedulerOptions, TaskHandle};
+pub use steps::Outcome;
 pub use task::{MORSEL_TARGET, Step, Task, TaskOptions};
 pub use thread_budget::ThreadBudget;
 pub use weight::{CpuShare, Weight};
+pub use workers::WorkerStep;
 
 #[cfg(all(test, loom))]
 mod model;

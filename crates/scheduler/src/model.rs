@@ -69,7 +69,7 @@ impl Task for Brought {
 
 /// Runs a task of `there` morsels and of as many more as `brought`, each brought by a thread of its own, on two workers.
 fn run(there: usize, brought: usize, is_serial: bool, workers_max: usize) {
-    let workers = Arc::new(Workers::new());
+    let workers = Arc::new(Workers::new(0));
     let task = Arc::new(Brought {
         there: AtomicUsize::new(there),
         unfinished: AtomicUsize::new(there + brought),
@@ -121,7 +121,7 @@ fn a_worker_that_is_turned_away_puts_no_work_to_sleep() {
 fn a_newcomer_is_run_beside_a_task_that_a_worker_stays_with() {
     // There is no other worker: the one that stays must come to the newcomer.
     explore(3, || {
-        let workers = Arc::new(Workers::new());
+        let workers = Arc::new(Workers::new(0));
         let task = |morsels| {
             Arc::new(Brought {
                 there: AtomicUsize::new(morsels),

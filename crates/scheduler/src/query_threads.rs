@@ -136,7 +136,7 @@ impl Query {
     }
 
     fn snapshot(&self, policy: PolicyKind, slots: usize, slots_wanted: usize) -> Option<TaskState> {
-        let query_id = self.task.lock().as_ref()?.query_id().to_owned();
+        let query_id = self.task.lock().as_ref()?.query_id();
         let state = self.state.lock();
         Some(TaskState {
             query_id,

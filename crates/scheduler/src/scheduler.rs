@@ -17,7 +17,7 @@ use crate::policy::stride::TaskId;
 use crate::query_threads::{Query, QueryThreads};
 use crate::task::{Task, TaskOptions};
 use crate::thread_budget::ThreadBudget;
-use crate::workers::Workers;
+use crate::workers::{WorkerStep, Workers};
 
 /// What a scheduler is made of.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ struct Shared {
 #[derive(Clone, Debug)]
 pub struct TaskState {
     /// The id of its query.
-    pub query_id: String,
+    pub query_id: Arc<str>,
     /// The policy that decides for it.
     pub policy: PolicyKind,
     /// Whether there may be a morsel of it to run.
@@ -128,7 +128,7 @@ impl Scheduler {
     pub fn start(options: SchedulerOptions, pool: ThreadPool) -> Result<(Self, Vec<JoinHandle<()>>), StartError> {
         let workers_count = options.workers.max(1);
         let slots = slot_policy(options.policy).unwrap_or_else(|| Box::new(FixedAtStart));
-        let workers = Workers::new();
+        let workers = Workers::new(workers_count);
         workers.set_limit(options.budget.threads_max);
         let shared = Arc::new(Shared {
             workers,
@@ -186,7 +186,7 @@ impl Scheduler {
     /// The tasks that are there now.
     pub fn tasks(&self) -> Vec<TaskState> {
         let shared = self.shared.workers.snapshot().into_iter().map(|(task, of)| TaskState {
-            query_id: of.query_id().to_owned(),
+            query_id: of.query_id(),
             policy: PolicyKind::Stride,
             is_runnable: task.is_runnable,
             workers: task.workers,
@@ -202,6 +202,12 @@ impl Scheduler {
         let (policy, _) = self.configuration();
         let policy = if policy == PolicyKind::Stride { PolicyKind::FixedAtStart } else { policy };
         shared.chain(self.shared.query_threads.snapshot(policy)).collect()
+    }
+
+    /// What the workers did lately, some thousand steps of each: from these numbers on for each worker, and all of workers beyond them.
+    /// Threads that are bound to queries are not workers.
+    pub fn steps(&self, from: &[u64]) -> Vec<WorkerStep> {
+        self.shared.workers.steps(from)
     }
 
     /// Lets the workers go once their current morsels are done; tasks that are not finished stay unfinished.
@@ -250,6 +256,10 @@ mod tests {
     }
 
     impl Task for Count {
+        fn query_id(&self) -> Arc<str> {
+            "counted".into()
+        }
+
         fn refuse(&self, error: &ScheduleError) {
             panic!("{error}");
         }
@@ -375,6 +385,32 @@ mod tests {
             handle.release();
         }
         assert_eq!(scheduler.slots_held(), 0);
+        scheduler.stop();
+    }
+
+    #[test]
+    fn steps_can_be_looked_at() {
+        let scheduler = scheduler(PolicyKind::Stride, None);
+        let (task, done) = Count::new(100);
+        scheduler.add(task.clone(), options(2)).wake(usize::MAX);
+        done.recv_timeout(Duration::from_secs(30)).unwrap();
+        // The last step is noted when the worker has come back from it.
+        let deadline = std::time::Instant::now() + Duration::from_secs(30);
+        let noted = |steps: &[WorkerStep]| steps.iter().filter(|step| step.took >= Duration::from_micros(200)).count();
+        while noted(&scheduler.steps(&[])) < 100 {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        let steps = scheduler.steps(&[]);
+        assert!(steps.iter().all(|step| step.worker < 4 && &*step.query_id == "counted"));
+        // Steps of one worker follow each other.
+        for (before, after) in steps.iter().zip(steps.iter().skip(1)).filter(|(a, b)| a.worker == b.worker) {
+            assert!(before.number < after.number && before.began <= after.began);
+        }
+        let ends = [0, 1, 2, 3].map(|worker| {
+            steps.iter().filter(|step| step.worker == worker).map(|step| step.number + 1).max().unwrap_or(0)
+        });
+        assert_eq!(noted(&scheduler.steps(&ends)), 0);
         scheduler.stop();
     }
 

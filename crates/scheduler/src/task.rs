@@ -1,5 +1,6 @@
 //! What the scheduler runs: a task is one query (or one piece of background work), a step of it is one morsel.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use squall_runtime::thread_pool::{Owner, ScheduleError};
@@ -16,8 +17,8 @@ pub trait Task: Send + Sync {
     fn run(&self, target: Duration) -> Step;
 
     /// The id of the query that it is, for `system.scheduler`.
-    fn query_id(&self) -> &str {
-        ""
+    fn query_id(&self) -> Arc<str> {
+        Arc::default()
     }
 
     /// No thread could be had for it: it ends with this error, and is not run.

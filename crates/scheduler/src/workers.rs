@@ -2,13 +2,15 @@
 //! takes no lock between two morsels; one that must choose anew asks the policy under the lock; one for which there is nothing
 //! parks, and is woken by who brings work.
 
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use squall_runtime::histogram::SCHEDULER_QUEUE_WAIT;
 use squall_runtime::{CurrentMetric, ProfileEvent, profile_events};
 
 use crate::policy::stride::{Lease, Stride, TaskId, TaskSnapshot};
+use crate::steps::{Noted, Outcome, Ring};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Clock, Mutex, MutexGuard, Thread, current, park, park_timeout, thread_cpu_ns};
 use crate::task::{MORSEL_TARGET, Step, Task};
@@ -18,33 +20,86 @@ use crate::weight::Weight;
 /// for a slow client are noticed by it.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
+/// Tasks whose queries' ids are kept when they are over, for those who look at steps.
+const NAMES_KEPT: usize = 8_192;
+
 /// What the workers share.
 pub(crate) struct Workers {
     state: Mutex<State>,
     is_stopping: AtomicBool,
     clock: Clock,
+    /// What each worker did lately.
+    rings: Box<[Ring]>,
+    /// The queries' ids of the tasks that came last, by the numbers of the tasks. Behind a lock of its own, which no worker takes.
+    names: Mutex<VecDeque<(u64, Arc<str>)>>,
+}
+
+/// A step of a worker, for `system.scheduler_steps`.
+#[derive(Clone, Debug)]
+pub struct WorkerStep {
+    /// The worker's number.
+    pub worker: usize,
+    /// The step's number among those of the worker.
+    pub number: u64,
+    /// The id of its query; empty where the query is over for long.
+    pub query_id: Arc<str>,
+    /// When it began.
+    pub began: SystemTime,
+    /// How long it took.
+    pub took: Duration,
+    /// How much of that was CPU time.
+    pub cpu: Duration,
+    /// For how long the query had been runnable without any worker before.
+    pub waited: Duration,
+    /// The query's pass after it.
+    pub pass_us: u64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// A task as the workers have it.
+struct Entry {
+    task: Arc<dyn Task>,
+    /// Its number among all that ever were; that of the policy is used again.
+    serial: u64,
 }
 
 #[derive(Default)]
 struct State {
     stride: Stride,
-    tasks: Vec<Option<Arc<dyn Task>>>,
+    tasks: Vec<Option<Entry>>,
+    next_serial: u64,
     /// Workers that are parked; the one that parked last, whose caches are warmest, is woken first.
     idle: Vec<(usize, Thread)>,
 }
 
 impl Workers {
-    pub(crate) fn new() -> Self {
-        Self { state: Mutex::new(State::default()), is_stopping: AtomicBool::new(false), clock: Clock::new() }
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            state: Mutex::new(State::default()),
+            is_stopping: AtomicBool::new(false),
+            clock: Clock::new(),
+            rings: (0..workers).map(|_| Ring::new()).collect(),
+            names: Mutex::default(),
+        }
     }
 
     pub(crate) fn add(&self, task: Arc<dyn Task>, weight: impl Into<Weight>, workers_max: usize) -> TaskId {
+        let query_id = task.query_id();
         let mut state = self.state.lock();
         let id = state.stride.add(weight, workers_max);
         if state.tasks.len() <= id.0 {
             state.tasks.resize_with(id.0 + 1, || None);
         }
-        state.tasks[id.0] = Some(task);
+        let serial = state.next_serial;
+        state.next_serial += 1;
+        state.tasks[id.0] = Some(Entry { task, serial });
+        drop(state);
+        let mut names = self.names.lock();
+        let oldest = if names.len() == NAMES_KEPT { names.pop_front() } else { None };
+        names.push_back((serial, query_id));
+        drop(names);
+        drop(oldest);
         id
     }
 
@@ -81,17 +136,19 @@ impl Workers {
         let mut state = self.state.lock();
         let mut last = None;
         while !self.is_stopping.load(Ordering::SeqCst) {
-            let Some(lease) = state.stride.pick(self.clock.now_ns(), last) else {
+            let now_ns = self.clock.now_ns();
+            let Some(lease) = state.stride.pick(now_ns, last) else {
                 state = self.wait(state, worker);
                 continue;
             };
             last = Some(lease.task);
-            let task = state.tasks[lease.task.0].clone();
+            let entry = state.tasks[lease.task.0].as_ref();
+            let (task, serial) = entry.map(|entry| (entry.task.clone(), entry.serial)).unzip();
             drop(state);
-            let (lease, step) = self.run(lease, task.as_deref());
+            let (lease, step, now_ns) = self.run(worker, lease, task.as_deref(), serial.unwrap_or_default(), now_ns);
             state = self.state.lock();
             let id = lease.task;
-            if state.stride.give_back(lease, step, self.clock.now_ns()) {
+            if state.stride.give_back(lease, step, now_ns) {
                 state.tasks[id.0] = None;
                 // Its number may be a newcomer's at once, who has no claim to this worker.
                 last = None;
@@ -103,21 +160,39 @@ impl Workers {
         }
     }
 
-    /// Runs a task's morsels for as long as the worker stays with it; gives what came of the last.
-    fn run(&self, mut lease: Lease, task: Option<&dyn Task>) -> (Lease, Step) {
-        let Some(task) = task else { return (lease, Step::Finished) };
+    /// Runs a task's morsels for as long as the worker stays with it, from `now_ns` on; gives what came of the last, and when it ended.
+    fn run(
+        &self,
+        worker: usize,
+        mut lease: Lease,
+        task: Option<&dyn Task>,
+        serial: u64,
+        now_ns: u64,
+    ) -> (Lease, Step, u64) {
+        let Some(task) = task else { return (lease, Step::Finished, now_ns) };
         task.count(ProfileEvent::SchedulerQueueWaitMicroseconds, lease.waited_ns / 1_000);
         SCHEDULER_QUEUE_WAIT.observe(Duration::from_nanos(lease.waited_ns));
         let _active = CurrentMetric::SchedulerWorkersActive.hold(1);
-        let mut before_ns = thread_cpu_ns();
+        let (mut began_ns, mut cpu_before_ns, mut waited_ns) = (now_ns, thread_cpu_ns(), lease.waited_ns);
         loop {
             let step = task.run(MORSEL_TARGET);
-            let after_ns = thread_cpu_ns();
-            let stays = lease.ran(after_ns - before_ns, step);
-            if !stays || self.is_stopping.load(Ordering::Relaxed) {
-                return (lease, step);
+            let (ended_ns, cpu_after_ns) = (self.clock.now_ns(), thread_cpu_ns());
+            let cpu_ns = cpu_after_ns - cpu_before_ns;
+            let stays = lease.ran(cpu_ns, step) && !self.is_stopping.load(Ordering::Relaxed);
+            if let Some(ring) = self.rings.get(worker) {
+                let outcome = match step {
+                    Step::Worked if stays => Outcome::Stays,
+                    Step::Worked => Outcome::Yields,
+                    Step::Idle => Outcome::Idle,
+                    Step::Finished => Outcome::Finished,
+                };
+                let (ns, pass_us) = (ended_ns.saturating_sub(began_ns), lease.account.pass_us());
+                ring.note(Noted { serial, began_ns, ns, cpu_ns, waited_ns, pass_us, outcome });
             }
-            before_ns = after_ns;
+            if !stays {
+                return (lease, step, ended_ns);
+            }
+            (began_ns, cpu_before_ns, waited_ns) = (ended_ns, cpu_after_ns, 0);
         }
     }
 
@@ -145,7 +220,54 @@ impl Workers {
     pub(crate) fn snapshot(&self) -> Vec<(TaskSnapshot, Arc<dyn Task>)> {
         let state = self.state.lock();
         let snapshots = state.stride.snapshot(self.clock.now_ns());
-        snapshots.filter_map(|snapshot| Some((snapshot, state.tasks.get(snapshot.task.0)?.clone()?))).collect()
+        let task = |id: TaskId| Some(state.tasks.get(id.0)?.as_ref()?.task.clone());
+        snapshots.filter_map(|snapshot| Some((snapshot, task(snapshot.task)?))).collect()
+    }
+
+    /// The steps that are kept: from these numbers on for each worker, and all of workers beyond them.
+    pub(crate) fn steps(&self, from: &[u64]) -> Vec<WorkerStep> {
+        let noted: Vec<_> = self
+            .rings
+            .iter()
+            .enumerate()
+            .flat_map(|(worker, ring)| {
+                let from = from.get(worker).copied().unwrap_or_default();
+                ring.since(from).map(move |(number, noted)| (worker, number, noted))
+            })
+            .collect();
+        let (now, now_ns) = (SystemTime::now(), self.clock.now_ns());
+        let queries = self.queries(noted.iter().map(|(_, _, noted)| noted.serial));
+        let nobody: Arc<str> = Arc::default();
+        let step = |(worker, number, noted): (usize, u64, Noted)| WorkerStep {
+            worker,
+            number,
+            query_id: queries.get(&noted.serial).unwrap_or(&nobody).clone(),
+            began: now - Duration::from_nanos(now_ns.saturating_sub(noted.began_ns)),
+            took: Duration::from_nanos(noted.ns),
+            cpu: Duration::from_nanos(noted.cpu_ns),
+            waited: Duration::from_nanos(noted.waited_ns),
+            pass_us: noted.pass_us,
+            outcome: noted.outcome,
+        };
+        noted.into_iter().map(step).collect()
+    }
+
+    /// The ids of the queries of these tasks, as far as they are known.
+    fn queries(&self, serials: impl Iterator<Item = u64>) -> HashMap<u64, Arc<str>> {
+        let wanted: HashSet<u64> = serials.collect();
+        if wanted.is_empty() {
+            return HashMap::new();
+        }
+        let names = self.names.lock();
+        let mut queries: HashMap<_, _> = names.iter().filter(|(serial, _)| wanted.contains(serial)).cloned().collect();
+        drop(names);
+        if queries.len() < wanted.len() {
+            // One that runs for long may be older than all of these.
+            let state = self.state.lock();
+            let running = state.tasks.iter().flatten().filter(|entry| wanted.contains(&entry.serial));
+            queries.extend(running.map(|entry| (entry.serial, entry.task.query_id())));
+        }
+        queries
     }
 
     /// Lets the workers go once their current morsels are done.

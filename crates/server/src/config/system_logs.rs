@@ -28,17 +28,19 @@ pub enum LogKind {
     AsynchronousMetricLog,
     TraceLog,
     TextLog,
+    SchedulerLog,
 }
 
 impl LogKind {
     /// Every log.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::QueryLog,
         Self::QueryThreadLog,
         Self::MetricLog,
         Self::AsynchronousMetricLog,
         Self::TraceLog,
         Self::TextLog,
+        Self::SchedulerLog,
     ];
 
     /// The element's name, and the table's where none is given.
@@ -50,6 +52,7 @@ impl LogKind {
             Self::AsynchronousMetricLog => "asynchronous_metric_log",
             Self::TraceLog => "trace_log",
             Self::TextLog => "text_log",
+            Self::SchedulerLog => "scheduler_log",
         }
     }
 }

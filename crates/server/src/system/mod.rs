@@ -5,6 +5,7 @@ mod backups;
 mod catalog_tables;
 mod clusters;
 mod constant;
+mod dashboards;
 mod databases;
 mod detached;
 mod dictionaries;
@@ -56,6 +57,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         measures::histogram_metrics(),
         measures::asynchronous_metrics(&server),
         scheduler::scheduler(&server),
+        scheduler::scheduler_steps(&server),
         server_settings::server_settings(&server),
         access_tables::users(&server),
         access_tables::roles(&server),
@@ -72,6 +74,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         quota_tables::quota_limits(&server),
         quota_tables::quota_usage(None),
         quota_tables::quotas_usage(&server, None),
+        dashboards::dashboards(),
         errors::errors(&server),
         clusters::clusters(&server),
         clusters::macros(&server),

@@ -1,8 +1,11 @@
-//! `system.scheduler`: the queries that the scheduler has, with what it decides by: passes, weights, workers, waits. Squall's own.
+//! `system.scheduler`: the queries that the scheduler has, with what it decides by: passes, weights, workers, waits; and
+//! `system.scheduler_steps`: what its workers did lately. Both are Squall's own.
 
 use std::sync::{Arc, Weak};
+use std::time::UNIX_EPOCH;
 
 use squall_scheduler::scheduler::TaskState;
+use squall_scheduler::{Outcome, WorkerStep};
 use squall_storage::Table;
 use squall_types::Value;
 
@@ -26,5 +29,24 @@ pub(super) fn scheduler(server: &Weak<Server>) -> Arc<dyn Table> {
         .column("cpu_us", "UInt64", |row| number(row.cpu_ns / 1_000))
         .column("waiting_us", "UInt64", |row| number(row.waiting_ns / 1_000))
         .column("waited_us", "UInt64", |row| number(row.waited_ns / 1_000));
+    Arc::new(table)
+}
+
+/// Some thousand steps of each worker, the latest last. A step is mostly one morsel.
+pub(super) fn scheduler_steps(server: &Weak<Server>) -> Arc<dyn Table> {
+    let server = server.clone();
+    let outcomes = Outcome::ALL.map(|outcome| format!("'{}' = {}", outcome.name(), outcome as u8)).join(", ");
+    let table = SystemTable::new("scheduler_steps", move || Ok(upgrade(&server)?.engine.scheduler().steps(&[])))
+        .column("worker", "UInt32", |row: &WorkerStep| number(row.worker as u64))
+        .column("number", "UInt64", |row| number(row.number))
+        .column("query_id", "String", |row| text(&row.query_id))
+        .column("event_time_microseconds", "DateTime64(6)", |row| {
+            Value::Int64(row.began.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64))
+        })
+        .column("duration_us", "UInt64", |row| number(row.took.as_micros() as u64))
+        .column("cpu_us", "UInt64", |row| number(row.cpu.as_micros() as u64))
+        .column("waited_us", "UInt64", |row| number(row.waited.as_micros() as u64))
+        .column("pass_us", "UInt64", |row| number(row.pass_us))
+        .column("outcome", &format!("Enum8({outcomes})"), |row| Value::Int64(row.outcome as i64));
     Arc::new(table)
 }

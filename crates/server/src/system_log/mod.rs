@@ -11,6 +11,7 @@ mod query_log;
 mod query_thread_log;
 mod queue;
 mod retention;
+mod scheduler_log;
 mod store;
 mod table;
 mod text_log;
@@ -20,6 +21,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex};
+use squall_engine::Engine;
 use squall_functions::FunctionContext;
 use squall_runtime::{ProfileEvent, profile_events, profiler};
 use squall_types::{Error, ErrorCode, Result};
@@ -36,6 +38,7 @@ use pace::{Haste, Pace, Work};
 pub use query_log::{LoggedEvents, QueryLogEntry};
 pub use query_thread_log::QueryThreadEntry;
 pub use retention::Retention;
+use scheduler_log::{SchedulerCollector, SchedulerEntry};
 use store::LogStore;
 use trace_log::TraceEntry;
 
@@ -63,6 +66,7 @@ pub struct SystemLogs {
     asynchronous_metric_log: Option<Arc<SystemLog<AsynchronousMetric>>>,
     trace_log: Option<Arc<SystemLog<TraceEntry>>>,
     text_log: Option<(Arc<SystemLog<LogLine>>, Level)>,
+    scheduler_log: Option<(Arc<SystemLog<SchedulerEntry>>, Mutex<SchedulerCollector>)>,
     all: Vec<Arc<dyn Log>>,
     functions: FunctionContext,
     processes: Arc<ProcessList>,
@@ -129,6 +133,10 @@ impl SystemLogs {
         let text_log = config
             .get(LogKind::TextLog)
             .map(|config| (Arc::new(SystemLog::new(config.clone(), text_log::table(context))), config.level));
+        let scheduler_log = config
+            .get(LogKind::SchedulerLog)
+            .map(|config| (Arc::new(SystemLog::new(config.clone(), scheduler_log::table(context))), Mutex::default()));
+        all.extend(scheduler_log.as_ref().map(|(log, _)| log.clone() as Arc<dyn Log>));
         all.extend(query_thread_log.clone().map(|log| log as Arc<dyn Log>));
         all.extend(metric_log.clone().map(|(log, _)| log as Arc<dyn Log>));
         all.extend(asynchronous_metric_log.clone().map(|log| log as Arc<dyn Log>));
@@ -138,6 +146,7 @@ impl SystemLogs {
         all.extend(query_log.clone().map(|log| log as Arc<dyn Log>));
         Self {
             text_log,
+            scheduler_log,
             trace_log,
             query_log,
             query_thread_log,
@@ -218,6 +227,7 @@ impl SystemLogs {
         self.add_traces();
         self.add_text_lines();
         let Some(store) = self.store.get() else { return Ok(()) };
+        self.add_steps(&store.engine);
         let mut result = Ok(());
         for log in &self.all {
             result = result.and(log.flush(store, Haste::Urgent, &mut Work::begin()).map(drop));
@@ -252,6 +262,13 @@ impl SystemLogs {
     fn add_traces(&self) {
         if let Some(log) = &self.trace_log {
             profiler::take_traces(|trace| log.add(TraceEntry::new(trace), self));
+        }
+    }
+
+    /// Logs what the scheduler's workers did.
+    fn add_steps(&self, engine: &Engine) {
+        if let Some((log, collector)) = &self.scheduler_log {
+            collector.lock().collect(engine.scheduler()).into_iter().for_each(|entry| log.add(entry, self));
         }
     }
 
@@ -346,6 +363,7 @@ fn keep_collecting(server: &Weak<Server>) {
         let logs = &strong.system_logs;
         logs.add_traces();
         logs.add_text_lines();
+        logs.add_steps(&strong.engine);
         let now = Instant::now();
         if now >= next_asynchronous {
             let period = Duration::from_secs(strong.config.load().server.asynchronous_metrics_update_period_s.max(1));

@@ -18,7 +18,7 @@ pub(super) const DATABASE: &str = "system";
 pub(super) struct LogStore {
     pub(super) databases: Arc<Databases>,
     pub(super) functions: FunctionContext,
-    engine: Engine,
+    pub(super) engine: Engine,
     share: Arc<CpuShare>,
     settings: Arc<Settings>,
 }
