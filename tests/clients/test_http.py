@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import re
 import struct
 import threading
 import time
@@ -25,6 +26,28 @@ def test_ping_and_root(server):
     assert server.http(path="/", method="GET").body == b"Ok.\n"
     assert server.http(path="/replicas_status", method="GET").body == b"Ok.\n"
     assert server.http(path="/no/such/page", method="GET").status == 404
+
+
+def test_pages_for_browsers(server):
+    for path in ("/play", "/dashboard", "/scheduler"):
+        page = server.http(path=path, method="GET")
+        assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=UTF-8")
+        assert page.headers["Cache-Control"] == "no-cache" and page.text.startswith("<!doctype html>")
+        # Nothing from elsewhere, nothing to elsewhere.
+        policy = page.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none';") and "unsafe" not in policy and "http" not in policy
+        files = re.findall(r'(?:href|src)="(/[^"]+)"', page.text)
+        assert files and "http" not in re.sub(r"data:[^\"]*", "", page.text)
+        for file in files:
+            plain = server.http(path=file, method="GET")
+            packed = server.http(path=file, method="GET", headers={"Accept-Encoding": "br, gzip"})
+            assert plain.status == packed.status == 200
+            assert plain.headers["Content-Encoding"] is None
+            unpacked = gzip.decompress(packed.body) if packed.headers["Content-Encoding"] == "gzip" else packed.body
+            assert unpacked == plain.body and len(plain.body) < 1_000_000
+    assert server.http(path="/play", method="POST", body=b"SELECT 1").status == 404
+    assert server.http(path="/pages/nothing.js", method="GET").status == 404
+    assert server.http(path="/play", method="HEAD").body == b""
 
 
 def test_query_in_url_in_body_and_in_both(server):

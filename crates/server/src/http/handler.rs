@@ -10,6 +10,7 @@ use hyper::header::{HeaderName, ORIGIN, REFERER, USER_AGENT};
 use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
+use super::assets;
 use super::form::{self, Form};
 use super::head::{HeadLimits, RequestHead};
 use super::input::{Input, RequestBody};
@@ -130,6 +131,9 @@ impl Connection {
             }
             (&Method::GET | &Method::HEAD, path) if self.is_metrics(path) => {
                 self.headers.metrics(metrics::page(&self.server))
+            }
+            (&Method::GET | &Method::HEAD, path) => {
+                assets::find(&self.headers, head).unwrap_or_else(|| self.headers.not_found(path))
             }
             (_, path) => self.headers.not_found(path),
         })

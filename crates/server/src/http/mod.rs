@@ -1,5 +1,6 @@
 //! The HTTP interface: connections, requests, responses. What a query is and does is `query`'s business.
 
+mod assets;
 mod body;
 mod connection;
 mod content_encoding;
