@@ -85,8 +85,8 @@ RULES = r"""
         <handler><type>ping</type></handler>
     </rule>
     <rule>
-        <url>/dashboard</url>
-        <handler><type>dashboard</type></handler>
+        <url>/merges</url>
+        <handler><type>merges</type></handler>
     </rule>
     <common_http_response_headers><X-Common>all</X-Common></common_http_response_headers>
 """
@@ -197,10 +197,11 @@ def test_pages(ruled):
     assert (moved.status, moved.headers["Location"]) == (302, "/teapot")
     assert ruled.http(path="/alive/and/well", method="GET").text == "Ok.\n"
     ruled.until_logged("this server has no such page")
-    assert ruled.http(path="/dashboard", method="GET").status == 404
+    assert ruled.http(path="/merges", method="GET").status == 404
 
 
 def test_defaults_stay(ruled):
+    assert ruled.http(path="/dashboard", method="GET").status == 200
     assert ruled.http(path="/ping", method="GET").body == b"Ok.\n"
     assert ruled.value("SELECT 1") == "1"
     assert ruled.http(path="/", method="GET").body == b"Ok.\n"
