@@ -33,7 +33,8 @@ def test_from_squall_to_squall(start_server, tmp_path):
     assert target.value("EXISTS TABLE default.kept_back") == "0"
     # A second run does nothing for what is there; without what the first has written down it copies again, and not twice.
     source.query("INSERT INTO shop.orders SELECT toDate('2024-01-01'), 1, '', []")
-    assert migrate(source.native_port, target, tmp_path, "--database=shop").returncode == 0
+    again = migrate(source.native_port, target, tmp_path, "--database=shop")
+    assert (again.returncode, "shop.orders: copied before" in again.stderr.decode()) == (0, True)
     assert target.value("SELECT count() FROM shop.orders") == "100000"
     (tmp_path / "squall-migrate.state").unlink()
     assert migrate(source.native_port, target, tmp_path, "--database=shop").returncode == 0
@@ -108,12 +109,16 @@ def test_from_clickhouse(clickhouse, start_server, tmp_path):
         " toDateTime('2024-01-01 00:00:00') + number, if(number % 3 = 0, NULL, number / 7), toString(number % 10),"
         " if(number % 2, 'a', 'b') FROM numbers(100000)"
     )
+    # As it was written before there was ORDER BY.
+    run("CREATE TABLE shop.old (d Date, x UInt32) ENGINE = MergeTree(d, (x, d), 8192)")
+    run("INSERT INTO shop.old SELECT toDate('2024-01-01'), number FROM numbers(1000)")
     run("CREATE TABLE shop.log (x UInt8) ENGINE = Log; INSERT INTO shop.log VALUES (1), (1 + 1)")
     outcome = migrate(native, target, tmp_path)
     said = outcome.stderr.decode()
     assert "shop.orders: 100.00 thousand rows" in said, said
     sums = "SELECT count(), sum(id), sum(toUInt32(t)), sum(toUnixTimestamp(t)), count(n), uniqExact(l, e), min(d), max(s) FROM shop.orders"
     assert target.query(sums) == run(sums)
+    assert target.value("SELECT sum(x) FROM shop.old") == "499500"
     # What Squall has no engine for is named, and the exit code tells that something is missing.
     if "Did not come:" in said:
         assert outcome.returncode == 1

@@ -249,7 +249,7 @@ impl RunArgs {
             is_interactive,
             has_progress: progress.unwrap_or(is_interactive),
             has_time: self.time || is_interactive,
-            pager: self.pager.clone().filter(|_| is_interactive),
+            pager: self.pager.clone().filter(|pager| is_interactive && !pager.is_empty()),
             ignores_errors: self.ignore_error,
             echoes: self.echo,
             ..Options::default()

@@ -80,8 +80,8 @@ impl External {
     }
 }
 
-/// The columns of `a UInt8, b Array(String)`, or, without names, of `UInt8, Array(String)`.
-fn columns(text: &str, has_names: bool) -> Result<Vec<(String, DataType)>> {
+/// The parts of a list between commas that stand outside of parentheses and quotes.
+pub fn split(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut begin, mut depth, mut is_quoted) = (0, 0_usize, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -98,8 +98,13 @@ fn columns(text: &str, has_names: bool) -> Result<Vec<(String, DataType)>> {
         }
     }
     parts.push(&text[begin..]);
+    parts.into_iter().map(str::trim).collect()
+}
+
+/// The columns of `a UInt8, b Array(String)`, or, without names, of `UInt8, Array(String)`.
+fn columns(text: &str, has_names: bool) -> Result<Vec<(String, DataType)>> {
     let wrong = |part: &str| Error::new(ErrorCode::BAD_ARGUMENTS, format!("'{}' is not a column", part.trim()));
-    (parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).enumerate())
+    (split(text).into_iter().filter(|part| !part.is_empty()).enumerate())
         .map(|(at, part)| {
             if !has_names {
                 return Ok((format!("_{}", at + 1), DataType::parse(part)?));

@@ -122,7 +122,7 @@ impl Args {
                 let Some(table) = next.filter(|_| !interrupt.is_set()) else { return };
                 let name = table.to_string();
                 if journal.is_done(&name) {
-                    let _ = bars.println(format!("{name}: copied before"));
+                    eprintln_above(&bars, &format!("{name}: copied before"));
                     continue;
                 }
                 let bar = bars.add(ProgressBar::no_length().with_style(style()).with_prefix(name.clone()));

@@ -5,6 +5,7 @@ use std::fmt;
 
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::external::split;
 use crate::run::quoted;
 use crate::session::{Session, ask};
 
@@ -105,7 +106,27 @@ pub fn make(source: &mut dyn Session, target: &mut dyn Session, table: &Table) -
 fn portable(statement: &str) -> Option<String> {
     let kinds = ["CREATE TABLE ", "CREATE MATERIALIZED VIEW ", "CREATE VIEW ", "CREATE DICTIONARY "];
     let (kind, rest) = kinds.iter().find_map(|kind| Some((*kind, statement.strip_prefix(kind)?)))?;
-    Some(format!("{kind}IF NOT EXISTS {rest}"))
+    Some(format!("{kind}IF NOT EXISTS {}", with_clauses(rest).unwrap_or_else(|| rest.to_owned())))
+}
+
+/// The statement of a table of the MergeTree family with clauses in place of the parameters that came before there were any:
+/// `MergeTree(date, [sampling,] key, granularity)`.
+fn with_clauses(statement: &str) -> Option<String> {
+    const ENGINE: &str = "MergeTree(";
+    let engine = statement.find(" ENGINE = ")?;
+    let start = engine + statement.get(engine..)?.find(ENGINE)? + ENGINE.len();
+    let parameters = statement.get(start..)?.trim_end().strip_suffix(')')?;
+    let (date, sampling, key, granularity) = match split(parameters)[..] {
+        [date, key, granularity] => (date, None, key, granularity),
+        [date, sampling, key, granularity] => (date, Some(sampling), key, granularity),
+        _ => return None,
+    };
+    granularity.parse::<u32>().ok()?;
+    let head = statement.get(..start - 1)?;
+    let sampling = sampling.map(|sampling| format!(" SAMPLE BY {sampling}")).unwrap_or_default();
+    Some(format!(
+        "{head} PARTITION BY toYYYYMM({date}) ORDER BY {key}{sampling} SETTINGS index_granularity = {granularity}"
+    ))
 }
 
 #[cfg(test)]
@@ -115,6 +136,13 @@ mod tests {
     #[test]
     fn statements_do_nothing_twice() {
         assert_eq!(portable("CREATE TABLE a.b (x UInt8)").unwrap(), "CREATE TABLE IF NOT EXISTS a.b (x UInt8)");
+        assert_eq!(
+            portable("CREATE TABLE a.b ( d Date,  x UInt8) ENGINE = MergeTree(d, (x, d), 8192)").unwrap(),
+            "CREATE TABLE IF NOT EXISTS a.b ( d Date,  x UInt8) ENGINE = MergeTree PARTITION BY toYYYYMM(d) \
+             ORDER BY (x, d) SETTINGS index_granularity = 8192"
+        );
+        let new = "CREATE TABLE a.b (x UInt8) ENGINE = MergeTree() ORDER BY x";
+        assert_eq!(portable(new).unwrap(), new.replace("TABLE", "TABLE IF NOT EXISTS"));
         assert_eq!(portable("ATTACH TABLE a"), None);
         let table = Table { database: "d`e".into(), name: "t".into(), engine: "MaterializedView".into() };
         assert_eq!(table.quoted(), "`d\\`e`.`t`");

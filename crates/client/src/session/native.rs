@@ -71,6 +71,8 @@ impl NativeSession {
     }
 
     fn open_connection(&mut self) -> Result<&mut Connection> {
+        // Without a turn of the runtime nobody would ask the system whether the server has hung up.
+        self.runtime.block_on(tokio::task::yield_now());
         if self.connection.as_ref().is_none_or(Connection::is_stale) {
             self.connection = None;
             self.connect()?;

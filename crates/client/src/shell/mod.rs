@@ -5,17 +5,19 @@ mod completer;
 mod editor;
 mod names;
 
+use std::io;
 use std::path::PathBuf;
 
 use commands::Action;
 use editor::{ShellPrompt, editor};
 use names::Names;
 use reedline::{Reedline, Signal};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use squall_sql::ast::Statement;
 use squall_sql::next_statement;
 use squall_types::{Error, ErrorCode, Result};
 
-use crate::run::{LIMITS, Runner, file_error, quoted};
+use crate::run::{LIMITS, Runner, file_error, is_nobody_reading, quoted};
 use crate::session::ask;
 use crate::{sentence, style};
 
@@ -58,6 +60,7 @@ impl Shell {
         };
         let mut editor = editor(history_file, self.options.has_colours, &self.names)?;
         let prompt = ShellPrompt { name: peer.display_name };
+        let _quiet = QuietKeys::begin();
         while let Some(line) = read(&mut editor, &prompt)? {
             // What was typed is kept also where the program is ended while the statement runs.
             let _ = editor.sync_history();
@@ -174,6 +177,30 @@ impl Shell {
     }
 }
 
+/// While it lives the terminal does not write `^C` for Ctrl-C, which would push the line of progress to where it cannot be taken away.
+struct QuietKeys(Option<Termios>);
+
+impl QuietKeys {
+    fn begin() -> Self {
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(before) = &before {
+            let mut quiet = before.clone();
+            quiet.local_modes.remove(LocalModes::ECHOCTL);
+            // A terminal that cannot do this is used as it is.
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
+        }
+        Self(before)
+    }
+}
+
+impl Drop for QuietKeys {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
 /// The next line that was typed; `None` where the user leaves.
 fn read(editor: &mut Reedline, prompt: &ShellPrompt) -> Result<Option<String>> {
     loop {
@@ -188,6 +215,10 @@ fn read(editor: &mut Reedline, prompt: &ShellPrompt) -> Result<Option<String>> {
 }
 
 fn complain(error: &Error) {
+    // Who leaves the pager early has seen enough.
+    if is_nobody_reading(error) {
+        return;
+    }
     eprintln!("{}\n", style::error(&sentence(error)));
 }
 
