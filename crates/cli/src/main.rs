@@ -1,6 +1,7 @@
 //! The one binary, `squall`: its commands and their arguments. What each command does is its crate's business.
 
 mod check_config;
+mod local;
 mod manuals;
 mod mimalloc;
 mod simulate;
@@ -34,6 +35,7 @@ enum Command {
     Server(ServerArgs),
     Client(Box<squall_client::Args>),
     Migrate(squall_client::migrate::Args),
+    Local(local::Args),
     CheckConfig(check_config::Args),
     Datagen(squall_storm::datagen::Args),
     Benchmark(squall_storm::benchmark::Args),
@@ -122,6 +124,7 @@ impl ServerArgs {
                 overrides,
                 generate_certificate: self.generate_certificate,
                 restore_catalog: self.restore_catalog,
+                local: None,
             },
             pid_file: self.pid_file,
             allocator: Some(&Mimalloc),
@@ -131,8 +134,17 @@ impl ServerArgs {
 
 fn main() -> ExitCode {
     squall_server::version::set_commit(env!("SQUALL_COMMIT"));
-    let arguments = squall_client::rewritten(std::env::args_os(), WITH_SETTINGS);
-    let result = match Squall::parse_from(arguments).command {
+    let settings;
+    let command = if std::env::args_os().nth(1).is_some_and(|command| command == "local") {
+        let mut arguments = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
+        settings = local::take_settings(&mut arguments);
+        Squall::parse_from(arguments)
+    } else {
+        settings = Vec::new();
+        Squall::parse_from(squall_client::rewritten(std::env::args_os(), WITH_SETTINGS))
+    };
+    let result = match command.command {
+        Command::Local(args) => return local::run(args, settings),
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),
         Command::Client(args) => return args.run(),
         Command::Migrate(args) => return args.run(),

@@ -150,7 +150,11 @@ impl Builder {
         let (context, parts) = (self.context.clone(), Works::new(self.context.clone()));
         // First, as workers look for morsels in the order of pipelines: rows that are there are written before more come.
         let made = self.works(&parts, "MakeParts");
+        let keeps_order = insertion.keeps_order();
         let inputs = self.end(chains, Arc::new(InsertSink { insertion: insertion.clone(), context, parts }));
+        if keeps_order {
+            inputs.iter().for_each(|input| self.pipelines[*input].workers_max = 1);
+        }
         let all = made.iter().chain(&inputs).copied().collect();
         let commit = Chain::new(Commit::new(insertion, pool, self.context.clone()), "Commit", all);
         self.end(vec![commit], Arc::new(Nothing));

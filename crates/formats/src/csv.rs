@@ -239,13 +239,20 @@ impl CsvReader {
         Ok(false)
     }
 
-    fn header_row(&mut self, input: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
+    /// The fields of a line, with its end.
+    pub fn header_row(&mut self, input: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
         let mut fields = Vec::new();
+        self.each_field(input, &mut |text, _, _| fields.push(String::from_utf8_lossy(text).into_owned()))?;
+        Ok(fields)
+    }
+
+    /// Gives the fields of a line to `see`, with whether each stands in quotes and whether it is NULL.
+    pub fn each_field(&mut self, input: &mut Cursor<'_>, see: &mut dyn FnMut(&[u8], bool, bool)) -> Result<(), Stop> {
         loop {
             let field = self.field(input)?;
-            fields.push(String::from_utf8_lossy(&field.text).into_owned());
+            see(&field.text, field.is_quoted, self.is_null(&field));
             if Self::end_of_line(input)? {
-                return Ok(fields);
+                return Ok(());
             }
             self.expect_delimiter(input)?;
         }

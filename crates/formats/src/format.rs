@@ -1,20 +1,22 @@
 //! The formats by name. As in ClickHouse, the case of letters does not matter and some formats have several names.
 
+use std::io::Read;
 use std::sync::Arc;
 
-use squall_types::{Error, ErrorCode, Result, Schema};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 
 use crate::csv::{CsvOutput, CsvReader};
 use crate::input::{InputFormat, RowInput, RowReader};
 use crate::json::{JsonEachRowOutput, JsonOutput, Shape};
 use crate::json_input::{Frame, JsonReader};
 use crate::markdown::MarkdownOutput;
-use crate::native::{NativeInput, NativeOutput};
+use crate::native::{NativeInput, NativeOutput, first_schema};
 use crate::options::FormatOptions;
 use crate::output::OutputFormat;
-use crate::parquet::{ParquetInput, ParquetOutput};
+use crate::parquet::{self, ParquetInput, ParquetOutput};
 use crate::pretty::{Drawing, PrettyOutput};
-use crate::row_binary::{RowBinaryOutput, RowBinaryReader};
+use crate::row_binary::{RowBinaryOutput, RowBinaryReader, read_header};
+use crate::schema::{self, Feed, FieldRows, Fields, GuessOptions, JsonRows, TskvRows, ValuesRows, finished, of_rows};
 use crate::tab_separated::{
     LineReader, NullOutput, RawBlobOutput, RawBlobReader, TabSeparatedOutput, TabSeparatedReader, TskvOutput,
     TskvReader,
@@ -242,6 +244,119 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         }
         Format::Pretty(_) | Format::Vertical | Format::Null | Format::Markdown | Format::Xml => Err(unsuitable()),
     }
+}
+
+/// The format that a file's name tells of, by its ending, beside which that of a compression may stand.
+pub fn format_of_file(path: &str) -> Option<&'static str> {
+    let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
+    name.rsplit('.').take(2).filter(|ending| ending.len() < name.len()).find_map(|ending| {
+        let known = ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, format)| *format);
+        // Any format's own name is an ending, too.
+        known.or_else(|| formats().map(|(known, ..)| known).find(|known| known.eq_ignore_ascii_case(ending)))
+    })
+}
+
+/// Endings of files that are no format's name.
+const ENDINGS: &[(&str, &str)] = &[
+    ("jsonl", "JSONEachRow"),
+    ("ndjson", "JSONEachRow"),
+    ("jsoneachrow", "JSONEachRow"),
+    ("tab", "TSV"),
+    ("pq", "Parquet"),
+    ("parq", "Parquet"),
+    ("md", "Markdown"),
+    ("bin", "RowBinary"),
+];
+
+/// Whether files of a format are read by place rather than from their beginning.
+pub fn is_read_by_place(name: &str) -> bool {
+    matches!(find(name), Ok((Format::Parquet, ..)))
+}
+
+/// Whether what is written in a format may be written on: rows stand beside each other, with nothing after the last.
+pub fn is_appendable(name: &str) -> bool {
+    use Format::{Csv, JsonEachRow, LineAsString, Native, RawBlob, RowBinary, TabSeparated, Tskv};
+    let format = find(name).map(|(format, ..)| format);
+    matches!(
+        format,
+        Ok(TabSeparated { .. }
+            | Csv(_)
+            | JsonEachRow { .. }
+            | Tskv
+            | RowBinary(_)
+            | LineAsString(_)
+            | Native
+            | RawBlob)
+    )
+}
+
+/// Whether each column of data in a format says its name, so that those that nobody wants need not be asked for.
+pub fn finds_columns_by_name(name: &str) -> bool {
+    match find(name) {
+        Ok((Format::TabSeparated { header, .. } | Format::Csv(header), ..)) => header.has_names(),
+        Ok((Format::JsonEachRow { shape, header, .. }, ..)) => shape == Shape::Objects || header.has_names(),
+        Ok((Format::Json { shape, .. }, ..)) => shape == Shape::Objects,
+        Ok((Format::RowBinary(header), ..)) => header.has_types(),
+        Ok((Format::Native | Format::Parquet | Format::Tskv, ..)) => true,
+        _ => false,
+    }
+}
+
+/// The columns of data in a format, as far as the data tell them.
+///
+/// # Errors
+/// `CANNOT_EXTRACT_TABLE_STRUCTURE` where there is nothing to tell them by, `UNKNOWN_FORMAT`; what is wrong with the data.
+pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -> Result<Schema> {
+    let (format, is_input, _) = find(name)?;
+    if !is_input {
+        let message = format!("Format {name} is not suitable for input");
+        return Err(Error::new(ErrorCode::FORMAT_IS_NOT_SUITABLE_FOR_INPUT, message));
+    }
+    let settings = &options.settings;
+    let guesses = GuessOptions::new(options);
+    let of_fields = |reader: Fields, header: Header, detects_header: bool, input: &mut dyn Read| {
+        let mut rows = FieldRows { reader, header, detects_header, options: GuessOptions::new(options) };
+        of_rows(&mut rows, input, options)
+    };
+    let schema = match format {
+        Format::Csv(header) => {
+            let reader = Fields::Csv(CsvReader::new(header, options));
+            of_fields(reader, header, settings.input_format_csv_detect_header, input)
+        }
+        Format::TabSeparated { header, is_raw } => {
+            let reader = Fields::TabSeparated(TabSeparatedReader::new(header, is_raw, options));
+            of_fields(reader, header, settings.input_format_tsv_detect_header, input)
+        }
+        Format::Tskv => {
+            let reader = TabSeparatedReader::new(Header::Absent, false, options);
+            of_rows(&mut TskvRows { reader, options: guesses }, input, options)
+        }
+        Format::Values => of_rows(&mut ValuesRows { options: guesses }, input, options),
+        Format::Json { shape, is_strings } => {
+            let header = Header::Absent;
+            let mut rows = JsonRows { frame: Frame::Document, shape, is_strings, header, options: guesses };
+            of_rows(&mut rows, input, options)
+        }
+        Format::JsonEachRow { shape, is_strings, header } => {
+            let mut rows = JsonRows { frame: Frame::Rows, shape, is_strings, header, options: guesses };
+            of_rows(&mut rows, input, options)
+        }
+        Format::Native => first_schema(input, options),
+        Format::RowBinary(Header::NamesAndTypes) => {
+            let columns = Feed::new(input, options.pending_bytes_max).read(read_header);
+            columns.and_then(|columns| finished(columns, options))
+        }
+        Format::Parquet => parquet::infer(input, options),
+        Format::LineAsString(_) => Ok(Schema::new([("line", DataType::String)])),
+        Format::RawBlob => Ok(Schema::new([("raw_blob", DataType::String)])),
+        Format::RowBinary(_) | Format::Pretty(_) | Format::Vertical | Format::Null | Format::Markdown | Format::Xml => {
+            Err(Error::new(
+                ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE,
+                format!("Format {name} says nothing of its columns. You must specify the structure manually"),
+            ))
+        }
+    };
+    schema.map_err(|error| schema::cannot_extract(name, error))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod pretty_fit;
 mod quantity;
 mod row_binary;
 mod scan;
+pub mod schema;
 mod tab_separated;
 mod tabular;
 mod utf8;
@@ -31,7 +32,12 @@ mod vertical;
 pub mod wire;
 mod xml;
 
-pub use format::{formats, input_format, output_format};
+pub use format::{
+    finds_columns_by_name, format_of_file, formats, infer_schema, input_format, is_appendable, is_read_by_place,
+    output_format,
+};
 pub use input::{InputBlock, InputFormat, Omitted, TableInput};
 pub use options::{Evaluate, FormatOptions};
 pub use output::{OutputFormat, Statistics};
+pub use parquet::{ParquetFile, ParquetRowGroup, ReadAt};
+pub use schema::parse_structure;

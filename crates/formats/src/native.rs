@@ -564,6 +564,34 @@ fn read_dictionary(inner: &DataType, rows: usize, input: &mut Cursor<'_>) -> Res
     Ok(Arc::new(DictionaryArray::try_new(keys, values).map_err(Error::from)?))
 }
 
+/// The columns of the first block in files.
+///
+/// # Errors
+/// What is wrong with the block; `CANNOT_EXTRACT_TABLE_STRUCTURE` where there is none.
+pub(crate) fn first_schema(input: &mut dyn std::io::Read, options: &FormatOptions) -> Result<Schema> {
+    let mut reader = BlockReader::new(options.client_protocol_version);
+    let mut chunk = vec![0; 1 << 16];
+    let mut pending = Vec::new();
+    loop {
+        let bytes = input.read(&mut chunk).map_err(|error| crate::schema::read_error(&error))?;
+        squall_types::grow(&mut pending, bytes)?;
+        pending.extend_from_slice(chunk.get(..bytes).unwrap_or_default());
+        let mut cursor = Cursor::new(&pending);
+        match reader.read(&mut cursor) {
+            Ok(block) if !block.schema().is_empty() => return Ok((**block.schema()).clone()),
+            Ok(_) | Err(Stop::Incomplete) if bytes > 0 => {
+                let read = cursor.position();
+                pending.drain(..read);
+            }
+            Ok(_) => {
+                return Err(Error::new(ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE, "The data are empty"));
+            }
+            Err(stop) => return Err(stop.into_error()),
+        }
+        squall_types::checkpoint(1 << 16)?;
+    }
+}
+
 /// The output format.
 #[derive(Debug)]
 pub(crate) struct NativeOutput {

@@ -144,6 +144,29 @@ impl RowBinaryReader {
     }
 }
 
+/// The names and types of a header.
+///
+/// # Errors
+/// `INCORRECT_DATA`, and those of type names.
+pub(crate) fn read_header(input: &mut Cursor<'_>) -> Result<Vec<(String, DataType)>, Stop> {
+    let count = column_count(input)?;
+    let names = (0..count).map(|_| input.text(NAME_BYTES_MAX)).collect::<Result<Vec<_>, Stop>>()?;
+    let mut columns = Vec::new();
+    for name in names {
+        columns.push((name, DataType::parse(&input.text(NAME_BYTES_MAX)?)?));
+    }
+    Ok(columns)
+}
+
+fn column_count(input: &mut Cursor<'_>) -> Result<u64, Stop> {
+    let count = input.varint()?;
+    if count > COLUMNS_MAX {
+        let message = format!("{count} columns in a header of RowBinary");
+        return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
+    }
+    Ok(count)
+}
+
 impl RowReader for RowBinaryReader {
     type Column = Builder;
 
@@ -155,13 +178,7 @@ impl RowReader for RowBinaryReader {
             self.columns = all(rows).collect();
             return Ok(());
         }
-        let count = input.varint()?;
-        if count > COLUMNS_MAX {
-            return Err(Stop::Bad(Error::new(
-                ErrorCode::INCORRECT_DATA,
-                format!("{count} columns in a header of RowBinary"),
-            )));
-        }
+        let count = column_count(input)?;
         let names = (0..count).map(|_| input.text(NAME_BYTES_MAX)).collect::<Result<Vec<_>, Stop>>()?;
         let mut types = Vec::new();
         if self.header.has_types() {

@@ -255,15 +255,21 @@ impl TabSeparatedReader {
     }
 
     /// All fields of a line, with its end.
-    fn header_row(&self, input: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
+    pub fn header_row(&self, input: &mut Cursor<'_>) -> Result<Vec<String>, Stop> {
         let mut fields = Vec::new();
+        self.each_field(input, &mut |text, _| fields.push(String::from_utf8_lossy(text).into_owned()))?;
+        Ok(fields)
+    }
+
+    /// Gives the fields of a line to `see`, with whether each is NULL.
+    pub fn each_field(&self, input: &mut Cursor<'_>, see: &mut dyn FnMut(&[u8], bool)) -> Result<(), Stop> {
         loop {
             let field = self.field(input)?;
-            let field = if self.is_raw { field.into() } else { unescape(field)? };
-            fields.push(String::from_utf8_lossy(&field).into_owned());
+            let text = if self.is_raw { field.into() } else { unescape(field)? };
+            see(&text, field == self.null);
             if !input.eat(b'\t')? {
                 input.eat(b'\n')?;
-                return Ok(fields);
+                return Ok(());
             }
         }
     }

@@ -41,7 +41,7 @@ impl Catalog for Nothing {
         Ok(Vec::new())
     }
 
-    fn table_function(&self, name: &str, _: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    fn table_function(&self, name: &str, _: &[Value], _: &dyn SubqueryRunner) -> Result<Arc<dyn TableMetadata>> {
         Err(Error::new(ErrorCode::UNKNOWN_FUNCTION, format!("Table function {name} in an expression over columns")))
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use squall_sql::ast;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
+use crate::context::SubqueryRunner;
 use crate::load::SourceReader;
 use crate::uses::Used;
 
@@ -75,6 +76,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     /// The table function that is called wherever the table is read.
     fn table_function(&self) -> Option<&Arc<ast::Function>> {
         None
+    }
+    /// So many of the last columns tell of where rows are from: they are read by name only, `*` does not stand for them.
+    fn virtual_columns(&self) -> usize {
+        0
     }
     /// The implementation, for the engine to downcast.
     fn as_any(&self) -> &dyn Any;
@@ -189,9 +194,24 @@ pub trait Catalog: Send + Sync {
         Err(Error::not_implemented(format!("Reading from another server, {address},")))
     }
 
-    /// The table that a table function with constant arguments makes: `numbers(10)`.
+    /// The table that a table function with constant arguments makes: `numbers(10)`. Where it must wait for something it asks whether
+    /// `subqueries` may be run, which wait, too.
     ///
     /// # Errors
     /// `UNKNOWN_FUNCTION`, `BAD_ARGUMENTS`.
-    fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>>;
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: &[Value],
+        subqueries: &dyn SubqueryRunner,
+    ) -> Result<Arc<dyn TableMetadata>>;
+
+    /// What a name without a database means where there is no table of that name: a file, where the query is its owner's. May wait as
+    /// [`table_function`](Self::table_function) does.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    fn file_by_name(&self, _name: &str, _subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
+        Ok(None)
+    }
 }

@@ -66,6 +66,23 @@ impl CountedFile {
         read
     }
 
+    /// Reads on where the file stands; 0 bytes at its end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
+        let _reading = CurrentMetric::Read.hold(1);
+        let began = Instant::now();
+        let read = io::Read::read(&mut &self.file, bytes);
+        count(ProfileEvent::DiskReadElapsedMicroseconds, began.elapsed().as_micros() as u64);
+        count(ProfileEvent::ReadBufferFromFileDescriptorRead, 1);
+        match &read {
+            Ok(length) => count(ProfileEvent::ReadBufferFromFileDescriptorReadBytes, *length as u64),
+            Err(_) => count(ProfileEvent::ReadBufferFromFileDescriptorReadFailed, 1),
+        }
+        read
+    }
+
     /// Writes all of `bytes` where the file stands.
     ///
     /// # Errors

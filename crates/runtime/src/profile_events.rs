@@ -300,6 +300,11 @@ pub fn attach(owner: Owner) -> AttachGuard {
     AttachGuard { before: CURRENT.with(|current| current.replace(Some(owner))), _not_send: PhantomData }
 }
 
+/// Whom the calling thread counts for, for threads that work on its behalf.
+pub fn current() -> Option<Owner> {
+    CURRENT.try_with(|current| current.try_borrow().ok()?.clone()).ok()?
+}
+
 /// Ends [`attach`] when dropped.
 pub struct AttachGuard {
     before: Option<Owner>,

@@ -9,6 +9,7 @@ pub mod compression;
 pub mod config;
 mod dictionaries;
 pub mod http;
+pub mod local;
 pub mod logger;
 pub mod masking;
 pub mod native;

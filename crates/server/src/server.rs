@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use squall_engine::{Engine, TemporaryFolder};
+use squall_files::Reach;
 use squall_functions::FunctionContext;
 use squall_runtime::cpu::logical_cpus;
 use squall_runtime::long_steps::LONG_STEPS;
@@ -24,8 +25,9 @@ use tokio::sync::watch;
 use crate::access::AccessControl;
 use crate::asynchronous_metrics::AsynchronousMetrics;
 use crate::backup::Backups;
-use crate::config::{Config, ConfigSource, ConfigWatch, QueryLimit, ServerSettings};
+use crate::config::{Config, ConfigSource, ConfigWatch, Local, QueryLimit, ServerSettings};
 use crate::dictionaries::DictionaryFiles;
+use crate::local::StandardInput;
 use crate::masking;
 use crate::network::generate_certificate;
 use crate::process::ProcessList;
@@ -94,6 +96,8 @@ pub struct Server {
     pub no_parameters: Arc<HashMap<String, String>>,
     /// When the server began.
     pub started: Instant,
+    /// Standard input as a table, of `squall local`.
+    standard_input: OnceLock<StandardInput>,
     stopping: watch::Sender<bool>,
     /// Held by every connection that may be in the middle of something.
     busy: Arc<()>,
@@ -112,8 +116,9 @@ impl Server {
     /// Where the configuration does not make sense, the data cannot be opened, or threads cannot be started.
     pub fn start(config: Config, source: ConfigSource) -> Result<Arc<Self>> {
         let mut warnings = Vec::new();
-        create_folder(&config.path)?;
-        let access = AccessControl::open(&config.users, &config.server.default_profile, &config.path, &mut warnings)?;
+        let folder = (source.local != Some(Local::Transient)).then_some(config.path.as_path());
+        folder.map_or(Ok(()), create_folder)?;
+        let access = AccessControl::open(&config.users, &config.server.default_profile, folder, &mut warnings)?;
         masking::set_rules(&config.masking_rules);
         for warning in config.findings.warnings.iter().chain(&warnings) {
             tracing::warn!(target: "Config", "{warning}");
@@ -134,14 +139,13 @@ impl Server {
             time_zone: zone.name().into(),
             restore_catalog: source.restore_catalog,
         };
-        create_folder(&config.tmp_path)?;
-        let temporary = Arc::new(TemporaryFolder::new(&config.tmp_path, settings.max_temporary_data_on_disk_size));
-        match temporary.remove_leftovers() {
-            Ok(0) => {}
-            Ok(files) => tracing::info!(target: "TemporaryFolder", "Removed {files} temporary files of an earlier run"),
-            Err(error) => tracing::warn!(target: "TemporaryFolder", "Cannot remove temporary files: {error}"),
-        }
-        let databases = Databases::open(&config.path, &storage)?;
+        let (temporary, databases) = match folder {
+            Some(folder) => (temporary_folder(&config)?, Databases::open(folder, &storage)?),
+            None => {
+                let bytes_max = settings.max_temporary_data_on_disk_size;
+                (Arc::new(TemporaryFolder::new(std::env::temp_dir(), bytes_max)), Databases::in_memory())
+            }
+        };
         if !databases.has_database(&settings.default_database) {
             databases.create_database(&settings.default_database, true, "")?;
         }
@@ -187,6 +191,7 @@ impl Server {
             default_database: settings.default_database.as_str().into(),
             no_parameters: Arc::default(),
             started: Instant::now(),
+            standard_input: OnceLock::new(),
             stopping: watch::Sender::new(false),
             busy: Arc::default(),
             config_watch: Mutex::new(ConfigWatch::of(&config.watched_files())),
@@ -197,6 +202,9 @@ impl Server {
             server.databases.register(table);
         }
         server.databases.set_on_demand_reader(Box::new(crate::query::ServerReader(Arc::downgrade(&server))));
+        if server.is_local() {
+            return Ok(server);
+        }
         server.reload_dictionary_files(true)?;
         server.asynchronous_metrics.update(&server);
         SystemLogs::start(&server)?;
@@ -275,6 +283,42 @@ impl Server {
         squall_runtime::profile_events::GLOBAL.add(ProfileEvent::MainConfigLoads, 1);
         tracing::info!(target: "Config", "The configuration was loaded again");
         Ok(())
+    }
+
+    /// Whether this is `squall local`, whose user owns the machine's files.
+    pub fn is_local(&self) -> bool {
+        self.source.local.is_some()
+    }
+
+    /// Makes standard input a table.
+    pub(crate) fn set_standard_input(&self, input: StandardInput) {
+        // There is one.
+        let _ = self.standard_input.set(input);
+    }
+
+    /// Standard input, under whatever name.
+    pub(crate) fn any_standard_input(&self) -> Option<&StandardInput> {
+        self.standard_input.get()
+    }
+
+    /// Standard input, where it is a table of this name.
+    pub(crate) fn standard_input(&self, table: &str) -> Option<&StandardInput> {
+        self.standard_input.get().filter(|input| input.table == table)
+    }
+
+    /// Which files queries may read and write.
+    ///
+    /// # Errors
+    /// Where the folder of user files cannot be told.
+    pub fn file_reach(&self) -> Result<Reach> {
+        if self.is_local() {
+            return Ok(Reach::Anywhere);
+        }
+        let folder = &self.config.load().server.user_files_path;
+        let folder = std::path::absolute(folder).map_err(|error| {
+            Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("The folder {folder} of user files: {error}"))
+        })?;
+        Ok(Reach::Inside(folder))
     }
 
     /// Begins to stop: no new connections and queries.
@@ -407,6 +451,19 @@ fn tls(config: &Config) -> Result<Option<Arc<rustls::ServerConfig>>> {
         ));
     }
     Ok(tls)
+}
+
+/// The folder of temporary files, without those that an earlier run has left.
+fn temporary_folder(config: &Config) -> Result<Arc<TemporaryFolder>> {
+    create_folder(&config.tmp_path)?;
+    let bytes_max = config.server.max_temporary_data_on_disk_size;
+    let temporary = Arc::new(TemporaryFolder::new(&config.tmp_path, bytes_max));
+    match temporary.remove_leftovers() {
+        Ok(0) => {}
+        Ok(files) => tracing::info!(target: "TemporaryFolder", "Removed {files} temporary files of an earlier run"),
+        Err(error) => tracing::warn!(target: "TemporaryFolder", "Cannot remove temporary files: {error}"),
+    }
+    Ok(temporary)
 }
 
 fn create_folder(path: &Path) -> Result<()> {

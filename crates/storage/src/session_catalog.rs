@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Catalog, TableMetadata};
+use squall_planner::{Catalog, SubqueryRunner, TableMetadata};
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use crate::databases::Databases;
@@ -44,7 +44,12 @@ impl Catalog for SessionCatalog {
         }
     }
 
-    fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: &[Value],
+        _: &dyn SubqueryRunner,
+    ) -> Result<Arc<dyn TableMetadata>> {
         Ok(Arc::new(TableHandle(generated::table_function(name, arguments)?)))
     }
 }

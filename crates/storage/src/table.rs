@@ -223,6 +223,11 @@ pub trait Insertion: Send + Sync {
     /// Where the table can take no more rows.
     fn writer(&self) -> Result<Box<dyn InsertWriter>>;
 
+    /// Whether the rows are to come in their order: then there is one writer.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+
     /// Makes the rows of all writers' parts visible and durable at once; waits for the disk. Without a commit nothing of the INSERT remains.
     ///
     /// # Errors
@@ -302,6 +307,9 @@ impl TableMetadata for TableHandle {
     }
     fn table_function(&self) -> Option<&Arc<ast::Function>> {
         self.0.table_function()
+    }
+    fn virtual_columns(&self) -> usize {
+        self.0.virtual_columns()
     }
     fn as_any(&self) -> &dyn Any {
         self

@@ -70,6 +70,11 @@ pub fn supervise(supervisor: Arc<dyn Supervisor>) -> SupervisorGuard {
     SupervisorGuard { before: SUPERVISOR.replace(Some(supervisor)) }
 }
 
+/// Whom checkpoints of this thread ask, for threads that work on its behalf.
+pub fn supervisor() -> Option<Arc<dyn Supervisor>> {
+    SUPERVISOR.with_borrow(Clone::clone)
+}
+
 /// Ends [`supervise`] when dropped.
 pub struct SupervisorGuard {
     before: Option<Arc<dyn Supervisor>>,

@@ -14,19 +14,27 @@ const BYTES_OF_ELEMENT: usize = 1024;
 /// What it makes of a byte of anything else.
 const BYTES_OF_BYTE: usize = 16;
 
+/// How long the table of contents is with the length and the mark after it, which end the file.
+///
+/// # Errors
+/// `INCORRECT_DATA` where the bytes are not the end of a Parquet file.
+pub(super) fn length(end: &[u8]) -> Result<u64> {
+    match end.last_chunk::<8>() {
+        Some([a, b, c, d, magic @ ..]) if magic == MAGIC => Ok(u64::from(u32::from_le_bytes([*a, *b, *c, *d])) + 8),
+        Some(_) => Err(corrupted("the file does not end as a Parquet file that is not encrypted")),
+        None => Err(corrupted("the file is too short")),
+    }
+}
+
 /// Checks depth and counts, and reserves the memory that reading it takes.
 ///
 /// # Errors
 /// `INCORRECT_DATA`, `TOO_DEEP_RECURSION`; `MEMORY_LIMIT_EXCEEDED`.
-pub(super) fn check(file: &[u8]) -> Result<()> {
-    let tail = file.len().checked_sub(8).ok_or_else(|| corrupted("the file is too short"))?;
-    let (body, tail) = file.split_at(tail);
-    let length = match tail {
-        [a, b, c, d, magic @ ..] if magic == MAGIC => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
-        _ => return Err(corrupted("the file does not end as a Parquet file that is not encrypted")),
-    };
-    let start = body.len().checked_sub(length).ok_or_else(|| corrupted("its metadata are longer than the file"))?;
-    let mut metadata = Thrift::new(body.get(start..).unwrap_or_default());
+pub(super) fn check(end: &[u8]) -> Result<()> {
+    let length = usize::try_from(length(end)?).unwrap_or(usize::MAX);
+    let start = end.len().checked_sub(length).ok_or_else(|| corrupted("its metadata are longer than the file"))?;
+    let length = length - 8;
+    let mut metadata = Thrift::new(end.get(start..end.len() - 8).unwrap_or_default());
     let mut id = 0;
     let mut counts = Counts::default();
     while let Some(found) = metadata.field(&mut id)? {

@@ -10,10 +10,10 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType as ArrowType, Field, TimeUnit};
+use arrow_schema::{DataType as ArrowType, Field, Fields, TimeUnit};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader};
-use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::arrow::{FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema_by_columns};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
@@ -21,6 +21,7 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, TupleElement};
 
 use super::pages::RowGroup;
+use super::ranges::Ranges;
 use super::{arrow_error, corrupted, footer, map, parquet_error};
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::options::FormatOptions;
@@ -35,11 +36,54 @@ pub(crate) struct ParquetInput {
 
 /// A file that is whole, and how far it was read.
 struct Opened {
-    file: Bytes,
-    metadata: Arc<ParquetMetaData>,
-    levels: FieldLevels,
+    file: Ranges,
+    contents: Contents,
     next_row_group: usize,
     reader: Option<ParquetRecordBatchReader>,
+}
+
+/// What is in a file, and which of its columns are read.
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub metadata: Arc<ParquetMetaData>,
+    schema: SchemaDescriptor,
+    pub levels: FieldLevels,
+    /// The columns of the file that are read: nested ones are several.
+    pub leaves: Vec<usize>,
+}
+
+impl Contents {
+    /// Reads what `footer` has looked at.
+    pub fn read(file: &Ranges) -> Result<Self> {
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let metadata = ArrowReaderMetadata::load(file, options).map_err(|error| parquet_error(&error))?;
+        let schema = metadata.parquet_schema().root_schema_ptr();
+        let schema = SchemaDescriptor::new(strings_as_bytes(&schema).map_err(|error| parquet_error(&error))?);
+        let leaves = (0..schema.num_columns()).collect();
+        Self::new(metadata.metadata().clone(), schema, leaves)
+    }
+
+    fn new(metadata: Arc<ParquetMetaData>, schema: SchemaDescriptor, leaves: Vec<usize>) -> Result<Self> {
+        let mask = ProjectionMask::leaves(&schema, leaves.iter().copied());
+        let levels = parquet_to_arrow_field_levels(&schema, mask, None).map_err(|error| parquet_error(&error))?;
+        Ok(Self { metadata, schema, levels, leaves })
+    }
+
+    /// The same with those columns alone that a table has, whatever the case of their letters.
+    pub fn project(&self, table: &Schema) -> Result<Self> {
+        let is_wanted = |leaf: &usize| {
+            let name = self.schema.get_column_root(*leaf).name();
+            table.names().any(|known| known.eq_ignore_ascii_case(name))
+        };
+        let leaves = self.leaves.iter().copied().filter(is_wanted).collect();
+        Self::new(self.metadata.clone(), self.schema.clone(), leaves)
+    }
+
+    /// The columns as the library gives them.
+    pub fn arrow_fields(&self) -> Result<Fields> {
+        let schema = parquet_to_arrow_schema_by_columns(&self.schema, ProjectionMask::all(), None);
+        Ok(schema.map_err(|error| parquet_error(&error))?.fields)
+    }
 }
 
 impl ParquetInput {
@@ -51,22 +95,22 @@ impl ParquetInput {
             opened: None,
         }
     }
+}
 
-    /// The block of a batch of the library's.
-    fn block(&self, batch: &arrow_array::RecordBatch) -> Result<InputBlock> {
-        let schema = batch.schema();
-        let mut fields = Vec::new();
-        let mut columns = Vec::new();
-        for (field, array) in schema.fields().iter().zip(batch.columns()) {
-            let (data_type, array) = from_parquet(field, array)?;
-            let wanted = self.table.position(field.name())?.and_then(|at| self.table.schema.fields.get(at));
-            let column = relabel(Column::new(data_type, array), wanted.map(|(_, data_type)| data_type));
-            fields.push((Arc::from(field.name().as_str()), column.data_type().clone()));
-            columns.push(column);
-        }
-        let block = Block::new(Arc::new(Schema { fields }), columns, batch.num_rows());
-        self.table.match_block(&block)
+/// The block of a batch of the library's, with the table's columns.
+pub(super) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> Result<InputBlock> {
+    let schema = batch.schema();
+    let mut fields = Vec::new();
+    let mut columns = Vec::new();
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        let (data_type, array) = from_parquet(field, array)?;
+        let wanted = table.position(field.name())?.and_then(|at| table.schema.fields.get(at));
+        let column = relabel(Column::new(data_type, array), wanted.map(|(_, data_type)| data_type));
+        fields.push((Arc::from(field.name().as_str()), column.data_type().clone()));
+        columns.push(column);
     }
+    let block = Block::new(Arc::new(Schema { fields }), columns, batch.num_rows());
+    table.match_block(&block)
 }
 
 impl InputFormat for ParquetInput {
@@ -98,7 +142,7 @@ impl InputFormat for ParquetInput {
         while let Some(opened) = &mut self.opened {
             match without_panic(|| opened.next_batch())? {
                 Some(batch) if batch.num_rows() == 0 => {}
-                Some(batch) => return self.block(&batch).map(Some),
+                Some(batch) => return block_of(&self.table, &batch).map(Some),
                 None => self.opened = None,
             }
         }
@@ -107,7 +151,7 @@ impl InputFormat for ParquetInput {
 }
 
 /// The library asserts here and there what a broken file does not hold.
-fn without_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn without_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(corrupted("the file is broken in a way that stopped its reader")))
 }
@@ -115,13 +159,9 @@ fn without_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
 impl Opened {
     fn new(file: Bytes) -> Result<Self> {
         footer::check(&file)?;
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = ArrowReaderMetadata::load(&file, options).map_err(|error| parquet_error(&error))?;
-        let schema = metadata.parquet_schema().root_schema_ptr();
-        let schema = strings_as_bytes(&schema).map_err(|error| parquet_error(&error))?;
-        let levels = parquet_to_arrow_field_levels(&SchemaDescriptor::new(schema), ProjectionMask::all(), None)
-            .map_err(|error| parquet_error(&error))?;
-        Ok(Self { file, metadata: metadata.metadata().clone(), levels, next_row_group: 0, reader: None })
+        let file = Ranges::whole(file);
+        let contents = Contents::read(&file)?;
+        Ok(Self { file, contents, next_row_group: 0, reader: None })
     }
 
     fn next_batch(&mut self) -> Result<Option<arrow_array::RecordBatch>> {
@@ -132,14 +172,14 @@ impl Opened {
                     None => self.reader = None,
                 }
             }
-            if self.next_row_group == self.metadata.num_row_groups() {
+            let contents = &self.contents;
+            if self.next_row_group == contents.metadata.num_row_groups() {
                 return Ok(None);
             }
-            let group = RowGroup::new(&self.file, &self.metadata, self.next_row_group)?;
+            let group = RowGroup::new(&self.file, &contents.metadata, self.next_row_group, contents.leaves.clone())?;
             self.next_row_group += 1;
             let rows = group.batch_rows()?;
-            let reader = ParquetRecordBatchReader::try_new_with_row_groups(&self.levels, &group, rows, None);
-            self.reader = Some(reader.map_err(|error| parquet_error(&error))?);
+            self.reader = Some(contents.reader(&group, rows)?);
         }
     }
 }
@@ -170,6 +210,15 @@ fn strings_as_bytes(parquet: &TypePtr) -> Result<TypePtr, ParquetError> {
         builder = builder.with_repetition(info.repetition());
     }
     Ok(Arc::new(builder.build()?))
+}
+
+/// The type of ours that a column's is nearest to, without Nullable.
+///
+/// # Errors
+/// `UNKNOWN_TYPE`.
+pub(super) fn type_of(field: &Field) -> Result<DataType> {
+    let (data_type, _) = from_parquet(field, &arrow_array::new_empty_array(field.data_type()))?;
+    Ok(data_type)
 }
 
 /// What is read as its own type and cast afterwards: the type of ours that an Arrow array is nearest to, and the array in its layout.

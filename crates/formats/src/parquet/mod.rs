@@ -1,10 +1,12 @@
 //! Parquet, in and out. What is read is doubtful until it was looked at: `footer` and `pages` check sizes, depths and counts before the
 //! library believes them, so that no file takes more memory than its query may have.
 
+mod file;
 mod footer;
 mod input;
 mod output;
 mod pages;
+mod ranges;
 mod thrift;
 
 use arrow_array::cast::AsArray;
@@ -13,6 +15,8 @@ use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
 use squall_types::{Error, ErrorCode};
 
+pub(crate) use file::infer;
+pub use file::{ParquetFile, ParquetRowGroup, ReadAt};
 pub(crate) use input::ParquetInput;
 pub(crate) use output::ParquetOutput;
 

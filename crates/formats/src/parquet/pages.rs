@@ -12,6 +12,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 use parquet::file::serialized_reader::SerializedPageReader;
 use squall_types::{Error, Result};
 
+use super::ranges::Ranges;
 use super::thrift::{Thrift, kind};
 use super::{corrupted, parquet_error};
 
@@ -28,17 +29,24 @@ const LZ4_RATIO_MAX: usize = 256;
 
 /// One row group of a file.
 pub(super) struct RowGroup {
-    file: Bytes,
+    file: Ranges,
     metadata: Arc<ParquetMetaData>,
     at: usize,
+    /// The columns that are read.
+    leaves: Vec<usize>,
 }
 
 impl RowGroup {
-    pub fn new(file: &Bytes, metadata: &Arc<ParquetMetaData>, at: usize) -> Result<Self> {
+    pub fn new(file: &Ranges, metadata: &Arc<ParquetMetaData>, at: usize, leaves: Vec<usize>) -> Result<Self> {
         if metadata.row_group(at).num_rows() < 0 {
             return Err(corrupted("a row group has a negative number of rows"));
         }
-        Ok(Self { file: file.clone(), metadata: metadata.clone(), at })
+        Ok(Self { file: file.clone(), metadata: metadata.clone(), at, leaves })
+    }
+
+    /// Its rows.
+    pub fn rows(&self) -> usize {
+        usize::try_from(self.group().num_rows()).unwrap_or(0)
     }
 
     fn group(&self) -> &RowGroupMetaData {
@@ -56,8 +64,8 @@ impl RowGroup {
     pub fn batch_rows(&self) -> Result<usize> {
         let rows = usize::try_from(self.group().num_rows()).unwrap_or(usize::MAX).max(1);
         let mut row_bytes = 0usize;
-        for column in 0..self.group().num_columns() {
-            let mut pages = self.pages(column)?;
+        for column in &self.leaves {
+            let mut pages = self.pages(*column)?;
             let decoded_bytes = pages.decoded_bytes()?;
             row_bytes = row_bytes.saturating_add(pages.value_bytes_max()?.saturating_add(decoded_bytes / rows));
         }
@@ -67,7 +75,7 @@ impl RowGroup {
 
 impl RowGroups for RowGroup {
     fn num_rows(&self) -> usize {
-        usize::try_from(self.group().num_rows()).unwrap_or(0)
+        self.rows()
     }
 
     fn column_chunks(&self, column: usize) -> Result<Box<dyn PageIterator>, ParquetError> {
@@ -156,7 +164,7 @@ impl Header {
 
 /// The pages of one column in one row group.
 struct Pages {
-    inner: SerializedPageReader<Bytes>,
+    inner: SerializedPageReader<Ranges>,
     /// The column's bytes that `inner` has not taken yet.
     rest: Bytes,
     compression: Compression,
@@ -168,11 +176,10 @@ struct Pages {
 }
 
 impl Pages {
-    fn new(file: &Bytes, column: &ColumnChunkMetaData) -> Result<Self> {
+    fn new(file: &Ranges, column: &ColumnChunkMetaData) -> Result<Self> {
         let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
-        let range = usize::try_from(start).ok().zip(usize::try_from(column.compressed_size()).ok());
-        let range = range.and_then(|(start, length)| Some(start..start.checked_add(length)?));
-        let rest = range.filter(|range| range.end <= file.len()).map(|range| file.slice(range));
+        let range = u64::try_from(start).ok().zip(usize::try_from(column.compressed_size()).ok());
+        let rest = range.and_then(|(start, length)| file.slice(start, length));
         let rest = rest.ok_or_else(|| corrupted("a column lies outside of the file"))?;
         let descriptor = column.column_descr();
         let physical = column.column_type();

@@ -123,6 +123,11 @@ impl Scope<'_> {
                 self.visible(table)
             }
             Err(error) if error.code == ErrorCode::UNKNOWN_TABLE => {
+                if database.is_none()
+                    && let Some(file) = catalog.file_by_name(table, self.analyzer.context.subqueries)?
+                {
+                    return Ok(Source::table(file).named(None, Some(table)));
+                }
                 let written = database.map_or_else(|| table.to_owned(), |database| format!("{database}.{table}"));
                 let hint = error.message.find("Maybe you meant").map_or("", |at| &error.message[at..]);
                 let hint = hint.trim_end_matches('.');
@@ -200,7 +205,8 @@ impl Scope<'_> {
         for argument in &function.arguments {
             arguments.push(self.constant_argument(argument)?.0);
         }
-        let table = self.analyzer.context.catalog.table_function(&function.name, &arguments)?;
+        let context = self.analyzer.context;
+        let table = context.catalog.table_function(&function.name, &arguments, context.subqueries)?;
         Ok(Source::table(table).named(None, None))
     }
 

@@ -225,7 +225,8 @@ impl Source {
     /// A table.
     pub fn table(table: Arc<dyn TableMetadata>) -> Self {
         let (database, name): (Arc<str>, Arc<str>) = (table.database().into(), table.name().into());
-        Self { database: Some(database), table: Some(name), ..Self::of(Rows::Table(table)) }
+        let virtual_columns = table.virtual_columns();
+        Self { database: Some(database), table: Some(name), virtual_columns, ..Self::of(Rows::Table(table)) }
     }
 
     /// The rows of a plan.

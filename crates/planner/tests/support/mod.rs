@@ -132,7 +132,12 @@ impl Catalog for Tables {
         Ok(names)
     }
 
-    fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: &[Value],
+        _: &dyn SubqueryRunner,
+    ) -> Result<Arc<dyn TableMetadata>> {
         match name {
             "numbers" | "numbers_mt" if arguments.iter().all(|argument| argument.as_u64().is_some()) => {
                 Ok(Arc::new(Table {

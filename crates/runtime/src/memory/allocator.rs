@@ -53,6 +53,19 @@ pub fn attach(tracker: Arc<MemoryTracker>) -> AttachGuard {
     AttachGuard { _tracker: Some(tracker), before, untracked_max_before }
 }
 
+/// Whom this thread's allocations are charged to, for threads that work on its behalf.
+pub fn current() -> Option<Arc<MemoryTracker>> {
+    let tracker = CURRENT.get();
+    if tracker.is_null() {
+        return None;
+    }
+    // SAFETY: the pointer is that of an `Arc`, which the guard of `attach` holds as long as the pointer stands here.
+    unsafe {
+        Arc::increment_strong_count(tracker);
+        Some(Arc::from_raw(tracker))
+    }
+}
+
 /// Charges this thread's allocations to the server alone until the guard is dropped: they are for something that queries share.
 #[must_use]
 pub fn detach() -> AttachGuard {

@@ -9,7 +9,8 @@ mod reclaim;
 mod tracker;
 
 pub use allocator::{
-    AttachGuard, ThreadBytes, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, detach, flush, reserve, take_thread_bytes,
+    AttachGuard, ThreadBytes, TrackingAllocator, UNTRACKED_MAX_BYTES, attach, current, detach, flush, reserve,
+    take_thread_bytes,
 };
 pub use overcommit::{Candidate, choose_victim};
 pub use profiler::MemoryProfile;

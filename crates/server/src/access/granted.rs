@@ -348,6 +348,16 @@ impl Access {
         if may { Ok(()) } else { Err(self.denied(&format!("READ ON {kind}"))) }
     }
 
+    /// Checks that a target outside of the server may be written.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED`.
+    pub fn check_target_source(&self, kind: Privilege) -> Result<()> {
+        let may = self.rights.has_source(Privilege::Write, kind.name())
+            || self.rights.at(&[]).privileges.contains(kind.set());
+        if may { Ok(()) } else { Err(self.denied(&format!("WRITE ON {kind}"))) }
+    }
+
     /// Whether a database may be known of.
     pub fn may_show_database(&self, database: &str) -> bool {
         database == "system" || self.has(Privilege::ShowDatabases.set(), &[database])

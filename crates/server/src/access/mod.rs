@@ -218,11 +218,16 @@ pub struct AccessControl {
 }
 
 impl AccessControl {
-    /// Reads the entities of configuration files and those that SQL made and `folder` keeps.
+    /// Reads the entities of configuration files and those that SQL made and `folder` keeps, where there is one.
     ///
     /// # Errors
     /// What is wrong with the files; where what SQL made cannot be read.
-    pub fn open(root: &Element, default_profile: &str, folder: &Path, warnings: &mut Vec<String>) -> Result<Self> {
+    pub fn open(
+        root: &Element,
+        default_profile: &str,
+        folder: Option<&Path>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self> {
         let store = store::Store::open(folder)?;
         let entities = users_xml::read(root, default_profile, warnings)?;
         let entities = with_those_of_sql(entities, store.load()?, warnings);

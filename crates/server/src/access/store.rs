@@ -29,12 +29,16 @@ fn failed(error: rusqlite::Error) -> Error {
 }
 
 impl Store {
-    /// Opens the database of a data folder, or makes it.
+    /// Opens the database of a data folder, or makes it; one that ends with the process where there is no folder.
     ///
     /// # Errors
     /// Where it cannot be opened.
-    pub fn open(folder: &Path) -> Result<Self> {
-        let connection = Connection::open(folder.join(FILE)).map_err(failed)?;
+    pub fn open(folder: Option<&Path>) -> Result<Self> {
+        let connection = match folder {
+            Some(folder) => Connection::open(folder.join(FILE)),
+            None => Connection::open_in_memory(),
+        };
+        let connection = connection.map_err(failed)?;
         connection
             .execute_batch(
                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;

@@ -50,6 +50,17 @@ pub struct ConfigSource {
     pub generate_certificate: bool,
     /// Whether the catalog is completed from the parts when the server starts.
     pub restore_catalog: bool,
+    /// `squall local`: whoever runs it owns the machine's files.
+    pub local: Option<Local>,
+}
+
+/// What `squall local` keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Local {
+    /// Nothing: there is no folder, and tables are in memory.
+    Transient,
+    /// What is in its folder.
+    InFolder,
 }
 
 /// The whole configuration.
@@ -153,6 +164,7 @@ impl Config {
                 findings.warnings = merged.warnings;
                 (merged.root, merged.files)
             }
+            None if source.local.is_some() => (Element::new("clickhouse", from("defaults")), Vec::new()),
             None => {
                 let mut root = Element::new("clickhouse", from("defaults"));
                 for (name, port) in [("http_port", HTTP_PORT_DEFAULT), ("tcp_port", TCP_PORT_DEFAULT)] {
@@ -183,9 +195,9 @@ impl Config {
         let config_folder = source.config_file.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let mut server = ServerSettings::default();
         let mut logger = LoggerConfig::default();
-        let mut system_logs = match source.config_file {
-            Some(_) => SystemLogsConfig::none(),
-            None => SystemLogsConfig::all(),
+        let mut system_logs = match source.config_file.is_some() || source.local.is_some() {
+            true => SystemLogsConfig::none(),
+            false => SystemLogsConfig::all(),
         };
         let mut prometheus = PrometheusConfig::default();
         let mut options_response = OptionsResponse::default();

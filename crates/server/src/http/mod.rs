@@ -32,9 +32,10 @@ use tokio::sync::Semaphore;
 use crate::network::{Port, accept};
 use crate::server::Server;
 
+pub(crate) use body::{Compression, ResultWriter};
 pub use cors::OptionsResponse;
 pub use direct::DirectRequest;
-pub use handler::Pages;
+pub use handler::{Pages, new_query_id};
 pub use metrics::PrometheusConfig;
 pub use rules::{Rules, SharedRules};
 pub use status::status_of;

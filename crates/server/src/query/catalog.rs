@@ -6,16 +6,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use squall_planner::{Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, TableMetadata, Used};
+use squall_planner::{
+    Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, SubqueryRunner, TableMetadata, Used,
+};
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Value};
 
+use super::data_function;
 use super::kept_plan::is_made_up;
 use super::planning::lookups;
 use crate::access::{Privilege, PrivilegeSet};
 use crate::session::Session;
 use crate::system;
+
+/// The database that tables of table functions say they are in. Nobody can name it.
+pub(super) const TABLE_FUNCTION_DATABASE: &str = "_table_function";
 
 /// The tables that a session's queries may name.
 pub struct QueryCatalog<'a> {
@@ -194,7 +200,7 @@ impl Catalog for QueryCatalog<'_> {
     fn check_read(&self, table: &dyn TableMetadata, columns: &[&str]) -> Result<()> {
         let (database, name) = (table.database(), table.name());
         // Rows of table functions are made up.
-        if database.is_empty() || is_made_up(table) || self.is_external(table) {
+        if database.is_empty() || database == TABLE_FUNCTION_DATABASE || is_made_up(table) || self.is_external(table) {
             return Ok(());
         }
         self.session.access.check_columns(Privilege::Select, database, name, columns)
@@ -276,8 +282,35 @@ impl Catalog for QueryCatalog<'_> {
         system::check_address_is_local(&self.session.server, address)
     }
 
-    fn table_function(&self, name: &str, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
-        self.tables.table_function(name, arguments)
+    fn table_function(
+        &self,
+        name: &str,
+        arguments: &[Value],
+        subqueries: &dyn SubqueryRunner,
+    ) -> Result<Arc<dyn TableMetadata>> {
+        match name {
+            "file" => {
+                self.note_moment();
+                self.session.access.check_source(Privilege::File)?;
+                // Files are looked at.
+                subqueries.check_may_run()?;
+                data_function::file(self.session, arguments)
+            }
+            "format" => {
+                self.note_moment();
+                data_function::format(self.session, arguments)
+            }
+            _ => self.tables.table_function(name, arguments, subqueries),
+        }
+    }
+
+    fn file_by_name(&self, name: &str, subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
+        if !self.session.server.is_local() {
+            return Ok(None);
+        }
+        self.note_moment();
+        subqueries.check_may_run()?;
+        data_function::by_name(self.session, name)
     }
 }
 

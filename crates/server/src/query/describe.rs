@@ -9,10 +9,10 @@ use squall_types::{Block, Column, DataType, Error, Result, Schema, Value};
 
 use super::catalog::QueryCatalog;
 use super::statement::{identifier, table_name};
-use super::{Answer, planning};
+use super::{Answer, planning, show};
 use crate::access::Privilege;
 use crate::session::Session;
-use crate::system::{default_expression, default_kind};
+use crate::system::{default_expression, default_kind, quote};
 
 /// A result of one block.
 pub(super) fn answer<'a>(columns: impl IntoIterator<Item = (&'a str, Column)>) -> Result<Answer> {
@@ -28,6 +28,10 @@ pub(super) async fn describe(
     context: &Arc<QueryContext>,
 ) -> Result<Answer> {
     let columns = match &statement.target {
+        DescribeTarget::Table(name) if is_file(session, name)? => {
+            let query = show::query(&format!("SELECT * FROM {}", quote(&identifier(session, &name.table)?)))?;
+            columns_of(&*planning::with_planner(session, context, &query, describe_query).await?)
+        }
         DescribeTarget::Table(name) => {
             let (database, table) = table_name(session, name)?;
             session.access.check_show_columns(&database, &table)?;
@@ -52,6 +56,12 @@ pub(super) async fn describe(
         ("codec_expression", strings(&|column| column.codec.as_deref().unwrap_or_default().to_owned())),
         ("ttl_expression", nothing()?),
     ])
+}
+
+/// Whether a name means a file, since no table has it.
+fn is_file(session: &Session, name: &ast::TableName) -> Result<bool> {
+    let is_table = |table: &str| session.server.databases.has_table(&session.database, table);
+    Ok(session.server.is_local() && name.database.is_none() && !is_table(&identifier(session, &name.table)?))
 }
 
 fn columns_of(schema: &Schema) -> Vec<ColumnDescription> {

@@ -17,6 +17,8 @@ use squall_storage::Table;
 use squall_types::checkpoint::leash;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
+use super::catalog::TABLE_FUNCTION_DATABASE;
+use super::data_function;
 use super::statement::table_name;
 use super::system_command::run_blocking;
 use super::{Answer, planning, show};
@@ -31,8 +33,9 @@ const MEMORY_WAIT: Duration = Duration::from_millis(20);
 
 /// Runs INSERT, up to where a client's data are wanted.
 pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Arc<QueryContext>) -> Result<Answer> {
-    let InsertTarget::Table(name) = &statement.target else {
-        return Err(Error::not_implemented("INSERT INTO FUNCTION"));
+    let name = match &statement.target {
+        InsertTarget::Table(name) => name,
+        InsertTarget::Function(function) => return run_into_function(session, statement, function, context).await,
     };
     let (database, table) = table_name(session, name)?;
     match &statement.source {
@@ -51,6 +54,55 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
         }
         InsertSource::Watch(_) => Err(Error::not_implemented("INSERT … WATCH")),
     }
+}
+
+/// Runs `INSERT INTO FUNCTION file(…)`.
+async fn run_into_function(
+    session: &Session,
+    statement: &ast::Insert,
+    function: &ast::Function,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
+    if statement.partition_by.is_some() {
+        return Err(Error::not_implemented("INSERT INTO FUNCTION … PARTITION BY"));
+    }
+    session.access.check_target_source(Privilege::File)?;
+    let target = |schema: Option<Schema>| {
+        let (session, function) = (session.clone(), function.clone());
+        run_blocking(move || data_function::target(&session, &function, schema))
+    };
+    match &statement.source {
+        InsertSource::Query(query) => {
+            let plan = planning::plan(session, query, context).await?;
+            let table = target(Some((**plan.schema()).clone())).await?;
+            let plan = converted(session, &*table, statement.columns.as_deref(), plan, context)?;
+            session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await?;
+            Ok(Answer::Done)
+        }
+        InsertSource::Data { format, offset } => {
+            let table = target(None).await?;
+            let sink = InsertSink::start(session, table, statement.columns.as_deref(), context)?;
+            Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
+        }
+        InsertSource::Infile { .. } | InsertSource::Watch(_) => {
+            Err(Error::not_implemented("This source of an INSERT INTO FUNCTION"))
+        }
+    }
+}
+
+/// A plan whose rows are a table's, from one whose rows are those of some of its columns.
+fn converted(
+    session: &Session,
+    table: &dyn Table,
+    columns: Option<&[ast::Expression]>,
+    plan: Plan,
+    context: &Arc<QueryContext>,
+) -> Result<Plan> {
+    let inserted = planning::planner_now(session, context, |planner| {
+        let positions = insert_columns(table, columns, planner)?;
+        plan_insert(table.columns(), &positions, plan.schema(), planner)
+    })?;
+    Ok(Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema })
 }
 
 /// `disable_insertion_and_mutation`, which leaves the server its own logs.
@@ -98,6 +150,10 @@ fn note_table(table: &dyn Table, context: &QueryContext) {
 fn check_columns(session: &Session, table: &dyn Table, positions: &[usize]) -> Result<()> {
     let names: Vec<&str> =
         positions.iter().filter_map(|at| table.columns().get(*at)).map(|column| &*column.name).collect();
+    // Who may write a function's table was asked before.
+    if table.database() == TABLE_FUNCTION_DATABASE {
+        return Ok(());
+    }
     session.access.check_columns(Privilege::Insert, table.database(), table.name(), &names)
 }
 

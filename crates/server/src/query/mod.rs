@@ -9,6 +9,7 @@ mod catalog;
 mod check;
 mod counting;
 mod create;
+pub(crate) mod data_function;
 mod describe;
 mod dictionary;
 mod drop_limit;

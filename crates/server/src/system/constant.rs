@@ -8,7 +8,16 @@ use squall_types::Value;
 
 use super::table::SystemTable;
 use super::value::{flag, number, text};
+use crate::query::data_function;
 use crate::version::{self, REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
+
+/// The table functions that make rows of their own or read data.
+fn table_function_names() -> Vec<&'static str> {
+    let mut names = vec!["generateSeries", "generate_series", "numbers", "numbers_mt", "values", "zeros", "zeros_mt"];
+    names.extend(data_function::NAMES);
+    names.sort_unstable();
+    names
+}
 
 /// Names of types with whether they are read in any case, and the type that an alias stands for.
 const DATA_TYPES: &[(&str, bool, &str)] = &[
@@ -188,7 +197,7 @@ pub(super) fn tables() -> Vec<Arc<dyn Table>> {
         ),
         table_engines(),
         Arc::new(
-            SystemTable::new("table_functions", || Ok(vec!["numbers", "numbers_mt", "zeros", "zeros_mt"]))
+            SystemTable::new("table_functions", || Ok(table_function_names()))
                 .column("name", "String", |row: &&str| text(row))
                 .constant("description", "String", text(""))
                 .constant("allow_readonly", "UInt8", flag(true)),

@@ -1,0 +1,19 @@
+//! Files as tables: which files a path means and who may read them, what compresses them, what columns they have, and the scan that reads
+//! many of them at once with a bounded amount of memory. What bytes mean is the formats' business, what runs a scan the engine's.
+
+mod account;
+mod compression;
+mod file;
+mod glob;
+mod part;
+mod path;
+mod scan;
+mod schema;
+mod table;
+mod write;
+
+pub use compression::Compression;
+pub use file::open_plain;
+pub use path::Reach;
+pub use table::{Data, FileTable, FileTableOptions, Stream};
+pub use write::TargetFile;

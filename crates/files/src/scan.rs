@@ -1,0 +1,317 @@
+//! The scan of files. Several parts are read at once. Of each, threads of the pool fetch some pieces ahead, and one worker at a time
+//! decodes: so what is in memory is bounded, no worker waits for a disk, and the rows of a part stay in their order.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Waker;
+
+use parking_lot::Mutex;
+use squall_runtime::ThreadPool;
+use squall_runtime::cpu::logical_cpus;
+use squall_runtime::thread_pool::JobOptions;
+use squall_storage::{Claim, Morsel, ScanRequest, TableScan};
+use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
+
+use crate::account::Account;
+use crate::part::{Decoder, Fetched, Fetcher, Reading, Unread};
+use crate::table::Virtual;
+
+/// Pieces of a part that may wait to be decoded.
+const PIECES_MAX: usize = 4;
+/// Parts that are read at once, for each CPU.
+const PARTS_PER_CPU: usize = 2;
+
+/// A column that a scan gives.
+pub(crate) enum Output {
+    /// One that the format gives, by its place.
+    Column(usize),
+    Virtual(Virtual),
+}
+
+/// A scan of files.
+pub(crate) struct FileScan(Arc<Core>);
+
+struct Core {
+    reading: Reading,
+    outputs: Vec<Output>,
+    schema: Arc<Schema>,
+    /// Rows that suffice.
+    rows_max: u64,
+    rows_given: AtomicU64,
+    parts_max: usize,
+    state: Mutex<State>,
+    /// Nobody wants more.
+    is_over: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    unread: VecDeque<Unread>,
+    parts: Vec<Part>,
+    next_number: u64,
+    wakers: Vec<Waker>,
+    account: Option<Account>,
+    failure: Option<Error>,
+}
+
+/// A part that was begun.
+struct Part {
+    number: u64,
+    file: usize,
+    /// `None` while a thread fetches.
+    fetcher: Option<Fetcher>,
+    /// `None` while a worker decodes.
+    decoder: Option<Decoder>,
+    /// The decoder on its way to the worker that claimed it.
+    claimed: Option<Decoder>,
+    pieces: VecDeque<Fetched>,
+    is_fetched: bool,
+}
+
+impl Part {
+    /// Whether a worker has something to do.
+    fn is_ready(&self) -> bool {
+        match &self.decoder {
+            None => false,
+            Some(decoder) => decoder.goes_on() || !self.pieces.is_empty() || self.is_fetched,
+        }
+    }
+
+    /// Keeps the part for one worker; its number.
+    fn claim(&mut self) -> u64 {
+        self.claimed = self.decoder.take();
+        self.number
+    }
+}
+
+impl FileScan {
+    pub fn new(reading: Reading, outputs: Vec<Output>, request: &ScanRequest) -> Self {
+        let files = if matches!(reading.data, crate::table::Data::Files) { reading.source.files.len() } else { 1 };
+        let state = State { unread: (0..files).map(Unread::File).collect(), ..State::default() };
+        Self(Arc::new(Core {
+            reading,
+            outputs,
+            schema: request.schema.clone(),
+            rows_max: request.limited(u64::MAX),
+            rows_given: AtomicU64::new(0),
+            parts_max: PARTS_PER_CPU * logical_cpus(),
+            state: Mutex::new(state),
+            is_over: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl Drop for FileScan {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl Core {
+    /// Has nothing more fetched.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Begins parts while there may be more, and has pieces fetched of those that have few.
+    fn fetch_ahead(self: &Arc<Self>, state: &mut State) {
+        while state.parts.len() < self.parts_max
+            && let Some(unread) = state.unread.pop_front()
+        {
+            let number = state.next_number;
+            state.next_number += 1;
+            state.parts.push(Part {
+                number,
+                file: unread.file(),
+                fetcher: Some(Fetcher::Unopened(unread)),
+                decoder: Some(Decoder::New),
+                claimed: None,
+                pieces: VecDeque::new(),
+                is_fetched: false,
+            });
+        }
+        let account = state.account.clone().unwrap_or_default();
+        for part in &mut state.parts {
+            if part.is_fetched || part.pieces.len() > PIECES_MAX / 2 {
+                continue;
+            }
+            let Some(fetcher) = part.fetcher.take() else { continue };
+            let (core, number, account) = (self.clone(), part.number, account.clone());
+            let options = JobOptions { owner: account.owner(), ..JobOptions::default() };
+            let job = move || {
+                let run = std::panic::AssertUnwindSafe(|| account.charge(|| core.fetch(number, fetcher)));
+                if std::panic::catch_unwind(run).is_err() {
+                    core.fail(Error::logical("a panic in reading a file"));
+                }
+            };
+            if let Err(error) = ThreadPool::global().schedule_with(options, job) {
+                state.failure = Some(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()));
+            }
+        }
+    }
+
+    /// Fetches pieces of a part until enough wait.
+    fn fetch(&self, number: u64, mut fetcher: Fetcher) {
+        loop {
+            if self.is_over() {
+                return;
+            }
+            let fetched = fetcher.next(&self.reading);
+            let mut state = self.state.lock();
+            let Some(part) = state.parts.iter_mut().find(|part| part.number == number) else { return };
+            let goes_on = match fetched {
+                Ok(Some(Fetched::Parts(parts))) => {
+                    part.is_fetched = true;
+                    // Those of an earlier file come first.
+                    parts.into_iter().rev().for_each(|unread| state.unread.push_front(unread));
+                    false
+                }
+                Ok(Some(piece)) => {
+                    part.pieces.push_back(piece);
+                    part.pieces.len() < PIECES_MAX
+                }
+                Ok(None) => {
+                    part.is_fetched = true;
+                    false
+                }
+                Err(error) => {
+                    let file = part.file;
+                    state.failure.get_or_insert(self.in_file(error, file));
+                    false
+                }
+            };
+            let wakers = std::mem::take(&mut state.wakers);
+            if !goes_on && let Some(part) = state.parts.iter_mut().find(|part| part.number == number) {
+                part.fetcher = Some(std::mem::replace(&mut fetcher, Fetcher::Over));
+            }
+            drop(state);
+            wakers.iter().for_each(Waker::wake_by_ref);
+            if !goes_on {
+                return;
+            }
+        }
+    }
+
+    /// An error with the name of the file that it is about.
+    fn in_file(&self, error: Error, file: usize) -> Error {
+        match self.reading.source.files.get(file) {
+            Some(found) => Error::new(error.code, format!("{}: (in file {})", error.message, found.path.display())),
+            None => error,
+        }
+    }
+
+    fn fail(&self, error: Error) {
+        let mut state = self.state.lock();
+        state.failure.get_or_insert(error);
+        let wakers = std::mem::take(&mut state.wakers);
+        drop(state);
+        wakers.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// Gives the rows of a block of the format's columns; `Break` where no more are wanted.
+    fn give(
+        &self,
+        block: &Block,
+        file: usize,
+        consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let before = self.rows_given.fetch_add(block.rows() as u64, Ordering::Relaxed);
+        let rows = usize::try_from(self.rows_max.saturating_sub(before)).unwrap_or(usize::MAX).min(block.rows());
+        if rows > 0 {
+            let cut = if rows < block.rows() { block.slice(0, rows) } else { block.clone() };
+            let columns = self.outputs.iter().zip(self.schema.types()).map(|(output, data_type)| match output {
+                Output::Column(at) => Ok(cut.column(*at).clone()),
+                Output::Virtual(of) => {
+                    Column::constant(data_type.clone(), &of.value(self.reading.source.files.get(file)), rows)
+                }
+            });
+            let given = Block::new(self.schema.clone(), columns.collect::<Result<Vec<_>>>()?, rows);
+            if consume(given)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        if before.saturating_add(rows as u64) < self.rows_max {
+            Ok(ControlFlow::Continue(()))
+        } else {
+            self.end();
+            Ok(ControlFlow::Break(()))
+        }
+    }
+}
+
+impl TableScan for FileScan {
+    fn rows_total(&self) -> Option<u64> {
+        None
+    }
+
+    fn claim(&self, _: u64, waker: &Waker) -> Claim {
+        let core = &self.0;
+        if core.is_over() {
+            return Claim::Finished;
+        }
+        let mut state = core.state.lock();
+        if state.account.is_none() {
+            state.account = Some(Account::of_this_thread());
+        }
+        core.fetch_ahead(&mut state);
+        if state.failure.is_some() {
+            // Told by the one that reads it.
+            return Claim::Morsel(Morsel { first: u64::MAX, rows: 1 });
+        }
+        if let Some(part) = state.parts.iter_mut().filter(|part| part.is_ready()).min_by_key(|part| part.number) {
+            return Claim::Morsel(Morsel { first: part.claim(), rows: 1 });
+        }
+        if state.parts.is_empty() && state.unread.is_empty() {
+            return Claim::Finished;
+        }
+        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
+            state.wakers.push(waker.clone());
+        }
+        Claim::Pending
+    }
+
+    fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        let core = &self.0;
+        let (mut decoder, piece, file) = {
+            let mut state = core.state.lock();
+            if let Some(error) = &state.failure {
+                return Err(error.clone());
+            }
+            let part = state.parts.iter_mut().find(|part| part.number == morsel.first);
+            let Some(part) = part else { return Err(Error::logical("a part that nobody has begun")) };
+            let Some(decoder) = part.claimed.take() else { return Err(Error::logical("a part that nobody claimed")) };
+            let piece = if decoder.goes_on() { None } else { part.pieces.pop_front() };
+            let file = part.file;
+            core.fetch_ahead(&mut state);
+            (decoder, piece, file)
+        };
+        let is_last = piece.is_none() && !decoder.goes_on();
+        let mut blocks = Vec::new();
+        decoder.decode(piece, &core.reading, &mut blocks).map_err(|error| core.in_file(error, file))?;
+        {
+            // The others may go on with the part while these rows go through the operators: their morsel comes after this one.
+            let mut state = core.state.lock();
+            if is_last && !decoder.goes_on() || matches!(decoder, Decoder::Over) {
+                state.parts.retain(|part| part.number != morsel.first);
+            } else if let Some(part) = state.parts.iter_mut().find(|part| part.number == morsel.first) {
+                part.decoder = Some(decoder);
+            }
+            core.fetch_ahead(&mut state);
+            let wakers = std::mem::take(&mut state.wakers);
+            drop(state);
+            wakers.iter().for_each(Waker::wake_by_ref);
+        }
+        for block in &blocks {
+            if core.give(block, file, consume)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,353 @@
+//! A table of files, of bytes, or of a stream: its columns, which are said or inferred, and the virtual ones that tell of a row's file.
+
+use std::any::Any;
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use squall_formats::{
+    FormatOptions, ParquetFile, finds_columns_by_name, format_of_file, infer_schema, parse_structure,
+};
+use squall_planner::{ColumnDescription, TableMetadata};
+use squall_storage::{ScanRequest, Table, TableScan};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
+
+use crate::compression::Compression;
+use crate::file::{fill, open};
+use crate::part::Reading;
+use crate::path::{Found, Reach};
+use crate::scan::{FileScan, Output};
+use crate::schema::of_files;
+
+/// What a table of files is made with: the arguments of `file(path[, format[, structure[, compression]]])`.
+#[derive(Clone, Debug, Default)]
+pub struct FileTableOptions {
+    /// The path or pattern.
+    pub path: String,
+    /// The format; that of the path's ending where it is empty or `auto`.
+    pub format: String,
+    /// The columns; inferred where they are empty or `auto`.
+    pub structure: String,
+    /// The compression; that of each file's ending where it is empty or `auto`.
+    pub compression: String,
+}
+
+/// Where the bytes are.
+#[derive(Clone)]
+pub enum Data {
+    /// In files.
+    Files,
+    /// Here.
+    Bytes(Bytes),
+    /// They come once.
+    Stream(Arc<Stream>),
+}
+
+/// Bytes that come once, of which some may have been looked at.
+pub struct Stream(Mutex<Option<Box<dyn Read + Send>>>);
+
+impl Stream {
+    /// Bytes that are read from `input`.
+    pub fn new(input: Box<dyn Read + Send>) -> Self {
+        Self(Mutex::new(Some(input)))
+    }
+
+    /// The format that the first bytes look like: one object after the other is JSON, and so on; TSV where nothing else fits.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub fn format(&self) -> Result<&'static str> {
+        let mut first = vec![0; DETECTED_BYTES];
+        let read = self.look(|input| fill(input, &mut first))?;
+        first.truncate(read);
+        Ok(detect_format(&first))
+    }
+
+    /// Takes the bytes.
+    ///
+    /// # Errors
+    /// Where they were taken before.
+    pub fn take(&self) -> Result<Box<dyn Read + Send>> {
+        let message = "The table over standard input can be read only once";
+        self.0.lock().take().ok_or_else(|| Error::new(ErrorCode::CANNOT_READ_ALL_DATA, message))
+    }
+
+    /// Looks at the first bytes, which come again afterwards.
+    fn look<T>(&self, look: impl FnOnce(&mut dyn Read) -> Result<T>) -> Result<T> {
+        let mut noted = Noted { input: self.take()?, seen: Vec::new() };
+        let looked = look(&mut noted);
+        let again = std::io::Cursor::new(noted.seen).chain(noted.input);
+        *self.0.lock() = Some(Box::new(again));
+        looked
+    }
+}
+
+/// Bytes of data by which a format is told.
+const DETECTED_BYTES: usize = 4096;
+
+/// The format that data look like by their first bytes.
+fn detect_format(bytes: &[u8]) -> &'static str {
+    let text = bytes.trim_ascii_start();
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    match text.first() {
+        _ if bytes.starts_with(b"PAR1") => "Parquet",
+        Some(b'{') if bytes.windows(6).any(|window| window == b"\"meta\"") => "JSON",
+        Some(b'{') => "JSONEachRow",
+        Some(b'[') if text.get(1..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{")) => "JSONEachRow",
+        Some(b'[') => "JSONCompactEachRow",
+        Some(b'(') => "Values",
+        _ if line.contains(&b'\t') || !line.contains(&b',') => "TSV",
+        _ => "CSV",
+    }
+}
+
+/// Keeps what is read.
+struct Noted {
+    input: Box<dyn Read + Send>,
+    seen: Vec<u8>,
+}
+
+impl Read for Noted {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.input.read(bytes)?;
+        self.seen.extend_from_slice(bytes.get(..read).unwrap_or_default());
+        Ok(read)
+    }
+}
+
+/// The files of a table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Source {
+    pub files: Vec<Found>,
+    compression: String,
+    /// What is known of files that say what is in them.
+    pub opened: Vec<Option<ParquetFile>>,
+}
+
+impl Source {
+    /// How a file is compressed.
+    pub fn compression_of(&self, file: &Found) -> Result<Compression> {
+        Compression::named(&self.compression, &file.path.to_string_lossy())
+    }
+}
+
+/// The columns that tell of a row's file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Virtual {
+    Path,
+    File,
+    Size,
+    Time,
+}
+
+impl Virtual {
+    const ALL: [Self; 4] = [Self::Path, Self::File, Self::Size, Self::Time];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Path => "_path",
+            Self::File => "_file",
+            Self::Size => "_size",
+            Self::Time => "_time",
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Self::Path | Self::File => DataType::LowCardinality(Arc::new(DataType::String)),
+            Self::Size => DataType::UInt64.to_nullable(),
+            Self::Time => DataType::DateTime(None).to_nullable(),
+        }
+    }
+
+    /// The value for the rows of a file.
+    pub fn value(self, file: Option<&Found>) -> Value {
+        let Some(file) = file else {
+            return if matches!(self, Self::Path | Self::File) { Value::string("") } else { Value::Null };
+        };
+        match self {
+            Self::Path => Value::string(file.path.to_string_lossy().into_owned()),
+            Self::File => Value::string(file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+            Self::Size => file.size.map_or(Value::Null, Value::UInt64),
+            Self::Time => file.changed.map_or(Value::Null, |seconds| Value::UInt64(seconds.into())),
+        }
+    }
+}
+
+/// A table of files.
+pub struct FileTable {
+    name: Arc<str>,
+    columns: Vec<ColumnDescription>,
+    virtual_columns: Vec<Virtual>,
+    schema: Arc<Schema>,
+    data: Data,
+    format: Arc<str>,
+    source: Source,
+    options: FormatOptions,
+}
+
+impl std::fmt::Debug for FileTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FileTable").field("format", &self.format).field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl FileTable {
+    /// The table of the files that `table.path` means. Waits for the disk.
+    ///
+    /// # Errors
+    /// `DATABASE_ACCESS_DENIED` where they are outside of `reach`, `FILE_DOESNT_EXIST`, `CANNOT_EXTRACT_TABLE_STRUCTURE`, `UNKNOWN_FORMAT`; what is
+    /// wrong with the files as far as they are looked at.
+    pub fn of_files(table: &FileTableOptions, reach: &Reach, options: FormatOptions) -> Result<Self> {
+        let files = reach.files(&table.path)?;
+        let format = if is_auto(&table.format) { format_of(&files, table)? } else { &table.format };
+        let (schema, opened) = if is_auto(&table.structure) {
+            of_files(&files, format, table, &options)?
+        } else {
+            (parse_structure(&table.structure)?, vec![None; files.len()])
+        };
+        let source = Source { files, compression: table.compression.clone(), opened };
+        Ok(Self::new("file", Data::Files, format, schema, source, options))
+    }
+
+    /// The table of bytes in a format, or of a stream of them.
+    ///
+    /// # Errors
+    /// As [`of_files`](Self::of_files).
+    pub fn of_data(name: &str, data: Data, format: &str, structure: &str, options: FormatOptions) -> Result<Self> {
+        let schema = match &data {
+            _ if !is_auto(structure) => parse_structure(structure)?,
+            Data::Bytes(bytes) => infer_schema(format, &mut bytes.as_ref(), &options)?,
+            Data::Stream(stream) => stream.look(|input| infer_schema(format, input, &options))?,
+            Data::Files => return Err(Error::logical("data that are in no files")),
+        };
+        Ok(Self::new(name, data, format, schema, Source::default(), options))
+    }
+
+    fn new(name: &str, data: Data, format: &str, schema: Schema, source: Source, options: FormatOptions) -> Self {
+        let virtual_columns: Vec<Virtual> = match data {
+            Data::Files => Virtual::ALL.into_iter().filter(|of| schema.position(of.name()).is_none()).collect(),
+            _ => Vec::new(),
+        };
+        let of_file = Schema::new(virtual_columns.iter().map(|of| (of.name(), of.data_type())));
+        let mut columns = described(&schema);
+        columns.extend(described(&of_file));
+        Self {
+            name: name.into(),
+            columns,
+            virtual_columns,
+            schema: Arc::new(schema),
+            data,
+            format: format.into(),
+            source,
+            options,
+        }
+    }
+}
+
+/// Columns without defaults.
+pub(crate) fn described(schema: &Schema) -> Vec<ColumnDescription> {
+    let column = |(name, data_type): &(Arc<str>, DataType)| ColumnDescription {
+        name: name.clone(),
+        data_type: data_type.clone(),
+        default: None,
+        comment: "".into(),
+        codec: None,
+    };
+    schema.fields.iter().map(column).collect()
+}
+
+/// The format of a file that is to be written.
+pub(crate) fn format_of_target(table: &FileTableOptions) -> Result<String> {
+    if !is_auto(&table.format) {
+        return Ok(table.format.clone());
+    }
+    format_of_file(&table.path).map(str::to_owned).ok_or_else(|| {
+        let message = format!("The name {} does not tell the format. You can specify it manually", table.path);
+        Error::new(ErrorCode::CANNOT_DETECT_FORMAT, message)
+    })
+}
+
+/// The format of files that are in one of which nobody has said it: by their endings, or by how the first of them begins.
+fn format_of(files: &[Found], table: &FileTableOptions) -> Result<&'static str> {
+    let of_file = |file: &Found| format_of_file(&file.path.to_string_lossy());
+    match files.iter().find_map(of_file).or_else(|| format_of_file(&table.path)) {
+        // Files of this ending hold a document, or rows one after the other.
+        Some("JSON") | None => {}
+        Some(format) => return Ok(format),
+    }
+    let Some(file) = files.iter().find(|file| file.size != Some(0)) else {
+        let message = format!(
+            "The format of {} cannot be detected, because there is no file with contents. You can specify the format manually",
+            table.path
+        );
+        return Err(Error::new(ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE, message));
+    };
+    let mut first = vec![0; DETECTED_BYTES];
+    let compression = Compression::named(&table.compression, &file.path.to_string_lossy())?;
+    let read = fill(&mut *open(file, compression)?, &mut first)?;
+    first.truncate(read);
+    Ok(detect_format(&first))
+}
+
+fn is_auto(text: &str) -> bool {
+    text.is_empty() || text.eq_ignore_ascii_case("auto")
+}
+
+impl TableMetadata for FileTable {
+    fn database(&self) -> &str {
+        "_table_function"
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn engine(&self) -> &str {
+        "File"
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        &self.columns
+    }
+    fn virtual_columns(&self) -> usize {
+        self.virtual_columns.len()
+    }
+    fn rows(&self) -> Option<u64> {
+        if self.source.files.is_empty() {
+            return None;
+        }
+        self.source.opened.iter().map(|opened| opened.as_ref().map(ParquetFile::rows)).sum()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Table for FileTable {
+    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        let own = self.schema.len();
+        let by_name = finds_columns_by_name(&self.format) && self.options.settings.input_format_skip_unknown_fields;
+        let schema = if by_name {
+            let wanted = self.schema.fields.iter().enumerate().filter(|(at, _)| request.columns.contains(at));
+            Arc::new(Schema { fields: wanted.map(|(_, field)| field.clone()).collect() })
+        } else {
+            self.schema.clone()
+        };
+        let outputs = request.columns.iter().map(|column| match self.virtual_columns.get(column.wrapping_sub(own)) {
+            Some(of) if *column >= own => Ok(Output::Virtual(*of)),
+            _ => {
+                let name = self.schema.fields.get(*column).map(|(name, _)| name);
+                let position = name.and_then(|name| schema.position(name));
+                position.map(Output::Column).ok_or_else(|| Error::logical("a column that no file has"))
+            }
+        });
+        let outputs = outputs.collect::<Result<Vec<_>>>()?;
+        let reading = Reading {
+            data: self.data.clone(),
+            source: self.source.clone(),
+            format: self.format.clone(),
+            schema,
+            options: self.options.clone(),
+        };
+        Ok(Arc::new(FileScan::new(reading, outputs, request)))
+    }
+}

@@ -1,0 +1,328 @@
+//! Writing a file: rows are laid out in the order in which they come, their bytes go to a file beside the target on threads that may wait,
+//! and the target has all of them or none: it is exchanged, or what was written is appended, when everything is there.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+use squall_formats::{FormatOptions, OutputFormat, Statistics, is_appendable, output_format};
+use squall_planner::{ColumnDescription, TableMetadata};
+use squall_runtime::ThreadPool;
+use squall_runtime::file_io::CountedFile;
+use squall_storage::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
+use squall_types::{Block, Error, ErrorCode, Result, Schema};
+
+use crate::compression::{Compression, Finish};
+use crate::path::Reach;
+use crate::table::{FileTableOptions, described, format_of_target};
+
+/// Bytes that are written at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// A file that takes rows.
+#[derive(Debug)]
+pub struct TargetFile {
+    columns: Vec<ColumnDescription>,
+    schema: Arc<Schema>,
+    path: PathBuf,
+    format: String,
+    compression: Compression,
+    appends: bool,
+    options: FormatOptions,
+}
+
+impl TargetFile {
+    /// The file that `table` means, for rows of these columns. Waits for the disk.
+    ///
+    /// # Errors
+    /// `DATABASE_ACCESS_DENIED` where it is outside of `reach`; `BAD_ARGUMENTS` for a pattern; `CANNOT_DETECT_FORMAT`; `CANNOT_APPEND_TO_FILE` where it is
+    /// there, its format does not go on, and `engine_file_truncate_on_insert` is off.
+    pub fn new(table: &FileTableOptions, schema: Schema, reach: &Reach, options: FormatOptions) -> Result<Self> {
+        if !crate::glob::is_plain(&table.path) {
+            let message = format!("Cannot write to the pattern {}: it may mean several files", table.path);
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        let path = reach.target(&table.path)?;
+        let format = format_of_target(table)?;
+        let compression = Compression::named(&table.compression, &table.path)?;
+        let is_there = path.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let appends = is_there && !options.settings.engine_file_truncate_on_insert;
+        if appends && !is_appendable(&format) {
+            let message = format!(
+                "Cannot insert data in format {format} to file {}, because it exists and this format does not support appends. \
+                 The setting engine_file_truncate_on_insert has it replaced",
+                path.display()
+            );
+            return Err(Error::new(ErrorCode::CANNOT_APPEND_TO_FILE, message));
+        }
+        let columns = described(&schema);
+        Ok(Self { columns, schema: Arc::new(schema), path, format, compression, appends, options })
+    }
+}
+
+impl TableMetadata for TargetFile {
+    fn database(&self) -> &str {
+        "_table_function"
+    }
+    fn name(&self) -> &str {
+        "file"
+    }
+    fn engine(&self) -> &str {
+        "File"
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        &self.columns
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What is read of a file that is to be written.
+struct Nothing;
+
+impl TableScan for Nothing {
+    fn rows_total(&self) -> Option<u64> {
+        Some(0)
+    }
+    fn claim(&self, _: u64, _: &Waker) -> Claim {
+        Claim::Finished
+    }
+    fn read(&self, _: Morsel, _: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Table for TargetFile {
+    fn scan(&self, _: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        Ok(Arc::new(Nothing))
+    }
+
+    fn insert(&self) -> Result<Arc<dyn Insertion>> {
+        let mut format = output_format(&self.format, &self.schema, &self.options)?;
+        let mut bytes = Vec::new();
+        if !self.appends {
+            format.begin(&mut bytes);
+        }
+        Ok(Arc::new(FileInsertion(Arc::new(Shared {
+            path: self.path.clone(),
+            compression: self.compression,
+            appends: self.appends,
+            schema: self.schema.clone(),
+            laid: Mutex::new(Laid { format, bytes, chunks: 0 }),
+            written: Mutex::default(),
+        }))))
+    }
+}
+
+struct FileInsertion(Arc<Shared>);
+
+struct Shared {
+    path: PathBuf,
+    compression: Compression,
+    appends: bool,
+    schema: Arc<Schema>,
+    laid: Mutex<Laid>,
+    written: Mutex<Written>,
+}
+
+/// Rows as bytes.
+struct Laid {
+    format: Box<dyn OutputFormat>,
+    bytes: Vec<u8>,
+    /// Chunks of bytes that were handed over.
+    chunks: u64,
+}
+
+/// What has come to the disk.
+#[derive(Default)]
+struct Written {
+    /// The file beside the target, once there is one.
+    file: Option<(PathBuf, Box<dyn Finish>)>,
+    /// The number of the chunk that comes next.
+    next: u64,
+    /// Chunks that came before their turn.
+    waiting: BTreeMap<u64, Vec<u8>>,
+}
+
+/// A file whose writes are counted.
+struct Counted(CountedFile);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(bytes).map(|()| bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+}
+
+impl Shared {
+    fn cannot_write(&self, error: &io::Error) -> Error {
+        let code = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::NOT_ENOUGH_SPACE,
+            _ => ErrorCode::CANNOT_WRITE_TO_FILE_DESCRIPTOR,
+        };
+        Error::new(code, format!("Cannot write to {}: {error}", self.path.display()))
+    }
+
+    /// Takes a chunk, and writes those whose turn it is.
+    fn write(&self, number: u64, bytes: Vec<u8>) -> Result<()> {
+        let mut written = self.written.lock();
+        written.waiting.insert(number, bytes);
+        loop {
+            let next = written.next;
+            let Some(bytes) = written.waiting.remove(&next) else { return Ok(()) };
+            written.next += 1;
+            if written.file.is_none() {
+                written.file = Some(self.create()?);
+            }
+            if let Some((_, file)) = &mut written.file {
+                file.write_all(&bytes).map_err(|error| self.cannot_write(&error))?;
+            }
+        }
+    }
+
+    /// Makes the file beside the target.
+    fn create(&self) -> Result<(PathBuf, Box<dyn Finish>)> {
+        let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
+        if !folder.as_os_str().is_empty() {
+            std::fs::create_dir_all(&folder).map_err(|error| self.cannot_write(&error))?;
+        }
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        for attempt in 0..1000 {
+            let path = folder.join(format!(".{name}.{}-{attempt}.tmp", std::process::id()));
+            match File::create_new(&path) {
+                Ok(file) => {
+                    let writer = self.compression.writer(Counted(CountedFile::of_writer(file)), None)?;
+                    return Ok((path, writer));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(self.cannot_write(&error)),
+            }
+        }
+        Err(self.cannot_write(&io::Error::from(io::ErrorKind::AlreadyExists)))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // What was not committed.
+        if let Some((path, _)) = self.written.get_mut().file.take() {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Insertion for FileInsertion {
+    fn writer(&self) -> Result<Box<dyn InsertWriter>> {
+        Ok(Box::new(FileWriter(self.0.clone())))
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn commit(&self) -> Result<()> {
+        let shared = &self.0;
+        let (number, bytes) = {
+            let mut laid = shared.laid.lock();
+            let Laid { format, bytes, chunks } = &mut *laid;
+            format.end(&Statistics::default(), bytes)?;
+            (*chunks, std::mem::take(bytes))
+        };
+        shared.write(number, bytes)?;
+        let Some((path, file)) = shared.written.lock().file.take() else { return Ok(()) };
+        let failed = |error: io::Error| {
+            let _ = std::fs::remove_file(&path);
+            shared.cannot_write(&error)
+        };
+        file.finish().map_err(failed)?;
+        if shared.appends {
+            let append = || {
+                let mut target = File::options().append(true).open(&shared.path)?;
+                io::copy(&mut File::open(&path)?, &mut target)?;
+                target.sync_all()?;
+                std::fs::remove_file(&path)
+            };
+            return append().map_err(failed);
+        }
+        std::fs::rename(&path, &shared.path).map_err(failed)
+    }
+}
+
+struct FileWriter(Arc<Shared>);
+
+impl InsertWriter for FileWriter {
+    fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
+        let mut laid = self.0.laid.lock();
+        let Laid { format, bytes, chunks } = &mut *laid;
+        format.block(&block.with_schema(self.0.schema.clone()), bytes)?;
+        if bytes.len() < CHUNK_BYTES {
+            return Ok(None);
+        }
+        let (number, bytes) = (*chunks, std::mem::take(bytes));
+        *chunks += 1;
+        Ok(Some(Box::pin(Writing { shared: self.0.clone(), chunk: Some((number, bytes)), outcome: Arc::default() })))
+    }
+
+    fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
+        Ok(None)
+    }
+}
+
+/// A chunk on its way to the disk.
+struct Writing {
+    shared: Arc<Shared>,
+    /// Until a thread has it.
+    chunk: Option<(u64, Vec<u8>)>,
+    outcome: Arc<Mutex<Outcome>>,
+}
+
+#[derive(Default)]
+struct Outcome {
+    result: Option<Result<()>>,
+    waker: Option<Waker>,
+}
+
+impl Future for Writing {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Result<()>> {
+        if let Some((number, bytes)) = self.chunk.take() {
+            let (shared, outcome) = (self.shared.clone(), self.outcome.clone());
+            self.outcome.lock().waker = Some(task.waker().clone());
+            let job = move || {
+                let result = shared.write(number, bytes);
+                let waker = {
+                    let mut outcome = outcome.lock();
+                    outcome.result = Some(result);
+                    outcome.waker.take()
+                };
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+            };
+            if let Err(error) = ThreadPool::global().schedule(job) {
+                return Poll::Ready(Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string())));
+            }
+            return Poll::Pending;
+        }
+        let mut outcome = self.outcome.lock();
+        match outcome.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                outcome.waker = Some(task.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}

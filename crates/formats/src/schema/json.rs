@@ -1,0 +1,185 @@
+//! What type a JSON value has.
+
+use squall_types::text::read_json_string;
+use squall_types::{Error, ErrorCode, Result};
+
+use super::guess::{Guess, Kind, Mixing};
+use super::text::{DEPTH_MAX, GuessOptions};
+
+/// Reads JSON values of a text that is there whole.
+pub(super) struct JsonValues<'a> {
+    options: &'a GuessOptions,
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+}
+
+fn bad(what: &str) -> Error {
+    Error::new(ErrorCode::INCORRECT_DATA, format!("Cannot parse JSON: {what}"))
+}
+
+impl<'a> JsonValues<'a> {
+    pub fn new(options: &'a GuessOptions, text: &'a [u8]) -> Self {
+        Self { options, text, at: 0, depth: 0 }
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        self.text.get(self.at).copied()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.next() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn string(&mut self) -> Result<Vec<u8>> {
+        let mut value = Vec::new();
+        self.next();
+        self.at += read_json_string(&mut value, self.text.get(self.at..).unwrap_or_default())?;
+        Ok(value)
+    }
+
+    /// The keys of an object and what their values are.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn object(&mut self) -> Result<Vec<(String, Guess)>> {
+        let mut fields: Vec<(String, Guess)> = Vec::new();
+        if !self.eat(b'{') {
+            return Err(bad("expected '{'"));
+        }
+        let mut is_first = true;
+        while !self.eat(b'}') {
+            if !is_first && !self.eat(b',') {
+                return Err(bad("expected ',' or '}'"));
+            }
+            is_first = false;
+            let name = String::from_utf8_lossy(&self.string()?).into_owned();
+            if !self.eat(b':') {
+                return Err(bad("expected ':'"));
+            }
+            let value = self.value()?;
+            fields.push((name, value));
+        }
+        Ok(fields)
+    }
+
+    /// What the items of an array are.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn array(&mut self) -> Result<Vec<Guess>> {
+        let mut items = Vec::new();
+        if !self.eat(b'[') {
+            return Err(bad("expected '['"));
+        }
+        while !self.eat(b']') {
+            if !items.is_empty() && !self.eat(b',') {
+                return Err(bad("expected ',' or ']'"));
+            }
+            items.push(self.value()?);
+        }
+        Ok(items)
+    }
+
+    /// The texts of an array of strings.
+    ///
+    /// # Errors
+    /// Where it is none.
+    pub fn strings(&mut self) -> Result<Vec<String>> {
+        let mut strings = Vec::new();
+        if !self.eat(b'[') {
+            return Err(bad("expected '['"));
+        }
+        while !self.eat(b']') {
+            if !strings.is_empty() && !self.eat(b',') {
+                return Err(bad("expected ',' or ']'"));
+            }
+            strings.push(String::from_utf8_lossy(&self.string()?).into_owned());
+        }
+        Ok(strings)
+    }
+
+    /// What the value at hand is.
+    ///
+    /// # Errors
+    /// Where it is no JSON; `TOO_DEEP_RECURSION`.
+    pub fn value(&mut self) -> Result<Guess> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deep nesting of brackets in the input"));
+        }
+        let guess = match self.next() {
+            Some(b'{') => Kind::Object(self.object()?).into(),
+            Some(b'[') => array_of(self.array()?),
+            Some(b'"') => {
+                let value = self.string()?;
+                self.options.moment(&value).unwrap_or(Kind::String).into()
+            }
+            _ => self.word()?,
+        };
+        self.depth -= 1;
+        Ok(guess)
+    }
+
+    fn word(&mut self) -> Result<Guess> {
+        let is_end = |byte: &u8| matches!(byte, b',' | b']' | b'}' | b':') || byte.is_ascii_whitespace();
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let word = rest.get(..rest.iter().position(is_end).unwrap_or(rest.len())).unwrap_or_default();
+        self.at += word.len();
+        match word {
+            b"null" => return Ok(Guess::null()),
+            b"true" | b"false" => return Ok(Kind::Bool.into()),
+            _ => {}
+        }
+        let number = self.options.number(word, true).map(Guess::from);
+        number.ok_or_else(|| bad(&format!("'{}' is no value", String::from_utf8_lossy(word))))
+    }
+}
+
+/// An array of items of one type, or a tuple where there is no such type.
+fn array_of(items: Vec<Guess>) -> Guess {
+    let unknown = Guess::from(Kind::Unknown);
+    let joined = items.iter().cloned().try_fold(unknown, |all, next| all.join(next, Mixing::Json));
+    match joined {
+        Some(item) => Kind::Array(Box::new(item)).into(),
+        None => Kind::Tuple(items).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::guess::Nullability;
+    use super::*;
+    use crate::options::FormatOptions;
+
+    #[test]
+    fn values_tell_their_types() {
+        let options = GuessOptions::new(&FormatOptions::default());
+        for (text, expected) in [
+            (
+                r#"{"a": 1, "b": {"c": [1, null, 2.5], "d": "x"}}"#,
+                "Tuple(a Int64, b Tuple(c Array(Float64), d String))",
+            ),
+            (r#"[1, "a"]"#, "Array(String)"),
+            (r#"[1, [2]]"#, "Tuple(Int64, Array(Int64))"),
+            (r#"[{"a": 1}, {"b": "x"}]"#, "Array(Tuple(a Int64, b String))"),
+            (r#""2024-01-01""#, "Date"),
+            ("1e5", "Float64"),
+            ("[]", "Array(String)"),
+            ("{}", "String"),
+        ] {
+            let guess = JsonValues::new(&options, text.as_bytes()).value().unwrap();
+            assert_eq!(guess.data_type(Nullability::Never).to_string(), expected, "{text}");
+        }
+        for text in ["", "{", "[1,", "tru", r#"{"a" 1}"#, r#"{"a": }"#, r#"["#] {
+            assert!(JsonValues::new(&options, text.as_bytes()).value().is_err(), "{text}");
+        }
+        let deep = "[".repeat(100_000);
+        let error = JsonValues::new(&options, deep.as_bytes()).value().unwrap_err();
+        assert_eq!(error.code, ErrorCode::TOO_DEEP_RECURSION);
+    }
+}

@@ -1,0 +1,288 @@
+//! What kind of value a field of text is: numbers, truths, dates, and arrays, tuples and maps as literals.
+
+use squall_types::calendar::TimeZone;
+use squall_types::text::{read_date, read_date_time, read_float64, read_quoted};
+use squall_types::{Error, ErrorCode, Result};
+
+use super::guess::{Guess, Kind, Mixing};
+use crate::options::FormatOptions;
+
+/// How deep literals may nest.
+pub(super) const DEPTH_MAX: usize = 100;
+
+/// What the settings say of guessing.
+#[derive(Clone, Debug)]
+pub(crate) struct GuessOptions {
+    pub integers: bool,
+    pub exponent_floats: bool,
+    dates: bool,
+    datetimes: bool,
+    time_zone: TimeZone,
+    true_word: String,
+    false_word: String,
+}
+
+impl GuessOptions {
+    pub fn new(options: &FormatOptions) -> Self {
+        let settings = &options.settings;
+        Self {
+            integers: settings.input_format_try_infer_integers,
+            exponent_floats: settings.input_format_try_infer_exponent_floats,
+            dates: settings.input_format_try_infer_dates,
+            datetimes: settings.input_format_try_infer_datetimes,
+            time_zone: options.time_zone.clone(),
+            true_word: settings.bool_true_representation.clone(),
+            false_word: settings.bool_false_representation.clone(),
+        }
+    }
+
+    /// The kind of an unquoted field; String where it is nothing else.
+    pub fn field(&self, text: &[u8]) -> Guess {
+        let is_truth = text == self.true_word.as_bytes() || text == self.false_word.as_bytes();
+        if is_truth || text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false") {
+            return Kind::Bool.into();
+        }
+        self.number(text, self.exponent_floats)
+            .or_else(|| self.moment(text))
+            .map(Guess::from)
+            .or_else(|| self.nested(text))
+            .unwrap_or_else(|| Kind::String.into())
+    }
+
+    /// The kind of what stands in quotes: a number there is a string.
+    pub fn quoted_field(&self, text: &[u8]) -> Guess {
+        let moment = self.moment(text).map(Guess::from);
+        moment.or_else(|| self.nested(text)).unwrap_or_else(|| Kind::String.into())
+    }
+
+    /// An array, tuple or map that the whole field is.
+    fn nested(&self, text: &[u8]) -> Option<Guess> {
+        if !matches!(text.first(), Some(b'[' | b'(' | b'{')) {
+            return None;
+        }
+        let mut literals = Literals { options: self, text, at: 0, depth: 0 };
+        let guess = literals.literal().ok()??;
+        literals.rest().trim_ascii().is_empty().then_some(guess)
+    }
+
+    /// The kind of a number that the whole text is.
+    pub fn number(&self, text: &[u8], with_exponent: bool) -> Option<Kind> {
+        let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+        let first = *digits.first()?;
+        if !first.is_ascii_digit() && first != b'.' {
+            let is_word = [&b"nan"[..], b"inf", b"infinity"].iter().any(|word| digits.eq_ignore_ascii_case(word));
+            return is_word.then_some(Kind::Float64);
+        }
+        if digits.iter().all(u8::is_ascii_digit) {
+            let text = std::str::from_utf8(text).ok()?;
+            let kind = match (text.parse::<i64>(), text.parse::<u64>()) {
+                (Ok(number), _) => Kind::Int64 { has_negative: number < 0 },
+                (_, Ok(_)) => Kind::UInt64,
+                _ => Kind::Float64,
+            };
+            return Some(if self.integers { kind } else { Kind::Float64 });
+        }
+        let plain = |byte: &u8| byte.is_ascii_digit() || *byte == b'.' || with_exponent;
+        if !digits.iter().all(plain) || !digits.iter().any(u8::is_ascii_digit) {
+            return None;
+        }
+        read_float64(text).filter(|(_, read)| *read == text.len()).map(|_| Kind::Float64)
+    }
+
+    /// The kind of a date, or a date and time, that the whole text is.
+    pub fn moment(&self, text: &[u8]) -> Option<Kind> {
+        let date = text.get(..10)?;
+        let is_digit = |at: usize| date.get(at).is_some_and(u8::is_ascii_digit);
+        let is_date = [0, 1, 2, 3, 5, 6, 8, 9].into_iter().all(is_digit)
+            && date.get(4) == Some(&b'-')
+            && date.get(7) == Some(&b'-')
+            && is_day(date);
+        if !is_date {
+            return None;
+        }
+        if text.len() == 10 {
+            let (days, read) = read_date(text).ok()?;
+            return match (0..=i32::from(u16::MAX)).contains(&days) {
+                true => (self.dates && read == 10).then_some(Kind::Date),
+                // As in ClickHouse, what Date does not hold is a moment.
+                false => self.datetimes.then_some(Kind::DateTime64),
+            };
+        }
+        if !self.datetimes || !matches!(text.get(10), Some(b' ' | b'T')) || text.len() < 19 {
+            return None;
+        }
+        let (moment, read) = read_date_time(text, &mut self.time_zone.cursor()).ok()?;
+        if read != text.len() {
+            return None;
+        }
+        let is_whole = !text.get(19..).unwrap_or_default().contains(&b'.');
+        Some(if is_whole && u32::try_from(moment.seconds).is_ok() { Kind::DateTime } else { Kind::DateTime64 })
+    }
+}
+
+/// Whether `YYYY-MM-DD` is a day that there is.
+fn is_day(date: &[u8]) -> bool {
+    let number = |range: std::ops::Range<usize>| {
+        date.get(range).unwrap_or_default().iter().fold(0u32, |number, digit| number * 10 + u32::from(digit - b'0'))
+    };
+    let (year, month, day) = (number(0..4), number(5..7), number(8..10));
+    (1..=12).contains(&month)
+        && (1..=squall_types::calendar::days_of_month(i32::try_from(year).unwrap_or_default(), month)).contains(&day)
+}
+
+/// Reads SQL literals.
+pub(super) struct Literals<'a> {
+    pub options: &'a GuessOptions,
+    pub text: &'a [u8],
+    pub at: usize,
+    pub depth: usize,
+}
+
+impl<'a> Literals<'a> {
+    pub fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn skip_spaces(&mut self) {
+        self.at += self.rest().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        self.skip_spaces();
+        let found = self.rest().first() == Some(&byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// The literal at hand; `None` where there is none that is known.
+    ///
+    /// # Errors
+    /// `TOO_DEEP_RECURSION`.
+    pub fn literal(&mut self) -> Result<Option<Guess>> {
+        self.skip_spaces();
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deep nesting of brackets in the input"));
+        }
+        let guess = match self.rest().first() {
+            Some(b'\'') => self.string(),
+            Some(b'[') => self.items(b']')?.and_then(|items| {
+                let all = items
+                    .into_iter()
+                    .try_fold(Guess::from(Kind::Unknown), |all, next| all.join(next, Mixing::Literals))?;
+                Some(Kind::Array(Box::new(all)).into())
+            }),
+            Some(b'(') => self.items(b')')?.map(|items| Kind::Tuple(items).into()),
+            Some(b'{') => self.map()?,
+            _ => self.word(),
+        };
+        self.depth -= 1;
+        Ok(guess)
+    }
+
+    fn string(&mut self) -> Option<Guess> {
+        let mut value = Vec::new();
+        self.at += read_quoted(&mut value, self.rest()).ok()?;
+        Some(self.options.moment(&value).unwrap_or(Kind::String).into())
+    }
+
+    fn word(&mut self) -> Option<Guess> {
+        let is_end = |byte: &u8| matches!(byte, b',' | b']' | b')' | b'}' | b':') || byte.is_ascii_whitespace();
+        let rest = self.rest();
+        let word = rest.get(..rest.iter().position(is_end).unwrap_or(rest.len())).unwrap_or_default();
+        self.at += word.len();
+        if word.eq_ignore_ascii_case(b"NULL") {
+            return Some(Guess::null());
+        }
+        if word.eq_ignore_ascii_case(b"true") || word.eq_ignore_ascii_case(b"false") {
+            return Some(Kind::Bool.into());
+        }
+        self.options.number(word, true).map(Guess::from)
+    }
+
+    fn items(&mut self, close: u8) -> Result<Option<Vec<Guess>>> {
+        self.at += 1;
+        let mut items = Vec::new();
+        while !self.eat(close) {
+            if !items.is_empty() && !self.eat(b',') {
+                return Ok(None);
+            }
+            // A tuple of one has a comma after its item.
+            if !items.is_empty() && self.eat(close) {
+                break;
+            }
+            match self.literal()? {
+                Some(item) => items.push(item),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(items))
+    }
+
+    fn map(&mut self) -> Result<Option<Guess>> {
+        self.at += 1;
+        let (mut keys, mut values) = (Guess::from(Kind::Unknown), Guess::from(Kind::Unknown));
+        let mut is_first = true;
+        while !self.eat(b'}') {
+            if !is_first && !self.eat(b',') {
+                return Ok(None);
+            }
+            is_first = false;
+            let Some(key) = self.literal()? else { return Ok(None) };
+            if !self.eat(b':') {
+                return Ok(None);
+            }
+            let Some(value) = self.literal()? else { return Ok(None) };
+            let (Some(next_keys), Some(next_values)) =
+                (keys.join(key, Mixing::Literals), values.join(value, Mixing::Literals))
+            else {
+                return Ok(None);
+            };
+            (keys, values) = (next_keys, next_values);
+        }
+        Ok(Some(Kind::Map(Box::new(keys), Box::new(values)).into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::guess::Nullability;
+    use super::*;
+
+    #[test]
+    fn fields_tell_their_types() {
+        let options = GuessOptions::new(&FormatOptions::default());
+        for (text, expected) in [
+            ("1", "Int64"),
+            ("-7", "Int64"),
+            ("18446744073709551615", "UInt64"),
+            ("18446744073709551616", "Float64"),
+            ("1.5", "Float64"),
+            ("1.5e3", "String"),
+            ("true", "Bool"),
+            ("2024-02-29", "Date"),
+            ("2023-02-29", "String"),
+            ("2024-02-29 12:00:00", "DateTime"),
+            ("2024-02-29 12:00:00.125", "DateTime64(9)"),
+            ("[1,2.5]", "Array(Float64)"),
+            ("['a', 'b']", "Array(String)"),
+            ("(1,'x')", "Tuple(Int64, String)"),
+            ("{'a':1}", "Map(String, Int64)"),
+            ("[1,'a']", "String"),
+            ("[1", "String"),
+            ("- 1", "String"),
+            ("nan", "Float64"),
+            ("-inf", "Float64"),
+            ("nano", "String"),
+            ("1900-01-01", "DateTime64(9)"),
+            (".", "String"),
+        ] {
+            let guess = options.field(text.as_bytes());
+            assert_eq!(guess.data_type(Nullability::Never).to_string(), expected, "{text}");
+        }
+        let quoted = options.quoted_field(b"1");
+        assert_eq!(quoted.data_type(Nullability::Never).to_string(), "String");
+        let deep = [&[b'['; 10_000][..], &[b']'; 10_000][..]].concat();
+        assert_eq!(options.field(&deep).kind, Kind::String);
+    }
+}

@@ -1,0 +1,136 @@
+//! Table functions over data: `file(path[, format[, structure[, compression]]])` over files that the session may read, and
+//! `format(name[, structure], data)` over a text of the query.
+
+use std::sync::Arc;
+
+use squall_files::{Data, FileTable, FileTableOptions, TargetFile};
+use squall_formats::FormatOptions;
+use squall_planner::TableMetadata;
+use squall_sql::ast::{self, ExpressionKind};
+use squall_storage::{Table, TableHandle};
+use squall_types::{Error, ErrorCode, Result, Schema, Value};
+
+use crate::session::Session;
+
+/// The names of the functions here.
+pub(crate) const NAMES: [&str; 2] = ["file", "format"];
+
+/// `file(…)`. Waits for the disk.
+///
+/// # Errors
+/// What is wrong with the arguments; those of [`FileTable::of_files`].
+pub(super) fn file(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    files(session, &file_arguments(arguments)?)
+}
+
+fn file_arguments(arguments: &[Value]) -> Result<FileTableOptions> {
+    let mut table = FileTableOptions::default();
+    if arguments.is_empty() || arguments.len() > 4 {
+        return Err(wrong_count(
+            "Table function 'file' requires from 1 to 4 arguments: path, format, structure and compression method",
+        ));
+    }
+    let places = [&mut table.path, &mut table.format, &mut table.structure, &mut table.compression];
+    for (place, argument) in places.into_iter().zip(arguments) {
+        *place = text("file", argument)?;
+    }
+    Ok(table)
+}
+
+/// The file that `INSERT INTO FUNCTION file(…)` writes, with the columns that the function says, or else with these. Waits for the disk.
+///
+/// # Errors
+/// What is wrong with the function; those of [`TargetFile::new`].
+pub(super) fn target(session: &Session, function: &ast::Function, columns: Option<Schema>) -> Result<Arc<dyn Table>> {
+    if function.name != "file" {
+        return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
+    }
+    let arguments = function.arguments.iter().map(|argument| match &argument.kind {
+        ExpressionKind::Literal(literal) => literal.as_str().map(Value::string),
+        ExpressionKind::Identifier(parts) => {
+            Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))
+        }
+        _ => None,
+    });
+    let strings = || Error::new(ErrorCode::BAD_ARGUMENTS, "Table function 'file' of an INSERT takes literal strings");
+    let arguments: Vec<Value> = arguments.collect::<Option<_>>().ok_or_else(strings)?;
+    let table = file_arguments(&arguments)?;
+    let schema = match (table.structure.as_str(), columns) {
+        ("" | "auto", Some(columns)) => columns,
+        ("" | "auto", None) => {
+            let message = "Table function 'file' must have the structure as its third argument where data are inserted";
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        (structure, _) => squall_formats::parse_structure(structure)?,
+    };
+    Ok(Arc::new(TargetFile::new(&table, schema, &session.server.file_reach()?, options(session)?)?))
+}
+
+/// The table of a path or pattern alone.
+///
+/// # Errors
+/// As [`file`].
+fn file_of_path(session: &Session, path: &str) -> Result<Arc<dyn TableMetadata>> {
+    files(session, &FileTableOptions { path: path.to_owned(), ..FileTableOptions::default() })
+}
+
+/// The table of a name that no table has: standard input, or the file of that name.
+///
+/// # Errors
+/// Where they cannot be read.
+pub(super) fn by_name(session: &Session, name: &str) -> Result<Option<Arc<dyn TableMetadata>>> {
+    if let Some(input) = session.server.standard_input(name) {
+        return Ok(Some(Arc::new(TableHandle(input.table(options(session)?)?))));
+    }
+    if may_be_file(name) { file_of_path(session, name).map(Some) } else { Ok(None) }
+}
+
+/// Whether a name that no table has looks like a file's: it has an ending that tells a format, or a file has it.
+fn may_be_file(name: &str) -> bool {
+    squall_formats::format_of_file(name).is_some() || std::path::Path::new(name).exists()
+}
+
+fn files(session: &Session, table: &FileTableOptions) -> Result<Arc<dyn TableMetadata>> {
+    handle(FileTable::of_files(table, &session.server.file_reach()?, options(session)?)?)
+}
+
+/// `format(…)`.
+///
+/// # Errors
+/// What is wrong with the arguments and the data.
+pub(super) fn format(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    let (format, structure, data) = match arguments {
+        [format, data] => (format, String::new(), data),
+        [format, structure, data] => (format, text("format", structure)?, data),
+        _ => {
+            return Err(wrong_count("Table function 'format' requires 2 or 3 arguments: format, [structure], data"));
+        }
+    };
+    let Value::String(data) = data else { return Err(illegal("format", data)) };
+    let data = Data::Bytes(bytes::Bytes::copy_from_slice(data));
+    handle(FileTable::of_data("format", data, &text("format", format)?, &structure, options(session)?)?)
+}
+
+fn options(session: &Session) -> Result<FormatOptions> {
+    FormatOptions::new(session.settings.clone(), &session.server.zone)
+}
+
+fn handle(table: impl Table + 'static) -> Result<Arc<dyn TableMetadata>> {
+    Ok(Arc::new(TableHandle(Arc::new(table))))
+}
+
+fn text(function: &str, value: &Value) -> Result<String> {
+    match value {
+        Value::String(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        other => Err(illegal(function, other)),
+    }
+}
+
+fn illegal(function: &str, value: &Value) -> Error {
+    let message = format!("Table function '{function}' takes strings, not {}", value.literal_type());
+    Error::new(ErrorCode::BAD_ARGUMENTS, message)
+}
+
+fn wrong_count(message: &str) -> Error {
+    Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message)
+}

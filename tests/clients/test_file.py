@@ -1,0 +1,230 @@
+"""The table function file(): what columns files have, what is read of them, and who may read which."""
+
+import bz2
+import gzip
+import lzma
+
+import pytest
+from server import ServerError
+
+# Each file with its columns as ClickHouse 26.9 tells them (chdb), and its rows.
+TEXTS = {
+    "header.csv": (
+        "id,name,when\n1,x,2024-01-01\n2,y,2024-01-02\n",
+        "id Nullable(Int64), name Nullable(String), when Nullable(Date)",
+        "1\tx\t2024-01-01\n2\ty\t2024-01-02\n",
+    ),
+    "times.csv": (
+        "1,x,2024-01-01 10:00:00\n2,,2024-01-01 10:00:00.5\n",
+        "c1 Nullable(Int64), c2 Nullable(String), c3 Nullable(DateTime64(9))",
+        "1\tx\t2024-01-01 10:00:00.000000000\n2\t\\N\t2024-01-01 10:00:00.500000000\n",
+    ),
+    "strings.csv": ("a,b\n\"x\",\"y\"\n", "c1 Nullable(String), c2 Nullable(String)", "a\tb\nx\ty\n"),
+    "kinds.csv": (
+        '"1","[1,2]",true,1e5,nan,+5,007,1900-01-01\n',
+        "c1 Nullable(String), c2 Array(Nullable(Int64)), c3 Nullable(Bool), c4 Nullable(String), c5 Nullable(Float64), "
+        "c6 Nullable(Int64), c7 Nullable(Int64), c8 Nullable(DateTime64(9))",
+        "1\t[1,2]\ttrue\t1e5\tnan\t5\t7\t1900-01-01 00:00:00.000000000\n",
+    ),
+    "mixed.csv": ("1,\n2.5,\n", "c1 Nullable(Float64), c2 Nullable(String)", "1\t\\N\n2.5\t\\N\n"),
+    "truths.csv": ("false,1\n0,true\n", "c1 Nullable(String), c2 Nullable(String)", "false\t1\n0\ttrue\n"),
+    "header.tsv": (
+        "id\tv\n1\t[1,2]\n2\t[]\n",
+        "id Nullable(Int64), v Array(Nullable(Int64))",
+        "1\t[1,2]\n2\t[]\n",
+    ),
+    "plain.tsv": ("1\t\n2\tx\n", "c1 Nullable(Int64), c2 Nullable(String)", "1\t\n2\tx\n"),
+    "rows.jsonl": (
+        '{"a":1,"b":"x","c":[1,2.5]}\n{"a":null,"b":"2024-01-01","c":[],"h":true}\n',
+        "a Nullable(Int64), b Nullable(String), c Array(Nullable(Float64)), h Nullable(Bool)",
+        "1\tx\t[1,2.5]\t\\N\n\\N\t2024-01-01\t[]\ttrue\n",
+    ),
+    "texts.jsonl": ('{"a":1}\n{"a":"x"}\n{"a":true}\n', "a Nullable(String)", "1\nx\ntrue\n"),
+    "array.json": ('[{"a":1},{"a":2}]', "a Nullable(Int64)", "1\n2\n"),
+    "lines.json": ('{"a":1}\n{"a":2}\n', "a Nullable(Int64)", "1\n2\n"),
+    "document.json": ('{"meta":[{"name":"a","type":"UInt8"}],"data":[{"a":3}],"rows":1}', "a UInt8", "3\n"),
+    "guessed.txt": ("a,b\n1,2\n", "a Nullable(Int64), b Nullable(Int64)", "1\t2\n"),
+    "pairs.tskv": ("a=1\tb=x\n", "a Nullable(Int64), b Nullable(String)", "1\tx\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def files(direct_server):
+    """The folder of user files of the shared server."""
+    folder = direct_server.data / "user_files"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def columns(server, function, **options):
+    described = server.query(f"DESCRIBE TABLE {function}", **options).replace("\\'", "'")
+    return ", ".join(" ".join(line.split("\t")[:2]) for line in described.splitlines())
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_columns_and_rows_of_text(server, files, name):
+    text, schema, rows = TEXTS[name]
+    (files / name).write_text(text)
+    assert columns(server, f"file('{name}')") == schema
+    assert server.query(f"SELECT * FROM file('{name}')") == rows
+
+
+BINARY = ["Parquet", "Native", "RowBinaryWithNamesAndTypes", "JSONCompact", "CSVWithNamesAndTypes"]
+SAMPLE = (
+    "SELECT number AS n, toString(number) AS s, number % 3 = 0 ? NULL : number AS m, [number, 1] AS a, "
+    "toDate32('2024-01-01') + number AS d FROM numbers(100000)"
+)
+
+
+@pytest.mark.parametrize("format_name", BINARY)
+def test_formats_that_name_their_types(server, files, format_name):
+    path = files / f"sample.{format_name}"
+    path.write_bytes(server.http(f"{SAMPLE} FORMAT {format_name}").body)
+    expected = "n UInt64, s String, m Nullable(UInt64), a Array(UInt64), d Date32"
+    assert columns(server, f"file('{path.name}')") == expected
+    ask = "SELECT count(), sum(n), max(s), sum(m), sum(a[1]), max(d) FROM "
+    assert server.query(f"{ask}file('{path.name}')") == server.query(f"{ask}({SAMPLE})")
+    assert server.value(f"SELECT max(s) FROM file('{path.name}') WHERE n < 10") == "9"
+    assert server.value(f"SELECT count() FROM file('{path.name}')") == "100000"
+    assert server.query(f"SELECT n FROM file('{path.name}') LIMIT 3") == "0\n1\n2\n"
+
+
+def test_rows_keep_their_order(server, files):
+    (files / "order.csv").write_bytes(server.http("SELECT number, repeat('x', 50) FROM numbers(300000) FORMAT CSV").body)
+    ask = "SELECT groupArray(c1) = range(300000) FROM (SELECT c1 FROM file('order.csv')) SETTINGS max_threads = 1"
+    assert server.value(ask) == "1"
+    found = server.query("SELECT c1 FROM file('order.csv')").splitlines()
+    assert found == [str(number) for number in range(300000)]
+
+
+def test_patterns_and_virtual_columns(server, files):
+    for at in range(1, 4):
+        folder = files / f"folder{at}"
+        folder.mkdir(exist_ok=True)
+        (folder / "part.csv").write_text(f"{at}\n")
+        (folder / "empty.csv").write_text("")
+    for pattern, found in [
+        ("folder*/part.csv", "6"),
+        ("folder{1..2}/part.csv", "3"),
+        ("folder{1,3}/part.csv", "4"),
+        ("folder?/*.csv", "6"),
+        ("folder1/**", "1"),
+    ]:
+        assert server.value(f"SELECT sum(c1) FROM file('{pattern}')") == found, pattern
+    path = files / "folder2/part.csv"
+    changed = str(int(path.stat().st_mtime))
+    told = server.query(
+        "SELECT _path, _file, _size, toUnixTimestamp(_time) = {at:UInt32} FROM file('folder2/part.csv')", param_at=changed
+    )
+    assert told == f"{path}\tpart.csv\t2\t1\n"
+    assert server.query("SELECT c1 FROM file('folder*/part.csv') WHERE _path LIKE '%folder3%'") == "3\n"
+    assert server.error_code("SELECT * FROM file('nothing*.csv')") == 636
+    assert server.value("SELECT count() FROM file('nothing*.csv', 'CSV', 'a Int8')") == "0"
+    assert server.error_code("SELECT * FROM file('nothing.csv')") == 107
+
+
+def test_compressions(server, files):
+    text = b"".join(b"%d,%d\n" % (number, number * number) for number in range(50_000))
+    for ending, compress in [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)]:
+        (files / f"squares.csv.{ending}").write_bytes(compress(text))
+        assert server.value(f"SELECT sum(c2) FROM file('squares.csv.{ending}')") == str(sum(n * n for n in range(50_000)))
+    (files / "unnamed").write_bytes(gzip.compress(text))
+    assert server.value("SELECT count() FROM file('unnamed', 'CSV', 'a Int64, b Int64', 'gzip')") == "50000"
+    assert server.error_code("SELECT * FROM file('unnamed', 'CSV', 'a Int64', 'zip')") == 48
+
+
+def test_nothing_outside_of_the_folder_is_read(server, files, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("1\n")
+    for link, target in [("door", tmp_path), ("link.csv", secret)]:
+        path = files / link
+        path.unlink(missing_ok=True)
+        path.symlink_to(target)
+    for path in [str(secret), "../data.csv", "/etc/passwd", "/etc/none", "door/secret.csv", "door/*.csv", "link.csv", "lin?.csv", "{..,x}/*.csv"]:
+        assert server.error_code(f"SELECT * FROM file('{path}', 'CSV', 'a String')") == 291, path
+        assert server.error_code(f"DESCRIBE TABLE file('{path}')") == 291, path
+    for link in ("door", "link.csv"):
+        (files / link).unlink()
+
+
+def test_who_may_read_files(start_server):
+    server = start_server()
+    folder = server.data / "user_files"
+    folder.mkdir(exist_ok=True)
+    (folder / "a.csv").write_text("1\n2\n")
+    server.query("CREATE TABLE t AS file('a.csv')")
+    server.query("CREATE USER u")
+    server.query("GRANT SELECT ON default.t TO u")
+    for statement in ["SELECT * FROM file('a.csv')", "DESCRIBE TABLE file('a.csv')", "SELECT c1 FROM t"]:
+        assert server.error_code(statement, user="u") == 497, statement
+    server.query("GRANT READ ON FILE TO u")
+    assert server.query("SELECT sum(c1) FROM file('a.csv')", user="u") == "3\n"
+    assert server.query("SELECT sum(c1) FROM t", user="u") == "3\n"
+    # A plan is not kept: files change.
+    (folder / "a.csv").write_text("5\n")
+    assert server.query("SELECT sum(c1) FROM file('a.csv')", user="u") == "5\n"
+
+
+HOSTILE = {
+    "magic.parquet": b"PAR1 nothing here",
+    "short.parquet": b"PAR1",
+    "claims.parquet": b"PAR1" + b"\xff" * 64 + (1 << 31).to_bytes(4, "little") + b"PAR1",
+    "claims.native": b"\xff\xff\xff\xff\x0f\xff\xff\xff\xff\x0f",
+    "cut.jsonl": b'{"a":1}\n{"a":',
+    "width.csv": b"a,b\n1,2\n3\n",
+    "not.csv.gz": b"nothing that gzip has made",
+    "not.csv.zst": b"nothing that zstd has made",
+    "not.csv.xz": b"nothing that xz has made",
+    "not.csv.bz2": b"nothing that bzip2 has made",
+    "not.csv.lz4": b"nothing that lz4 has made",
+    "cut.csv.gz": gzip.compress(b"1,2\n" * 100000)[:200],
+    "quote.csv": b'1,"no end\n',
+    "nest.csv": b'"' + b"[" * 100_000 + b'"\n1\n',
+    "empty.csv": b"",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_refused_with_a_reason(server, files, name):
+    (files / name).write_bytes(HOSTILE[name])
+    if name == "nest.csv":
+        assert columns(server, f"file('{name}')") == "c1 Nullable(String)"
+        return
+    with pytest.raises(ServerError) as refused:
+        server.query(f"SELECT * FROM file('{name}')")
+    assert refused.value.code == 636, refused.value
+    if name == "empty.csv":
+        assert server.query(f"SELECT * FROM file('{name}', 'CSV', 'a Int8, b Int8')") == ""
+        return
+    with pytest.raises(ServerError) as refused:
+        server.query(f"SELECT a FROM file('{name}', auto, 'a Int8, b Int8')")
+    assert refused.value.code in {26, 27, 32, 33, 72, 117, 354, 554, 561, 594, 618}, refused.value
+
+
+def test_limits_hold(server, files):
+    (files / "many.csv").write_bytes(server.http("SELECT number, number FROM numbers(200000) FORMAT CSV").body)
+    assert server.error_code("SELECT sum(c1) FROM file('many.csv') SETTINGS max_rows_to_read = 1000") == 158
+    (files / "many.parquet").write_bytes(
+        server.http("SELECT number AS n, repeat('x', 200) AS s FROM numbers(200000) FORMAT Parquet").body
+    )
+    # The answer must be that there is no memory, not a crash.
+    limited = "SELECT groupArray(s) FROM file('many.parquet') SETTINGS max_memory_usage = 20000000"
+    assert server.error_code(limited) == 241
+
+
+def test_the_table_function_format(server):
+    assert columns(server, "format(JSONEachRow, '{\"a\":1,\"b\":[1,2]}')") == "a Nullable(Int64), b Array(Nullable(Int64))"
+    assert server.query("SELECT * FROM format(CSV, '1,x\n2,y')") == "1\tx\n2\ty\n"
+    assert server.query("SELECT * FROM format(Values, 'a UInt8, b String', '(1, \\'x\\')')") == "1\tx\n"
+    assert server.error_code("SELECT * FROM format(Values, '(1, NULL)')") == 636
+    assert server.error_code("SELECT * FROM format('Pretty', '1')") == 85
+
+
+def test_hints_and_settings_of_inference(server, files):
+    (files / "hinted.csv").write_text("1,2024-01-01\n")
+    hinted = columns(server, "file('hinted.csv') SETTINGS schema_inference_hints = 'c1 UInt8', input_format_try_infer_dates = 0")
+    assert hinted == "c1 UInt8, c2 Nullable(String)"
+    plain = columns(server, "file('hinted.csv') SETTINGS schema_inference_make_columns_nullable = 0")
+    assert plain == "c1 Int64, c2 Date"
+    named = columns(server, "file('hinted.csv') SETTINGS column_names_for_schema_inference = 'x, y'")
+    assert named == "x Nullable(Int64), y Nullable(Date)"
