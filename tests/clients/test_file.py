@@ -179,7 +179,7 @@ HOSTILE = {
     "not.csv.lz4": b"nothing that lz4 has made",
     "cut.csv.gz": gzip.compress(b"1,2\n" * 100000)[:200],
     "quote.csv": b'1,"no end\n',
-    "nest.csv": b'"' + b"[" * 100_000 + b'"\n1\n',
+    "nest.csv": b'"' + b"[" * 100_000 + b'"\n',
     "empty.csv": b"",
 }
 
@@ -192,7 +192,8 @@ def test_hostile_files_are_refused_with_a_reason(server, files, name):
         return
     with pytest.raises(ServerError) as refused:
         server.query(f"SELECT * FROM file('{name}')")
-    assert refused.value.code == 636, refused.value
+    # Of the file that is cut off, enough can be read to tell its columns.
+    assert refused.value.code == (354 if name == "cut.csv.gz" else 636), refused.value
     if name == "empty.csv":
         assert server.query(f"SELECT * FROM file('{name}', 'CSV', 'a Int8, b Int8')") == ""
         return
@@ -228,3 +229,48 @@ def test_hints_and_settings_of_inference(server, files):
     assert plain == "c1 Int64, c2 Date"
     named = columns(server, "file('hinted.csv') SETTINGS column_names_for_schema_inference = 'x, y'")
     assert named == "x Nullable(Int64), y Nullable(Date)"
+
+
+def test_files_are_written(server, files):
+    for path in files.glob("made*"):
+        path.unlink()
+    server.query("INSERT INTO FUNCTION file('made.csv') SELECT number, 'x' FROM numbers(2)")
+    server.query("INSERT INTO FUNCTION file('made.csv') SELECT 7, 'y'")
+    assert (files / "made.csv").read_text() == '0,"x"\n1,"x"\n7,"y"\n'
+    truncate = "SETTINGS engine_file_truncate_on_insert = 1"
+    server.query(f"INSERT INTO FUNCTION file('made.csv') {truncate} SELECT 5")
+    assert (files / "made.csv").read_text() == "5\n"
+    server.query("INSERT INTO FUNCTION file('made.csv.gz') SELECT number FROM numbers(300000) ORDER BY number")
+    assert gzip.decompress((files / "made.csv.gz").read_bytes()).decode() == "".join(f"{n}\n" for n in range(300000))
+    server.query("INSERT INTO FUNCTION file('made.jsonl', auto, 'a UInt8, b String') FORMAT CSV 1,x")
+    assert (files / "made.jsonl").read_text() == '{"a":1,"b":"x"}\n'
+    server.query("INSERT INTO FUNCTION file('made.parquet') SELECT number AS n FROM numbers(10)")
+    assert server.value("SELECT sum(n) FROM file('made.parquet')") == "45"
+    for statement, code in [
+        ("INSERT INTO FUNCTION file('made.parquet') SELECT 1", 641),
+        ("INSERT INTO FUNCTION file('../made.csv') SELECT 1", 291),
+        ("INSERT INTO FUNCTION file('/tmp/made.csv') SELECT 1", 291),
+        ("INSERT INTO FUNCTION file('made*.csv') SELECT 1", 36),
+        ("INSERT INTO FUNCTION file('made') SELECT 1", 715),
+        ("INSERT INTO FUNCTION file('made2.csv') SELECT throwIf(number = 150000) FROM numbers(200000)", 395),
+        ("INSERT INTO FUNCTION numbers(1) SELECT 1", 48),
+    ]:
+        assert server.error_code(statement) == code, statement
+    assert not (files / "made2.csv").exists() and not list(files.glob(".made*")), "nothing of a failed INSERT stays"
+    server.query("CREATE USER OR REPLACE writer")
+    server.query("GRANT READ ON FILE TO writer")
+    assert server.error_code("INSERT INTO FUNCTION file('made3.csv') SELECT 1", user="writer") == 497
+    server.query("GRANT WRITE ON FILE TO writer")
+    server.query("INSERT INTO FUNCTION file('made3.csv') SELECT 1", user="writer")
+    server.query("DROP USER writer")
+
+
+def test_decimals_of_parquet_are_floats(server, files):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import decimal
+
+    values = pyarrow.array([decimal.Decimal("1.25"), None, decimal.Decimal("-7.50")], pyarrow.decimal128(12, 2))
+    parquet.write_table(pyarrow.table({"d": values, "s": pyarrow.array(["a", "b", None])}), files / "decimal.parquet")
+    assert columns(server, "file('decimal.parquet')") == "d Nullable(Float64), s Nullable(String)"
+    assert server.query("SELECT * FROM file('decimal.parquet')") == "1.25\ta\n\\N\tb\n-7.5\t\\N\n"

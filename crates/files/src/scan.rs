@@ -22,6 +22,8 @@ use crate::table::Virtual;
 const PIECES_MAX: usize = 4;
 /// Parts that are read at once, for each CPU.
 const PARTS_PER_CPU: usize = 2;
+/// So few rows are taken from the first parts: who asks for a few rows wants to see how the files begin.
+const ROWS_IN_ORDER: u64 = 100_000;
 
 /// A column that a scan gives.
 pub(crate) enum Output {
@@ -89,14 +91,15 @@ impl Part {
 impl FileScan {
     pub fn new(reading: Reading, outputs: Vec<Output>, request: &ScanRequest) -> Self {
         let files = if matches!(reading.data, crate::table::Data::Files) { reading.source.files.len() } else { 1 };
+        let rows_max = request.limited(u64::MAX);
         let state = State { unread: (0..files).map(Unread::File).collect(), ..State::default() };
         Self(Arc::new(Core {
             reading,
             outputs,
             schema: request.schema.clone(),
-            rows_max: request.limited(u64::MAX),
+            rows_max,
             rows_given: AtomicU64::new(0),
-            parts_max: PARTS_PER_CPU * logical_cpus(),
+            parts_max: if rows_max <= ROWS_IN_ORDER { 1 } else { PARTS_PER_CPU * logical_cpus() },
             state: Mutex::new(state),
             is_over: AtomicBool::new(false),
         }))

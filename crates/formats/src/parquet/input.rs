@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    UInt8Type,
+    Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, UInt8Type,
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::NullBuffer;
@@ -261,6 +261,12 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
         }
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
             times(9, Arc::new(map::<TimestampNanosecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        // There are no decimals here: the nearest number stands for one.
+        ArrowType::Decimal128(_, scale) => {
+            let divisor = 10f64.powi(i32::from(*scale));
+            let numbers = map::<Decimal128Type, Float64Type>(array, |number| number as f64 / divisor);
+            Ok((nullable(DataType::Float64), Arc::new(numbers)))
         }
         ArrowType::List(item_field) => {
             let list = array.as_list::<i32>();

@@ -57,6 +57,7 @@ impl Statement {
                 _ => Vec::new(),
             },
             Self::ExecuteAs(execute) => execute.statement.as_deref().map(Self::own_settings).unwrap_or_default(),
+            Self::Describe(describe) => describe.settings.iter().chain(&describe.output.settings).collect(),
             other => other.output().into_iter().flat_map(|output| &output.settings).collect(),
         }
     }
