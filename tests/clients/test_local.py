@@ -93,3 +93,49 @@ def test_formats(folder):
     (folder / "n.parquet").write_bytes(copied)
     assert run(folder, "-q", "SELECT sum(n), count() FROM 'n.parquet'") == "499500\t1000\n"
     assert run(folder, "-q", "SELECT count() FROM 'n.parquet' WHERE n % 2 = 0") == "500\n"
+
+
+def test_results_go_to_files_and_rows_come_from_them(folder):
+    run(folder, "-q", "SELECT number AS n FROM numbers(5) INTO OUTFILE 'made.csv.gz' FORMAT CSV")
+    assert gzip.decompress((folder / "made.csv.gz").read_bytes()) == b"0\n1\n2\n3\n4\n"
+    taken = "CREATE TABLE t (n UInt8, m UInt8 DEFAULT n * 2) ENGINE = Memory; INSERT INTO t (n) FROM INFILE 'made.csv.gz' FORMAT CSV; SELECT sum(n), sum(m) FROM t"
+    assert run(folder, "-q", taken) == "10\t20\n"
+    assert run(folder, "-q", "CREATE TABLE t (d Date) ENGINE = Memory; INSERT INTO t VALUES (toDate('2024-01-01') + 1); SELECT d FROM t") == "2024-01-02\n"
+
+
+def test_a_terminal_gets_a_shell(folder):
+    import os
+    import pty
+    import select
+    import time
+
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(folder)
+        os.environ["TERM"] = "xterm"
+        os.execv(BINARY, [BINARY])
+    shown = b""
+
+    def until(text):
+        nonlocal shown
+        deadline = time.monotonic() + 60
+        while text not in shown:
+            assert time.monotonic() < deadline, shown
+            if select.select([terminal], [], [], 0.1)[0]:
+                shown += os.read(terminal, 65536)
+                # The line editor asks the terminal where its cursor is.
+                if b"\x1b[6n" in shown:
+                    shown = shown.replace(b"\x1b[6n", b"")
+                    os.write(terminal, b"\x1b[1;1R")
+
+    try:
+        until(b"local")
+        os.write(terminal, b"SELECT max(degrees) * 2 FROM 'weather.csv';\r")
+        until(b"66")
+        os.write(terminal, b"exit\r")
+        os.waitpid(process, 0)
+        process = 0
+    finally:
+        if process:
+            os.kill(process, 9)
+            os.waitpid(process, 0)

@@ -1,183 +1,100 @@
-//! `squall local`: its arguments. What it does is the server crate's: the same engine, in this process.
+//! `squall local`: its arguments. Statements are run and shown as `squall client` does it, on the engine in this process.
 
-use std::io::{IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+mod in_process;
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use in_process::InProcess;
+use squall_client::RunArgs;
 use squall_server::local::{LocalOptions, LocalSession, StandardInput};
-use squall_types::{Error, ErrorCode, Result, Settings};
+use squall_types::{Error, ErrorCode, Result};
 
 /// Query files in this process, without a server.
 ///
-/// Any file is a table: FROM 'data/*.parquet', FROM file('x.csv.gz'). Standard input is the table `table`. Every setting is an option:
-/// --max_threads 4.
+/// Any file is a table: FROM 'data/*.parquet', FROM file('x.csv.gz'). Standard input is the table `table`. Without a query and with a terminal
+/// it opens a shell. Every setting is an option (--max_threads=4), and so is every query parameter (--param_id=7). The exit code is the error's
+/// code modulo 256.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
+  squall local
   squall local -q \"SELECT count() FROM 'data/*.parquet'\"
-  squall local -q \"DESCRIBE 'hits.csv.gz'\"
-  ps aux | squall local --input-format LineAsString -q \"SELECT line FROM table LIMIT 3\"
-  squall local --path ./data -q \"CREATE TABLE t ENGINE = MergeTree ORDER BY id AS SELECT * FROM 'rows.json'\"")]
+  squall local -q \"DESCRIBE TABLE 'hits.csv.gz'\"
+  ps aux | squall local --input-format LineAsString -q 'SELECT line FROM table LIMIT 3'
+  squall local --path ./data -q 'SELECT count() FROM t'")]
 pub struct Args {
-    /// SQL to run; several statements with semicolons between them, or this option several times
-    #[arg(short, long, value_name = "SQL")]
-    query: Vec<String>,
-    /// Files with SQL to run
-    #[arg(long, visible_alias = "queries_file", value_name = "FILE")]
-    queries_file: Vec<PathBuf>,
     /// Folder of tables that stay; without it they end with the process
     #[arg(long, value_name = "DIR")]
     path: Option<PathBuf>,
-    /// Database to begin in
-    #[arg(short, long, value_name = "NAME")]
+    /// Database that unqualified names mean
+    #[arg(short = 'd', long, value_name = "DATABASE")]
     database: Option<String>,
-    /// Format of results that name none
-    #[arg(long, visible_alias = "output_format", value_name = "FORMAT")]
-    output_format: Option<String>,
-    /// Format of standard input as a table; told from its first bytes where it is not given
+    /// Format of standard input as a table; told by its first bytes where it is not given
     #[arg(long, visible_alias = "input_format", value_name = "FORMAT")]
     input_format: Option<String>,
-    /// Format of both
-    #[arg(short, long, value_name = "FORMAT")]
-    format: Option<String>,
     /// Columns of standard input, as in 'a UInt8, b String'; inferred where they are not given
     #[arg(short = 'S', long, value_name = "COLUMNS")]
     structure: Option<String>,
     /// Name of the table that standard input is
     #[arg(short = 'N', long, default_value = "table", value_name = "NAME")]
     table: String,
-    /// Settings, taken from the command line before it is read
-    #[arg(skip)]
-    settings: Vec<(String, String)>,
-}
-
-/// Takes the options out of a command line that are settings or query parameters: `--max_threads 4`, `--param_x=1`.
-pub fn take_settings(arguments: &mut Vec<String>) -> Vec<(String, String)> {
-    let mut settings = Vec::new();
-    let mut rest = Vec::new();
-    let mut next = std::mem::take(arguments).into_iter().peekable();
-    while let Some(argument) = next.next() {
-        let written = argument.strip_prefix("--").unwrap_or_default();
-        let (name, value) = match written.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (written, None),
-        };
-        let name = if name.starts_with("param_") { name.to_owned() } else { name.replace('-', "_") };
-        let known = Settings::description(&name);
-        if known.is_none() && !name.starts_with("param_") {
-            // `--` ends the options.
-            let is_end = argument == "--";
-            rest.push(argument);
-            if is_end {
-                rest.extend(next.by_ref());
-            }
-            continue;
-        }
-        let is_flag = known.is_some_and(|known| known.setting_type == squall_types::settings::SettingType::Bool);
-        let value = match value {
-            Some(value) => value,
-            None if is_flag && next.peek().is_none_or(|following| following.starts_with('-')) => "1".to_owned(),
-            None => next.next().unwrap_or_default(),
-        };
-        settings.push((name, value));
-    }
-    *arguments = rest;
-    settings
-}
-
-/// Runs it.
-pub fn run(mut args: Args, settings: Vec<(String, String)>) -> ExitCode {
-    args.settings = settings;
-    match args.run() {
-        Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads the result has seen enough.
-        Err(error)
-            if error.code == ErrorCode::CANNOT_WRITE_TO_FILE_DESCRIPTOR && error.message.contains("Broken pipe") =>
-        {
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("{} ({}, {})", error.message.trim_end(), error.code.name(), error.code.0);
-            let code = u8::try_from(error.code.0.rem_euclid(256)).unwrap_or(0);
-            ExitCode::from(if code == 0 { 255 } else { code })
-        }
-    }
+    #[command(flatten)]
+    run: RunArgs,
 }
 
 impl Args {
-    fn run(self) -> Result<()> {
-        let stdin_is_terminal = std::io::stdin().is_terminal();
-        let mut texts = self.query.clone();
-        for file in &self.queries_file {
-            texts.push(read_text(file)?);
-        }
-        let has_queries = !texts.is_empty();
-        if !has_queries {
-            if stdin_is_terminal {
-                let message = "Nothing to run: give SQL with --query, --queries-file or on standard input";
-                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-            }
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| cannot_read(Path::new("standard input"), &error))?;
-            texts.push(text);
-        }
+    /// Runs what is asked for.
+    pub fn run(self) -> ExitCode {
+        squall_client::finished(self.try_run())
+    }
+
+    fn try_run(self) -> Result<()> {
         // A table that is made must be somewhere.
-        let is_kept = self.path.is_some();
-        let makes_tables = texts.iter().any(|text| has_word(text, "create") || has_word(text, "attach"));
-        let temporary = if is_kept || !makes_tables { None } else { Some(TemporaryFolder::new()?) };
-        let input_format = self.input_format.or_else(|| self.format.clone()).unwrap_or_default();
-        let input = (has_queries && !stdin_is_terminal).then(|| {
-            StandardInput::new(self.table, input_format, self.structure.unwrap_or_default(), Box::new(std::io::stdin()))
-        });
+        let temporary = if self.path.is_some() || !self.makes_tables() { None } else { Some(TemporaryFolder::new()?) };
+        let has_statements = !self.run.query.is_empty() || !self.run.queries_file.is_empty();
+        let input = if has_statements && !io::stdin().is_terminal() { Some(self.standard_input()?) } else { None };
         let options = LocalOptions {
             path: self.path.or_else(|| temporary.as_ref().map(|folder| folder.0.clone())),
             database: self.database,
-            settings: self.settings,
             input,
         };
-        let output_format = self.output_format.or(self.format);
-        let terminal = std::io::stdout().is_terminal();
-        let format = output_format.or_else(|| terminal.then(|| "PrettyCompact".to_owned()));
-        // As deep as a query may nest.
-        let running =
-            std::thread::Builder::new().stack_size(squall_runtime::thread_pool::STACK_BYTES).spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .thread_stack_size(squall_runtime::thread_pool::STACK_BYTES)
-                    .build()
-                    .map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
-                let mut session = LocalSession::open(options)?;
-                let mut out = std::io::stdout().lock();
-                let result = runtime.block_on(async {
-                    for text in &texts {
-                        session.run(text, format.as_deref(), &mut out).await?;
-                    }
-                    Ok(())
-                });
-                let _ = out.flush();
-                runtime.shutdown_background();
-                result
-            });
+        let run = self.run;
+        // As deep as a statement may nest.
+        let stack = squall_runtime::thread_pool::STACK_BYTES;
+        let work = move || run.run(Box::new(InProcess::new(LocalSession::open(options)?)?));
+        let running = std::thread::Builder::new().stack_size(stack).spawn(work);
         let running = running.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
         let result = running.join().unwrap_or_else(|_| Err(Error::logical("a panic in squall local")));
         drop(temporary);
         result
     }
+
+    /// Whether statements may make tables that need a folder.
+    fn makes_tables(&self) -> bool {
+        let mut texts: Vec<String> = self.run.query.clone();
+        // What cannot be read here is told when it is run.
+        texts.extend(self.run.queries_file.iter().filter_map(|file| std::fs::read_to_string(file).ok()));
+        texts.is_empty() || self.run.interactive || texts.iter().any(|text| has_word(text, &["create", "attach"]))
+    }
+
+    /// Standard input as a table. The file itself is read: what reads statements has its own buffer.
+    fn standard_input(&self) -> Result<StandardInput> {
+        let file = io::stdin().as_fd().try_clone_to_owned().map_err(|error| {
+            Error::new(ErrorCode::CANNOT_READ_FROM_FILE_DESCRIPTOR, format!("Cannot read standard input: {error}"))
+        })?;
+        let (format, structure) = (self.input_format.clone(), self.structure.clone());
+        let input = Box::new(File::from(file));
+        Ok(StandardInput::new(self.table.clone(), format.unwrap_or_default(), structure.unwrap_or_default(), input))
+    }
 }
 
-fn read_text(file: &Path) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|error| cannot_read(file, &error))
-}
-
-fn cannot_read(file: &Path, error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("Cannot read {}: {error}", file.display()))
-}
-
-/// Whether a text has a word, in any case.
-fn has_word(text: &str, word: &str) -> bool {
-    text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
-        .any(|part| part.eq_ignore_ascii_case(word))
+/// Whether a text has one of these words, in any case.
+fn has_word(text: &str, words: &[&str]) -> bool {
+    let mut parts = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    parts.any(|part| words.iter().any(|word| part.eq_ignore_ascii_case(word)))
 }
 
 /// A folder that goes with the process.
@@ -204,18 +121,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_taken_out_of_the_command_line() {
-        let line = "-q x --max_threads 4 --max-block-size=7 --extremes --param_id 3 --path p -- --max_threads 9";
-        let mut arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let settings = take_settings(&mut arguments);
-        let settings: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(settings.join(" "), "max_threads=4 max_block_size=7 extremes=1 param_id=3");
-        assert_eq!(arguments.join(" "), "-q x --path p -- --max_threads 9");
-    }
-
-    #[test]
     fn words_are_found() {
-        assert!(has_word("drop table x; Create\ttable y", "create"));
-        assert!(!has_word("SELECT created, recreate FROM x", "create"));
+        assert!(has_word("drop table x; Create\ttable y", &["create"]));
+        assert!(!has_word("SELECT created, recreate FROM x", &["create"]));
     }
 }

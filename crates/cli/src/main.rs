@@ -6,6 +6,8 @@ mod manuals;
 mod mimalloc;
 mod simulate;
 
+use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,7 +37,7 @@ enum Command {
     Server(ServerArgs),
     Client(Box<squall_client::Args>),
     Migrate(squall_client::migrate::Args),
-    Local(local::Args),
+    Local(Box<local::Args>),
     CheckConfig(check_config::Args),
     Datagen(squall_storm::datagen::Args),
     Benchmark(squall_storm::benchmark::Args),
@@ -48,7 +50,7 @@ enum Command {
 }
 
 /// The commands whose settings and query parameters may stand on the command line by their names.
-const WITH_SETTINGS: &[&str] = &["client"];
+const WITH_SETTINGS: &[&str] = &["client", "local"];
 
 /// Run the server.
 ///
@@ -134,17 +136,14 @@ impl ServerArgs {
 
 fn main() -> ExitCode {
     squall_server::version::set_commit(env!("SQUALL_COMMIT"));
-    let settings;
-    let command = if std::env::args_os().nth(1).is_some_and(|command| command == "local") {
-        let mut arguments = std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
-        settings = local::take_settings(&mut arguments);
-        Squall::parse_from(arguments)
-    } else {
-        settings = Vec::new();
-        Squall::parse_from(squall_client::rewritten(std::env::args_os(), WITH_SETTINGS))
-    };
-    let result = match command.command {
-        Command::Local(args) => return local::run(args, settings),
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    // Nothing but the name, in a terminal: a person wants a shell.
+    if arguments.len() == 1 && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        arguments.push("local".into());
+    }
+    let arguments = squall_client::rewritten(arguments, WITH_SETTINGS);
+    let result = match Squall::parse_from(arguments).command {
+        Command::Local(args) => return args.run(),
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),
         Command::Client(args) => return args.run(),
         Command::Migrate(args) => return args.run(),

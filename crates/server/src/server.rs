@@ -296,11 +296,6 @@ impl Server {
         let _ = self.standard_input.set(input);
     }
 
-    /// Standard input, under whatever name.
-    pub(crate) fn any_standard_input(&self) -> Option<&StandardInput> {
-        self.standard_input.get()
-    }
-
     /// Standard input, where it is a table of this name.
     pub(crate) fn standard_input(&self, table: &str) -> Option<&StandardInput> {
         self.standard_input.get().filter(|input| input.table == table)

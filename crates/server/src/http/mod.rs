@@ -32,7 +32,6 @@ use tokio::sync::Semaphore;
 use crate::network::{Port, accept};
 use crate::server::Server;
 
-pub(crate) use body::{Compression, ResultWriter};
 pub use cors::OptionsResponse;
 pub use direct::DirectRequest;
 pub use handler::{Pages, new_query_id};

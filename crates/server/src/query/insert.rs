@@ -214,6 +214,12 @@ impl InsertSink {
         &self.schema
     }
 
+    /// The names of the table's columns that have a default.
+    pub fn columns_with_defaults(&self) -> Vec<String> {
+        let columns = self.table.columns().iter().filter(|column| column.default.is_some());
+        columns.map(|column| column.name.to_string()).collect()
+    }
+
     /// The table's name with its database, and descriptions of the columns that are to be sent.
     pub fn table(&self) -> &Arc<dyn Table> {
         &self.table
