@@ -13,6 +13,9 @@ use squall_client::RunArgs;
 use squall_server::local::{LocalOptions, LocalSession, StandardInput};
 use squall_types::{Error, ErrorCode, Result};
 
+/// Options that are no settings, though settings may have their names.
+pub const OPTIONS: &[&str] = &["input-format", "input_format", "path", "database", "structure", "table"];
+
 /// Query files in this process, without a server.
 ///
 /// Any file is a table: FROM 'data/*.parquet', FROM file('x.csv.gz'). Standard input is the table `table`. Without a query and with a terminal

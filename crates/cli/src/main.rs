@@ -141,7 +141,7 @@ fn main() -> ExitCode {
     if arguments.len() == 1 && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         arguments.push("local".into());
     }
-    let arguments = squall_client::rewritten(arguments, WITH_SETTINGS);
+    let arguments = squall_client::rewritten(arguments, WITH_SETTINGS, local::OPTIONS);
     let result = match Squall::parse_from(arguments).command {
         Command::Local(args) => return args.run(),
         Command::Server(args) => args.options().and_then(|options| squall_server::run(&options)),

@@ -162,8 +162,9 @@ fn external(text: &str) -> std::result::Result<External, String> {
 }
 
 /// The arguments with settings, query parameters and the options of external tables as [`RunArgs`] takes them: `--max_threads 4` becomes
-/// `--setting max_threads=4`. `commands` are the subcommands that have such; others are left alone.
-pub fn rewritten(arguments: impl IntoIterator<Item = OsString>, commands: &[&str]) -> Vec<OsString> {
+/// `--setting max_threads=4`. `commands` are the subcommands that have such; others are left alone. `others` are options that they have besides
+/// those of the client.
+pub fn rewritten(arguments: impl IntoIterator<Item = OsString>, commands: &[&str], others: &[&str]) -> Vec<OsString> {
     let mut arguments = arguments.into_iter().peekable();
     let mut out: Vec<OsString> = arguments.by_ref().take(1).collect();
     let Some(command) = arguments.next() else { return out };
@@ -176,7 +177,11 @@ pub fn rewritten(arguments: impl IntoIterator<Item = OsString>, commands: &[&str
     // Options of our own come before settings of their names.
     let own = <Args as clap::Args>::augment_args(clap::Command::new("client"));
     let is_own = |name: &str| {
-        own.get_arguments().filter_map(clap::Arg::get_long_and_visible_aliases).any(|names| names.contains(&name))
+        others.contains(&name)
+            || own
+                .get_arguments()
+                .filter_map(clap::Arg::get_long_and_visible_aliases)
+                .any(|names| names.contains(&name))
     };
     let mut tables: Vec<External> = Vec::new();
     while let Some(argument) = arguments.next() {
@@ -367,7 +372,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<String> {
         let arguments = text.split(' ').map(OsString::from);
-        rewritten(arguments, &["client"]).into_iter().map(|word| word.into_string().unwrap()).collect()
+        rewritten(arguments, &["client"], &[]).into_iter().map(|word| word.into_string().unwrap()).collect()
     }
 
     #[test]

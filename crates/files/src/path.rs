@@ -136,7 +136,7 @@ impl Reach {
         }
         Ok(Some(Found {
             path: path.to_owned(),
-            size: metadata.is_file().then(|| metadata.len()),
+            size: metadata.is_file().then_some(metadata.len()),
             changed: changed(&metadata),
         }))
     }

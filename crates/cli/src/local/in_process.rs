@@ -31,7 +31,7 @@ pub struct InProcess {
     told: Progress,
 }
 
-type Starting = Pin<Box<dyn Future<Output = (LocalSession, Result<Box<Running>>)>>>;
+type Starting = Pin<Box<dyn Future<Output = (LocalSession, Result<Box<Running>>)> + Send>>;
 
 enum State {
     Idle,
@@ -228,12 +228,12 @@ impl Session for InProcess {
             let input = TableInput::new(sink.schema(), &options).match_block(block)?;
             sink.send_input(input).await
         });
-        sent.inspect_err(|error| {
+        if let Err(error) = &sent {
             query.fail(error);
-            let error = error.clone();
             self.state = State::Idle;
-            self.pending.push_back(Event::Exception(error));
-        })
+            self.pending.push_back(Event::Exception(error.clone()));
+        }
+        sent
     }
 
     fn end_data(&mut self) -> Result<()> {
