@@ -217,34 +217,35 @@ impl Core {
         wakers.iter().for_each(Waker::wake_by_ref);
     }
 
-    /// Gives the rows of a block of the format's columns; `Break` where no more are wanted.
+    /// How many of the next rows are still wanted. Asked by the one that decodes a part, so that the first rows of the part count first.
+    fn allow(&self, rows: usize) -> usize {
+        let before = self.rows_given.fetch_add(rows as u64, Ordering::Relaxed);
+        let left = self.rows_max.saturating_sub(before);
+        if left <= rows as u64 {
+            self.end();
+        }
+        usize::try_from(left).unwrap_or(usize::MAX).min(rows)
+    }
+
+    /// Gives the first rows of a block of the format's columns; `Break` where no more are wanted.
     fn give(
         &self,
         block: &Block,
+        rows: usize,
         file: usize,
         consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        let before = self.rows_given.fetch_add(block.rows() as u64, Ordering::Relaxed);
-        let rows = usize::try_from(self.rows_max.saturating_sub(before)).unwrap_or(usize::MAX).min(block.rows());
-        if rows > 0 {
-            let cut = if rows < block.rows() { block.slice(0, rows) } else { block.clone() };
-            let columns = self.outputs.iter().zip(self.schema.types()).map(|(output, data_type)| match output {
-                Output::Column(at) => Ok(cut.column(*at).clone()),
-                Output::Virtual(of) => {
-                    Column::constant(data_type.clone(), &of.value(self.reading.source.files.get(file)), rows)
-                }
-            });
-            let given = Block::new(self.schema.clone(), columns.collect::<Result<Vec<_>>>()?, rows);
-            if consume(given)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+        if rows == 0 {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let cut = if rows < block.rows() { block.slice(0, rows) } else { block.clone() };
+        let columns = self.outputs.iter().zip(self.schema.types()).map(|(output, data_type)| match output {
+            Output::Column(at) => Ok(cut.column(*at).clone()),
+            Output::Virtual(of) => {
+                Column::constant(data_type.clone(), &of.value(self.reading.source.files.get(file)), rows)
             }
-        }
-        if before.saturating_add(rows as u64) < self.rows_max {
-            Ok(ControlFlow::Continue(()))
-        } else {
-            self.end();
-            Ok(ControlFlow::Break(()))
-        }
+        });
+        consume(Block::new(self.schema.clone(), columns.collect::<Result<Vec<_>>>()?, rows))
     }
 }
 
@@ -297,6 +298,7 @@ impl TableScan for FileScan {
         let is_last = piece.is_none() && !decoder.goes_on();
         let mut blocks = Vec::new();
         decoder.decode(piece, &core.reading, &mut blocks).map_err(|error| core.in_file(error, file))?;
+        let allowed: Vec<usize> = blocks.iter().map(|block| core.allow(block.rows())).collect();
         {
             // The others may go on with the part while these rows go through the operators: their morsel comes after this one.
             let mut state = core.state.lock();
@@ -310,8 +312,8 @@ impl TableScan for FileScan {
             drop(state);
             wakers.iter().for_each(Waker::wake_by_ref);
         }
-        for block in &blocks {
-            if core.give(block, file, consume)?.is_break() {
+        for (block, rows) in blocks.iter().zip(allowed) {
+            if core.give(block, rows, file, consume)?.is_break() {
                 break;
             }
         }
