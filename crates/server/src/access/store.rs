@@ -222,8 +222,8 @@ mod tests {
             let name = create.names[0].name.value.as_str().into();
             entities.put(Entity { id: Uuid::new_v4(), name, storage: Storage::LocalDirectory, definition });
         }
-        Store::open(folder.path()).unwrap().save(&Entities::default(), &entities).unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        Store::open(Some(folder.path())).unwrap().save(&Entities::default(), &entities).unwrap();
+        let store = Store::open(Some(folder.path())).unwrap();
         let mut loaded = Entities::default();
         store.load().unwrap().into_iter().for_each(|entity| loaded.put(entity));
         let shown = |entities: &Entities| {
