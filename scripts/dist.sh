@@ -20,6 +20,8 @@ scripts/venv.sh .venv-dist scripts/dist-requirements.txt
 cargo install --quiet --locked --root "$tools" cargo-deb@3.8.0 cargo-generate-rpm@0.21.1
 PATH=$PWD/.venv-dist/bin:$tools/bin:$PATH
 
+# A package without the pages would be no release: without Node the build fails.
+export SQUALL_PAGES=full
 echo "Building $target for glibc 2.28 ..."
 cargo zigbuild --locked --profile dist --target "$target.2.28" --package squall-cli
 
