@@ -72,7 +72,8 @@ dist: ## Pack the program for every Linux since glibc 2.28: .tar.gz, .deb, .rpm 
 test-dist: ## Install that .deb into a clean Debian (debootstrap, as root), run it and ask it.
 	scripts/test-dist.sh
 
-deny: ## Check dependencies: known vulnerabilities, licences, sources (deny.toml).
+deny: ## Check dependencies: vulnerabilities, licences and sources (deny.toml, by cargo-deny), and that NOTICE names them all.
+	scripts/notice.py --check
 	cargo deny --locked check
 
 docs: ## Build the documentation as a searchable site in target/docs-site; installs mdbook into target/tools first (minutes).
