@@ -116,7 +116,7 @@ fn create_timer(clock: libc::clockid_t, signal: libc::c_int) -> Option<libc::tim
         let mut event: libc::sigevent = std::mem::zeroed();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal;
-        event.sigev_notify_thread_id = libc::gettid();
+        event.sigev_notify_thread_id = thread_id() as libc::pid_t;
         let mut id: libc::timer_t = std::mem::zeroed();
         (libc::timer_create(clock, &raw mut event, &raw mut id) == 0).then_some(id)
     }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
+use squall_runtime::thread_usage::thread_id;
 
 use super::level::Level;
 
@@ -71,11 +72,7 @@ fn this_thread() -> (u64, &'static str) {
     thread_local! {
         static THREAD: Cell<Option<(u64, &'static str)>> = const { Cell::new(None) };
     }
-    let ask = || {
-        // SAFETY: gettid has no preconditions.
-        let id = unsafe { libc::gettid() }.unsigned_abs();
-        (id.into(), kept_name(std::thread::current().name().unwrap_or_default()))
-    };
+    let ask = || (thread_id(), kept_name(std::thread::current().name().unwrap_or_default()));
     // Looked up once a thread. A cell without a destructor outlives all others.
     THREAD.with(|thread| {
         let known = thread.get().unwrap_or_else(ask);
