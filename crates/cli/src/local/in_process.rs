@@ -4,17 +4,17 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use squall_client::session::{Event, Peer, ProfileInfo, Progress, Query, Session, Usage};
+use squall_client::session::{Event, Peer, ProfileInfo, Progress, Query, Session, Usage, evaluator_in};
 use squall_formats::{Evaluate, FormatOptions, TableInput};
 use squall_server::Server;
 use squall_server::http::new_query_id;
 use squall_server::local::LocalSession;
 use squall_server::query::{Query as Running, QueryRequest};
-use squall_types::{Block, Error, ErrorCode, Result, Value};
+use squall_types::{Block, Error, ErrorCode, Result};
 use tokio::runtime::{Builder, Runtime};
 
 /// A session of the engine in this process.
@@ -258,29 +258,6 @@ impl Session for InProcess {
 
     fn evaluator(&self) -> Evaluate {
         let server = self.server.clone();
-        let session: Mutex<Option<InProcess>> = Mutex::new(None);
-        Arc::new(move |expression, data_type| {
-            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-            let session = match &mut *session {
-                Some(session) => session,
-                none => none.insert(Self::new(LocalSession::of(server.clone()))?),
-            };
-            let text = format!("SELECT CAST(({expression}) AS {data_type})");
-            value_of(session, &text)
-        })
-    }
-}
-
-/// The value of a statement of one row and one column.
-fn value_of(session: &mut InProcess, text: &str) -> Result<Value> {
-    session.start(&Query { text, ..Query::default() })?;
-    let mut value = Value::Null;
-    loop {
-        match session.next(Duration::from_secs(1))? {
-            Some(Event::Block(block)) if !block.is_empty() => value = block.column(0).value(0),
-            Some(Event::Exception(error)) => return Err(error),
-            Some(Event::End) => return Ok(value),
-            _ => {}
-        }
+        evaluator_in(move || Self::new(LocalSession::of(server.clone())))
     }
 }

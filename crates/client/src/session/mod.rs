@@ -4,13 +4,14 @@
 mod log;
 mod native;
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use log::LogLine;
 pub use native::NativeSession;
 use squall_formats::Evaluate;
 pub use squall_native::{ExternalTable, ProfileInfo, Progress};
-use squall_types::{Block, Error, Result, Value};
+use squall_types::{Block, Error, ErrorCode, Result, Value};
 
 /// A statement to run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -127,17 +128,42 @@ pub trait Session {
 /// # Errors
 /// As [`Session::start`] and [`Session::next`]; what is wrong with the query.
 pub fn ask(session: &mut dyn Session, text: &str) -> Result<Vec<Vec<String>>> {
-    session.start(&Query { text, ..Query::default() })?;
     let mut rows = Vec::new();
+    each_block(session, text, |block| {
+        for row in 0..block.rows() {
+            rows.push(block.columns().iter().map(|column| plain(&column.value(row))).collect());
+        }
+    })?;
+    Ok(rows)
+}
+
+/// An evaluator of constant expressions in a session of its own, which is opened with the first of them.
+pub fn evaluator_in<S: Session + Send + 'static>(open: impl Fn() -> Result<S> + Send + Sync + 'static) -> Evaluate {
+    let session: Mutex<Option<S>> = Mutex::new(None);
+    Arc::new(move |expression, data_type| {
+        let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = match &mut *session {
+            Some(session) => session,
+            none => none.insert(open()?),
+        };
+        let mut value = None;
+        each_block(session, &format!("SELECT CAST(({expression}) AS {data_type})"), |block| {
+            if !block.is_empty() {
+                value = block.columns().first().map(|column| column.value(0));
+            }
+        })?;
+        value.ok_or_else(|| Error::new(ErrorCode::BAD_ARGUMENTS, format!("The expression {expression} has no value")))
+    })
+}
+
+/// Runs a short query to its end and shows the blocks of its result to `take`.
+fn each_block(session: &mut dyn Session, text: &str, mut take: impl FnMut(&Block)) -> Result<()> {
+    session.start(&Query { text, ..Query::default() })?;
     loop {
         match session.next(Duration::from_secs(1))? {
-            Some(Event::Block(block)) => {
-                for row in 0..block.rows() {
-                    rows.push(block.columns().iter().map(|column| plain(&column.value(row))).collect());
-                }
-            }
+            Some(Event::Block(block)) => take(&block),
             Some(Event::Exception(error)) => return Err(error),
-            Some(Event::End) => return Ok(rows),
+            Some(Event::End) => return Ok(()),
             _ => {}
         }
     }

@@ -1,17 +1,16 @@
 //! A session over the native protocol: one connection, opened again where it broke, and the runtime that its futures run on.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use squall_formats::Evaluate;
 use squall_native::{Connection, Failure, Options, Packet};
 use squall_types::calendar::TimeZone;
 use squall_types::text::append_date_time;
-use squall_types::{Block, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Block, Error, ErrorCode, Result, Value};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Event, LogLine, Peer, Query, Session, Usage};
+use super::{Event, LogLine, Peer, Query, Session, Usage, evaluator_in};
 
 /// A connection to a server.
 #[derive(Debug)]
@@ -145,30 +144,6 @@ impl NativeSession {
     }
 }
 
-impl NativeSession {
-    /// The value of a constant expression, converted to a type.
-    fn evaluate(&mut self, expression: &str, data_type: &DataType) -> Result<Value> {
-        let text = format!("SELECT CAST(({expression}) AS {data_type})");
-        self.start(&Query { text: &text, ..Query::default() })?;
-        let mut value = None;
-        loop {
-            match self.next(Duration::from_secs(1))? {
-                Some(Event::Block(block)) if !block.is_empty() => {
-                    value = block.columns().first().map(|column| column.value(0));
-                }
-                Some(Event::Exception(error)) => return Err(error),
-                Some(Event::End) => {
-                    return value.ok_or_else(|| {
-                        let message = format!("The expression {expression} has no value");
-                        Error::new(ErrorCode::BAD_ARGUMENTS, message)
-                    });
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
 fn no_connection() -> Error {
     Error::new(ErrorCode::NETWORK_ERROR, "There is no connection to the server")
 }
@@ -255,15 +230,7 @@ impl Session for NativeSession {
 
     fn evaluator(&self) -> Evaluate {
         let options = self.options.clone();
-        let session: Mutex<Option<NativeSession>> = Mutex::new(None);
-        Arc::new(move |expression, data_type| {
-            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-            let session = match &mut *session {
-                Some(session) => session,
-                none => none.insert(Self::open(options.clone())?),
-            };
-            session.evaluate(expression, data_type)
-        })
+        evaluator_in(move || Self::open(options.clone()))
     }
 
     fn keep_database(&mut self, database: &str) {

@@ -42,29 +42,33 @@ impl<'a> JsonValues<'a> {
         Ok(value)
     }
 
+    /// What stands between two brackets, item by item.
+    fn items<T>(&mut self, [open, close]: [u8; 2], item: impl Fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut items = Vec::new();
+        if !self.eat(open) {
+            return Err(bad(&format!("expected '{}'", char::from(open))));
+        }
+        while !self.eat(close) {
+            if !items.is_empty() && !self.eat(b',') {
+                return Err(bad(&format!("expected ',' or '{}'", char::from(close))));
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
     /// The keys of an object and what their values are.
     ///
     /// # Errors
     /// Where it is none.
     pub fn object(&mut self) -> Result<Vec<(String, Guess)>> {
-        let mut fields: Vec<(String, Guess)> = Vec::new();
-        if !self.eat(b'{') {
-            return Err(bad("expected '{'"));
-        }
-        let mut is_first = true;
-        while !self.eat(b'}') {
-            if !is_first && !self.eat(b',') {
-                return Err(bad("expected ',' or '}'"));
-            }
-            is_first = false;
-            let name = String::from_utf8_lossy(&self.string()?).into_owned();
-            if !self.eat(b':') {
+        self.items(*b"{}", |values| {
+            let name = values.text()?;
+            if !values.eat(b':') {
                 return Err(bad("expected ':'"));
             }
-            let value = self.value()?;
-            fields.push((name, value));
-        }
-        Ok(fields)
+            Ok((name, values.value()?))
+        })
     }
 
     /// What the items of an array are.
@@ -72,17 +76,7 @@ impl<'a> JsonValues<'a> {
     /// # Errors
     /// Where it is none.
     pub fn array(&mut self) -> Result<Vec<Guess>> {
-        let mut items = Vec::new();
-        if !self.eat(b'[') {
-            return Err(bad("expected '['"));
-        }
-        while !self.eat(b']') {
-            if !items.is_empty() && !self.eat(b',') {
-                return Err(bad("expected ',' or ']'"));
-            }
-            items.push(self.value()?);
-        }
-        Ok(items)
+        self.items(*b"[]", Self::value)
     }
 
     /// The texts of an array of strings.
@@ -90,17 +84,11 @@ impl<'a> JsonValues<'a> {
     /// # Errors
     /// Where it is none.
     pub fn strings(&mut self) -> Result<Vec<String>> {
-        let mut strings = Vec::new();
-        if !self.eat(b'[') {
-            return Err(bad("expected '['"));
-        }
-        while !self.eat(b']') {
-            if !strings.is_empty() && !self.eat(b',') {
-                return Err(bad("expected ',' or ']'"));
-            }
-            strings.push(String::from_utf8_lossy(&self.string()?).into_owned());
-        }
-        Ok(strings)
+        self.items(*b"[]", Self::text)
+    }
+
+    fn text(&mut self) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.string()?).into_owned())
     }
 
     /// What the value at hand is.
