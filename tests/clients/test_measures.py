@@ -87,9 +87,10 @@ def test_memory_is_profiled(start_server):
     server = start_server(settings=LOGGED)
     heavy = "SELECT length(groupArray(number)) FROM numbers(20000000) SETTINGS max_threads = 1"
     server.query(heavy, query_id="steps", memory_profiler_step=8 << 20)
-    server.query(heavy, query_id="samples", memory_profiler_step=0, memory_profiler_sample_probability=1, max_untracked_memory=65536)
     server.query(heavy, query_id="large", memory_profiler_step=0, memory_profiler_sample_probability=1, memory_profiler_sample_min_allocation_size=1 << 20)
     server.query(heavy, query_id="none", memory_profiler_step=0)
+    # Last, as these may be more than wait to be logged: what comes after them is dropped.
+    server.query(heavy, query_id="samples", memory_profiler_step=0, memory_profiler_sample_probability=1, max_untracked_memory=65536)
     traces = "SELECT count(), min(size), max(size), min(length(trace)), max(ptr) FROM system.trace_log WHERE query_id = '{}' AND trace_type = '{}'"
 
     def seen(query_id, kind):
