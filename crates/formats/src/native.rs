@@ -30,6 +30,12 @@ use crate::wire::{Cursor, Stop, put_string, put_varint};
 /// From this revision on, every column says whether its serialisation is a custom one.
 pub const REVISION_WITH_CUSTOM_SERIALIZATION: u64 = 54_454;
 
+/// From this revision on, what a peer reads has a `BlockInfo` before each block.
+pub const REVISION_WITH_BLOCK_INFO: u64 = 51_903;
+
+/// Before a block: it is not one of rows that did not fit, and belongs to no bucket.
+pub const BLOCK_INFO: [u8; 8] = [1, 0, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0];
+
 /// From this revision on, the name of `DateTime` tells its time zone.
 const REVISION_WITH_TIME_ZONE_IN_TYPE: u64 = 54_337;
 
@@ -612,6 +618,9 @@ impl OutputFormat for NativeOutput {
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         if block.is_empty() {
             return Ok(());
+        }
+        if self.revision >= REVISION_WITH_BLOCK_INFO {
+            out.extend_from_slice(&BLOCK_INFO);
         }
         write_block(block, self.revision, out)
     }

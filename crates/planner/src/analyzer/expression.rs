@@ -1,7 +1,7 @@
 //! Expressions: literals, names, parameters and what they stand for. Calls are in `call`.
 
 use squall_sql::ast::{self, ExpressionKind};
-use squall_types::text::unescape;
+use squall_types::text::{ValueReader, unescape};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::graph::NodeId;
@@ -146,12 +146,19 @@ impl<'q> Scope<'q> {
     /// `UNKNOWN_QUERY_PARAMETER`.
     pub fn qualified_table(&self, parts: &[ast::Identifier], count: usize) -> Result<Option<usize>> {
         let names = parts[..count].iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
-        let is = |table: &super::source::TableNames<'_>| match names[..] {
-            [name] => table.alias == Some(name) || table.table == Some(name),
-            [database, name] => table.alias.is_none() && table.database == Some(database) && table.table == Some(name),
-            _ => false,
-        };
-        Ok(self.source.tables().iter().position(is))
+        let tables = self.source.tables();
+        let find = |is: &dyn Fn(&super::source::TableNames<'_>) -> bool| tables.iter().position(is);
+        // An alias, or a table without one, comes before a table that has another name too.
+        Ok(match names[..] {
+            [name] => find(&|table| table.alias == Some(name)).or_else(|| find(&|table| table.table == Some(name))),
+            [database, name] => {
+                let is = |table: &super::source::TableNames<'_>| {
+                    table.database == Some(database) && table.table == Some(name)
+                };
+                find(&|table| table.alias.is_none() && is(table)).or_else(|| find(&is))
+            }
+            _ => None,
+        })
     }
 
     /// The source's column of this name.
@@ -316,14 +323,20 @@ impl<'q> Scope<'q> {
         if data_type == DataType::String {
             return Ok((Value::string(written), data_type));
         }
-        match conversion::convert(&Value::string(written), &DataType::String, &data_type, functions) {
+        let read = |written: &[u8]| {
+            if !is_nested {
+                return conversion::convert(&Value::string(written), &DataType::String, &data_type, functions);
+            }
+            let mut reader = ValueReader::new(&data_type, &conversion::options(functions).text)?;
+            reader.read_whole(written)?;
+            Ok(reader.finish()?.value(0))
+        };
+        match read(&written) {
             Ok(value) => Ok((value, data_type)),
             Err(_) => {
                 let reads = |length: &usize| {
                     let start = text.get(..*length).filter(|start| !start.is_empty());
-                    start.is_some_and(|start| {
-                        conversion::convert(&Value::string(start), &DataType::String, &data_type, functions).is_ok()
-                    })
+                    start.is_some_and(|start| read(start.as_bytes()).is_ok())
                 };
                 // Only where the text is short is it worth telling how much of it was good.
                 let parsed = (0..text.len().min(100)).rev().find(reads).unwrap_or(0);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::{CONNECTION, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
@@ -17,7 +17,7 @@ use super::direct::{self, Timeouts};
 use super::handler::{Answer, Connection, Pages};
 use super::handling::Handling;
 use super::head::{RequestFields, RequestHead};
-use super::input::RequestBody;
+use super::input::{RequestBody, Unread};
 use super::response::Headers;
 use super::wire::{Exchange, Wire};
 use crate::network::Socket;
@@ -109,15 +109,26 @@ impl Exchanges {
         };
         // Without chunks a response could not follow its own head, and to HEAD there is nothing but a head.
         self.connection.progress.open(parts.version == Version::HTTP_11 && parts.method != Method::HEAD);
+        let (body, unread) = Unread::lend(body);
         let response = match self.connection.answer(&head) {
-            Answer::Page(response) => response,
-            Answer::RulePage(page) => self.connection.read_page(&page).await,
+            Answer::Page(response) => {
+                drop(body);
+                response
+            }
+            Answer::RulePage(page) => {
+                drop(body);
+                self.connection.read_page(&page).await
+            }
             Answer::Query(http, client) => {
                 let making = self.connection.clone().run(http, client, RequestBody::Incoming(body));
                 Handling::new(self.connection.clone(), making).await
             }
         };
         let mut response = response.into_hyper();
+        // A client that pools its connections would send its next request to one that is closed behind this answer.
+        if !unread.drain(parts.headers.contains_key(EXPECT)).await {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if self.requests_max > 0 && self.served.fetch_add(1, Ordering::Relaxed) + 1 >= self.requests_max {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

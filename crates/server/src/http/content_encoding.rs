@@ -1,4 +1,4 @@
-//! HTTP's compression of bodies, both ways and streaming: gzip, deflate, zstd and LZ4 frames. ClickHouse's own `compress=1` is in
+//! HTTP's compression of bodies, both ways and streaming: gzip, deflate, zstd, LZ4 frames and brotli. ClickHouse's own `compress=1` is in
 //! `compression`.
 
 use std::io::{self, Read, Write};
@@ -13,6 +13,10 @@ const INPUT_SLICE_BYTES: usize = 1 << 10;
 const SLICE_GROWTH_BYTES_MAX: usize = 32 << 20;
 /// As soon as so many bytes are decoded they are to be taken first.
 const OUT_BYTES: usize = 1 << 20;
+/// Bytes of the buffers of brotli's writers.
+const BROTLI_BUFFER_BYTES: usize = 16 << 10;
+/// The window of brotli's encoder, as a power of two: of the largest each response would take 16 MiB.
+const BROTLI_WINDOW: u32 = 19;
 /// LZ4 frames are decoded when they are whole, and a request in this encoding may not be larger.
 const LZ4_BODY_BYTES_MAX: usize = 256 << 20;
 
@@ -24,6 +28,7 @@ pub enum ContentEncoding {
     Deflate,
     Zstd,
     Lz4,
+    Brotli,
 }
 
 impl ContentEncoding {
@@ -38,11 +43,13 @@ impl ContentEncoding {
             "deflate" => Ok(Some(Self::Deflate)),
             "zstd" => Ok(Some(Self::Zstd)),
             "lz4" => Ok(Some(Self::Lz4)),
+            "br" => Ok(Some(Self::Brotli)),
             other => Err(Error::new(ErrorCode::NOT_IMPLEMENTED, format!("Unknown compression method: {other}"))),
         }
     }
 
-    /// The first of our encodings, by ClickHouse's preference, that `Accept-Encoding` names.
+    /// The first of our encodings that `Accept-Encoding` names. Unlike ClickHouse's, the order has brotli at its end: its encoder takes
+    /// megabytes for a response of any size, and browsers, which name it beside gzip, take either.
     pub fn accepted(header: &str) -> Option<Self> {
         let offers = |wanted: &str| {
             header.split(',').any(|offer| {
@@ -51,7 +58,8 @@ impl ContentEncoding {
                 name.trim().eq_ignore_ascii_case(wanted) && !refused
             })
         };
-        [Self::Gzip, Self::Deflate, Self::Zstd, Self::Lz4].into_iter().find(|encoding| offers(encoding.name()))
+        let all = [Self::Gzip, Self::Deflate, Self::Zstd, Self::Lz4, Self::Brotli];
+        all.into_iter().find(|encoding| offers(encoding.name()))
     }
 
     /// The name in `Content-Encoding`.
@@ -61,6 +69,7 @@ impl ContentEncoding {
             Self::Deflate => "deflate",
             Self::Zstd => "zstd",
             Self::Lz4 => "lz4",
+            Self::Brotli => "br",
         }
     }
 }
@@ -75,6 +84,8 @@ pub enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
     /// `lz4`.
     Lz4(Box<lz4_flex::frame::FrameEncoder<Vec<u8>>>),
+    /// `br`.
+    Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
 }
 
 impl Encoder {
@@ -91,6 +102,11 @@ impl Encoder {
                 zstd::stream::write::Encoder::new(Vec::new(), level.clamp(1, 22) as i32).map_err(cannot_compress)?,
             ),
             ContentEncoding::Lz4 => Self::Lz4(Box::new(lz4_flex::frame::FrameEncoder::new(Vec::new()))),
+            ContentEncoding::Brotli => {
+                let level = level.clamp(0, 11) as u32;
+                let writer = brotli::CompressorWriter::new(Vec::new(), BROTLI_BUFFER_BYTES, level, BROTLI_WINDOW);
+                Self::Brotli(Box::new(writer))
+            }
         })
     }
 
@@ -108,12 +124,14 @@ impl Encoder {
             Self::Deflate(encoder) => run(encoder, plain, flush)?,
             Self::Zstd(encoder) => run(encoder, plain, flush)?,
             Self::Lz4(encoder) => run(encoder, plain, flush)?,
+            Self::Brotli(encoder) => run(encoder, plain, flush)?,
         }
         out.append(match self {
             Self::Gzip(encoder) => encoder.get_mut(),
             Self::Deflate(encoder) => encoder.get_mut(),
             Self::Zstd(encoder) => encoder.get_mut(),
             Self::Lz4(encoder) => encoder.get_mut(),
+            Self::Brotli(encoder) => encoder.get_mut(),
         });
         Ok(())
     }
@@ -128,6 +146,7 @@ impl Encoder {
             Self::Deflate(encoder) => encoder.finish().map_err(cannot_compress)?,
             Self::Zstd(encoder) => encoder.finish().map_err(cannot_compress)?,
             Self::Lz4(encoder) => encoder.finish().map_err(cannot_compress)?,
+            Self::Brotli(encoder) => encoder.into_inner(),
         };
         out.append(&mut rest);
         Ok(())
@@ -148,6 +167,8 @@ pub enum Decoder {
     Zstd(Box<zstd::stream::write::Decoder<'static, Bounded>>),
     /// `lz4`, waiting to be whole.
     Lz4(Vec<u8>),
+    /// `br`.
+    Brotli(Box<brotli::DecompressorWriter<Bounded>>),
 }
 
 impl Decoder {
@@ -164,6 +185,9 @@ impl Decoder {
                 Self::Zstd(Box::new(decoder.map_err(|error| Error::logical(error.to_string()))?))
             }
             ContentEncoding::Lz4 => Self::Lz4(Vec::new()),
+            ContentEncoding::Brotli => {
+                Self::Brotli(Box::new(brotli::DecompressorWriter::new(Bounded::default(), BROTLI_BUFFER_BYTES)))
+            }
         })
     }
 
@@ -198,6 +222,10 @@ impl Decoder {
                     grow(pending, slice.len())?;
                     pending.extend_from_slice(slice);
                 }
+                Self::Brotli(decoder) => {
+                    decoder.write_all(slice).map_err(cannot_decompress)?;
+                    out.append(&mut decoder.get_mut().0);
+                }
             }
         }
         Ok(())
@@ -213,6 +241,10 @@ impl Decoder {
             Self::Deflate(decoder) => out.append(&mut decoder.finish().map_err(cannot_inflate)?.0),
             Self::Zstd(mut decoder) => {
                 decoder.flush().map_err(cannot_decompress)?;
+                out.append(&mut decoder.get_mut().0);
+            }
+            Self::Brotli(mut decoder) => {
+                decoder.close().map_err(cannot_decompress)?;
                 out.append(&mut decoder.get_mut().0);
             }
             Self::Lz4(pending) => {
@@ -272,8 +304,13 @@ impl Write for Bounded {
 mod tests {
     use super::*;
 
-    const ALL: [ContentEncoding; 4] =
-        [ContentEncoding::Gzip, ContentEncoding::Deflate, ContentEncoding::Zstd, ContentEncoding::Lz4];
+    const ALL: [ContentEncoding; 5] = [
+        ContentEncoding::Gzip,
+        ContentEncoding::Deflate,
+        ContentEncoding::Zstd,
+        ContentEncoding::Lz4,
+        ContentEncoding::Brotli,
+    ];
 
     #[test]
     fn bodies_come_back_in_every_encoding() {
@@ -324,7 +361,9 @@ mod tests {
             ("gzip, deflate, br", Some(ContentEncoding::Gzip)),
             ("zstd", Some(ContentEncoding::Zstd)),
             ("gzip;q=0, lz4", Some(ContentEncoding::Lz4)),
-            ("br", None),
+            ("br", Some(ContentEncoding::Brotli)),
+            ("br, zstd", Some(ContentEncoding::Zstd)),
+            ("compress", None),
             ("", None),
         ] {
             assert_eq!(ContentEncoding::accepted(header), expected, "{header}");

@@ -1,21 +1,91 @@
 //! The body of a request: whole, or read piece by piece, with a limit on how long the client may be silent; decoded.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming};
+use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::content_encoding::{ContentEncoding, Decoder, Rest};
 use crate::compression::FrameDecoder;
+
+/// What is read of a body that nobody wants, so that the connection can go on to its next request, and for how long.
+const UNWANTED_BYTES_MAX: usize = 16 << 20;
+const UNWANTED_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// The body of a request as it comes.
 pub enum RequestBody {
     /// All of it.
     Whole(Bytes),
     /// What hyper reads.
-    Incoming(Incoming),
+    Incoming(Lent),
+}
+
+/// A body in the hands of who answers its request. Whatever is left of it goes back to the connection.
+pub struct Lent {
+    body: Option<Incoming>,
+    /// Whether something of it was read, which asks a client for it that waits to be asked.
+    is_asked_for: bool,
+    unread: Unread,
+}
+
+impl Lent {
+    fn is_over(&self) -> bool {
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    async fn next(&mut self) -> Option<Result<Frame<Bytes>, hyper::Error>> {
+        self.is_asked_for = true;
+        match &mut self.body {
+            Some(body) => body.frame().await,
+            None => None,
+        }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        *self.unread.0.lock() = self.body.take().map(|body| (body, self.is_asked_for));
+    }
+}
+
+/// What is left of a body when its request is answered.
+#[derive(Clone, Default)]
+pub struct Unread(Arc<Mutex<Option<(Incoming, bool)>>>);
+
+impl Unread {
+    /// Lends a body, whose rest comes back here.
+    pub fn lend(body: Incoming) -> (Lent, Self) {
+        let unread = Self::default();
+        (Lent { body: Some(body), is_asked_for: false, unread: unread.clone() }, unread)
+    }
+
+    /// Reads what is left, within limits; whether that was all, so that the next request follows. A client that `waits_to_be_asked` for
+    /// its body is not asked for what nobody wants.
+    pub async fn drain(self, waits_to_be_asked: bool) -> bool {
+        let Some((mut body, is_asked_for)) = self.0.lock().take() else { return true };
+        if body.is_end_stream() {
+            return true;
+        }
+        if waits_to_be_asked && !is_asked_for {
+            return false;
+        }
+        let mut bytes = 0;
+        let reading = async {
+            while let Some(frame) = body.frame().await {
+                let Ok(frame) = frame else { return false };
+                bytes += frame.data_ref().map_or(0, Bytes::len);
+                if bytes > UNWANTED_BYTES_MAX {
+                    return false;
+                }
+            }
+            true
+        };
+        tokio::time::timeout(UNWANTED_TIME_MAX, reading).await.unwrap_or(false)
+    }
 }
 
 impl RequestBody {
@@ -23,7 +93,7 @@ impl RequestBody {
     pub fn is_over(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
-            Self::Incoming(body) => body.is_end_stream(),
+            Self::Incoming(body) => body.is_over(),
         }
     }
 
@@ -31,7 +101,7 @@ impl RequestBody {
         match self {
             Self::Whole(bytes) if bytes.is_empty() => None,
             Self::Whole(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
-            Self::Incoming(body) => body.frame().await,
+            Self::Incoming(body) => body.next().await,
         }
     }
 }

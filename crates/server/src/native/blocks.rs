@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use squall_formats::native::{BlockReader, write_block};
+use squall_formats::native::{BLOCK_INFO, BlockReader, write_block};
 use squall_formats::wire::{Cursor, Stop, put_string, put_varint};
 use squall_runtime::ProfileEvent;
 use squall_types::{Block, Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Schema, Value};
@@ -14,8 +14,6 @@ use super::revision;
 use crate::compression::{Codec, compress, decompress_frame, frame_bytes};
 use crate::logger::LogLine;
 
-/// Before a block: it is not one of rows that did not fit, and belongs to no bucket.
-const BLOCK_INFO: [u8; 8] = [1, 0, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0];
 /// Bytes of one block that are held before it is whole.
 const BLOCK_BYTES_MAX: usize = 1 << 30;
 

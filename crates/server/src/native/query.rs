@@ -132,6 +132,7 @@ impl Connection {
             let data = start.and_then(|start| packet.text.get(start..)).unwrap_or_default();
             (format.clone(), data.trim_ascii())
         });
+        let has_sent_data = inline_data.as_ref().is_some_and(|(_, data)| data.is_empty());
         let run = match inline_data {
             Some((format, data)) if !data.is_empty() => {
                 insert_inline(&mut query, &format, data).await.map_err(Failure::from)
@@ -142,8 +143,8 @@ impl Connection {
         match run {
             Ok(Outcome::Finished) => {
                 let is_insert = query.insert_format().is_some();
-                // Old clients expect nothing but the end of an INSERT.
-                if !is_insert || self.revision >= revision::CLIENT_WRITE_INFO {
+                // Behind the data that it has sent, a client expects nothing but the end; an old one behind any INSERT.
+                if !is_insert || (!has_sent_data && self.revision >= revision::CLIENT_WRITE_INFO) {
                     self.write_sidelines(&query, &mut sidelines)?;
                 }
                 if !is_insert {

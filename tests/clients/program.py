@@ -1,0 +1,42 @@
+"""Programs in other languages that try their clients: each is built, run against a server, and says of each check how it went, in a line
+"ok NAME" or "FAILED NAME: why"."""
+
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from server import ROOT
+
+BUILT = ROOT / ".clients"
+# Building for the first time downloads; a debug server beside other work is slow.
+BUILD_SECONDS = 570
+RUN_SECONDS = 500
+
+
+def build(language, *needed):
+    """Builds the program of a language in a folder of its own, which is returned; skips the test where the language is not installed."""
+    missing = [program for program in needed if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed: the clients of {language} are not tried")
+    folder = BUILT / language
+    script = ROOT / "scripts" / "client-program.sh"
+    built = subprocess.run([script, language, folder], capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    assert built.returncode == 0, f"{built.stdout}{built.stderr}"
+    return folder
+
+
+def run_checks(command, least, cwd=None):
+    """Runs a program that tries a client. Every check must go well, and there must be at least so many."""
+    command = [str(part) for part in command]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, cwd=cwd, check=False)
+    lines = ended.stdout.splitlines()
+    failed = [line for line in lines if line.startswith("FAILED ")]
+    assert not failed, "\n".join(failed)
+    assert ended.returncode == 0, f"{ended.stdout[-3000:]}{ended.stderr[-3000:]}"
+    passed = sum(line.startswith("ok ") for line in lines)
+    assert passed >= least, f"{passed} checks ran, of {least}"
+
+
+def source(language):
+    return pathlib.Path(__file__).parent / language
