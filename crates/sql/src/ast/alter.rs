@@ -2,7 +2,7 @@
 
 use super::{
     Assignment, ColumnDeclaration, ConstraintDeclaration, Expression, Function, Identifier, IndexDeclaration,
-    MoveDestination, NamedCollectionEntry, OnCluster, ProjectionDeclaration, Query, RefreshStrategy, Setting,
+    MoveDestination, NamedCollectionEntry, OnCluster, Output, ProjectionDeclaration, Query, RefreshStrategy, Setting,
     SortingKey, SqlSecurity, TableName, TtlElement,
 };
 
@@ -17,6 +17,8 @@ pub struct AlterTable {
     pub cluster: OnCluster,
     /// The commands, in order.
     pub commands: Vec<AlterCommand>,
+    /// `FORMAT`, `SETTINGS`.
+    pub output: Output,
 }
 
 /// `ALTER DATABASE name [ON CLUSTER c] command, …`.

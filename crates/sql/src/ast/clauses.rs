@@ -13,6 +13,7 @@ impl Statement {
             Self::Kill(kill) => Some(&kill.output),
             Self::Optimize(optimize) => Some(&optimize.output),
             Self::Check(check) => Some(&check.output),
+            Self::AlterTable(alter) => Some(&alter.output),
             Self::ExecuteAs(execute) => execute.statement.as_deref()?.output(),
             Self::Explain(explain) => match &explain.statement {
                 _ if explain.output.format.is_some() => Some(&explain.output),
@@ -57,6 +58,8 @@ impl Statement {
                 _ => Vec::new(),
             },
             Self::ExecuteAs(execute) => execute.statement.as_deref().map(Self::own_settings).unwrap_or_default(),
+            Self::Delete(delete) => delete.settings.iter().collect(),
+            Self::Update(update) => update.settings.iter().collect(),
             Self::Describe(describe) => describe.settings.iter().chain(&describe.output.settings).collect(),
             other => other.output().into_iter().flat_map(|output| &output.settings).collect(),
         }

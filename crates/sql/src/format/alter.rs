@@ -16,6 +16,7 @@ impl Writer {
             w.alter_command(command);
             w.text(")");
         });
+        self.output(&alter.output);
     }
 
     pub(super) fn alter_database(&mut self, alter: &AlterDatabase) {

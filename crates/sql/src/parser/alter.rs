@@ -27,7 +27,8 @@ impl Parser<'_> {
         let table = self.table_name()?;
         let cluster = self.on_cluster()?;
         let commands = self.alter_commands()?;
-        Ok(Statement::AlterTable(Box::new(AlterTable { temporary, table, cluster, commands })))
+        let output = self.output()?;
+        Ok(Statement::AlterTable(Box::new(AlterTable { temporary, table, cluster, commands, output })))
     }
 
     /// Commands, each perhaps in parentheses, as ClickHouse itself writes them.
