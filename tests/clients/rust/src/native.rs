@@ -93,8 +93,7 @@ async fn types(client: &Client) -> Outcome {
 async fn batches(client: &Client) -> Outcome {
     client.execute("CREATE OR REPLACE TABLE klick_batches (a UInt64, b String) ENGINE = MergeTree ORDER BY a").await?;
     let blocks = (0..10_u64).map(|block| (0..10_000).map(|row| Numbered { a: block * 10_000 + row, b: row.to_string() }).collect::<Vec<_>>());
-    let inserted = client.insert_native("INSERT INTO klick_batches FORMAT Native", futures_util::stream::iter(blocks.collect::<Vec<_>>())).await?;
-    inserted.map(|part| part.map(drop)).collect::<Vec<_>>().await.into_iter().collect::<Result<(), _>>()?;
+    client.insert_native("INSERT INTO klick_batches FORMAT Native", futures_util::stream::iter(blocks.collect::<Vec<_>>())).await?;
     let mut rows = client.query::<Numbered, _>("SELECT * FROM klick_batches ORDER BY a").await?;
     let mut count = 0;
     while let Some(row) = rows.next().await {
@@ -127,7 +126,9 @@ async fn progress(client: &Client) -> Outcome {
     let mut told = client.subscribe_progress();
     client.query_one::<Number>("SELECT sum(number) AS n FROM numbers(1000000)").await?;
     let mut rows = 0;
-    while let Ok((_, progress)) = told.try_recv() {
+    // The last of it follows the rows.
+    while rows < 1_000_000 {
+        let (_, progress) = tokio::time::timeout(Duration::from_secs(20), told.recv()).await??;
         rows += progress.read_rows;
     }
     same(rows, 1_000_000)
