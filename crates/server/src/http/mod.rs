@@ -1,29 +1,13 @@
 //! The HTTP interface: connections, requests, responses. What a query is and does is `query`'s business.
 
-mod assets;
-mod body;
 mod connection;
 mod content_encoding;
-mod cors;
-mod date;
-mod direct;
-mod form;
-mod framing;
 mod handler;
-mod handling;
-mod head;
-mod input;
-mod metrics;
-mod origin;
-mod ping;
-mod progress;
+mod pages;
 mod request;
-mod respond;
 mod response;
 mod rules;
-mod status;
 mod trace;
-mod wire;
 
 use std::sync::Arc;
 
@@ -32,12 +16,12 @@ use tokio::sync::Semaphore;
 use crate::network::{Port, accept};
 use crate::server::Server;
 
-pub use cors::OptionsResponse;
-pub use direct::DirectRequest;
+pub use connection::direct::DirectRequest;
 pub use handler::{Pages, new_query_id};
-pub use metrics::PrometheusConfig;
+pub use pages::metrics::PrometheusConfig;
+pub use response::cors::OptionsResponse;
+pub use response::status::status_of;
 pub use rules::{Rules, SharedRules};
-pub use status::status_of;
 
 /// Serves this interface, or some of its pages, on a port until the server stops.
 pub async fn serve(server: Arc<Server>, port: Port, connections: Arc<Semaphore>, pages: Pages) {

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use hyper::header::HeaderName;
 use squall_types::Error;
 
-use super::head::RequestHead;
+use crate::http::request::head::RequestHead;
 
 /// Who logs requests; in ClickHouse this makes their handlers.
 const FACTORY: &str = "HTTPHandler-factory";

@@ -4,8 +4,8 @@ use hyper::header::HeaderName;
 use regex::Regex;
 use squall_types::{Error, ErrorCode, Result};
 
-use super::super::head::RequestHead;
 use crate::config::Element;
+use crate::http::request::head::RequestHead;
 
 /// The conditions of a rule.
 #[derive(Debug, Default)]

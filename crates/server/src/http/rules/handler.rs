@@ -9,12 +9,12 @@ use regex::Regex;
 use squall_sql::ast::Statement;
 use squall_types::{Error, ErrorCode, Result};
 
-use super::super::head::RequestHead;
-use super::super::request::QueryRequest;
-use super::super::response::Response;
 use super::filter::{Pattern, header_patterns};
 use super::page::{Page, ResponseHeaders};
 use crate::config::Element;
+use crate::http::request::QueryRequest;
+use crate::http::request::head::RequestHead;
+use crate::http::response::Response;
 
 /// The parameter that takes the body of a request.
 const REQUEST_BODY: &str = "_request_body";

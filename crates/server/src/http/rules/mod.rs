@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use squall_types::{Error, ErrorCode, Result};
 
-use super::head::RequestHead;
 use crate::config::Element;
+use crate::http::request::head::RequestHead;
 use filter::Filter;
 
 pub use handler::{Handler, QueryHandler};
@@ -89,8 +89,8 @@ pub type SharedRules = Arc<Rules>;
 mod tests {
     use hyper::Method;
 
-    use super::super::head::RequestFields;
     use super::*;
+    use crate::http::request::head::RequestFields;
 
     fn read(text: &str) -> Result<(Rules, Vec<String>)> {
         let root =

@@ -6,8 +6,8 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 use squall_types::{Error, ErrorCode, Result};
 
-use super::super::response::{Headers, Response};
 use crate::config::Element;
+use crate::http::response::{Headers, Response};
 
 const TEXT_PLAIN: &str = "text/plain; charset=UTF-8";
 const TEXT_HTML: &str = "text/html; charset=UTF-8";

@@ -1,4 +1,4 @@
-//! A request's line and headers, whoever read them: hyper, or [`direct`](super::direct).
+//! A request's line and headers, whoever read them: hyper, or [`direct`](crate::http::connection::direct).
 
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderName};
@@ -6,7 +6,7 @@ use squall_types::Settings;
 
 /// The most bytes of a request's line and headers, the URL among them, whatever the settings say: a query may stand there. Of a URL hyper
 /// takes no more than 64 KiB.
-pub(super) const HEAD_BYTES_MAX: usize = 2 << 20;
+pub(in crate::http) const HEAD_BYTES_MAX: usize = 2 << 20;
 /// Bytes of a request's line beside the URL, and of a header beside name and value.
 const LINE_BYTES: usize = 64;
 const FIELD_BYTES: usize = 4;

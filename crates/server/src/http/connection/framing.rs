@@ -3,22 +3,22 @@
 use hyper::Method;
 
 /// More headers are hyper's.
-pub(super) const FIELDS_MAX: usize = 64;
+pub(in crate::http) const FIELDS_MAX: usize = 64;
 /// A longer body is hyper's.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
 /// How a request stands in its connection, where that is simple.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Framing {
-    pub(super) method: Method,
-    pub(super) body_bytes: usize,
+pub(in crate::http) struct Framing {
+    pub(in crate::http) method: Method,
+    pub(in crate::http) body_bytes: usize,
     /// The client wants the connection closed after it.
-    pub(super) is_last: bool,
+    pub(in crate::http) is_last: bool,
 }
 
 impl Framing {
     /// `None` where it is not simple.
-    pub(super) fn of(request: &httparse::Request<'_, '_>) -> Option<Self> {
+    pub(in crate::http) fn of(request: &httparse::Request<'_, '_>) -> Option<Self> {
         let method = match (request.version?, request.method?) {
             (1, "GET") => Method::GET,
             (1, "POST") => Method::POST,

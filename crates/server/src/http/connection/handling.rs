@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::handler::Connection;
-use super::response::Response;
+use crate::http::handler::Connection;
+use crate::http::response::Response;
 
 type Making = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// The making of a response.
-pub(super) struct Handling {
+pub(in crate::http) struct Handling {
     connection: Arc<Connection>,
     /// `None` once it is made.
     response: Option<Making>,
@@ -20,7 +20,10 @@ pub(super) struct Handling {
 
 impl Handling {
     /// Begins with what makes the response to a request of this connection.
-    pub(super) fn new(connection: Arc<Connection>, making: impl Future<Output = Response> + Send + 'static) -> Self {
+    pub(in crate::http) fn new(
+        connection: Arc<Connection>,
+        making: impl Future<Output = Response> + Send + 'static,
+    ) -> Self {
         Self { connection, response: Some(Box::pin(making)) }
     }
 }

@@ -9,7 +9,7 @@ use crate::server::Server;
 use crate::version::{self, SQUALL_VERSION, VERSION};
 
 /// The type of the page.
-pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=UTF-8";
+pub(in crate::http) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=UTF-8";
 
 /// What the page tells, and under which path: the element `prometheus`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ impl Default for PrometheusConfig {
 }
 
 /// Writes the page.
-pub(super) fn page(server: &Server) -> String {
+pub(in crate::http) fn page(server: &Server) -> String {
     let config = &server.config.load().prometheus;
     let mut page = String::with_capacity(64 << 10);
     add_build_info(&mut page);

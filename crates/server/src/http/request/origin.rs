@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use hyper::header::{HOST, HeaderName, ORIGIN};
 use squall_types::{Error, ErrorCode, Result};
 
-use super::head::RequestFields;
 use crate::access::Access;
 use crate::config::Config;
+use crate::http::request::head::RequestFields;
 
 static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 static SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");

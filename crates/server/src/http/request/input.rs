@@ -9,8 +9,8 @@ use hyper::body::{Body as _, Frame, Incoming};
 use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
-use super::content_encoding::{ContentEncoding, Decoder, Rest};
 use crate::compression::FrameDecoder;
+use crate::http::content_encoding::{ContentEncoding, Decoder, Rest};
 
 /// What is read of a body that nobody wants, so that the connection can go on to its next request, and for how long.
 const UNWANTED_BYTES_MAX: usize = 16 << 20;

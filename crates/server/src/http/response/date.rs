@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// Appends a time as HTTP writes it.
-pub(super) fn append(now: SystemTime, out: &mut Vec<u8>) {
+pub(in crate::http) fn append(now: SystemTime, out: &mut Vec<u8>) {
     let second = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     LAST.with_borrow_mut(|(last, text)| {
         if *last != second || text.is_empty() {

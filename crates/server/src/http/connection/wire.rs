@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Sleep;
 
-use super::handler::Connection;
-use super::progress::STATUS_LINE;
+use crate::http::handler::Connection;
+use crate::http::response::progress::STATUS_LINE;
 use crate::network::{Linger, Socket};
 
 /// Why a connection ends whose client sends a head too slowly.
@@ -19,7 +19,7 @@ const SLOW_HEAD: &str = "the client takes too long for a request's head (http_he
 
 /// Where a connection is between its requests, as far as only who reads them can know it.
 #[derive(Clone, Default)]
-pub(super) struct Exchange(Arc<ExchangeState>);
+pub(in crate::http) struct Exchange(Arc<ExchangeState>);
 
 #[derive(Default)]
 struct ExchangeState {
@@ -31,19 +31,19 @@ struct ExchangeState {
 
 impl Exchange {
     /// The head of a request has come, and perhaps the client is done with it.
-    pub(super) fn begin(&self, client_is_done: bool) {
+    pub(in crate::http) fn begin(&self, client_is_done: bool) {
         self.0.is_under_way.store(true, Ordering::Relaxed);
         self.0.client_is_done.store(client_is_done, Ordering::Relaxed);
     }
 
     /// The response to it begins.
-    pub(super) fn end(&self) {
+    pub(in crate::http) fn end(&self) {
         self.0.is_under_way.store(false, Ordering::Relaxed);
     }
 }
 
 /// The socket of a connection.
-pub(super) struct Wire {
+pub(in crate::http) struct Wire {
     /// Read already.
     read: Vec<u8>,
     stream: Socket,
@@ -68,7 +68,12 @@ pub(super) struct Wire {
 
 impl Wire {
     /// A socket of which nothing was read.
-    pub(super) fn new(stream: Socket, send_timeout: Duration, exchange: Exchange, connection: Arc<Connection>) -> Self {
+    pub(in crate::http) fn new(
+        stream: Socket,
+        send_timeout: Duration,
+        exchange: Exchange,
+        connection: Arc<Connection>,
+    ) -> Self {
         Self {
             read: Vec::new(),
             stream,
@@ -86,26 +91,26 @@ impl Wire {
     }
 
     /// From now on hyper reads and writes. The connection ends where a head takes longer than this, which hyper itself does not look at.
-    pub(super) fn hand_to_hyper(&mut self, head_timeout: Option<Duration>) {
+    pub(in crate::http) fn hand_to_hyper(&mut self, head_timeout: Option<Duration>) {
         self.is_hypers = true;
         self.head_timeout = head_timeout;
     }
 
     /// Gives back bytes that were read and are for the next reader.
-    pub(super) fn put_back(&mut self, bytes: Vec<u8>) {
+    pub(in crate::http) fn put_back(&mut self, bytes: Vec<u8>) {
         self.read = bytes;
     }
 
     /// Sends the last bytes of a connection, and ends it: its client has sent all that it will, so nothing can reset it, and the wire
     /// is to be dropped. Then the bytes and the end of the connection go in one packet.
-    pub(super) async fn close_with(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(in crate::http) async fn close_with(&mut self, bytes: &[u8]) -> io::Result<()> {
         let sent = self.stream.try_write_with_end(bytes)?;
         self.write_all(bytes.get(sent..).unwrap_or_default()).await?;
         self.stream.shutdown_where_secure().await
     }
 
     /// Tells the client now, rather than with the answer, that its bytes have come: its system may keep the rest of a request until it hears so.
-    pub(super) fn acknowledge(&self) {
+    pub(in crate::http) fn acknowledge(&self) {
         self.stream.acknowledge();
     }
 

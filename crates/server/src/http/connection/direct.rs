@@ -14,18 +14,18 @@ use hyper::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
-use super::body::{Body, Stream};
-use super::date;
-use super::framing::{FIELDS_MAX, Framing};
-use super::handler::{Answer, Connection};
-use super::handling::Handling;
-use super::head::{HEAD_BYTES_MAX, RequestFields, RequestHead};
-use super::input::RequestBody;
-use super::ping::{Ping, ping};
-use super::progress::STATUS_LINE;
-use super::response::Response;
-use super::trace::Pings;
-use super::wire::Wire;
+use crate::http::connection::framing::{FIELDS_MAX, Framing};
+use crate::http::connection::handling::Handling;
+use crate::http::connection::ping::{Ping, ping};
+use crate::http::connection::wire::Wire;
+use crate::http::handler::{Answer, Connection};
+use crate::http::request::head::{HEAD_BYTES_MAX, RequestFields, RequestHead};
+use crate::http::request::input::RequestBody;
+use crate::http::response::Response;
+use crate::http::response::body::{Body, Stream};
+use crate::http::response::date;
+use crate::http::response::progress::STATUS_LINE;
+use crate::http::trace::Pings;
 
 /// What an idle connection keeps of the memory that its requests took.
 const KEPT_BYTES_MAX: usize = 16 << 10;
@@ -42,13 +42,13 @@ const TOGETHER_BYTES_MAX: usize = 64 << 10;
 
 /// How long a client may take.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timeouts {
+pub(in crate::http) struct Timeouts {
     /// From one request to the next.
-    pub(super) idle: Duration,
+    pub(in crate::http) idle: Duration,
     /// From the first byte of a request's head to the last; `None` is unlimited.
-    pub(super) head: Option<Duration>,
+    pub(in crate::http) head: Option<Duration>,
     /// For a request's body.
-    pub(super) body: Duration,
+    pub(in crate::http) body: Duration,
 }
 
 /// What the bytes of a connection begin with.
@@ -70,7 +70,7 @@ enum Next {
 ///
 /// # Errors
 /// Where the socket fails.
-pub(super) async fn serve(
+pub(in crate::http) async fn serve(
     wire: &mut Wire,
     connection: &Arc<Connection>,
     timeouts: Timeouts,

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use squall_formats::{FormatOptions, InputFormat, output_format};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
-use super::body::{Body, Compression, ResultWriter, Stream};
-use super::content_encoding::Encoder;
-use super::handler::Connection;
-use super::input::Input;
-use super::request::QueryRequest as HttpQuery;
-use super::response::{QueryHeaders, Response};
 use crate::compression::Codec;
+use crate::http::content_encoding::Encoder;
+use crate::http::handler::Connection;
+use crate::http::request::QueryRequest as HttpQuery;
+use crate::http::request::input::Input;
+use crate::http::response::body::{Body, Compression, ResultWriter, Stream};
+use crate::http::response::{QueryHeaders, Response};
 use crate::query::{InsertSink, Query};
 
 /// A result of up to this many bytes is made before the response begins, so that its errors have a status of their own.
@@ -23,7 +23,7 @@ const DEFAULT_FORMAT: &str = "TabSeparated";
 
 impl Connection {
     /// Makes the response of a query's result.
-    pub(super) async fn respond(
+    pub(in crate::http) async fn respond(
         &self,
         mut query: Box<Query>,
         http: &HttpQuery,
@@ -109,7 +109,12 @@ impl Connection {
 const FEED_BYTES: usize = 128 << 10;
 
 /// Feeds an INSERT with the data in the statement's text and what is left of the body.
-pub(super) async fn insert(query: &mut Query, format: &str, inline: &[u8], input: Option<&mut Input>) -> Result<()> {
+pub(in crate::http) async fn insert(
+    query: &mut Query,
+    format: &str,
+    inline: &[u8],
+    input: Option<&mut Input>,
+) -> Result<()> {
     let Some(sink) = query.insert_sink() else { return Err(Error::logical("an INSERT without a sink")) };
     let mut reader = sink.reader(format)?;
     feed(sink, &mut *reader, inline).await?;
@@ -156,7 +161,7 @@ fn compression(settings: &Settings, http: &HttpQuery) -> Result<(Compression, Op
 }
 
 /// The name of a format as ClickHouse spells it, where there is such a format.
-pub(super) fn known_format(name: &str) -> Option<&'static str> {
+pub(in crate::http) fn known_format(name: &str) -> Option<&'static str> {
     if name == DEFAULT_FORMAT {
         return Some(DEFAULT_FORMAT);
     }

@@ -1,5 +1,10 @@
 //! What an HTTP request asks for: the parameters of its URL and headers, sorted into credentials, session, settings and query.
 
+pub(super) mod form;
+pub(super) mod head;
+pub(super) mod input;
+pub(super) mod origin;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,11 +14,11 @@ use hyper::Method;
 use hyper::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, ORIGIN};
 use squall_types::{Error, ErrorCode, Result};
 
-use super::content_encoding::ContentEncoding;
-use super::form::describes_table;
-use super::head::{RequestFields, RequestHead};
-use super::origin::Origin;
-use super::rules::QueryHandler;
+use crate::http::content_encoding::ContentEncoding;
+use crate::http::request::form::describes_table;
+use crate::http::request::head::{RequestFields, RequestHead};
+use crate::http::request::origin::Origin;
+use crate::http::rules::QueryHandler;
 
 /// Parameters of one URL.
 const PARAMETERS_MAX: usize = 10_000;

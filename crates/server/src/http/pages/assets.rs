@@ -9,12 +9,12 @@ use hyper::StatusCode;
 use hyper::header::ACCEPT_ENCODING;
 use squall_pages::{Asset, CONTENT_SECURITY_POLICY};
 
-use super::content_encoding::ContentEncoding;
-use super::head::RequestHead;
-use super::response::{Headers, Response};
+use crate::http::content_encoding::ContentEncoding;
+use crate::http::request::head::RequestHead;
+use crate::http::response::{Headers, Response};
 
 /// The response to a request for a page's file; `None` where there is no such file.
-pub(super) fn find(headers: &Headers, head: &RequestHead<'_>) -> Option<Response> {
+pub(in crate::http) fn find(headers: &Headers, head: &RequestHead<'_>) -> Option<Response> {
     let asset = squall_pages::find(head.path)?;
     let accepted = head.fields.text(&ACCEPT_ENCODING).and_then(|offers| ContentEncoding::accepted(&offers));
     let is_sent_compressed = asset.is_gzip && accepted == Some(ContentEncoding::Gzip);

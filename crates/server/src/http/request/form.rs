@@ -8,7 +8,7 @@ use multer::{Constraints, Field, Multipart, SizeLimit};
 use squall_formats::{FormatOptions, input_format};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 
-use super::input::Input;
+use crate::http::request::input::Input;
 use crate::session::{ExternalTables, ExternalTablesInput, Session, UNNAMED};
 
 /// Room for boundaries and headers of parts beside their content.
@@ -19,13 +19,13 @@ const DEFAULT_FORMAT: &str = "TabSeparated";
 
 /// What a form holds.
 #[derive(Default)]
-pub(super) struct Form {
+pub(in crate::http) struct Form {
     /// The parts named `query`, one after another.
-    pub(super) query: String,
+    pub(in crate::http) query: String,
     /// The parts `param_x`, by `x`.
-    pub(super) parameters: Vec<(String, String)>,
+    pub(in crate::http) parameters: Vec<(String, String)>,
     /// The tables.
-    pub(super) tables: Option<Arc<ExternalTables>>,
+    pub(in crate::http) tables: Option<Arc<ExternalTables>>,
 }
 
 /// What a table's data are, as parameters say: `t_format`, and `t_structure` or `t_types`.
@@ -44,7 +44,7 @@ impl Descriptions<'_> {
 }
 
 /// Whether a parameter describes a table of a form.
-pub(super) fn describes_table(name: &str) -> bool {
+pub(in crate::http) fn describes_table(name: &str) -> bool {
     ["_format", "_structure", "_types"].iter().any(|suffix| name.ends_with(suffix))
 }
 
@@ -54,7 +54,7 @@ pub(super) fn describes_table(name: &str) -> bool {
 /// # Errors
 /// `INCORRECT_DATA` for what is no form, `BAD_ARGUMENTS` for a table that is not described, `LIMIT_EXCEEDED` beyond
 /// `http_max_multipart_form_data_size`; those of formats, and of [`ExternalTablesInput::add`].
-pub(super) async fn read(
+pub(in crate::http) async fn read(
     input: Input,
     boundary: &str,
     described: &[(String, String)],

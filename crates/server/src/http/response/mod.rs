@@ -1,5 +1,12 @@
 //! What responses look like: their headers, errors as ClickHouse words them, and the answers that need no query.
 
+pub(super) mod body;
+pub(super) mod cors;
+pub(super) mod date;
+pub(super) mod progress;
+pub(super) mod respond;
+pub(super) mod status;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,10 +15,10 @@ use hyper::header::{HeaderName, HeaderValue};
 use squall_engine::QueryContext;
 use squall_types::Error;
 
-use super::body::Body;
-use super::cors::OptionsResponse;
-use super::metrics;
-use super::status::status_of;
+use crate::http::pages::metrics;
+use crate::http::response::body::Body;
+use crate::http::response::cors::OptionsResponse;
+use crate::http::response::status::status_of;
 use crate::server::Server;
 use crate::version::VERSION_SUFFIX;
 

@@ -12,16 +12,16 @@ use squall_engine::QueryContext;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::response::add_progress;
+use crate::http::response::add_progress;
 
 /// What stands before the first of these headers.
-pub(super) const STATUS_LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
+pub(in crate::http) const STATUS_LINE: &[u8] = b"HTTP/1.1 200 OK\r\n";
 /// Bytes that wait for a client that takes none; more are left out.
 const WAITING_BYTES_MAX: usize = 64 << 10;
 
 /// The progress headers of a connection's request that have not been sent.
 #[derive(Default)]
-pub(super) struct ProgressLines {
+pub(in crate::http) struct ProgressLines {
     lines: Mutex<Vec<u8>>,
     has_lines: AtomicBool,
     changed: Notify,
@@ -31,13 +31,13 @@ pub(super) struct ProgressLines {
 
 impl ProgressLines {
     /// Begins with another request, which can have such headers or not.
-    pub(super) fn open(&self, is_open: bool) {
+    pub(in crate::http) fn open(&self, is_open: bool) {
         self.is_open.store(is_open, Ordering::Relaxed);
         self.take();
     }
 
     /// Takes what is to be sent.
-    pub(super) fn take(&self) -> Vec<u8> {
+    pub(in crate::http) fn take(&self) -> Vec<u8> {
         // Nearly no request has any.
         if !self.has_lines.load(Ordering::Relaxed) {
             return Vec::new();
@@ -48,7 +48,7 @@ impl ProgressLines {
     }
 
     /// Waits until there may be something to send.
-    pub(super) async fn changed(&self) {
+    pub(in crate::http) async fn changed(&self) {
         self.changed.notified().await;
     }
 
@@ -65,7 +65,7 @@ impl ProgressLines {
     }
 
     /// Does some work, and meanwhile says every now and then how far the query is: where it went on since the last time.
-    pub(super) async fn tell<T>(
+    pub(in crate::http) async fn tell<T>(
         &self,
         interval: Duration,
         find: impl Fn() -> Option<Arc<QueryContext>>,

@@ -1,5 +1,11 @@
 //! Connections of the HTTP interface: their limits and timeouts, and their end when the server stops.
 
+pub(super) mod direct;
+mod framing;
+pub(super) mod handling;
+mod ping;
+pub(super) mod wire;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,14 +18,14 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
-use super::body::Body;
-use super::direct::{self, Timeouts};
-use super::handler::{Answer, Connection, Pages};
-use super::handling::Handling;
-use super::head::{RequestFields, RequestHead};
-use super::input::{RequestBody, Unread};
-use super::response::Headers;
-use super::wire::{Exchange, Wire};
+use crate::http::connection::direct::{self, Timeouts};
+use crate::http::connection::handling::Handling;
+use crate::http::connection::wire::{Exchange, Wire};
+use crate::http::handler::{Answer, Connection, Pages};
+use crate::http::request::head::{RequestFields, RequestHead};
+use crate::http::request::input::{RequestBody, Unread};
+use crate::http::response::Headers;
+use crate::http::response::body::Body;
 use crate::network::Socket;
 use crate::server::Server;
 

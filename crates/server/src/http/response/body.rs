@@ -13,9 +13,9 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use squall_formats::{OutputFormat, Statistics};
 use squall_types::{Block, Result};
 
-use super::content_encoding::Encoder;
-use super::response::exception_text;
 use crate::compression::{self, Codec};
+use crate::http::content_encoding::Encoder;
+use crate::http::response::exception_text;
 use crate::query::Query;
 
 /// Bytes of one piece of a streamed body, before compression.

@@ -1,13 +1,13 @@
 //! `/ping` in the bytes of a connection, found without parsing them.
 
-use super::head::HEAD_BYTES_MAX;
+use crate::http::request::head::HEAD_BYTES_MAX;
 
 /// The request line of a ping.
 const PING_LINE: &[u8] = b"GET /ping HTTP/1.1\r\n";
 
 /// What bytes that may be a ping are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Ping {
+pub(in crate::http) enum Ping {
     /// A whole request of so many bytes.
     Whole(usize),
     /// One, with nothing behind it, after which the client wants the connection closed.
@@ -19,7 +19,7 @@ pub(super) enum Ping {
 }
 
 /// Load balancers and storms ask nothing else of a connection, and no header has to be understood to say `Ok.`.
-pub(super) fn ping(bytes: &[u8]) -> Ping {
+pub(in crate::http) fn ping(bytes: &[u8]) -> Ping {
     let line = bytes.len().min(PING_LINE.len());
     if bytes.get(..line) != PING_LINE.get(..line) {
         return Ping::Other;
