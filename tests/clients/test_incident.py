@@ -12,9 +12,9 @@ from server import ROOT, wait_until
 CLIENTS = 40
 RUSH = "SELECT number % 1000 AS k, sum(sipHash64(number)) FROM numbers_mt(400000) GROUP BY k FORMAT Null"
 
-# The seed's statements on the incident, in its order, from where the parser's tests have them too.
-SEED = (ROOT / "crates/sql/tests/seeds.sql").read_text().split(";\n\n")
-LOAD, CPU_USAGE, QUERIES, DIFFERENCE, POOL_NOW, TRACES, TRACES_OF_A_FORM, POOL_EVENTS, DETECTION = SEED[:9]
+# The document's statements on the incident, in its order, from where the parser's tests have them too.
+STATEMENTS = (ROOT / "crates/sql/tests/documents.sql").read_text().split(";\n\n")
+LOAD, CPU_USAGE, QUERIES, DIFFERENCE, POOL_NOW, TRACES, TRACES_OF_A_FORM, POOL_EVENTS, DETECTION = STATEMENTS[:9]
 
 
 def at(statement, times, **others):
@@ -94,7 +94,7 @@ def test_every_statement_of_the_seed_shows_the_incident(incident):
     # Each query of the rush had threads from the pool.
     assert expansions > 10 and jobs >= CLIENTS
 
-    # Threads are created outside the pool's lock here, so that the seed's fault itself is not to be found; what finds it runs.
+    # Threads are created outside the pool's lock here, so the document's fault itself is not there; the query that looks for it runs.
     detected = server.query(DETECTION)
     assert detected == "" or "Thread_Increase" in detected
     # With thresholds that every moment passes it finds the log's moments.

@@ -1,4 +1,4 @@
-"""`total_max_threads` as the proposal has it: with the policy `fixed_at_start`, a new query gets min(what its plan recommends,
+"""`total_max_threads` as its document has it: with the policy `fixed_at_start`, a new query gets min(what its plan recommends,
 max_threads), then no more than total_max_threads minus the query threads that run already, and at least 1. Real servers are
 started with each value; queries are held open by clients that stop reading."""
 
@@ -114,7 +114,7 @@ def test_unused(start_server, held, configured):
     assert runs_with(server, 16, 16)
 
 
-def test_worked_example_of_the_proposal(start_server, held):
+def test_worked_example(start_server, held):
     """total_max_threads = 200, max_threads = 16, 190 running: 10."""
     server = start_server(settings=settings(200), files={"users.d/patient.xml": PATIENT})
     assert runs_with(server, 16, 16)

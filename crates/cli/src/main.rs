@@ -77,11 +77,10 @@ struct ServerArgs {
     /// Port of the native protocol; 0 is none (element <tcp_port>)
     #[arg(long, visible_alias = "tcp_port", value_name = "PORT")]
     tcp_port: Option<u16>,
-    /// Make a certificate, signed by itself, where none is configured, and listen with TLS too: HTTPS on port 8443, the native protocol on
-    /// 9440
+    /// Make a self-signed certificate where none is configured, and listen with TLS too: HTTPS on port 8443, native on 9440
     #[arg(long)]
     generate_certificate: bool,
-    /// Complete the catalog by what the parts in the folder say of themselves, or make it of them where it is lost; then serve
+    /// Repair the catalog, or rebuild a lost one, from the parts in the data folder; then serve
     #[arg(long)]
     restore_catalog: bool,
     /// Address to listen on (element <listen_host>)
@@ -93,7 +92,7 @@ struct ServerArgs {
     /// File of warnings and errors (element <logger><errorlog>)
     #[arg(short = 'E', long, value_name = "FILE")]
     errorlog_file: Option<String>,
-    /// File that gets the process's number
+    /// File to which the server writes its process id
     #[arg(short = 'P', long, value_name = "FILE")]
     pid_file: Option<PathBuf>,
     /// Elements of the configuration by their path: --max_connections=100 --logger.level=debug

@@ -25,7 +25,7 @@ use crate::version::{REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_M
 pub struct Options {
     /// The configuration's sources.
     pub source: ConfigSource,
-    /// A file that gets the process's number.
+    /// A file to which the server writes its process id.
     pub pid_file: Option<PathBuf>,
     /// The process's allocator, which is told when to give freed memory back.
     pub allocator: Option<&'static dyn Reclaim>,

@@ -51,7 +51,7 @@ fn every_statement_is_the_same_in_other_case_and_spacing() {
 
 #[test]
 fn every_statement_of_the_seeds_parses() {
-    let statements = parse_many(include_str!("seeds.sql"), &ParserLimits::default()).unwrap();
+    let statements = parse_many(include_str!("documents.sql"), &ParserLimits::default()).unwrap();
     assert_eq!(statements.len(), 16);
     for statement in &statements {
         assert_round_trip(&format(&statement.statement));

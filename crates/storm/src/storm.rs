@@ -1,5 +1,5 @@
-//! `squall storm`: measures of servers under load. A load of one's own, the suite of scenarios, the experiment that `total_max_threads` was asked for with, overload,
-//! and analytical workloads beside peers.
+//! `squall storm`: measures of servers under load. A load of one's own, the suite of scenarios, the experiment over `max_threads`, overload, and analytical
+//! workloads beside peers.
 
 use squall_types::Result;
 

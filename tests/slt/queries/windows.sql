@@ -174,7 +174,7 @@ SELECT toStartOfInterval(t, INTERVAL 15 SECOND) AS i, max(v) AS m, m - lagInFram
 SELECT any(number) RESPECT NULLS OVER (ORDER BY number) FROM numbers(2);
 SELECT sum(number) IGNORE NULLS OVER (ORDER BY number) FROM numbers(2);
 SELECT first_value(x) IGNORE NULLS OVER (ORDER BY number) FROM (SELECT number, if(number = 0, NULL, number) AS x FROM numbers(3)) ORDER BY number;
--- The seed's query for incidents of the thread pool (seed 002), over a table of its columns.
+-- A query for incidents of the thread pool, over a table of its columns.
 CREATE TABLE metric_log (event_time DateTime('UTC'), CurrentMetric_GlobalThread Int64, CurrentMetric_GlobalThreadActive Int64) ENGINE = MergeTree ORDER BY event_time;
 INSERT INTO metric_log SELECT toDateTime('2024-04-08 20:30:00', 'UTC') + number, 100 + 15 * number * (number % 3), 60 + number FROM numbers(12);
 SELECT host, event_time, CurrentMetric_GlobalThread, CurrentMetric_GlobalThreadActive, PreviousEventTime, Prev_CurrentMetric_GlobalThread, Prev_CurrentMetric_GlobalThreadActive,

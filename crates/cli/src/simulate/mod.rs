@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Subcommand};
 use squall_scheduler::PolicyKind;
 use squall_scheduler::simulator::workload::{CLIENTS_MAX, CORES_MAX};
-use squall_scheduler::simulator::{Outcome, Workload, random_workload, seed_machine, simulate};
+use squall_scheduler::simulator::{Outcome, Workload, measured_machine, random_workload, simulate};
 use squall_storm::chart::{Chart, Line};
 use squall_types::{Error, ErrorCode, Result};
 
@@ -58,7 +58,7 @@ struct RunArgs {
     output: Option<PathBuf>,
 }
 
-/// Repeat the experiment that total_max_threads was asked for with on a model of its machine, beside what was measured
+/// Simulate `storm experiment` on a model of the machine of its document, beside what was measured there
 #[derive(ClapArgs, Debug)]
 struct ExperimentArgs {
     /// Seed of what is random
@@ -193,16 +193,16 @@ fn report(csv: &mut String, workload: &Workload, clients: usize, outcome: &Outco
 
 fn run_experiment(args: &ExperimentArgs) -> Result<()> {
     let rate = |policy, clients, max_threads, total_max_threads| -> Result<f64> {
-        let workload = seed_machine::workload(policy, clients, max_threads, total_max_threads);
+        let workload = measured_machine::workload(policy, clients, max_threads, total_max_threads);
         Ok(simulate(&workload, args.seed).map_err(bad)?.queries_per_second())
     };
     let mut csv = String::from(
         "part,threads,clients_1_measured,clients_1_simulated,clients_20_measured,clients_20_simulated,total_s_measured,total_s_simulated\n",
     );
     let mut row = |part: &str, threads: i64, measured: Option<(f64, f64)>, simulated: (f64, f64)| {
-        let seconds = seed_machine::total_seconds(simulated.0, simulated.1);
+        let seconds = measured_machine::total_seconds(simulated.0, simulated.1);
         let text = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
-        let measured_seconds = measured.map(|(one, twenty)| seed_machine::total_seconds(one, twenty));
+        let measured_seconds = measured.map(|(one, twenty)| measured_machine::total_seconds(one, twenty));
         let (one, twenty) = (text(measured.map(|rates| rates.0)), text(measured.map(|rates| rates.1)));
         let measured_seconds = text(measured_seconds);
         println!(
@@ -233,13 +233,13 @@ fn run_experiment(args: &ExperimentArgs) -> Result<()> {
     );
     let (mut fixed, mut stride) = (Vec::new(), Vec::new());
     let (mut best_fixed, mut best_budget, mut worst_stride) = (f64::MAX, f64::MAX, 0.0_f64);
-    for (threads, one, twenty) in seed_machine::MEASURED {
+    for (threads, one, twenty) in measured_machine::MEASURED {
         let policy = PolicyKind::FixedAtStart;
         let simulated = (rate(policy, 1, threads, 0)?, rate(policy, 20, threads, 0)?);
         best_fixed = best_fixed.min(row("max_threads", threads as i64, Some((one, twenty)), simulated));
         fixed.push((threads as u32, simulated));
     }
-    for (total, one, twenty) in seed_machine::MEASURED_WITH_BUDGET {
+    for (total, one, twenty) in measured_machine::MEASURED_WITH_BUDGET {
         let policy = PolicyKind::FixedAtStart;
         let simulated = (rate(policy, 1, 16, total)?, rate(policy, 20, 16, total)?);
         let seconds = row("total_max_threads", total, Some((one, twenty)), simulated);
@@ -247,7 +247,7 @@ fn run_experiment(args: &ExperimentArgs) -> Result<()> {
             best_budget = best_budget.min(seconds);
         }
     }
-    for (threads, _, _) in seed_machine::MEASURED {
+    for (threads, _, _) in measured_machine::MEASURED {
         let simulated = (rate(PolicyKind::Stride, 1, threads, 0)?, rate(PolicyKind::Stride, 20, threads, 0)?);
         let seconds = row("stride", threads as i64, None, simulated);
         if threads >= 16 {
@@ -266,7 +266,7 @@ fn run_experiment(args: &ExperimentArgs) -> Result<()> {
         Line::new(name, rates.iter().map(|(threads, rates)| (*threads, of(rates))))
     };
     let measured: Vec<(u32, Rates)> =
-        seed_machine::MEASURED.iter().map(|(threads, one, twenty)| (*threads as u32, (*one, *twenty))).collect();
+        measured_machine::MEASURED.iter().map(|(threads, one, twenty)| (*threads as u32, (*one, *twenty))).collect();
     let panel = |title: &str, of: fn(&Rates) -> f64| {
         let lines = vec![
             line("measured", &measured, of),

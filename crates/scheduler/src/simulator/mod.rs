@@ -3,11 +3,11 @@
 //! written down, with what it was calibrated on, in docs/simulator.md.
 
 mod machine;
+pub mod measured_machine;
 mod outcome;
 mod query;
 mod random;
 mod random_workload;
-pub mod seed_machine;
 mod simulation;
 mod threads;
 mod workers;

@@ -18,7 +18,7 @@ use crate::http::request::head::{HeadLimits, RequestHead};
 use crate::http::request::input::{Input, RequestBody};
 use crate::http::request::{Credentials, QueryRequest as HttpQuery, SessionRequest, is_true};
 use crate::http::response::progress::ProgressLines;
-use crate::http::response::respond::{insert, known_format};
+use crate::http::response::query::{insert, known_format};
 use crate::http::response::{Headers, Response};
 use crate::http::rules::{Found, Handler, Page, QueryHandler, SharedRules};
 use crate::http::trace;

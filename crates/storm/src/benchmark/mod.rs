@@ -22,8 +22,9 @@ use squall_native::Stage;
 
 /// Send queries to a server over the native protocol and report rates and latencies, as clickhouse-benchmark does.
 ///
-/// Queries are read from standard input, one a line, or given with --query. Every setting of a query is a flag of its own name. With several
-/// --host or --port each query goes to one of the servers by chance, and the report compares them.
+/// Queries are read from standard input, one a line, or given with --query. Every setting may stand on the command
+/// line by its name (--max_threads=4); system.settings lists them. With several --host or --port each query goes to one of the servers
+/// at random, and the report compares them.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 #[command(after_help = "Examples:
@@ -139,11 +140,13 @@ struct QuerySettings(Vec<(String, String)>);
 
 impl clap::Args for QuerySettings {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.next_help_heading("Settings of the queries").args(Settings::ALL.iter().map(|setting| {
+        command.args(Settings::ALL.iter().map(|setting| {
             clap::Arg::new(setting.name)
                 .long(setting.name)
                 .value_name(setting.setting_type.name())
                 .help(setting.description)
+                // Hundreds of lines would bury the options of the tool.
+                .hide(true)
                 .allow_hyphen_values(true)
         }))
     }

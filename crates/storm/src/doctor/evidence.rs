@@ -155,12 +155,10 @@ impl Evidence {
             tick();
             tokio::time::sleep(Duration::from_secs(1).saturating_sub(begun.elapsed())).await;
         }
-        let settings = "SELECT name, value FROM system.settings WHERE name IN ('max_threads', \
-            'query_profiler_real_time_period_ns', 'query_profiler_cpu_time_period_ns') FORMAT TabSeparated";
+        evidence.cpus = cpus(client).await;
+        let settings = "SELECT name, value FROM system.settings WHERE name IN \
+            ('query_profiler_real_time_period_ns', 'query_profiler_cpu_time_period_ns') FORMAT TabSeparated";
         if let Some(settings) = words(client, settings).await {
-            // `16` or `auto(16)`.
-            let digits = |text: &String| text.chars().filter(char::is_ascii_digit).collect::<String>();
-            evidence.cpus = settings.get("max_threads").and_then(|value| digits(value).parse().ok());
             let profilers = settings.iter().filter(|(name, _)| name.starts_with("query_profiler"));
             let is_on: Vec<bool> = profilers.map(|(_, value)| value != "0").collect();
             evidence.has_profilers = (!is_on.is_empty()).then(|| is_on.contains(&true));
@@ -168,6 +166,21 @@ impl Evidence {
         evidence.history = History::read(client, hours).await;
         Ok(evidence)
     }
+}
+
+/// How many CPUs the server's machine has: as many as it measures one by one, or else what `max_threads` is where nobody has set it.
+async fn cpus(client: &HttpClient) -> Option<f64> {
+    let measured = "SELECT 'measured', count() FROM system.asynchronous_metrics WHERE match(metric, '^OSUserTimeCPU[0-9]+$') FORMAT TabSeparated";
+    let measured =
+        numbers(client, measured).await.and_then(|row| row.get("measured").copied()).filter(|cpus| *cpus > 0.0);
+    if measured.is_some() {
+        return measured;
+    }
+    let unset =
+        "SELECT name, value FROM system.settings WHERE name = 'max_threads' AND changed = 0 FORMAT TabSeparated";
+    // `16` or `auto(16)`.
+    let digits = |text: &String| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    words(client, unset).await?.get("max_threads").and_then(|value| digits(value).parse().ok())
 }
 
 impl Look {

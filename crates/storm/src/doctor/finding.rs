@@ -94,6 +94,9 @@ fn load(evidence: &Evidence) -> (Verdict, String) {
     if is_high(load) && is_over {
         text.push_str(", but falling: few threads ran or were blocked");
     }
+    if is_high(load) && idle <= IDLE_SHARE_MIN {
+        text.push_str(": the CPUs are busy, so this is work and not waiting");
+    }
     (found(is_high(load) && idle > IDLE_SHARE_MIN && !is_over), text)
 }
 

@@ -14,9 +14,11 @@ use crate::http_client::ServerArgs;
 use evidence::{Evidence, Machine};
 use finding::{Finding, Verdict, diagnose};
 
-/// Examine a running server, Squall or ClickHouse from 18.16 on: five symptoms of threads that wait for each other, found by looking at
-/// it for some seconds and into its metric_log where it has one, each with its remedy. Only reads. Ends with status 0 where nothing
-/// was found, 1 where something was, 2 where the server could not be examined.
+/// Examine a running server, Squall or ClickHouse, for threads that wait for each other.
+///
+/// Looks at the server for some seconds, and into its metric_log where it has one, for five symptoms, and names the remedy of each. Only
+/// reads. The exit status is 0 where nothing was found, 1 where something was, 2 where the server could not be examined. ClickHouse from
+/// 18.16 on will do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   squall doctor

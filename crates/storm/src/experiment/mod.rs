@@ -1,4 +1,4 @@
-//! `squall storm experiment`: the experiment that `total_max_threads` was asked for with, on real servers that it starts, fills, measures and stops.
+//! `squall storm experiment`: queries a second by `max_threads` and `total_max_threads`, on real servers that it starts, fills, measures and stops.
 //! This file tells its story; `load` fills tables, `measure` takes one point, `requests` counts small ones,
 //! `results` shows them, `gain` tells what is gained over the best fixed number of threads.
 
@@ -34,9 +34,10 @@ const WARM_UP_QUERIES: usize = 5;
 /// Rounds in which the peer and small requests are measured, of whom no fine figure is wanted.
 const COARSE_ROUNDS: u32 = 2;
 
-/// Run the experiment that total_max_threads was asked for with: how many queries a second for each max_threads, with 1 and with 20
-/// clients, under each policy, and on ClickHouse where it is installed. Servers run on free local ports with data in a scratch folder, and are
-/// stopped at the end.
+/// Show that nobody needs to tune max_threads: queries a second for each value of it.
+///
+/// Measures one aggregation with 1 and with 20 clients, under each scheduling policy, and on ClickHouse where it is installed. Starts
+/// servers on free local ports with data in a scratch folder, and stops them at the end.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Folder for the tables (CSV), the chart (SVG) and the summary.
@@ -58,10 +59,10 @@ pub struct Args {
     /// The values of max_threads.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,16,24,32,64,96")]
     max_threads: Vec<u32>,
-    /// The values of total_max_threads in part b; the document's, 8,12,16,24,32,64, and the number of CPUs and its double without it.
+    /// The values of total_max_threads in part b; by default 8,12,16,24,32,64, the number of CPUs and twice that.
     #[arg(long, value_delimiter = ',')]
     total_max_threads: Vec<i64>,
-    /// Program of the server under test; this program without it.
+    /// Program of the server under test [default: this program].
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
     /// Do not measure ClickHouse, also where clickhouse-server is installed.
@@ -70,7 +71,7 @@ pub struct Args {
     /// Send the queries from this program also where clickhouse-benchmark is installed.
     #[arg(long)]
     own_benchmark: bool,
-    /// Folder in which the scratch folder is made; the system's folder for temporary files without it.
+    /// Folder for scratch data [default: the system's folder for temporary files].
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
 }

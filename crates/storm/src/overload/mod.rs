@@ -27,9 +27,10 @@ const TOO_MANY: FailureKind = FailureKind::Exception(ErrorCode::TOO_MANY_SIMULTA
 /// The most connections.
 const CONNECTIONS_MAX: usize = 3_000;
 
-/// Measure servers under overload: requests come at up to three times the rate that the server can carry, whether it keeps up or
-/// not, and clients go away after a second. Compares Squall with max_concurrent_queries = auto, Squall without a limit, and
-/// ClickHouse where it is installed.
+/// Measure servers under overload: up to three times the requests that they can carry.
+///
+/// Requests come at their rate whether the server keeps up or not, and clients go away after a second. Compares Squall with
+/// max_concurrent_queries = auto, Squall without a limit, and ClickHouse where it is installed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Folder for the table (CSV).
@@ -38,7 +39,7 @@ pub struct Args {
     /// Seconds for which each load is measured.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: u64,
-    /// Program of the server under test; this program without it.
+    /// Program of the server under test [default: this program].
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
     /// Do not measure ClickHouse, also where clickhouse-server is installed.

@@ -15,9 +15,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
 use crate::http::connection::framing::{FIELDS_MAX, Framing};
-use crate::http::connection::handling::Handling;
 use crate::http::connection::ping::{Ping, ping};
-use crate::http::connection::wire::Wire;
+use crate::http::connection::response_future::ResponseFuture;
+use crate::http::connection::socket::Socket;
 use crate::http::handler::{Answer, Connection};
 use crate::http::request::head::{HEAD_BYTES_MAX, RequestFields, RequestHead};
 use crate::http::request::input::RequestBody;
@@ -71,7 +71,7 @@ enum Next {
 /// # Errors
 /// Where the socket fails.
 pub(in crate::http) async fn serve(
-    wire: &mut Wire,
+    socket: &mut Socket,
     connection: &Arc<Connection>,
     timeouts: Timeouts,
 ) -> io::Result<Option<Vec<u8>>> {
@@ -97,7 +97,7 @@ pub(in crate::http) async fn serve(
         // where `try_read` would need a second one to be told that nothing is left.
         let length = tokio::select! {
             biased;
-            length = wire.read_buf(&mut received) => length?,
+            length = socket.read_buf(&mut received) => length?,
             () = &mut timer => {
                 let patience = if body_bytes_missing == 0 { timeouts.idle } else { timeouts.body };
                 let end = head_end.unwrap_or(last + patience);
@@ -107,9 +107,9 @@ pub(in crate::http) async fn serve(
                 }
                 if head_end.is_some() {
                     let response = connection.headers.bad_request(HEAD_TIMEOUT);
-                    respond(wire, response, false, true, &mut out, &mut received).await?;
-                    send(wire, &mut out).await?;
-                    wire.shutdown().await?;
+                    respond(socket, response, false, true, &mut out, &mut received).await?;
+                    send(socket, &mut out).await?;
+                    socket.shutdown().await?;
                     return Ok(None);
                 }
                 // A client that keeps its request's body to itself is told so.
@@ -144,7 +144,7 @@ pub(in crate::http) async fn serve(
                 Next::LastPing => {
                     pings.request(rest, connection.address);
                     out.extend_from_slice(connection.headers.last_ping());
-                    wire.close_with(&out).await?;
+                    socket.close_with(&out).await?;
                     return Ok(None);
                 }
                 Next::Request { answer, body, is_last } => {
@@ -156,15 +156,15 @@ pub(in crate::http) async fn serve(
                         Answer::Page(response) => response,
                         Answer::RulePage(page) => Box::pin(connection.read_page(&page)).await,
                         Answer::Query(http, client) => {
-                            send(wire, &mut out).await?;
+                            send(socket, &mut out).await?;
                             busy = Some(connection.keep_busy());
                             let making = connection.clone().run(http, client, RequestBody::Whole(sent));
-                            let mut making = Handling::new(connection.clone(), making);
+                            let mut making = ResponseFuture::new(connection.clone(), making);
                             loop {
                                 tokio::select! {
                                     biased;
                                     response = &mut making => break response,
-                                    () = client_is_gone(wire, &mut received) => return Ok(None),
+                                    () = client_is_gone(socket, &mut received) => return Ok(None),
                                     () = connection.progress.changed() => {}
                                 }
                                 let lines = connection.progress.take();
@@ -174,26 +174,26 @@ pub(in crate::http) async fn serve(
                                         is_begun = true;
                                     }
                                     out.extend_from_slice(&lines);
-                                    send(wire, &mut out).await?;
+                                    send(socket, &mut out).await?;
                                 }
                             }
                         }
                     };
                     // What was said since is in the summary.
                     connection.progress.take();
-                    respond(wire, response, is_begun, is_last, &mut out, &mut received).await?;
+                    respond(socket, response, is_begun, is_last, &mut out, &mut received).await?;
                     if is_last {
                         if received.len() == done {
-                            wire.close_with(&out).await?;
+                            socket.close_with(&out).await?;
                         } else {
-                            send(wire, &mut out).await?;
-                            wire.shutdown().await?;
+                            send(socket, &mut out).await?;
+                            socket.shutdown().await?;
                         }
                         return Ok(None);
                     }
                 }
                 Next::Incomplete { body_bytes } => {
-                    wire.acknowledge();
+                    socket.acknowledge();
                     body_bytes_missing = body_bytes;
                     let bytes = received.len() - done;
                     if body_bytes == 0 {
@@ -212,7 +212,7 @@ pub(in crate::http) async fn serve(
                     break;
                 }
                 Next::Other => {
-                    send(wire, &mut out).await?;
+                    send(socket, &mut out).await?;
                     received.drain(..done);
                     return Ok(Some(received));
                 }
@@ -223,10 +223,10 @@ pub(in crate::http) async fn serve(
                 break;
             }
             if out.len() > TOGETHER_BYTES_MAX {
-                send(wire, &mut out).await?;
+                send(socket, &mut out).await?;
             }
         }
-        send(wire, &mut out).await?;
+        send(socket, &mut out).await?;
         drop(busy);
         if done > 0 {
             received.drain(..done);
@@ -237,12 +237,12 @@ pub(in crate::http) async fn serve(
 }
 
 /// Sends what is laid out.
-async fn send(wire: &mut Wire, out: &mut Vec<u8>) -> io::Result<()> {
+async fn send(socket: &mut Socket, out: &mut Vec<u8>) -> io::Result<()> {
     if out.is_empty() {
         return Ok(());
     }
-    wire.write_all(out).await?;
-    wire.flush().await?;
+    socket.write_all(out).await?;
+    socket.flush().await?;
     out.clear();
     // An idle connection keeps no more than it needs for the next short answer.
     out.shrink_to(COPIED_BYTES_MAX);
@@ -251,7 +251,7 @@ async fn send(wire: &mut Wire, out: &mut Vec<u8>) -> io::Result<()> {
 
 /// Lays a response out, and sends it where it is long. Where it is begun its status was sent.
 async fn respond(
-    wire: &mut Wire,
+    socket: &mut Socket,
     response: Response,
     is_begun: bool,
     is_last: bool,
@@ -279,24 +279,29 @@ async fn respond(
                 out.extend_from_slice(&bytes);
                 return Ok(());
             }
-            wire.write_all_buf(&mut Buf::chain(&out[..], bytes)).await?;
+            socket.write_all_buf(&mut Buf::chain(&out[..], bytes)).await?;
             out.clear();
-            wire.flush().await
+            socket.flush().await
         }
         Body::Stream(stream) => {
             out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-            send_chunks(wire, stream, out, received).await
+            send_chunks(socket, stream, out, received).await
         }
     }
 }
 
 /// Sends a body piece by piece as it is made.
-async fn send_chunks(wire: &mut Wire, mut stream: Stream, out: &mut Vec<u8>, received: &mut Vec<u8>) -> io::Result<()> {
+async fn send_chunks(
+    socket: &mut Socket,
+    mut stream: Stream,
+    out: &mut Vec<u8>,
+    received: &mut Vec<u8>,
+) -> io::Result<()> {
     loop {
         let piece = tokio::select! {
             biased;
             piece = poll_fn(|task| stream.poll(task)) => piece,
-            () = client_is_gone(wire, received) => return Err(io::ErrorKind::ConnectionAborted.into()),
+            () = client_is_gone(socket, received) => return Err(io::ErrorKind::ConnectionAborted.into()),
         };
         let Some(piece) = piece else {
             out.extend_from_slice(b"\r\n0\r\n\r\n");
@@ -305,17 +310,17 @@ async fn send_chunks(wire: &mut Wire, mut stream: Stream, out: &mut Vec<u8>, rec
         let piece = piece.map_err(io::Error::other)?;
         // The line's end before a chunk's length ends the chunk before it, or the headers.
         out.extend_from_slice(format!("\r\n{:x}\r\n", piece.len()).as_bytes());
-        wire.write_all_buf(&mut Buf::chain(&out[..], piece)).await?;
+        socket.write_all_buf(&mut Buf::chain(&out[..], piece)).await?;
         out.clear();
-        wire.flush().await?;
+        socket.flush().await?;
     }
 }
 
 /// Returns when the client has closed the connection. What it sends meanwhile is kept, up to a limit: beyond it nothing is read.
-async fn client_is_gone(wire: &mut Wire, received: &mut Vec<u8>) {
+async fn client_is_gone(socket: &mut Socket, received: &mut Vec<u8>) {
     while received.len() < AHEAD_BYTES_MAX {
         received.reserve(READ_BYTES_MIN);
-        if !matches!(wire.read_buf(received).await, Ok(1..)) {
+        if !matches!(socket.read_buf(received).await, Ok(1..)) {
             return;
         }
     }

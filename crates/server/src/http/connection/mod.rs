@@ -2,9 +2,9 @@
 
 pub(super) mod direct;
 mod framing;
-pub(super) mod handling;
 mod ping;
-pub(super) mod wire;
+pub(super) mod response_future;
+pub(super) mod socket;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
 use crate::http::connection::direct::{self, Timeouts};
-use crate::http::connection::handling::Handling;
-use crate::http::connection::wire::{Exchange, Wire};
+use crate::http::connection::response_future::ResponseFuture;
+use crate::http::connection::socket::{Exchange, Socket};
 use crate::http::handler::{Answer, Connection, Pages};
 use crate::http::request::head::{RequestFields, RequestHead};
 use crate::http::request::input::{RequestBody, Unread};
@@ -61,7 +61,7 @@ async fn serve_requests(
     };
     let exchange = Exchange::default();
     let connection = Arc::new(Connection::new(server.clone(), headers, pages, &stream, address));
-    let mut wire = Wire::new(stream, send_timeout, exchange.clone(), connection.clone());
+    let mut wire = Socket::new(stream, send_timeout, exchange.clone(), connection.clone());
     if requests_max == 0 {
         let Some(rest) = direct::serve(&mut wire, &connection, timeouts).await? else { return Ok(()) };
         wire.put_back(rest);
@@ -127,7 +127,7 @@ impl Exchanges {
             }
             Answer::Query(http, client) => {
                 let making = self.connection.clone().run(http, client, RequestBody::Incoming(body));
-                Handling::new(self.connection.clone(), making).await
+                ResponseFuture::new(self.connection.clone(), making).await
             }
         };
         let mut response = response.into_hyper();

@@ -4,7 +4,7 @@ pub(super) mod body;
 pub(super) mod cors;
 pub(super) mod date;
 pub(super) mod progress;
-pub(super) mod respond;
+pub(super) mod query;
 pub(super) mod status;
 
 use std::sync::Arc;

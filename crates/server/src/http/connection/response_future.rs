@@ -12,13 +12,13 @@ use crate::http::response::Response;
 type Making = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// The making of a response.
-pub(in crate::http) struct Handling {
+pub(in crate::http) struct ResponseFuture {
     connection: Arc<Connection>,
     /// `None` once it is made.
     response: Option<Making>,
 }
 
-impl Handling {
+impl ResponseFuture {
     /// Begins with what makes the response to a request of this connection.
     pub(in crate::http) fn new(
         connection: Arc<Connection>,
@@ -28,7 +28,7 @@ impl Handling {
     }
 }
 
-impl Future for Handling {
+impl Future for ResponseFuture {
     type Output = Response;
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Self::Output> {
@@ -41,7 +41,7 @@ impl Future for Handling {
     }
 }
 
-impl Drop for Handling {
+impl Drop for ResponseFuture {
     fn drop(&mut self) {
         if let Some(response) = self.response.take()
             && self.connection.goes_on_without_client()

@@ -1,4 +1,4 @@
--- The statements of seed 002 over ordinary tables of the same columns; `system` is the server's own tests' business.
+-- Statements that look for the fault of an incident, over ordinary tables of the same columns.
 CREATE TABLE asynchronous_metric_log (event_time DateTime('UTC'), metric LowCardinality(String), value Float64) ENGINE = MergeTree ORDER BY event_time;
 INSERT INTO asynchronous_metric_log VALUES ('2024-04-08 20:30:37', 'LoadAverage1', 0.87), ('2024-04-08 20:31:22', 'LoadAverage1', 78.32), ('2024-04-08 20:31:22', 'OSIdleTimeNormalized', 0.379), ('2024-04-08 20:31:22', 'LoadAverage5', 3), ('2024-04-08 20:39:22', 'LoadAverage1', 9);
 SELECT

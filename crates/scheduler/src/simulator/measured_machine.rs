@@ -27,7 +27,7 @@ const STREAMS: usize = 54;
 /// The document's query under a policy.
 pub fn workload(policy: PolicyKind, clients: usize, max_threads: usize, total_max_threads: i64) -> Workload {
     let query = QueryClass {
-        name: "seed".into(),
+        name: "aggregation".into(),
         clients,
         plan_ms: 7.0,
         work_ms: 56.3,
