@@ -14,10 +14,10 @@ use hyper::StatusCode;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
+use crate::http::connection::client_socket::ClientSocket;
 use crate::http::connection::framing::{FIELDS_MAX, Framing};
 use crate::http::connection::ping::{Ping, ping};
 use crate::http::connection::response_future::ResponseFuture;
-use crate::http::connection::socket::Socket;
 use crate::http::handler::{Answer, Connection};
 use crate::http::request::head::{HEAD_BYTES_MAX, RequestFields, RequestHead};
 use crate::http::request::input::RequestBody;
@@ -71,7 +71,7 @@ enum Next {
 /// # Errors
 /// Where the socket fails.
 pub(in crate::http) async fn serve(
-    socket: &mut Socket,
+    socket: &mut ClientSocket,
     connection: &Arc<Connection>,
     timeouts: Timeouts,
 ) -> io::Result<Option<Vec<u8>>> {
@@ -237,7 +237,7 @@ pub(in crate::http) async fn serve(
 }
 
 /// Sends what is laid out.
-async fn send(socket: &mut Socket, out: &mut Vec<u8>) -> io::Result<()> {
+async fn send(socket: &mut ClientSocket, out: &mut Vec<u8>) -> io::Result<()> {
     if out.is_empty() {
         return Ok(());
     }
@@ -251,7 +251,7 @@ async fn send(socket: &mut Socket, out: &mut Vec<u8>) -> io::Result<()> {
 
 /// Lays a response out, and sends it where it is long. Where it is begun its status was sent.
 async fn respond(
-    socket: &mut Socket,
+    socket: &mut ClientSocket,
     response: Response,
     is_begun: bool,
     is_last: bool,
@@ -292,7 +292,7 @@ async fn respond(
 
 /// Sends a body piece by piece as it is made.
 async fn send_chunks(
-    socket: &mut Socket,
+    socket: &mut ClientSocket,
     mut stream: Stream,
     out: &mut Vec<u8>,
     received: &mut Vec<u8>,
@@ -317,7 +317,7 @@ async fn send_chunks(
 }
 
 /// Returns when the client has closed the connection. What it sends meanwhile is kept, up to a limit: beyond it nothing is read.
-async fn client_is_gone(socket: &mut Socket, received: &mut Vec<u8>) {
+async fn client_is_gone(socket: &mut ClientSocket, received: &mut Vec<u8>) {
     while received.len() < AHEAD_BYTES_MAX {
         received.reserve(READ_BYTES_MIN);
         if !matches!(socket.read_buf(received).await, Ok(1..)) {

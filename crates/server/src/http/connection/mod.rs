@@ -1,10 +1,10 @@
 //! Connections of the HTTP interface: their limits and timeouts, and their end when the server stops.
 
+pub(super) mod client_socket;
 pub(super) mod direct;
 mod framing;
 mod ping;
 pub(super) mod response_future;
-pub(super) mod socket;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 
-use crate::http::connection::direct::{self, Timeouts};
+use crate::http::connection::client_socket::{ClientSocket, Exchange};
+use crate::http::connection::direct::Timeouts;
 use crate::http::connection::response_future::ResponseFuture;
-use crate::http::connection::socket::{Exchange, Socket};
 use crate::http::handler::{Answer, Connection, Pages};
 use crate::http::request::head::{RequestFields, RequestHead};
 use crate::http::request::input::{RequestBody, Unread};
@@ -61,7 +61,7 @@ async fn serve_requests(
     };
     let exchange = Exchange::default();
     let connection = Arc::new(Connection::new(server.clone(), headers, pages, &stream, address));
-    let mut wire = Socket::new(stream, send_timeout, exchange.clone(), connection.clone());
+    let mut wire = ClientSocket::new(stream, send_timeout, exchange.clone(), connection.clone());
     if requests_max == 0 {
         let Some(rest) = direct::serve(&mut wire, &connection, timeouts).await? else { return Ok(()) };
         wire.put_back(rest);

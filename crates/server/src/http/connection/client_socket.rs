@@ -43,7 +43,7 @@ impl Exchange {
 }
 
 /// The socket of a connection.
-pub(in crate::http) struct Socket {
+pub(in crate::http) struct ClientSocket {
     /// Read already.
     read: Vec<u8>,
     stream: Socket,
@@ -66,7 +66,7 @@ pub(in crate::http) struct Socket {
     linger: Linger,
 }
 
-impl Socket {
+impl ClientSocket {
     /// A socket of which nothing was read.
     pub(in crate::http) fn new(
         stream: Socket,
@@ -189,7 +189,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for ClientSocket {
     fn poll_read(mut self: Pin<&mut Self>, task: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.read.is_empty() {
             let filled = buffer.filled().len();
@@ -203,7 +203,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for ClientSocket {
     fn poll_write(mut self: Pin<&mut Self>, task: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         if self.is_hypers {
             ready!(self.poll_early(task))?;
