@@ -11,16 +11,21 @@ package=$(ls "$folder"/squall_*.deb)
 command -v debootstrap > /dev/null || { echo "NOT TESTED: debootstrap is missing (apt-get install debootstrap)"; exit 1; }
 
 root=$(mktemp -d /tmp/squall-root.XXXXXX)
+# Others than root must get in: this is their /.
+chmod 755 "$root"
 server=
 finish() {
-    [ -z "$server" ] || kill "$server" 2> /dev/null || true
-    umount "$root/proc" 2> /dev/null || true
-    rm -rf "$root"
+    [ -z "$server" ] || { kill "$server" && wait "$server"; } 2> /dev/null || true
+    umount --lazy "$root/proc" 2> /dev/null || true
+    # Never into what is still mounted.
+    rm -rf --one-file-system "$root" "$root.log"
 }
 trap finish EXIT
 echo "Making a clean $release in $root ..."
 debootstrap --variant=minbase --include=ca-certificates "$release" "$root" > "$root.log" 2>&1 || { tail "$root.log"; exit 1; }
 mount -t proc proc "$root/proc"
+# Every installed system has this file, debootstrap's does not.
+echo '127.0.0.1 localhost' > "$root/etc/hosts"
 cp "$package" "$root/squall.deb"
 in_root() { chroot "$root" "$@"; }
 
