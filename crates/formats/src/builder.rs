@@ -14,7 +14,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use squall_types::text::TextOptions;
-use squall_types::{Column, DataType, EnumValues, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, EnumValues, Error, ErrorCode, Physical, Result};
 
 use crate::input::GrowingColumn;
 
@@ -45,7 +45,6 @@ pub(crate) enum Values {
     String(Strings),
     FixedString { bytes: Vec<u8>, width: usize },
     Uuid(Vec<[u8; 16]>),
-    Ipv6(Vec<[u8; 16]>),
     Nullable { valid: Vec<bool>, inner: Box<Builder> },
     LowCardinality(Box<Dictionary>),
     Array { ends: Ends, items: Box<Builder> },
@@ -181,22 +180,7 @@ impl Builder {
     pub fn new(data_type: &DataType) -> Self {
         let boxed = |data_type: &DataType| Box::new(Self::new(data_type));
         let values = match data_type {
-            DataType::Nothing => Values::Nothing(0),
             DataType::Bool => Values::Bool(Vec::new()),
-            DataType::UInt8 => Values::UInt8(Vec::new()),
-            DataType::UInt16 | DataType::Date => Values::UInt16(Vec::new()),
-            DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => Values::UInt32(Vec::new()),
-            DataType::UInt64 => Values::UInt64(Vec::new()),
-            DataType::Int8 => Values::Int8(Vec::new()),
-            DataType::Int16 => Values::Int16(Vec::new()),
-            DataType::Int32 | DataType::Date32 => Values::Int32(Vec::new()),
-            DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => Values::Int64(Vec::new()),
-            DataType::Float32 => Values::Float32(Vec::new()),
-            DataType::Float64 => Values::Float64(Vec::new()),
-            DataType::String => Values::String(Strings::new()),
-            DataType::FixedString(width) => Values::FixedString { bytes: Vec::new(), width: *width },
-            DataType::UUID => Values::Uuid(Vec::new()),
-            DataType::IPv6 => Values::Ipv6(Vec::new()),
             DataType::Enum8(values) => Values::Enum8(Vec::new(), values.clone()),
             DataType::Enum16(values) => Values::Enum16(Vec::new(), values.clone()),
             DataType::Nullable(inner) => Values::Nullable { valid: Vec::new(), inner: boxed(inner) },
@@ -213,6 +197,24 @@ impl Builder {
                 elements: elements.iter().map(|element| Self::new(&element.data_type)).collect(),
                 rows: 0,
             },
+            other => match other.physical() {
+                Physical::UInt8 => Values::UInt8(Vec::new()),
+                Physical::UInt16 => Values::UInt16(Vec::new()),
+                Physical::UInt32 => Values::UInt32(Vec::new()),
+                Physical::UInt64 => Values::UInt64(Vec::new()),
+                Physical::Int8 => Values::Int8(Vec::new()),
+                Physical::Int16 => Values::Int16(Vec::new()),
+                Physical::Int32 => Values::Int32(Vec::new()),
+                Physical::Int64 => Values::Int64(Vec::new()),
+                Physical::Float32 => Values::Float32(Vec::new()),
+                Physical::Float64 => Values::Float64(Vec::new()),
+                Physical::Bytes => Values::String(Strings::new()),
+                Physical::Fixed(width) => Values::FixedString { bytes: Vec::new(), width },
+                Physical::UInt128 | Physical::Int128 => Values::FixedString { bytes: Vec::new(), width: 16 },
+                Physical::UInt256 | Physical::Int256 => Values::FixedString { bytes: Vec::new(), width: 32 },
+                Physical::Uuid => Values::Uuid(Vec::new()),
+                Physical::Nothing | Physical::Dictionary | Physical::List | Physical::Struct => Values::Nothing(0),
+            },
         };
         Self { data_type: data_type.clone(), values }
     }
@@ -223,7 +225,7 @@ impl Builder {
             Values::Nothing(rows) | Values::Tuple { rows, .. } => *rows,
             Values::String(strings) => strings.offsets.len() - 1,
             Values::FixedString { bytes, width } => bytes.len() / width,
-            Values::Uuid(values) | Values::Ipv6(values) => values.len(),
+            Values::Uuid(values) => values.len(),
             Values::Nullable { valid, .. } => valid.len(),
             Values::LowCardinality(dictionary) => dictionary.keys.len(),
             Values::Array { ends, .. } | Values::Map { ends, .. } => ends.rows(),
@@ -240,7 +242,7 @@ impl Builder {
             }
             Values::String(strings) => strings.truncate(rows),
             Values::FixedString { bytes, width } => bytes.truncate(rows * *width),
-            Values::Uuid(values) | Values::Ipv6(values) => values.truncate(rows),
+            Values::Uuid(values) => values.truncate(rows),
             Values::Nullable { valid, inner } => {
                 valid.truncate(rows);
                 inner.truncate(rows);
@@ -270,7 +272,7 @@ impl Builder {
             }
             Values::String(strings) => strings.end_row()?,
             Values::FixedString { bytes, width } => bytes.resize(bytes.len() + *width, 0),
-            Values::Uuid(values) | Values::Ipv6(values) => values.push([0; 16]),
+            Values::Uuid(values) => values.push([0; 16]),
             Values::Nullable { valid, inner } => {
                 inner.append_default()?;
                 valid.push(false);
@@ -318,7 +320,7 @@ impl Builder {
             Values::FixedString { bytes, width } => {
                 out.extend_from_slice(bytes.get(row * width..(row + 1) * width).unwrap_or_default());
             }
-            Values::Uuid(values) | Values::Ipv6(values) => {
+            Values::Uuid(values) => {
                 out.extend_from_slice(values.get(row).map_or(&[], |value| value.as_slice()));
             }
             _ => {}
@@ -348,7 +350,7 @@ impl Builder {
                 Arc::new(BinaryArray::try_new(OffsetBuffer::new(strings.offsets.into()), strings.bytes.into(), nulls)?)
             }
             Values::FixedString { bytes, width } => fixed(width, bytes, nulls)?,
-            Values::Uuid(values) | Values::Ipv6(values) => fixed(16, values.into_flattened(), nulls)?,
+            Values::Uuid(values) => fixed(16, values.into_flattened(), nulls)?,
             Values::Nullable { valid, inner } => {
                 let nulls = NullBuffer::new(BooleanBuffer::from(valid));
                 inner.finish_array(Some(nulls).filter(|nulls| nulls.null_count() > 0))?

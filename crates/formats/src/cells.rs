@@ -8,7 +8,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
-use squall_types::{Block, DataType, Error, Result};
+use squall_types::{Block, DataType, Error, Physical, Result};
 
 /// The rows of a column.
 pub(crate) enum Cells<'a> {
@@ -65,26 +65,6 @@ impl<'a> Cells<'a> {
     pub fn new(data_type: &'a DataType, array: &'a dyn Array) -> Result<Self> {
         let boxed = |data_type: &'a DataType, array: &'a dyn Array| Self::new(data_type, array).map(Box::new);
         Ok(match data_type {
-            DataType::Nothing => Self::Nothing,
-            DataType::Bool | DataType::UInt8 => Self::UInt8(primitive::<UInt8Type>(array)?),
-            DataType::UInt16 | DataType::Date => Self::UInt16(primitive::<UInt16Type>(array)?),
-            DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => Self::UInt32(primitive::<UInt32Type>(array)?),
-            DataType::UInt64 => Self::UInt64(primitive::<UInt64Type>(array)?),
-            DataType::Int8 | DataType::Enum8(_) => Self::Int8(primitive::<Int8Type>(array)?),
-            DataType::Int16 | DataType::Enum16(_) => Self::Int16(primitive::<Int16Type>(array)?),
-            DataType::Int32 | DataType::Date32 => Self::Int32(primitive::<Int32Type>(array)?),
-            DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => {
-                Self::Int64(primitive::<Int64Type>(array)?)
-            }
-            DataType::Float32 => Self::Float32(primitive::<Float32Type>(array)?),
-            DataType::Float64 => Self::Float64(primitive::<Float64Type>(array)?),
-            DataType::String => {
-                let strings = array.as_binary_opt::<i32>().ok_or_else(|| bad_array(array))?;
-                Self::String { offsets: strings.value_offsets(), bytes: strings.value_data() }
-            }
-            DataType::FixedString(width) => Self::Fixed { bytes: fixed(array)?, width: *width },
-            DataType::IPv6 => Self::Fixed { bytes: fixed(array)?, width: 16 },
-            DataType::UUID => Self::Uuid(fixed(array)?),
             DataType::Nullable(inner) => Self::Nullable { nulls: array.nulls(), inner: boxed(inner, array)? },
             DataType::LowCardinality(inner) => {
                 let dictionary = array.as_dictionary_opt::<UInt32Type>().ok_or_else(|| bad_array(array))?;
@@ -121,6 +101,33 @@ impl<'a> Cells<'a> {
                         .collect::<Result<_>>()?,
                 )
             }
+            _ => Self::flat(data_type.physical(), array)?,
+        })
+    }
+
+    /// Values that hold no others.
+    fn flat(physical: Physical, array: &'a dyn Array) -> Result<Self> {
+        Ok(match physical {
+            Physical::Nothing => Self::Nothing,
+            Physical::UInt8 => Self::UInt8(primitive::<UInt8Type>(array)?),
+            Physical::UInt16 => Self::UInt16(primitive::<UInt16Type>(array)?),
+            Physical::UInt32 => Self::UInt32(primitive::<UInt32Type>(array)?),
+            Physical::UInt64 => Self::UInt64(primitive::<UInt64Type>(array)?),
+            Physical::Int8 => Self::Int8(primitive::<Int8Type>(array)?),
+            Physical::Int16 => Self::Int16(primitive::<Int16Type>(array)?),
+            Physical::Int32 => Self::Int32(primitive::<Int32Type>(array)?),
+            Physical::Int64 => Self::Int64(primitive::<Int64Type>(array)?),
+            Physical::Float32 => Self::Float32(primitive::<Float32Type>(array)?),
+            Physical::Float64 => Self::Float64(primitive::<Float64Type>(array)?),
+            Physical::Bytes => {
+                let strings = array.as_binary_opt::<i32>().ok_or_else(|| bad_array(array))?;
+                Self::String { offsets: strings.value_offsets(), bytes: strings.value_data() }
+            }
+            Physical::Uuid => Self::Uuid(fixed(array)?),
+            Physical::Fixed(width) => Self::Fixed { bytes: fixed(array)?, width },
+            Physical::UInt128 | Physical::Int128 => Self::Fixed { bytes: fixed(array)?, width: 16 },
+            Physical::UInt256 | Physical::Int256 => Self::Fixed { bytes: fixed(array)?, width: 32 },
+            Physical::Dictionary | Physical::List | Physical::Struct => return Err(bad_array(array)),
         })
     }
 

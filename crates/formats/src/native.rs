@@ -17,7 +17,7 @@ use arrow_array::{
     UInt32Array,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Result, Rows, Schema};
+use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Physical, Result, Rows, Schema};
 
 use crate::input::{InputBlock, InputFormat, TableInput};
 use crate::native_sparse::{KIND_SPARSE, Kind, put_positions, read_sparse, to_send};
@@ -112,35 +112,6 @@ fn bad_array(array: &dyn Array) -> Error {
 
 fn write_values(data_type: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> Result<()> {
     match data_type {
-        DataType::Nothing => out.resize(out.len() + array.len(), PLACEHOLDER),
-        DataType::Bool | DataType::UInt8 => write_primitive::<UInt8Type>(array, out)?,
-        DataType::UInt16 | DataType::Date => write_primitive::<UInt16Type>(array, out)?,
-        DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => write_primitive::<UInt32Type>(array, out)?,
-        DataType::UInt64 => write_primitive::<UInt64Type>(array, out)?,
-        DataType::Int8 | DataType::Enum8(_) => write_primitive::<Int8Type>(array, out)?,
-        DataType::Int16 | DataType::Enum16(_) => write_primitive::<Int16Type>(array, out)?,
-        DataType::Int32 | DataType::Date32 => write_primitive::<Int32Type>(array, out)?,
-        DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => write_primitive::<Int64Type>(array, out)?,
-        DataType::Float32 => write_primitive::<Float32Type>(array, out)?,
-        DataType::Float64 => write_primitive::<Float64Type>(array, out)?,
-        DataType::String => {
-            let strings = array.as_binary_opt::<i32>().ok_or_else(|| bad_array(array))?;
-            let data = strings.value_data();
-            for ends in strings.value_offsets().windows(2) {
-                put_varint(out, (ends[1] - ends[0]) as u64);
-                out.extend_from_slice(&data[ends[0] as usize..ends[1] as usize]);
-            }
-        }
-        DataType::FixedString(_) | DataType::IPv6 => {
-            let values = array.as_fixed_size_binary_opt().ok_or_else(|| bad_array(array))?;
-            (0..values.len()).for_each(|row| out.extend_from_slice(values.value(row)));
-        }
-        DataType::UUID => {
-            let values = array.as_fixed_size_binary_opt().ok_or_else(|| bad_array(array))?;
-            for row in 0..values.len() {
-                out.extend_from_slice(&swap_halves(*values.value(row).first_chunk().unwrap_or(&[0; 16])));
-            }
-        }
         DataType::Nullable(inner) => {
             match array.nulls() {
                 _ if **inner == DataType::Nothing => out.resize(out.len() + array.len(), 1),
@@ -169,6 +140,44 @@ fn write_values(data_type: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> R
                 write_values(&element.data_type, &**column, out)?;
             }
         }
+        _ => write_flat(data_type.physical(), array, out)?,
+    }
+    Ok(())
+}
+
+/// Writes values that hold no others.
+fn write_flat(physical: Physical, array: &dyn Array, out: &mut Vec<u8>) -> Result<()> {
+    match physical {
+        Physical::Nothing => out.resize(out.len() + array.len(), PLACEHOLDER),
+        Physical::UInt8 => write_primitive::<UInt8Type>(array, out)?,
+        Physical::UInt16 => write_primitive::<UInt16Type>(array, out)?,
+        Physical::UInt32 => write_primitive::<UInt32Type>(array, out)?,
+        Physical::UInt64 => write_primitive::<UInt64Type>(array, out)?,
+        Physical::Int8 => write_primitive::<Int8Type>(array, out)?,
+        Physical::Int16 => write_primitive::<Int16Type>(array, out)?,
+        Physical::Int32 => write_primitive::<Int32Type>(array, out)?,
+        Physical::Int64 => write_primitive::<Int64Type>(array, out)?,
+        Physical::Float32 => write_primitive::<Float32Type>(array, out)?,
+        Physical::Float64 => write_primitive::<Float64Type>(array, out)?,
+        Physical::Bytes => {
+            let strings = array.as_binary_opt::<i32>().ok_or_else(|| bad_array(array))?;
+            let data = strings.value_data();
+            for ends in strings.value_offsets().windows(2) {
+                put_varint(out, (ends[1] - ends[0]) as u64);
+                out.extend_from_slice(&data[ends[0] as usize..ends[1] as usize]);
+            }
+        }
+        Physical::Fixed(_) | Physical::UInt128 | Physical::UInt256 | Physical::Int128 | Physical::Int256 => {
+            let values = array.as_fixed_size_binary_opt().ok_or_else(|| bad_array(array))?;
+            (0..values.len()).for_each(|row| out.extend_from_slice(values.value(row)));
+        }
+        Physical::Uuid => {
+            let values = array.as_fixed_size_binary_opt().ok_or_else(|| bad_array(array))?;
+            for row in 0..values.len() {
+                out.extend_from_slice(&swap_halves(*values.value(row).first_chunk().unwrap_or(&[0; 16])));
+            }
+        }
+        Physical::Dictionary | Physical::List | Physical::Struct => return Err(bad_array(array)),
     }
     Ok(())
 }
@@ -433,20 +442,10 @@ fn read_values(
     input: &mut Cursor<'_>,
 ) -> Result<ArrayRef, Stop> {
     Ok(match data_type {
-        DataType::Nothing => {
-            input.take(rows)?;
-            Arc::new(NullArray::new(rows))
-        }
         DataType::Bool => {
             let truths: Vec<u8> = input.take(rows)?.iter().map(|byte| u8::from(*byte != 0)).collect();
             Arc::new(PrimitiveArray::<UInt8Type>::new(truths.into(), nulls))
         }
-        DataType::UInt8 => read_primitive::<UInt8Type>(rows, nulls, input)?,
-        DataType::UInt16 | DataType::Date => read_primitive::<UInt16Type>(rows, nulls, input)?,
-        DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => read_primitive::<UInt32Type>(rows, nulls, input)?,
-        DataType::UInt64 => read_primitive::<UInt64Type>(rows, nulls, input)?,
-        DataType::Int8 => read_primitive::<Int8Type>(rows, nulls, input)?,
-        DataType::Int16 => read_primitive::<Int16Type>(rows, nulls, input)?,
         DataType::Enum8(values) => {
             let numbers = read_buffer::<Int8Type>(rows, input)?;
             let numbers = PrimitiveArray::<Int8Type>::new(numbers, nulls);
@@ -458,20 +457,6 @@ fn read_values(
             let numbers = PrimitiveArray::<Int16Type>::new(numbers, nulls);
             check_enum(values, numbers.iter().flatten())?;
             Arc::new(numbers)
-        }
-        DataType::Int32 | DataType::Date32 => read_primitive::<Int32Type>(rows, nulls, input)?,
-        DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => {
-            read_primitive::<Int64Type>(rows, nulls, input)?
-        }
-        DataType::Float32 => read_primitive::<Float32Type>(rows, nulls, input)?,
-        DataType::Float64 => read_primitive::<Float64Type>(rows, nulls, input)?,
-        DataType::String => StringLengths::default().read(rows, nulls, input)?,
-        DataType::FixedString(width) => fixed(*width, take_rows(rows, *width, input)?, nulls)?,
-        DataType::IPv6 => fixed(16, take_rows(rows, 16, input)?, nulls)?,
-        DataType::UUID => {
-            let (values, _) = take_rows(rows, 16, input)?.as_chunks::<16>();
-            let values: Vec<[u8; 16]> = values.iter().map(|value| swap_halves(*value)).collect();
-            fixed(16, values.into_flattened(), nulls)?
         }
         DataType::Nullable(inner) => {
             let valid: Vec<bool> = input.take(rows)?.iter().map(|is_null| *is_null == 0).collect();
@@ -504,6 +489,44 @@ fn read_values(
                 StructArray::try_new_with_length(data_type.arrow_fields(), columns, nulls, rows)
                     .map_err(Error::from)?,
             )
+        }
+        _ => read_flat(data_type.physical(), rows, nulls, input)?,
+    })
+}
+
+/// Reads values that hold no others, whatever they mean.
+fn read_flat(
+    physical: Physical,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+    input: &mut Cursor<'_>,
+) -> Result<ArrayRef, Stop> {
+    Ok(match physical {
+        Physical::Nothing => {
+            input.take(rows)?;
+            Arc::new(NullArray::new(rows))
+        }
+        Physical::UInt8 => read_primitive::<UInt8Type>(rows, nulls, input)?,
+        Physical::UInt16 => read_primitive::<UInt16Type>(rows, nulls, input)?,
+        Physical::UInt32 => read_primitive::<UInt32Type>(rows, nulls, input)?,
+        Physical::UInt64 => read_primitive::<UInt64Type>(rows, nulls, input)?,
+        Physical::Int8 => read_primitive::<Int8Type>(rows, nulls, input)?,
+        Physical::Int16 => read_primitive::<Int16Type>(rows, nulls, input)?,
+        Physical::Int32 => read_primitive::<Int32Type>(rows, nulls, input)?,
+        Physical::Int64 => read_primitive::<Int64Type>(rows, nulls, input)?,
+        Physical::Float32 => read_primitive::<Float32Type>(rows, nulls, input)?,
+        Physical::Float64 => read_primitive::<Float64Type>(rows, nulls, input)?,
+        Physical::Bytes => StringLengths::default().read(rows, nulls, input)?,
+        Physical::Fixed(width) => fixed(width, take_rows(rows, width, input)?, nulls)?,
+        Physical::UInt128 | Physical::Int128 => fixed(16, take_rows(rows, 16, input)?, nulls)?,
+        Physical::UInt256 | Physical::Int256 => fixed(32, take_rows(rows, 32, input)?, nulls)?,
+        Physical::Uuid => {
+            let (values, _) = take_rows(rows, 16, input)?.as_chunks::<16>();
+            let values: Vec<[u8; 16]> = values.iter().map(|value| swap_halves(*value)).collect();
+            fixed(16, values.into_flattened(), nulls)?
+        }
+        Physical::Dictionary | Physical::List | Physical::Struct => {
+            return Err(Stop::Bad(Error::logical("a nested type among flat ones")));
         }
     })
 }

@@ -51,6 +51,8 @@ impl FormatOptions {
         TextOptions {
             time_zone: self.time_zone.clone(),
             json_quote_64bit_integers: self.settings.output_format_json_quote_64bit_integers,
+            json_quote_decimals: self.settings.output_format_json_quote_decimals,
+            decimal_trailing_zeros: self.settings.output_format_decimal_trailing_zeros,
             json_quote_64bit_floats: self.settings.output_format_json_quote_64bit_floats,
             json_quote_denormals: self.settings.output_format_json_quote_denormals,
             json_escape_forward_slashes: self.settings.output_format_json_escape_forward_slashes,

@@ -296,7 +296,6 @@ pub(crate) fn read_binary(builder: &mut Builder, input: &mut Cursor<'_>) -> Resu
         }
         Values::FixedString { bytes, width } => bytes.extend_from_slice(input.take(*width)?),
         Values::Uuid(values) => values.push(swap_halves(input.array()?)),
-        Values::Ipv6(values) => values.push(input.array()?),
         Values::Nullable { valid, inner } => {
             let is_null = input.byte()? != 0;
             if is_null {

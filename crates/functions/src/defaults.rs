@@ -80,6 +80,7 @@ pub(crate) fn can_be_inside_low_cardinality(data_type: &DataType) -> bool {
         other => other,
     };
     inner.is_number()
+        || inner.is_wide_integer()
         || inner.is_string_or_fixed_string()
         || matches!(
             inner,

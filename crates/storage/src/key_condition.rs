@@ -540,6 +540,13 @@ impl Bound {
         }
         match (operand, value_type) {
             (operand, value_type) if is_whole(operand) && is_whole(value_type) => Some(Self::exactly(value.clone())),
+            (operand, value_type)
+                if [operand, value_type]
+                    .iter()
+                    .all(|side| is_whole(side) || side.is_wide_integer() || side.is_decimal()) =>
+            {
+                Some(Self::exactly(value.clone()))
+            }
             (operand, value_type) if operand.is_float() && (value_type.is_float() || is_whole(value_type)) => {
                 // 64-bit integers are rounded on the way to a float.
                 let rounded = value.as_f64()?;

@@ -2,6 +2,8 @@
 //! Numbers wrap, texts are read by [`text`](crate::text), times know their zones; what has no conversion is an error with
 //! ClickHouse's code. Which of two types a comparison or an array takes is `supertype`'s business.
 
+mod decimal;
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -19,10 +21,10 @@ use crate::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS, TimeZone, ZoneCursor}
 use crate::column::Column;
 use crate::data_type::{DataType, EnumValues};
 use crate::error::{Error, ErrorCode, Result};
-use crate::text::{TextOptions, TextStyle, ValueReader, ValueWriter, append_integer};
+use crate::text::{TextOptions, TextStyle, ValueReader, ValueWriter, append_integer, whole_integer};
 use crate::value::Value;
 use crate::wrappers::{encode_dictionary, with_validity};
-use crate::{checkpoint, grow, kernels, match_primitive, reserve};
+use crate::{Integer, checkpoint, grow, kernels, match_integer, match_primitive, reserve};
 
 /// What happens to values that the target cannot hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +127,8 @@ pub fn convert_value(value: &Value, to: &DataType) -> Result<Value> {
             _ => Err(mismatch(&value.literal_type(), to)),
         },
         _ => {
-            let mode = if inner.is_float() { CastMode::Plain } else { CastMode::Accurate };
+            let is_plain = inner.is_float() || inner.is_decimal();
+            let mode = if is_plain { CastMode::Plain } else { CastMode::Accurate };
             cast_value(value, &value.literal_type(), to, &CastOptions::new(mode, TimeZone::utc()))
         }
     }
@@ -284,6 +287,10 @@ fn without_padding(bytes: &[u8]) -> &[u8] {
 
 /// Whether a text that is an integer as a whole is one of the type's; texts that are none are left to the reader.
 fn fits(field: &[u8], to: &DataType) -> bool {
+    if to.is_wide_integer() {
+        let Some(number) = whole_integer(field) else { return field.len() < 76 };
+        return match_integer!(to, T => T::fit_large(number).is_some(), _ => true);
+    }
     let Some((least, most)) = integer_range(to) else { return true };
     match std::str::from_utf8(field).ok().and_then(|text| text.parse::<i128>().ok()) {
         Some(number) => (least..=most).contains(&number),
@@ -392,6 +399,7 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         (T::Array(_) | T::Tuple(_) | T::Map(..), _) | (_, T::Array(_) | T::Tuple(_) | T::Map(..)) => {
             Err(no_conversion(from, to))
         }
+        _ if decimal::concerns(from, to) => decimal::convert(from, array, to, options),
         (T::Enum8(names) | T::Enum16(names), T::Enum8(to_names) | T::Enum16(to_names)) => {
             to_enum(array, to, to_names, true, |number| {
                 let name = names.name(i16::try_from(number).ok()?)?;

@@ -15,8 +15,11 @@ use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
+use crate::integer::{I256, Integer, U256};
 use crate::kernels;
+use crate::match_integer;
 use crate::memory::grow;
+use crate::physical::Physical;
 use crate::rows::Rows;
 use crate::sparse::Sparse;
 use crate::value::Value;
@@ -289,36 +292,30 @@ fn same_layout(expected: &arrow_schema::DataType, found: &arrow_schema::DataType
 /// The default value of a type: 0, the empty string, NULL where nullable, the first number of an enum.
 pub fn default_value(data_type: &DataType) -> Value {
     match data_type {
-        DataType::Nothing | DataType::Nullable(_) => Value::Null,
-        DataType::Bool => Value::Bool(false),
-        DataType::UInt8
-        | DataType::UInt16
-        | DataType::UInt32
-        | DataType::UInt64
-        | DataType::IPv4
-        | DataType::Date
-        | DataType::DateTime(_) => Value::UInt64(0),
-        DataType::Int8
-        | DataType::Int16
-        | DataType::Int32
-        | DataType::Int64
-        | DataType::Date32
-        | DataType::DateTime64(..)
-        | DataType::Interval(_) => Value::Int64(0),
+        DataType::Nothing | DataType::Nullable(_) => return Value::Null,
+        DataType::Bool => return Value::Bool(false),
         DataType::Enum8(values) | DataType::Enum16(values) => {
-            Value::Int64(values.iter().next().map_or(0, |(_, number)| i64::from(number)))
+            return Value::Int64(values.iter().next().map_or(0, |(_, number)| i64::from(number)));
         }
-        DataType::Float32 | DataType::Float64 => Value::Float64(0.0),
-        DataType::String => Value::string(""),
-        DataType::FixedString(length) => Value::String(vec![0; *length].into()),
-        DataType::UUID => Value::Uuid([0; 16]),
-        DataType::IPv6 => Value::String([0; 16].into()),
-        DataType::LowCardinality(inner) => default_value(inner),
-        DataType::Array(_) => Value::Array([].into()),
-        DataType::Map(..) => Value::Map([].into()),
+        DataType::Decimal(_, scale) => return Value::Decimal(Box::default(), *scale),
+        DataType::LowCardinality(inner) => return default_value(inner),
+        DataType::Array(_) => return Value::Array([].into()),
+        DataType::Map(..) => return Value::Map([].into()),
         DataType::Tuple(elements) => {
-            Value::Tuple(elements.iter().map(|element| default_value(&element.data_type)).collect())
+            return Value::Tuple(elements.iter().map(|element| default_value(&element.data_type)).collect());
         }
+        _ => {}
+    }
+    match data_type.physical() {
+        Physical::Nothing | Physical::Dictionary | Physical::List | Physical::Struct => Value::Null,
+        Physical::UInt8 | Physical::UInt16 | Physical::UInt32 | Physical::UInt64 => Value::UInt64(0),
+        Physical::Int8 | Physical::Int16 | Physical::Int32 | Physical::Int64 => Value::Int64(0),
+        Physical::UInt128 | Physical::UInt256 => Value::UInt256(Box::default()),
+        Physical::Int128 | Physical::Int256 => Value::Int256(Box::default()),
+        Physical::Float32 | Physical::Float64 => Value::Float64(0.0),
+        Physical::Bytes => Value::string(""),
+        Physical::Fixed(length) => Value::String(vec![0; length].into()),
+        Physical::Uuid => Value::Uuid([0; 16]),
     }
 }
 
@@ -330,59 +327,66 @@ fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> Value {
     fn primitive<T: ArrowPrimitiveType>(array: &dyn Array, row: usize) -> T::Native {
         array.as_primitive::<T>().value(row)
     }
+    fn wide<T: Integer>(array: &dyn Array, row: usize) -> T {
+        T::from_bytes(array.as_fixed_size_binary().value(row))
+    }
     let unsigned = |value: u64| Value::UInt64(value);
     let signed = |value: i64| Value::Int64(value);
     match data_type {
-        DataType::Nothing => Value::Null,
-        DataType::Bool => Value::Bool(primitive::<UInt8Type>(array, row) != 0),
-        DataType::UInt8 => unsigned(primitive::<UInt8Type>(array, row).into()),
-        DataType::UInt16 | DataType::Date => unsigned(primitive::<UInt16Type>(array, row).into()),
-        DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => {
-            unsigned(primitive::<UInt32Type>(array, row).into())
-        }
-        DataType::UInt64 => unsigned(primitive::<UInt64Type>(array, row)),
-        DataType::Int8 | DataType::Enum8(_) => signed(primitive::<Int8Type>(array, row).into()),
-        DataType::Int16 | DataType::Enum16(_) => signed(primitive::<Int16Type>(array, row).into()),
-        DataType::Int32 | DataType::Date32 => signed(primitive::<Int32Type>(array, row).into()),
-        DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => {
-            signed(primitive::<Int64Type>(array, row))
-        }
-        DataType::Float32 => Value::Float64(primitive::<Float32Type>(array, row).into()),
-        DataType::Float64 => Value::Float64(primitive::<Float64Type>(array, row)),
-        DataType::String => Value::string(array.as_binary::<i32>().value(row)),
-        DataType::UUID => {
-            let bytes = array.as_fixed_size_binary().value(row);
-            Value::Uuid(bytes.try_into().unwrap_or_default())
-        }
-        DataType::FixedString(_) | DataType::IPv6 => Value::string(array.as_fixed_size_binary().value(row)),
-        DataType::Nullable(inner) => value_at(inner, array, row),
+        DataType::Bool => return Value::Bool(primitive::<UInt8Type>(array, row) != 0),
+        DataType::Nullable(inner) => return value_at(inner, array, row),
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();
-            value_at(inner, &**dictionary.values(), dictionary.keys().value(row).as_usize())
+            return value_at(inner, &**dictionary.values(), dictionary.keys().value(row).as_usize());
+        }
+        DataType::Decimal(_, scale) => {
+            let value = match_integer!(data_type, T => T::values(&*array.slice(row, 1)).first().map(|value| value.large()), _ => None);
+            return Value::Decimal(Box::new(value.unwrap_or_default()), *scale);
         }
         DataType::Array(item) => {
             let items = array.as_list::<i32>().value(row);
-            Value::Array((0..items.len()).map(|at| value_at(item, &*items, at)).collect())
+            return Value::Array((0..items.len()).map(|at| value_at(item, &*items, at)).collect());
         }
         DataType::Map(key, value) => {
             let entries = array.as_list::<i32>().value(row);
             let entries = entries.as_struct();
-            Value::Map(
+            return Value::Map(
                 (0..entries.len())
                     .map(|at| (value_at(key, &**entries.column(0), at), value_at(value, &**entries.column(1), at)))
                     .collect(),
-            )
+            );
         }
         DataType::Tuple(elements) => {
             let tuple = array.as_struct();
-            Value::Tuple(
+            return Value::Tuple(
                 elements
                     .iter()
                     .zip(tuple.columns())
                     .map(|(element, column)| value_at(&element.data_type, &**column, row))
                     .collect(),
-            )
+            );
         }
+        _ => {}
+    }
+    match data_type.physical() {
+        Physical::Nothing | Physical::Dictionary | Physical::List | Physical::Struct => Value::Null,
+        Physical::UInt8 => unsigned(primitive::<UInt8Type>(array, row).into()),
+        Physical::UInt16 => unsigned(primitive::<UInt16Type>(array, row).into()),
+        Physical::UInt32 => unsigned(primitive::<UInt32Type>(array, row).into()),
+        Physical::UInt64 => unsigned(primitive::<UInt64Type>(array, row)),
+        Physical::Int8 => signed(primitive::<Int8Type>(array, row).into()),
+        Physical::Int16 => signed(primitive::<Int16Type>(array, row).into()),
+        Physical::Int32 => signed(primitive::<Int32Type>(array, row).into()),
+        Physical::Int64 => signed(primitive::<Int64Type>(array, row)),
+        Physical::Int128 => Value::Int256(Box::new(wide::<i128>(array, row).into())),
+        Physical::Int256 => Value::Int256(Box::new(wide(array, row))),
+        Physical::UInt128 => Value::UInt256(Box::new(wide::<u128>(array, row).into())),
+        Physical::UInt256 => Value::UInt256(Box::new(wide(array, row))),
+        Physical::Float32 => Value::Float64(primitive::<Float32Type>(array, row).into()),
+        Physical::Float64 => Value::Float64(primitive::<Float64Type>(array, row)),
+        Physical::Bytes => Value::string(array.as_binary::<i32>().value(row)),
+        Physical::Uuid => Value::Uuid(array.as_fixed_size_binary().value(row).try_into().unwrap_or_default()),
+        Physical::Fixed(_) => Value::string(array.as_fixed_size_binary().value(row)),
     }
 }
 
@@ -407,6 +411,10 @@ enum Values {
     Int16(Vec<i16>),
     Int32(Vec<i32>),
     Int64(Vec<i64>),
+    UInt128(Vec<u128>),
+    UInt256(Vec<U256>),
+    Int128(Vec<i128>),
+    Int256(Vec<I256>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
     String {
@@ -440,30 +448,37 @@ impl ColumnBuilder {
             DataType::Nullable(inner) => ((**inner).clone(), Some(Vec::new())),
             other => (other.clone(), None),
         };
-        let values = match &inner {
-            DataType::Nothing | DataType::Nullable(_) => Values::Nothing(0),
-            DataType::Bool | DataType::UInt8 => Values::UInt8(Vec::new()),
-            DataType::UInt16 | DataType::Date => Values::UInt16(Vec::new()),
-            DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => Values::UInt32(Vec::new()),
-            DataType::UInt64 => Values::UInt64(Vec::new()),
-            DataType::Int8 | DataType::Enum8(_) => Values::Int8(Vec::new()),
-            DataType::Int16 | DataType::Enum16(_) => Values::Int16(Vec::new()),
-            DataType::Int32 | DataType::Date32 => Values::Int32(Vec::new()),
-            DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => Values::Int64(Vec::new()),
-            DataType::Float32 => Values::Float32(Vec::new()),
-            DataType::Float64 => Values::Float64(Vec::new()),
-            DataType::String => Values::String { bytes: Vec::new(), offsets: vec![0] },
-            DataType::FixedString(width) => Values::Fixed { bytes: Vec::new(), width: *width },
-            DataType::UUID | DataType::IPv6 => Values::Fixed { bytes: Vec::new(), width: 16 },
-            DataType::Array(item) => Values::List { items: Box::new(Self::new((**item).clone())), offsets: vec![0] },
-            DataType::Map(..) => Values::List { items: Box::new(Self::new(inner.map_entry_type())), offsets: vec![0] },
-            DataType::Tuple(elements) => Values::Tuple {
-                elements: elements.iter().map(|element| Self::new(element.data_type.clone())).collect(),
-                rows: 0,
-            },
-            DataType::LowCardinality(dictionary) => Values::Dictionary {
+        let values = match inner.physical() {
+            Physical::Nothing => Values::Nothing(0),
+            Physical::UInt8 => Values::UInt8(Vec::new()),
+            Physical::UInt16 => Values::UInt16(Vec::new()),
+            Physical::UInt32 => Values::UInt32(Vec::new()),
+            Physical::UInt64 => Values::UInt64(Vec::new()),
+            Physical::Int8 => Values::Int8(Vec::new()),
+            Physical::Int16 => Values::Int16(Vec::new()),
+            Physical::Int32 => Values::Int32(Vec::new()),
+            Physical::Int64 => Values::Int64(Vec::new()),
+            Physical::UInt128 => Values::UInt128(Vec::new()),
+            Physical::UInt256 => Values::UInt256(Vec::new()),
+            Physical::Int128 => Values::Int128(Vec::new()),
+            Physical::Int256 => Values::Int256(Vec::new()),
+            Physical::Float32 => Values::Float32(Vec::new()),
+            Physical::Float64 => Values::Float64(Vec::new()),
+            Physical::Bytes => Values::String { bytes: Vec::new(), offsets: vec![0] },
+            Physical::Fixed(width) => Values::Fixed { bytes: Vec::new(), width },
+            Physical::Uuid => Values::Fixed { bytes: Vec::new(), width: 16 },
+            Physical::List => Values::List { items: Box::new(Self::new(inner.list_item())), offsets: vec![0] },
+            Physical::Struct => {
+                let elements = match &inner {
+                    DataType::Tuple(elements) => &elements[..],
+                    _ => &[],
+                };
+                let elements = elements.iter().map(|element| Self::new(element.data_type.clone())).collect();
+                Values::Tuple { elements, rows: 0 }
+            }
+            Physical::Dictionary => Values::Dictionary {
                 index: std::collections::HashMap::new(),
-                values: Box::new(Self::new(dictionary.remove_nullable())),
+                values: Box::new(Self::new(inner.remove_low_cardinality().remove_nullable())),
                 keys: Vec::new(),
             },
         };
@@ -482,6 +497,10 @@ impl ColumnBuilder {
             Values::Int16(values) => values.len(),
             Values::Int32(values) => values.len(),
             Values::Int64(values) => values.len(),
+            Values::UInt128(values) => values.len(),
+            Values::UInt256(values) => values.len(),
+            Values::Int128(values) => values.len(),
+            Values::Int256(values) => values.len(),
             Values::Float32(values) => values.len(),
             Values::Float64(values) => values.len(),
             Values::String { offsets, .. } | Values::List { offsets, .. } => offsets.len() - 1,
@@ -514,8 +533,19 @@ impl ColumnBuilder {
         fn unsigned<T: TryFrom<u64>>(value: &Value, data_type: &DataType) -> Result<T> {
             value.as_u64().and_then(|value| T::try_from(value).ok()).ok_or_else(|| mismatch(value, data_type))
         }
-        fn signed<T: TryFrom<i64>>(value: &Value, data_type: &DataType) -> Result<T> {
+        fn signed<T: TryFrom<i64> + Integer>(value: &Value, data_type: &DataType) -> Result<T> {
+            if data_type.inner().is_decimal() {
+                return wide(value, data_type);
+            }
             value.as_i64().and_then(|value| T::try_from(value).ok()).ok_or_else(|| mismatch(value, data_type))
+        }
+        // An integer, or the digits of a decimal of the type's scale.
+        fn wide<T: Integer>(value: &Value, data_type: &DataType) -> Result<T> {
+            let scale = data_type.inner().scale();
+            let digits = value.as_decimal().filter(|(_, found)| *found <= scale).and_then(|(digits, found)| {
+                digits.times(I256::power_of_ten(u32::from(scale - found))?).and_then(T::fit_large)
+            });
+            digits.ok_or_else(|| mismatch(value, data_type))
         }
         let data_type = &self.data_type;
         match &mut self.values {
@@ -533,6 +563,13 @@ impl ColumnBuilder {
             Values::Int16(values) => values.push(signed(value, data_type)?),
             Values::Int32(values) => values.push(signed(value, data_type)?),
             Values::Int64(values) => values.push(signed(value, data_type)?),
+            Values::UInt128(values) => values.push(wide(value, data_type)?),
+            Values::UInt256(values) => match value {
+                Value::UInt256(value) => values.push(**value),
+                other => values.push(wide(other, data_type)?),
+            },
+            Values::Int128(values) => values.push(wide(value, data_type)?),
+            Values::Int256(values) => values.push(wide(value, data_type)?),
             Values::Float32(values) => {
                 values.push(value.as_f64().ok_or_else(|| mismatch(value, data_type))? as f32);
             }
@@ -625,6 +662,10 @@ impl ColumnBuilder {
             Values::Int16(values) => primitive::<Int16Type>(values, nulls),
             Values::Int32(values) => primitive::<Int32Type>(values, nulls),
             Values::Int64(values) => primitive::<Int64Type>(values, nulls),
+            Values::UInt128(values) => Integer::array(values, nulls)?,
+            Values::UInt256(values) => Integer::array(values, nulls)?,
+            Values::Int128(values) => Integer::array(values, nulls)?,
+            Values::Int256(values) => Integer::array(values, nulls)?,
             Values::Float32(values) => primitive::<Float32Type>(values, nulls),
             Values::Float64(values) => primitive::<Float64Type>(values, nulls),
             Values::String { bytes, offsets } => {
@@ -666,7 +707,9 @@ fn mismatch(value: &Value, data_type: &DataType) -> Error {
         );
     }
     let code = match value {
-        Value::UInt64(_) | Value::Int64(_) if data_type.inner().fixed_width_bytes().is_some() => {
+        Value::UInt64(_) | Value::Int64(_) | Value::Int256(_) | Value::UInt256(_) | Value::Decimal(..)
+            if data_type.inner().fixed_width_bytes().is_some() =>
+        {
             ErrorCode::VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
         }
         _ => ErrorCode::TYPE_MISMATCH,
@@ -707,6 +750,13 @@ mod tests {
         round_trip("Tuple(UInt8, String)", &[Value::Tuple([Value::UInt64(1), Value::from("x")].into())]);
         round_trip("Map(String, UInt64)", &[Value::Map([(Value::from("k"), Value::UInt64(2))].into())]);
         round_trip("FixedString(2)", &[Value::from("ab")]);
+        let wide = |value: i64| Value::Int256(Box::new(value.into()));
+        round_trip("Int128", &[wide(-7), wide(i64::MIN)]);
+        round_trip("Nullable(Int256)", &[wide(-7), Value::Null]);
+        round_trip("UInt256", &[Value::UInt256(Box::new(U256::MAX))]);
+        for precision in [9, 18, 38, 76] {
+            round_trip(&format!("Decimal({precision}, 2)"), &[Value::Decimal(Box::new((-150).into()), 2)]);
+        }
         round_trip("Bool", &[Value::Bool(true)]);
     }
 

@@ -1,9 +1,11 @@
-//! ClickHouse's data types: their names, how names are read, and which Arrow array holds each. Supertypes are in `supertype`,
-//! casts in `cast`.
+//! ClickHouse's data types, and which Arrow array holds each. How names are read is in `type_name`, layouts are in `physical`, supertypes
+//! in `supertype`, casts in `cast`.
 //!
 //! | ClickHouse | Arrow array |
 //! | --- | --- |
 //! | `UInt8`…`UInt64`, `Int8`…`Int64`, `Float32`, `Float64` | the primitive array of that width |
+//! | `UInt128`, `Int128`, `UInt256`, `Int256` | `FixedSizeBinaryArray` of 16 or 32 bytes, least first |
+//! | `Decimal(P, S)` | as the integer of its width (32, 64, 128, 256 bits for P up to 9, 18, 38, 76): its value times 10^S |
 //! | `Bool` | `UInt8Array` of 0 and 1 |
 //! | `String` | `BinaryArray` (any bytes, 32-bit offsets) |
 //! | `FixedString(N)`, `UUID`, `IPv6` | `FixedSizeBinaryArray` of N, 16, 16 bytes |
@@ -22,12 +24,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_schema::{DataType as ArrowType, Field, Fields};
+use arrow_schema::{Field, Fields};
 
 use crate::error::{Error, ErrorCode, Result};
-
-/// How deep type names may nest.
-const DEPTH_MAX: usize = 100;
 
 /// A ClickHouse data type.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -39,12 +38,19 @@ pub enum DataType {
     UInt16,
     UInt32,
     UInt64,
+    UInt128,
+    UInt256,
     Int8,
     Int16,
     Int32,
     Int64,
+    Int128,
+    Int256,
     Float32,
     Float64,
+    /// The number of decimal digits (1 to 76), and how many of them come after the point. By the first it is what ClickHouse calls
+    /// `Decimal32` (up to 9), `Decimal64` (18), `Decimal128` (38) or `Decimal256`.
+    Decimal(u8, u8),
     String,
     /// Bytes of exactly this length.
     FixedString(usize),
@@ -203,17 +209,17 @@ impl DataType {
         !matches!(self, Self::Nullable(_) | Self::LowCardinality(_) | Self::Array(_) | Self::Map(..) | Self::Tuple(_))
     }
 
-    /// `UInt8`…`UInt64`.
+    /// `UInt8`…`UInt64`, which machines count with.
     pub fn is_unsigned_integer(&self) -> bool {
         matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64)
     }
 
-    /// `Int8`…`Int64`.
+    /// `Int8`…`Int64`, which machines count with.
     pub fn is_signed_integer(&self) -> bool {
         matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64)
     }
 
-    /// Any integer; not `Bool`.
+    /// An integer of up to 64 bits; not `Bool`.
     pub fn is_integer(&self) -> bool {
         self.is_unsigned_integer() || self.is_signed_integer()
     }
@@ -223,9 +229,63 @@ impl DataType {
         matches!(self, Self::Float32 | Self::Float64)
     }
 
-    /// An integer or a float; not `Bool`.
+    /// An integer of up to 64 bits or a float; not `Bool`.
     pub fn is_number(&self) -> bool {
         self.is_integer() || self.is_float()
+    }
+
+    /// `Int128`, `Int256`, `UInt128` or `UInt256`.
+    pub fn is_wide_integer(&self) -> bool {
+        matches!(self, Self::Int128 | Self::Int256 | Self::UInt128 | Self::UInt256)
+    }
+
+    /// An integer of any width; not `Bool`.
+    pub fn is_any_integer(&self) -> bool {
+        self.is_integer() || self.is_wide_integer()
+    }
+
+    /// An integer of any width with a sign.
+    pub fn is_any_signed_integer(&self) -> bool {
+        self.is_signed_integer() || matches!(self, Self::Int128 | Self::Int256)
+    }
+
+    /// `Decimal(P, S)`.
+    pub fn is_decimal(&self) -> bool {
+        matches!(self, Self::Decimal(..))
+    }
+
+    /// A number of any kind: an integer, a float, a decimal; not `Bool`.
+    pub fn is_any_number(&self) -> bool {
+        self.is_number() || self.is_wide_integer() || self.is_decimal()
+    }
+
+    /// All digits of a decimal; none of anything else.
+    pub fn precision(&self) -> u8 {
+        match self {
+            Self::Decimal(precision, _) => *precision,
+            _ => 0,
+        }
+    }
+
+    /// Digits after the point: those of a decimal, none of anything else.
+    pub fn scale(&self) -> u8 {
+        match self {
+            Self::Decimal(_, scale) => *scale,
+            _ => 0,
+        }
+    }
+
+    /// Digits of a second after the point: those of a `DateTime64`, none of anything else.
+    pub fn time_digits(&self) -> u8 {
+        match self {
+            Self::DateTime64(digits, _) => *digits,
+            _ => 0,
+        }
+    }
+
+    /// The decimal of a scale with as many digits as one of at most `bytes` bytes has.
+    pub fn decimal_of_width(bytes: usize, scale: u8) -> Self {
+        Self::Decimal(decimal_digits(bytes), scale)
     }
 
     /// `String` or `FixedString`.
@@ -236,46 +296,6 @@ impl DataType {
     /// `Date`, `Date32`, `DateTime` or `DateTime64`.
     pub fn is_date_or_time(&self) -> bool {
         matches!(self, Self::Date | Self::Date32 | Self::DateTime(_) | Self::DateTime64(..))
-    }
-
-    /// Bytes of one value where all values have the same length in memory.
-    pub fn fixed_width_bytes(&self) -> Option<usize> {
-        Some(match self {
-            Self::Bool | Self::UInt8 | Self::Int8 | Self::Enum8(_) => 1,
-            Self::UInt16 | Self::Int16 | Self::Enum16(_) | Self::Date => 2,
-            Self::UInt32 | Self::Int32 | Self::Float32 | Self::Date32 | Self::DateTime(_) | Self::IPv4 => 4,
-            Self::UInt64 | Self::Int64 | Self::Float64 | Self::DateTime64(..) | Self::Interval(_) => 8,
-            Self::UUID | Self::IPv6 => 16,
-            Self::FixedString(length) => *length,
-            _ => return None,
-        })
-    }
-
-    /// The type of the Arrow array that holds this type: the table at the top of this file.
-    pub fn arrow_type(&self) -> ArrowType {
-        match self {
-            Self::Nothing => ArrowType::Null,
-            Self::Bool | Self::UInt8 => ArrowType::UInt8,
-            Self::UInt16 | Self::Date => ArrowType::UInt16,
-            Self::UInt32 | Self::DateTime(_) | Self::IPv4 => ArrowType::UInt32,
-            Self::UInt64 => ArrowType::UInt64,
-            Self::Int8 | Self::Enum8(_) => ArrowType::Int8,
-            Self::Int16 | Self::Enum16(_) => ArrowType::Int16,
-            Self::Int32 | Self::Date32 => ArrowType::Int32,
-            Self::Int64 | Self::DateTime64(..) | Self::Interval(_) => ArrowType::Int64,
-            Self::Float32 => ArrowType::Float32,
-            Self::Float64 => ArrowType::Float64,
-            Self::String => ArrowType::Binary,
-            Self::FixedString(length) => ArrowType::FixedSizeBinary(i32::try_from(*length).unwrap_or(i32::MAX)),
-            Self::UUID | Self::IPv6 => ArrowType::FixedSizeBinary(16),
-            Self::Nullable(inner) => inner.arrow_type(),
-            Self::LowCardinality(inner) => {
-                ArrowType::Dictionary(Box::new(ArrowType::UInt32), Box::new(inner.arrow_type()))
-            }
-            Self::Array(item) => ArrowType::List(item.arrow_list_item()),
-            Self::Map(..) => ArrowType::List(self.map_entry_type().arrow_list_item()),
-            Self::Tuple(_) => ArrowType::Struct(self.arrow_fields()),
-        }
     }
 
     /// The field of a `ListArray` that holds items of this type.
@@ -318,21 +338,20 @@ impl DataType {
             elements.into_iter().map(|(name, data_type)| TupleElement { name: Some(name.into()), data_type }).collect(),
         )
     }
+}
 
-    /// Reads a type's name, as `Display` writes it and with ClickHouse's aliases (`INT`, `TEXT`, `DOUBLE PRECISION`, …).
-    ///
-    /// # Errors
-    /// `UNKNOWN_TYPE`, or `SYNTAX_ERROR` where the text is not a type at all.
-    pub fn parse(text: &str) -> Result<Self> {
-        let mut reader = NameReader { text, at: 0 };
-        let data_type = reader.data_type(0)?;
-        reader.spaces();
-        if reader.at != text.len() {
-            return Err(reader.error("end of the type's name"));
-        }
-        Ok(data_type)
+/// The decimal digits that a decimal of so many bytes has.
+pub fn decimal_digits(bytes: usize) -> u8 {
+    match bytes {
+        ..=4 => 9,
+        5..=8 => 18,
+        9..=16 => 38,
+        _ => DECIMAL_DIGITS_MAX,
     }
 }
+
+/// The digits that the widest decimal has.
+pub const DECIMAL_DIGITS_MAX: u8 = 76;
 
 /// Writes `text` as a single-quoted literal.
 pub(crate) fn write_quoted(f: &mut impl fmt::Write, text: &str) -> fmt::Result {
@@ -365,6 +384,7 @@ impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FixedString(length) => write!(f, "FixedString({length})"),
+            Self::Decimal(precision, scale) => write!(f, "Decimal({precision}, {scale})"),
             Self::DateTime(None) => f.write_str("DateTime"),
             Self::DateTime(Some(zone)) => {
                 f.write_str("DateTime(")?;
@@ -398,7 +418,28 @@ impl fmt::Display for DataType {
                 }
                 f.write_str(")")
             }
-            simple => write!(f, "{simple:?}"),
+            Self::Nothing
+            | Self::Bool
+            | Self::UInt8
+            | Self::UInt16
+            | Self::UInt32
+            | Self::UInt64
+            | Self::UInt128
+            | Self::UInt256
+            | Self::Int8
+            | Self::Int16
+            | Self::Int32
+            | Self::Int64
+            | Self::Int128
+            | Self::Int256
+            | Self::Float32
+            | Self::Float64
+            | Self::String
+            | Self::UUID
+            | Self::IPv4
+            | Self::IPv6
+            | Self::Date
+            | Self::Date32 => write!(f, "{self:?}"),
         }
     }
 }
@@ -414,358 +455,4 @@ fn write_identifier(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         return f.write_str(name);
     }
     write!(f, "`{}`", name.replace('\\', "\\\\").replace('`', "\\`"))
-}
-
-/// Reads type names: identifiers, numbers, quoted strings, parentheses, commas.
-struct NameReader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> NameReader<'a> {
-    fn error(&self, expected: &str) -> Error {
-        Error::new(
-            ErrorCode::SYNTAX_ERROR,
-            format!("Cannot parse data type '{}': expected {expected} at position {}", self.text, self.at + 1),
-        )
-    }
-
-    fn spaces(&mut self) {
-        let rest = &self.text[self.at..];
-        self.at += rest.len() - rest.trim_start().len();
-    }
-
-    fn eat(&mut self, symbol: char) -> bool {
-        self.spaces();
-        let found = self.text[self.at..].starts_with(symbol);
-        if found {
-            self.at += symbol.len_utf8();
-        }
-        found
-    }
-
-    fn expect(&mut self, symbol: char) -> Result<()> {
-        if self.eat(symbol) { Ok(()) } else { Err(self.error(&format!("'{symbol}'"))) }
-    }
-
-    fn word(&mut self) -> &'a str {
-        self.spaces();
-        let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-        self.at += end;
-        &rest[..end]
-    }
-
-    fn number<T: std::str::FromStr>(&mut self) -> Result<T> {
-        self.spaces();
-        let rest = &self.text[self.at..];
-        let end = rest
-            .char_indices()
-            .find(|(at, c)| !(c.is_ascii_digit() || *at == 0 && *c == '-'))
-            .map_or(rest.len(), |(at, _)| at);
-        let number = rest[..end].parse().map_err(|_| self.error("a number"))?;
-        self.at += end;
-        Ok(number)
-    }
-
-    fn quoted(&mut self, quote: char) -> Result<Arc<str>> {
-        self.expect(quote)?;
-        let mut text = String::new();
-        let mut characters = self.text[self.at..].char_indices();
-        while let Some((at, character)) = characters.next() {
-            match character {
-                '\\' => match characters.next() {
-                    Some((_, 'n')) => text.push('\n'),
-                    Some((_, 't')) => text.push('\t'),
-                    Some((_, 'r')) => text.push('\r'),
-                    Some((_, '0')) => text.push('\0'),
-                    Some((_, other)) => text.push(other),
-                    None => break,
-                },
-                end if end == quote => {
-                    self.at += at + 1;
-                    return Ok(text.into());
-                }
-                other => text.push(other),
-            }
-        }
-        Err(self.error("the closing quote"))
-    }
-
-    fn time_zone(&mut self) -> Result<Arc<str>> {
-        self.quoted('\'')
-    }
-
-    fn inner(&mut self, depth: usize) -> Result<DataType> {
-        self.expect('(')?;
-        let inner = self.data_type(depth + 1)?;
-        self.expect(')')?;
-        Ok(inner)
-    }
-
-    fn data_type(&mut self, depth: usize) -> Result<DataType> {
-        if depth > DEPTH_MAX {
-            return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deeply nested data type"));
-        }
-        let name = self.word();
-        Ok(match name {
-            "" => return Err(self.error("a data type")),
-            "FixedString" => {
-                self.expect('(')?;
-                let length: usize = self.number()?;
-                self.expect(')')?;
-                if length == 0 || length > 0xFF_FFFF {
-                    return Err(Error::new(
-                        ErrorCode::ARGUMENT_OUT_OF_BOUND,
-                        format!("FixedString size must be from 1 to 16777215, not {length}"),
-                    ));
-                }
-                DataType::FixedString(length)
-            }
-            "DateTime" | "DateTime32" | "TIMESTAMP" => {
-                let mut zone = None;
-                if self.eat('(') {
-                    self.spaces();
-                    if !self.text[self.at..].starts_with('\'') {
-                        let digits: u8 = self.number()?;
-                        if self.eat(',') {
-                            zone = Some(self.time_zone()?);
-                        }
-                        self.expect(')')?;
-                        return Ok(DataType::DateTime64(self.digits(digits)?, zone));
-                    }
-                    zone = Some(self.time_zone()?);
-                    self.expect(')')?;
-                }
-                DataType::DateTime(zone)
-            }
-            "DateTime64" => {
-                let mut digits = 3;
-                let mut zone = None;
-                if self.eat('(') {
-                    let number = self.number()?;
-                    digits = self.digits(number)?;
-                    if self.eat(',') {
-                        zone = Some(self.time_zone()?);
-                    }
-                    self.expect(')')?;
-                }
-                DataType::DateTime64(digits, zone)
-            }
-            "Enum" | "Enum8" | "Enum16" | "ENUM" => self.enumeration(name)?,
-            "Nullable" => {
-                let inner = self.inner(depth)?;
-                if !inner.can_be_inside_nullable() {
-                    return Err(Error::new(
-                        ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-                        format!("Nested type {inner} cannot be inside Nullable type"),
-                    ));
-                }
-                DataType::Nullable(Arc::new(inner))
-            }
-            "LowCardinality" => {
-                let inner = self.inner(depth)?;
-                match inner.inner() {
-                    DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) | DataType::LowCardinality(_) => {
-                        return Err(Error::new(
-                            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-                            format!(
-                                "DataTypeLowCardinality is supported only for numbers, strings, Date or DateTime, but got {inner}"
-                            ),
-                        ));
-                    }
-                    _ => DataType::LowCardinality(Arc::new(inner)),
-                }
-            }
-            "Array" => DataType::Array(Arc::new(self.inner(depth)?)),
-            "Map" => {
-                self.expect('(')?;
-                let key = self.data_type(depth + 1)?;
-                self.expect(',')?;
-                let value = self.data_type(depth + 1)?;
-                self.expect(')')?;
-                DataType::Map(Arc::new(key), Arc::new(value))
-            }
-            "Tuple" => self.tuple(depth)?,
-            "DOUBLE" => {
-                let before = self.at;
-                if !self.word().eq_ignore_ascii_case("precision") {
-                    self.at = before;
-                }
-                DataType::Float64
-            }
-            other => {
-                let data_type = simple_type(other)
-                    .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_TYPE, format!("Unknown data type family: {other}")))?;
-                // `VARCHAR(255)` and `INT(11)`: SQL's widths are read and forgotten, as ClickHouse does for its aliases.
-                let is_alias = data_type.to_string() != other;
-                if is_alias && self.eat('(') {
-                    let _width: u64 = self.number()?;
-                    self.expect(')')?;
-                }
-                data_type
-            }
-        })
-    }
-
-    fn digits(&self, digits: u8) -> Result<u8> {
-        if digits > 9 {
-            return Err(Error::new(
-                ErrorCode::ARGUMENT_OUT_OF_BOUND,
-                format!("Scale {digits} is too large for DateTime64. Maximum is up to nanoseconds (9)"),
-            ));
-        }
-        Ok(digits)
-    }
-
-    fn enumeration(&mut self, family: &str) -> Result<DataType> {
-        self.expect('(')?;
-        let mut values: Vec<(Arc<str>, i16)> = Vec::new();
-        loop {
-            let name = self.quoted('\'')?;
-            let number = if self.eat('=') {
-                self.number()?
-            } else {
-                values.last().map_or(1, |(_, number)| number.wrapping_add(1))
-            };
-            values.push((name, number));
-            if !self.eat(',') {
-                break;
-            }
-        }
-        self.expect(')')?;
-        let fits = values.iter().all(|(_, number)| i8::try_from(*number).is_ok());
-        if family == "Enum8" && !fits {
-            return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Value for Enum8 is out of range"));
-        }
-        let is_wide = family == "Enum16" || !fits;
-        let values = Arc::new(EnumValues::new(values)?);
-        Ok(if is_wide { DataType::Enum16(values) } else { DataType::Enum8(values) })
-    }
-
-    fn tuple(&mut self, depth: usize) -> Result<DataType> {
-        self.expect('(')?;
-        let mut elements = Vec::new();
-        if self.eat(')') {
-            return Ok(DataType::Tuple(elements.into()));
-        }
-        loop {
-            self.spaces();
-            let start = self.at;
-            // A name is an identifier that another type's name follows.
-            let name = if self.text[self.at..].starts_with('`') {
-                Some(self.quoted('`')?)
-            } else {
-                let word: Arc<str> = self.word().into();
-                self.spaces();
-                let next = self.text[self.at..].chars().next();
-                if next.is_some_and(|c| c.is_ascii_alphabetic()) && &*word != "DOUBLE" {
-                    Some(word)
-                } else {
-                    self.at = start;
-                    None
-                }
-            };
-            elements.push(TupleElement { name, data_type: self.data_type(depth + 1)? });
-            if !self.eat(',') {
-                break;
-            }
-        }
-        self.expect(')')?;
-        Ok(DataType::Tuple(elements.into()))
-    }
-}
-
-/// A type without arguments: the exact name, or one of SQL's names for it in any case.
-fn simple_type(name: &str) -> Option<DataType> {
-    Some(match name {
-        "Nothing" => DataType::Nothing,
-        "UInt8" => DataType::UInt8,
-        "UInt16" => DataType::UInt16,
-        "UInt32" => DataType::UInt32,
-        "UInt64" => DataType::UInt64,
-        "Int8" => DataType::Int8,
-        "Int16" => DataType::Int16,
-        "Int32" => DataType::Int32,
-        "Int64" => DataType::Int64,
-        "Float32" => DataType::Float32,
-        "Float64" => DataType::Float64,
-        "String" => DataType::String,
-        _ => match name.to_ascii_uppercase().as_str() {
-            "BOOL" | "BOOLEAN" => DataType::Bool,
-            "TINYINT" | "INT1" => DataType::Int8,
-            "SMALLINT" => DataType::Int16,
-            "INT" | "INTEGER" | "MEDIUMINT" => DataType::Int32,
-            "BIGINT" | "SIGNED" => DataType::Int64,
-            "UNSIGNED" | "BIT" => DataType::UInt64,
-            "FLOAT" | "REAL" | "SINGLE" => DataType::Float32,
-            "TEXT" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB"
-            | "CHAR" | "VARCHAR" | "VARCHAR2" | "NCHAR" | "NVARCHAR" | "CHARACTER" | "BYTEA" | "CLOB" | "VARBINARY" => {
-                DataType::String
-            }
-            "UUID" => DataType::UUID,
-            "IPV4" | "INET4" => DataType::IPv4,
-            "IPV6" | "INET6" => DataType::IPv6,
-            "DATE" => DataType::Date,
-            "DATE32" => DataType::Date32,
-            "YEAR" => DataType::UInt16,
-            _ => {
-                let unit = name.strip_prefix("Interval")?;
-                let kind = IntervalKind::ALL.into_iter().find(|kind| kind.to_string() == unit)?;
-                DataType::Interval(kind)
-            }
-        },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_back() {
-        for name in [
-            "UInt8",
-            "Array(Nullable(String))",
-            "Tuple(UInt8, LowCardinality(Nullable(String)))",
-            "Tuple(a UInt8, `b c` Array(Tuple(x Date, y DateTime('Europe/Berlin'))))",
-            "Map(LowCardinality(String), UInt64)",
-            "Enum8('a' = -1, 'b\\'c' = 2)",
-            "DateTime64(6, 'UTC')",
-            "FixedString(16)",
-            "IntervalMonth",
-            "Nullable(Nothing)",
-        ] {
-            assert_eq!(DataType::parse(name).unwrap().to_string(), name);
-        }
-    }
-
-    #[test]
-    fn aliases_are_resolved() {
-        for (alias, name) in [
-            ("BIGINT", "Int64"),
-            ("varchar(255)", "String"),
-            ("INT(11)", "Int32"),
-            ("DOUBLE PRECISION", "Float64"),
-            ("Enum('x', 'y')", "Enum8('x' = 1, 'y' = 2)"),
-            ("bool", "Bool"),
-        ] {
-            assert_eq!(DataType::parse(alias).unwrap().to_string(), name);
-        }
-    }
-
-    #[test]
-    fn bad_names_are_refused() {
-        for (name, code) in [
-            ("", ErrorCode::SYNTAX_ERROR),
-            ("Foo", ErrorCode::UNKNOWN_TYPE),
-            ("Array(UInt8", ErrorCode::SYNTAX_ERROR),
-            ("Nullable(Array(UInt8))", ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT),
-            ("FixedString(0)", ErrorCode::ARGUMENT_OUT_OF_BOUND),
-        ] {
-            assert_eq!(DataType::parse(name).unwrap_err().code, code, "{name}");
-        }
-        let deep = format!("{}UInt8{}", "Array(".repeat(200), ")".repeat(200));
-        assert_eq!(DataType::parse(&deep).unwrap_err().code, ErrorCode::TOO_DEEP_RECURSION);
-    }
 }

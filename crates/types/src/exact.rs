@@ -1,7 +1,7 @@
 //! A constant as exactly the same value of another type, for what compares constants with columns: literals beside `=`, the values of
 //! `IN`. A value that the other type does not have equals none of its values; that is no error.
 
-use crate::cast::{CastOptions, cast_value, integer_range};
+use crate::cast::{CastMode, CastOptions, cast_value, integer_range};
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::value::Value;
@@ -40,6 +40,9 @@ pub fn exact_value(value: &Value, from: &DataType, to: &DataType, options: &Cast
             Ok(entries.map(|entries| Value::Map(entries.into())))
         }
         (value, from, to) if is_number(from) && is_number(to) => Ok(exact_number(value, to)),
+        (value, from, to) if is_large(from) && (is_number(to) || is_large(to)) || is_number(from) && is_large(to) => {
+            Ok(exact_large(value, from, to, options))
+        }
         (value, DataType::String | DataType::FixedString(_), to) => of_text(value, from.inner(), to, options),
         (value, from, to) if is_nested(from) != is_nested(to) => Err(Error::new(
             ErrorCode::TYPE_MISMATCH,
@@ -62,6 +65,8 @@ fn of_text(value: &Value, from: &DataType, to: &DataType, options: &CastOptions)
     let widest = match to {
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => &DataType::UInt64,
         DataType::Int8 | DataType::Int16 | DataType::Int32 => &DataType::Int64,
+        DataType::Int128 => &DataType::Int256,
+        DataType::UInt128 => &DataType::UInt256,
         // A name that the enum does not have is never found.
         DataType::Enum8(_) | DataType::Enum16(_) => return Ok(cast_value(value, from, to, options).ok()),
         other => other,
@@ -72,13 +77,26 @@ fn of_text(value: &Value, from: &DataType, to: &DataType, options: &CastOptions)
         return Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string {value} to type {to}")));
     }
     match cast_value(value, from, widest, options) {
+        Ok(number) if to.is_wide_integer() && widest != to => Ok(exact_large(&number, widest, to, options)),
         Ok(number) if widest != to => Ok(exact_number(&number, to)),
         Ok(value) => Ok(Some(value)),
-        Err(error) if error.code == ErrorCode::CANNOT_PARSE_TEXT || to.is_integer() => {
+        Err(error) if error.code == ErrorCode::CANNOT_PARSE_TEXT || to.is_any_integer() || to.is_decimal() => {
             Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("Cannot convert string {value} to type {to}")))
         }
         Err(error) => Err(error),
     }
+}
+
+fn is_large(data_type: &DataType) -> bool {
+    data_type.is_wide_integer() || data_type.is_decimal()
+}
+
+/// A number of which one side is wide or a decimal. A float beside a decimal is the decimal that it is cut to.
+fn exact_large(value: &Value, from: &DataType, to: &DataType, options: &CastOptions) -> Option<Value> {
+    let accurate = CastOptions { mode: CastMode::Accurate, ..options.clone() };
+    let converted = cast_value(value, from, to, &accurate).ok()?;
+    let is_same = from.is_float() || to.is_float() || converted.compare(value).is_eq();
+    is_same.then_some(converted)
 }
 
 fn exact_number(value: &Value, to: &DataType) -> Option<Value> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::data_type::{DataType, TupleElement};
+use crate::data_type::{DECIMAL_DIGITS_MAX, DataType, TupleElement, decimal_digits};
 use crate::error::{Error, ErrorCode, Result};
 
 /// The narrowest type that holds every value of all of `types`; `Nothing` of no types.
@@ -110,6 +110,7 @@ fn supertype(types: &[DataType]) -> Option<DataType> {
             .or_else(|| dates(types))
             .or_else(|| intervals(types))
             .or_else(|| addresses(types))
+            .or_else(|| decimals(types))
             .or_else(|| numbers(types)),
     }
 }
@@ -168,6 +169,33 @@ fn addresses(types: &[DataType]) -> Option<DataType> {
     if as_numbers.iter().all(is_unsigned) { numbers(&as_numbers) } else { None }
 }
 
+/// Of decimals and integers: the width of the widest, with as many digits after the point as the one with most of them has; wider where
+/// an integer needs more digits before it.
+fn decimals(types: &[DataType]) -> Option<DataType> {
+    if !types.iter().any(DataType::is_decimal) {
+        return None;
+    }
+    let mut bytes = 0;
+    let (mut scale, mut whole) = (0, 0u8);
+    for data_type in types {
+        match data_type {
+            DataType::Decimal(_, digits) => {
+                scale = scale.max(*digits);
+                bytes = bytes.max(data_type.fixed_width_bytes()?);
+            }
+            DataType::Bool | DataType::UInt8 | DataType::Int8 => whole = whole.max(3),
+            DataType::UInt16 | DataType::Int16 => whole = whole.max(5),
+            DataType::UInt32 | DataType::Int32 => whole = whole.max(10),
+            DataType::Int64 => whole = whole.max(19),
+            DataType::UInt64 => whole = whole.max(20),
+            _ => return None,
+        }
+    }
+    let digits = Some(whole + scale).filter(|digits| *digits <= DECIMAL_DIGITS_MAX)?;
+    let needed = [4, 8, 16, 32].into_iter().find(|bytes| digits <= decimal_digits(*bytes))?;
+    Some(DataType::decimal_of_width(bytes.max(needed), scale))
+}
+
 fn numbers(types: &[DataType]) -> Option<DataType> {
     let (mut unsigned_bits, mut signed_bits, mut float_bits) = (0, 0, 0);
     for data_type in types {
@@ -176,6 +204,10 @@ fn numbers(types: &[DataType]) -> Option<DataType> {
             DataType::UInt16 => (16, &mut unsigned_bits),
             DataType::UInt32 => (32, &mut unsigned_bits),
             DataType::UInt64 => (64, &mut unsigned_bits),
+            DataType::UInt128 => (128, &mut unsigned_bits),
+            DataType::UInt256 => (256, &mut unsigned_bits),
+            DataType::Int128 => (128, &mut signed_bits),
+            DataType::Int256 => (256, &mut signed_bits),
             DataType::Int8 | DataType::Enum8(_) => (8, &mut signed_bits),
             DataType::Int16 | DataType::Enum16(_) => (16, &mut signed_bits),
             DataType::Int32 => (32, &mut signed_bits),
@@ -196,15 +228,21 @@ fn numbers(types: &[DataType]) -> Option<DataType> {
             _ => None,
         };
     }
+    let has_wide = unsigned_bits > 64 || signed_bits > 64;
     Some(match (signed_bits > 0, integer_bits) {
         (false, ..=8) => DataType::UInt8,
         (false, ..=16) => DataType::UInt16,
         (false, ..=32) => DataType::UInt32,
-        (false, _) => DataType::UInt64,
+        (false, ..=64) => DataType::UInt64,
+        (false, ..=128) => DataType::UInt128,
+        (false, _) => DataType::UInt256,
         (true, ..=8) => DataType::Int8,
         (true, ..=16) => DataType::Int16,
         (true, ..=32) => DataType::Int32,
         (true, ..=64) => DataType::Int64,
+        // What 64 bits do not hold has a common type only beside something wider.
+        (true, ..=128) if has_wide => DataType::Int128,
+        (true, ..=256) if has_wide => DataType::Int256,
         (true, _) => return None,
     })
 }
@@ -245,6 +283,17 @@ mod tests {
             (&["IntervalDay", "UInt8"], "IntervalDay"),
             (&["IntervalDay", "IntervalMonth"], ""),
             (&["IPv4", "UInt8"], "UInt32"),
+            (&["Int128", "UInt64"], "Int128"),
+            (&["Int128", "UInt128"], "Int256"),
+            (&["Int256", "UInt256"], ""),
+            (&["Int128", "Float64"], ""),
+            (&["Decimal(9, 2)", "Decimal(18, 5)"], "Decimal(18, 5)"),
+            (&["Decimal(9, 2)", "UInt8"], "Decimal(9, 2)"),
+            (&["Decimal(9, 2)", "Int64"], "Decimal(38, 2)"),
+            (&["Decimal(9, 9)", "UInt8"], "Decimal(18, 9)"),
+            (&["Decimal(76, 9)", "UInt8"], "Decimal(76, 9)"),
+            (&["Decimal(9, 2)", "Float64"], ""),
+            (&["Decimal(9, 2)", "Int128"], ""),
             (&["Nothing"], "Nothing"),
             (&[], "Nothing"),
         ] {

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::data_type::DataType;
+use crate::data_type::{DataType, decimal_digits};
+use crate::integer::{I256, Integer, U256, compare_scaled};
 
 /// One value. The variant does not tell the whole type: a `Date` is its days in `UInt64`, an `Enum8` its number in `Int64`, a
 /// `IPv6` or `FixedString` its bytes in `String`; the [`DataType`] beside it does.
@@ -18,6 +19,12 @@ pub enum Value {
     UInt64(u64),
     /// Signed integers, `Date32`, `DateTime64`, enums, intervals.
     Int64(i64),
+    /// `Int128` and `Int256`.
+    Int256(Box<I256>),
+    /// `UInt128` and `UInt256`.
+    UInt256(Box<U256>),
+    /// `Decimal`: the value times ten to the power of the number of digits after the point, and that number.
+    Decimal(Box<I256>, u8),
     /// Floats.
     Float64(f64),
     /// Bytes: `String`, `FixedString`, `IPv6`.
@@ -49,7 +56,16 @@ impl Value {
             Self::Bool(value) => Some(u64::from(*value)),
             Self::UInt64(value) => Some(*value),
             Self::Int64(value) => u64::try_from(*value).ok(),
-            _ => None,
+            Self::Int256(value) => u64::fit_large(**value),
+            Self::UInt256(value) => u64::try_from(**value).ok(),
+            Self::Null
+            | Self::Decimal(..)
+            | Self::Float64(_)
+            | Self::String(_)
+            | Self::Uuid(_)
+            | Self::Array(_)
+            | Self::Tuple(_)
+            | Self::Map(_) => None,
         }
     }
 
@@ -59,7 +75,36 @@ impl Value {
             Self::Bool(value) => Some(i64::from(*value)),
             Self::UInt64(value) => i64::try_from(*value).ok(),
             Self::Int64(value) => Some(*value),
-            _ => None,
+            Self::Int256(value) => i64::fit_large(**value),
+            Self::UInt256(value) => i64::try_from(**value).ok(),
+            Self::Null
+            | Self::Decimal(..)
+            | Self::Float64(_)
+            | Self::String(_)
+            | Self::Uuid(_)
+            | Self::Array(_)
+            | Self::Tuple(_)
+            | Self::Map(_) => None,
+        }
+    }
+
+    /// An integer (or Bool), or a decimal, as its value times ten to the power of the number of digits after the point, and that
+    /// number. `None` for an integer past the greatest of 256 bits with a sign.
+    pub fn as_decimal(&self) -> Option<(I256, u8)> {
+        match self {
+            Self::Bool(value) => Some((I256::from(*value), 0)),
+            Self::UInt64(value) => Some((I256::from(*value), 0)),
+            Self::Int64(value) => Some((I256::from(*value), 0)),
+            Self::Int256(value) => Some((**value, 0)),
+            Self::UInt256(value) => Some((I256::try_from(**value).ok()?, 0)),
+            Self::Decimal(value, scale) => Some((**value, *scale)),
+            Self::Null
+            | Self::Float64(_)
+            | Self::String(_)
+            | Self::Uuid(_)
+            | Self::Array(_)
+            | Self::Tuple(_)
+            | Self::Map(_) => None,
         }
     }
 
@@ -70,7 +115,10 @@ impl Value {
             Self::UInt64(value) => Some(*value as f64),
             Self::Int64(value) => Some(*value as f64),
             Self::Float64(value) => Some(*value),
-            _ => None,
+            Self::Int256(value) => Some(value.as_float()),
+            Self::UInt256(value) => Some(value.as_float()),
+            Self::Decimal(value, scale) => Some(value.as_float() / 10f64.powi((*scale).into())),
+            Self::Null | Self::String(_) | Self::Uuid(_) | Self::Array(_) | Self::Tuple(_) | Self::Map(_) => None,
         }
     }
 
@@ -106,6 +154,16 @@ impl Value {
                 -0x8000_0000..=0x7FFF_FFFF => DataType::Int32,
                 _ => DataType::Int64,
             },
+            Self::Int256(value) if i128::fit_large(**value).is_some() => DataType::Int128,
+            Self::Int256(_) => DataType::Int256,
+            Self::UInt256(value) if u128::try_from(**value).is_ok() => DataType::UInt128,
+            Self::UInt256(_) => DataType::UInt256,
+            Self::Decimal(value, scale) => {
+                let digits = value.unsigned_abs().to_string().len().max(usize::from(*scale));
+                let widths = [4, 8, 16].into_iter().map(decimal_digits);
+                let precision = widths.into_iter().find(|precision| digits <= usize::from(*precision));
+                DataType::Decimal(precision.unwrap_or(decimal_digits(32)), *scale)
+            }
             Self::Float64(_) => DataType::Float64,
             Self::String(_) => DataType::String,
             Self::Uuid(_) => DataType::UUID,
@@ -157,6 +215,8 @@ impl Value {
                 }),
                 _ => Ordering::Equal,
             },
+            (Self::Int256(_) | Self::UInt256(_) | Self::Decimal(..), _)
+            | (_, Self::Int256(_) | Self::UInt256(_) | Self::Decimal(..)) => compare_large(self, other),
             _ => match (self.as_i64(), other.as_i64()) {
                 (Some(left), Some(right)) => left.cmp(&right),
                 // Only a `u64` past `i64::MAX` has no `i64`.
@@ -167,6 +227,24 @@ impl Value {
             },
         }
     }
+}
+
+fn greatest(value: &Value) -> Option<U256> {
+    match value {
+        Value::UInt256(value) => Some(**value),
+        _ => None,
+    }
+}
+
+/// The order of two numbers of which one is wide or a decimal.
+fn compare_large(left: &Value, right: &Value) -> Ordering {
+    let (left, right) = match (left.as_decimal(), right.as_decimal()) {
+        (Some(left), Some(right)) => (left, right),
+        // Only a `UInt256` past the greatest `I256` has none.
+        (None, None) => return greatest(left).cmp(&greatest(right)),
+        (left, right) => return left.is_none().cmp(&right.is_none()),
+    };
+    compare_scaled(left, right)
 }
 
 /// A number that has the order of UUIDs, given by their 16 bytes as their text has them: ClickHouse compares the second half first.
@@ -194,6 +272,13 @@ impl fmt::Display for Value {
             Self::Bool(value) => write!(f, "{value}"),
             Self::UInt64(value) => write!(f, "{value}"),
             Self::Int64(value) => write!(f, "{value}"),
+            Self::Int256(value) => write!(f, "{value}"),
+            Self::UInt256(value) => write!(f, "{value}"),
+            Self::Decimal(value, scale) => {
+                let mut text = Vec::new();
+                crate::text::append_decimal(&mut text, **value, *scale, false);
+                f.write_str(&String::from_utf8_lossy(&text))
+            }
             Self::Float64(value) => crate::text::write_float64(f, *value),
             Self::String(bytes) => crate::data_type::write_quoted(f, &String::from_utf8_lossy(bytes)),
             Self::Uuid(bytes) => {

@@ -11,7 +11,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use squall_planner::SortKey;
 use squall_types::memory::reserve;
-use squall_types::{Block, Column, DataType, Result, uuid_rank};
+use squall_types::physical::Rank;
+use squall_types::{Block, Column, DataType, Physical, Result};
 
 use crate::evaluate::evaluate;
 
@@ -98,7 +99,8 @@ enum Values {
     Floats(Vec<f64>),
     Strings,
     Fixed,
-    Uuid,
+    /// In the order of their ranks, whose high half counts for wide ones only.
+    Ranked(fn(&[u8]) -> Rank, bool),
     Dictionary(Box<Encoder>, Vec<u32>),
     List(Box<Encoder>, Vec<i32>),
     Tuple(Vec<Encoder>),
@@ -122,41 +124,50 @@ impl Encoder {
     fn of_array(data_type: &DataType, array: ArrayRef, direction: Direction) -> Self {
         // Inside arrays and tuples a NULL or NaN stands where NULLS LAST puts it, ascending; the outermost inversion turns it.
         let inner = Direction { descending: false, nulls_first: false };
-        let values = match data_type {
-            DataType::Nothing => Values::Nothing,
-            DataType::Nullable(nullable) => return Self::of_array(nullable, array, direction),
-            DataType::Bool | DataType::UInt8 => unsigned::<UInt8Type>(&array, 1),
-            DataType::UInt16 | DataType::Date => unsigned::<UInt16Type>(&array, 2),
-            DataType::UInt32 | DataType::DateTime(_) | DataType::IPv4 => unsigned::<UInt32Type>(&array, 4),
-            DataType::UInt64 => unsigned::<UInt64Type>(&array, 8),
-            DataType::Int8 | DataType::Enum8(_) => signed::<Int8Type>(&array, 1),
-            DataType::Int16 | DataType::Enum16(_) => signed::<Int16Type>(&array, 2),
-            DataType::Int32 | DataType::Date32 => signed::<Int32Type>(&array, 4),
-            DataType::Int64 | DataType::DateTime64(..) | DataType::Interval(_) => signed::<Int64Type>(&array, 8),
-            DataType::Float32 => Values::Floats(
+        if let DataType::Nullable(nullable) = data_type {
+            return Self::of_array(nullable, array, direction);
+        }
+        let values = match data_type.physical() {
+            Physical::Nothing => Values::Nothing,
+            Physical::UInt8 => unsigned::<UInt8Type>(&array, 1),
+            Physical::UInt16 => unsigned::<UInt16Type>(&array, 2),
+            Physical::UInt32 => unsigned::<UInt32Type>(&array, 4),
+            Physical::UInt64 => unsigned::<UInt64Type>(&array, 8),
+            Physical::Int8 => signed::<Int8Type>(&array, 1),
+            Physical::Int16 => signed::<Int16Type>(&array, 2),
+            Physical::Int32 => signed::<Int32Type>(&array, 4),
+            Physical::Int64 => signed::<Int64Type>(&array, 8),
+            Physical::Float32 => Values::Floats(
                 array.as_primitive::<Float32Type>().values().iter().map(|value| f64::from(*value)).collect(),
             ),
-            DataType::Float64 => Values::Floats(array.as_primitive::<Float64Type>().values().to_vec()),
-            DataType::String => Values::Strings,
-            DataType::FixedString(_) | DataType::IPv6 => Values::Fixed,
-            DataType::UUID => Values::Uuid,
-            DataType::LowCardinality(item) => {
+            Physical::Float64 => Values::Floats(array.as_primitive::<Float64Type>().values().to_vec()),
+            Physical::Bytes => Values::Strings,
+            physical @ (Physical::Fixed(_)
+            | Physical::Uuid
+            | Physical::UInt128
+            | Physical::UInt256
+            | Physical::Int128
+            | Physical::Int256) => match physical.rank() {
+                Some(rank) => Values::Ranked(rank, physical.fixed_width_bytes() > Some(16)),
+                None => Values::Fixed,
+            },
+            Physical::Dictionary => {
                 let dictionary = array.as_dictionary::<UInt32Type>();
-                let encoder = Self::of_array(item, dictionary.values().clone(), direction);
+                let entry = data_type.remove_low_cardinality();
+                let encoder = Self::of_array(entry, dictionary.values().clone(), direction);
                 Values::Dictionary(Box::new(encoder), dictionary.keys().values().to_vec())
             }
-            DataType::Array(item) => {
+            Physical::List => {
                 let list = array.as_list::<i32>();
-                let encoder = Self::of_array(item, list.values().clone(), inner);
+                let encoder = Self::of_array(&data_type.list_item(), list.values().clone(), inner);
                 Values::List(Box::new(encoder), list.value_offsets().to_vec())
             }
-            DataType::Map(..) => {
-                let list = array.as_list::<i32>();
-                let encoder = Self::of_array(&data_type.map_entry_type(), list.values().clone(), inner);
-                Values::List(Box::new(encoder), list.value_offsets().to_vec())
-            }
-            DataType::Tuple(elements) => {
+            Physical::Struct => {
                 let columns = array.as_struct().columns();
+                let elements = match data_type {
+                    DataType::Tuple(elements) => &elements[..],
+                    _ => &[],
+                };
                 let encoders = elements.iter().zip(columns);
                 Values::Tuple(
                     encoders
@@ -205,9 +216,12 @@ impl Encoder {
                 out.extend_from_slice(&[0, 0]);
             }
             Values::Fixed => out.extend_from_slice(self.array.as_fixed_size_binary().value(row)),
-            Values::Uuid => {
-                let rank = uuid_rank(self.array.as_fixed_size_binary().value(row));
-                out.extend_from_slice(&rank.to_be_bytes());
+            Values::Ranked(rank, is_wide) => {
+                let [high, low] = rank(self.array.as_fixed_size_binary().value(row));
+                if *is_wide {
+                    out.extend_from_slice(&high.to_be_bytes());
+                }
+                out.extend_from_slice(&low.to_be_bytes());
             }
             Values::List(encoder, offsets) => {
                 for item in offsets[row]..offsets[row + 1] {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, UInt8Type,
+    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt8Type,
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::NullBuffer;
@@ -18,6 +18,8 @@ use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
+use squall_types::integer::{I256, Integer};
+use squall_types::match_integer;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, TupleElement};
 
 use super::pages::RowGroup;
@@ -221,10 +223,25 @@ pub(super) fn type_of(field: &Field) -> Result<DataType> {
     Ok(data_type)
 }
 
+/// The decimal of Arrow's digits.
+///
+/// # Errors
+/// `ARGUMENT_OUT_OF_BOUND` for a negative scale.
+fn decimal_type(precision: u8, scale: i8) -> Result<DataType> {
+    squall_types::type_name::decimal(precision.into(), scale.into())
+}
+
 /// What is read as its own type and cast afterwards: the type of ours that an Arrow array is nearest to, and the array in its layout.
 fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)> {
     let nullable = |data_type: DataType| if array.null_count() > 0 { data_type.to_nullable() } else { data_type };
     let times = |digits: u8, ticks: ArrayRef| Ok((nullable(DataType::DateTime64(digits, Some("UTC".into()))), ticks));
+    let decimals = |precision: u8, scale: i8, numbers: &mut dyn Iterator<Item = i128>| {
+        let data_type = decimal_type(precision, scale)?;
+        let values = match_integer!(data_type, T => {
+            T::array(numbers.map(T::wrap).collect(), array.nulls().cloned())?
+        }, _ => array.clone());
+        Ok((nullable(data_type), values))
+    };
     let plain = |data_type: DataType| Ok((nullable(data_type), array.clone()));
     match array.data_type() {
         ArrowType::Boolean => {
@@ -262,11 +279,22 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
             times(9, Arc::new(map::<TimestampNanosecondType, Int64Type>(array, |ticks| ticks)))
         }
-        // There are no decimals here: the nearest number stands for one.
-        ArrowType::Decimal128(_, scale) => {
-            let divisor = 10f64.powi(i32::from(*scale));
-            let numbers = map::<Decimal128Type, Float64Type>(array, |number| number as f64 / divisor);
-            Ok((nullable(DataType::Float64), Arc::new(numbers)))
+        ArrowType::Decimal32(precision, scale) => {
+            let mut numbers = array.as_primitive::<Decimal32Type>().values().iter().map(|number| i128::from(*number));
+            decimals(*precision, *scale, &mut numbers)
+        }
+        ArrowType::Decimal64(precision, scale) => {
+            let mut numbers = array.as_primitive::<Decimal64Type>().values().iter().map(|number| i128::from(*number));
+            decimals(*precision, *scale, &mut numbers)
+        }
+        ArrowType::Decimal128(precision, scale) => {
+            decimals(*precision, *scale, &mut array.as_primitive::<Decimal128Type>().values().iter().copied())
+        }
+        ArrowType::Decimal256(precision, scale) => {
+            let data_type = decimal_type(*precision, *scale)?;
+            let numbers = array.as_primitive::<Decimal256Type>().values().iter();
+            let numbers: Vec<I256> = numbers.map(|number| I256::from_bytes(&number.to_le_bytes())).collect();
+            Ok((nullable(data_type), I256::array(numbers, array.nulls().cloned())?))
         }
         ArrowType::List(item_field) => {
             let list = array.as_list::<i32>();
@@ -309,7 +337,11 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
 fn relabel(column: Column, wanted: Option<&DataType>) -> Column {
     let Some(wanted) = wanted else { return column };
     let relabelled = match (column.data_type().inner(), wanted.inner()) {
-        (DataType::FixedString(16), inner @ (DataType::UUID | DataType::IPv6))
+        (
+            DataType::FixedString(16),
+            inner @ (DataType::UUID | DataType::IPv6 | DataType::Int128 | DataType::UInt128),
+        )
+        | (DataType::FixedString(32), inner @ (DataType::Int256 | DataType::UInt256))
         | (DataType::UInt32, inner @ (DataType::IPv4 | DataType::DateTime(_)))
         | (DataType::UInt16, inner @ DataType::Date) => inner.clone(),
         _ => return column,

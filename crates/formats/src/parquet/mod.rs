@@ -9,11 +9,13 @@ mod pages;
 mod ranges;
 mod thrift;
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::ArrowError;
 use parquet::errors::ParquetError;
-use squall_types::{Error, ErrorCode};
+use squall_types::{Error, ErrorCode, Result};
 
 pub(crate) use file::infer;
 pub use file::{ParquetFile, ParquetRowGroup, ReadAt};
@@ -48,4 +50,14 @@ fn map<From: ArrowPrimitiveType, To: ArrowPrimitiveType>(
     convert: impl Fn(From::Native) -> To::Native,
 ) -> PrimitiveArray<To> {
     array.as_primitive::<From>().unary(convert)
+}
+
+/// Each value with its bytes turned round, as Parquet has wide decimals: the most significant byte first.
+fn big_endian(array: &ArrayRef) -> Result<ArrayRef> {
+    let values = array.as_fixed_size_binary();
+    let width = usize::try_from(values.value_length()).unwrap_or(1).max(1);
+    let mut bytes: Vec<u8> = (0..values.len()).flat_map(|row| values.value(row).iter().copied()).collect();
+    bytes.chunks_mut(width).for_each(<[u8]>::reverse);
+    let nulls = values.nulls().cloned();
+    Ok(Arc::new(arrow_array::FixedSizeBinaryArray::try_new(values.value_length(), bytes.into(), nulls)?))
 }

@@ -21,7 +21,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use squall_types::{Block, DataType, EnumValues, Error, ErrorCode, Result, Schema};
 
-use super::{map, parquet_error};
+use super::{big_endian, map, parquet_error};
 
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
@@ -75,6 +75,23 @@ impl Layout {
                 (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, Some(LogicalType::Uuid), ArrowType::FixedSizeBinary(16))
             }
             DataType::IPv6 => (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, None, ArrowType::FixedSizeBinary(16)),
+            DataType::UInt128 | DataType::Int128 => {
+                (PhysicalType::FIXED_LEN_BYTE_ARRAY, 16, None, ArrowType::FixedSizeBinary(16))
+            }
+            DataType::UInt256 | DataType::Int256 => {
+                (PhysicalType::FIXED_LEN_BYTE_ARRAY, 32, None, ArrowType::FixedSizeBinary(32))
+            }
+            DataType::Decimal(precision, scale) => {
+                let logical = Some(LogicalType::decimal((*scale).into(), (*precision).into()));
+                match data_type.arrow_type() {
+                    ArrowType::Int32 => (PhysicalType::INT32, 0, logical, ArrowType::Int32),
+                    ArrowType::Int64 => (PhysicalType::INT64, 0, logical, ArrowType::Int64),
+                    ArrowType::FixedSizeBinary(width) => {
+                        (PhysicalType::FIXED_LEN_BYTE_ARRAY, width, logical, ArrowType::FixedSizeBinary(width))
+                    }
+                    _ => return Err(unsupported(data_type)),
+                }
+            }
             DataType::Date | DataType::Date32 => (PhysicalType::INT32, 0, Some(LogicalType::Date), ArrowType::Date32),
             DataType::DateTime(_) | DataType::DateTime64(0..=3, _) => {
                 (PhysicalType::INT64, 0, timestamp(ParquetTimeUnit::MILLIS), utc(TimeUnit::Millisecond))
@@ -126,6 +143,8 @@ impl Layout {
         };
         let builder = Type::primitive_type_builder(name, physical)
             .with_repetition(repetition)
+            .with_precision(if data_type.is_decimal() { data_type.precision().into() } else { -1 })
+            .with_scale(if data_type.is_decimal() { data_type.scale().into() } else { -1 })
             .with_logical_type(logical)
             .with_length(if length > 0 { length } else { -1 });
         Ok(Self {
@@ -180,6 +199,7 @@ fn to_parquet(data_type: &DataType, array: &ArrayRef, field: &Field) -> Result<A
         DataType::DateTime64(digits, _) => {
             Arc::new(map::<Int64Type, TimestampNanosecondType>(array, ticks(*digits, 9)).with_timezone("UTC"))
         }
+        DataType::Decimal(..) if array.as_fixed_size_binary_opt().is_some() => big_endian(array)?,
         DataType::Enum8(values) => enum_names::<Int8Type>(array, values),
         DataType::Enum16(values) => enum_names::<Int16Type>(array, values),
         DataType::Array(item) => {

@@ -17,6 +17,9 @@ use super::state_bytes::{Raw, put_varint, take_varint};
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
+    if let Some(average) = super::wide::average(argument) {
+        return Ok(average);
+    }
     let return_type = match argument {
         DataType::Bool => DataType::Float64,
         number if number.is_number() => DataType::Float64,

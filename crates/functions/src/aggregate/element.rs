@@ -331,9 +331,15 @@ impl Element for Bytes {
 
 /// `FixedString`, `IPv6` and, in its own order, `UUID`.
 #[derive(Debug)]
-pub(super) struct FixedBytes<const IS_UUID: bool>;
+pub(super) struct FixedBytes<const ORDER: u8>;
 
-impl<const IS_UUID: bool> Element for FixedBytes<IS_UUID> {
+/// Orders of values of a fixed size: of their bytes, of UUIDs, of integers past 64 bits.
+pub(super) const BYTES: u8 = 0;
+pub(super) const UUIDS: u8 = 1;
+pub(super) const UNSIGNED: u8 = 2;
+pub(super) const SIGNED: u8 = 3;
+
+impl<const ORDER: u8> Element for FixedBytes<ORDER> {
     type Rows<'a> = &'a FixedSizeBinaryArray;
     type Ref<'a> = &'a [u8];
     type Owned = Box<[u8]>;
@@ -359,7 +365,16 @@ impl<const IS_UUID: bool> Element for FixedBytes<IS_UUID> {
 
     #[inline]
     fn replaces(value: Self::Ref<'_>, best: Self::Ref<'_>, greatest: bool) -> bool {
-        let order = if IS_UUID { uuid_rank(value).cmp(&uuid_rank(best)) } else { value.cmp(best) };
+        let order = match ORDER {
+            UUIDS => uuid_rank(value).cmp(&uuid_rank(best)),
+            // From the most significant byte, which is the last one; the first bit of that is the sign.
+            UNSIGNED => value.iter().rev().cmp(best.iter().rev()),
+            SIGNED => {
+                let sign = |bytes: &[u8]| bytes.last().is_some_and(|byte| *byte >> 7 == 1);
+                sign(best).cmp(&sign(value)).then_with(|| value.iter().rev().cmp(best.iter().rev()))
+            }
+            _ => value.cmp(best),
+        };
         if greatest { order.is_gt() } else { order.is_lt() }
     }
 
@@ -526,7 +541,8 @@ macro_rules! with_element {
     ($data_type:expr, $element:ident => $result:expr) => {{
         use arrow_array::types as arrow_types;
         use arrow_schema::DataType as ArrowType;
-        use $crate::aggregate::element::{AnyValue, Bytes, FixedBytes, Primitive};
+        use squall_types::Physical;
+        use $crate::aggregate::element::{self, AnyValue, Bytes, FixedBytes, Primitive};
         let data_type: &squall_types::DataType = $data_type;
         macro_rules! go {
             ($kind:ty) => {{
@@ -547,8 +563,12 @@ macro_rules! with_element {
             ArrowType::Float32 => go!(Primitive<arrow_types::Float32Type>),
             ArrowType::Float64 => go!(Primitive<arrow_types::Float64Type>),
             ArrowType::Binary => go!(Bytes),
-            _ if *data_type == squall_types::DataType::UUID => go!(FixedBytes<true>),
-            ArrowType::FixedSizeBinary(_) => go!(FixedBytes<false>),
+            ArrowType::FixedSizeBinary(_) => match data_type.physical() {
+                Physical::Uuid => go!(FixedBytes<{ element::UUIDS }>),
+                Physical::UInt128 | Physical::UInt256 => go!(FixedBytes<{ element::UNSIGNED }>),
+                Physical::Int128 | Physical::Int256 => go!(FixedBytes<{ element::SIGNED }>),
+                _ => go!(FixedBytes<{ element::BYTES }>),
+            },
             _ => go!(AnyValue),
         }
     }};

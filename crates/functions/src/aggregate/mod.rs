@@ -5,6 +5,7 @@
 mod adapted;
 mod any;
 mod arg_min_max;
+mod as_floats;
 mod average;
 mod average_weighted;
 mod bits;
@@ -38,6 +39,7 @@ mod uniq;
 mod uniq_exact;
 mod value_list;
 mod variance;
+mod wide;
 
 use std::sync::Arc;
 

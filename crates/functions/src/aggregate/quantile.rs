@@ -68,6 +68,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
             "QuantileExactExclusive cannot interpolate for the percentiles 1 and 0",
         ));
     }
+    if call.arguments.iter().any(DataType::is_wide_integer)
+        && let Some(function) = super::as_floats::resolve(call, resolve)?
+    {
+        return Ok(function);
+    }
     let argument = call.argument()?;
     let interpolates = matches!(kind, Kind::Sampled | Kind::Inclusive | Kind::Exclusive);
     let item = match argument {
@@ -77,7 +82,11 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
             DataType::Float64
         }
         DataType::Date | DataType::DateTime(_) => argument.clone(),
-        DataType::DateTime64(..) if !matches!(kind, Kind::Inclusive | Kind::Exclusive) => argument.clone(),
+        DataType::DateTime64(..) | DataType::Decimal(..=18, _)
+            if !matches!(kind, Kind::Inclusive | Kind::Exclusive) =>
+        {
+            argument.clone()
+        }
         other => return Err(call.illegal_type(other)),
     };
     let return_type = if many { DataType::array(item.clone()) } else { item.clone() };

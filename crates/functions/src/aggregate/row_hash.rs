@@ -79,6 +79,8 @@ fn add_value(hasher: &mut SipHasher13, value: &Value) {
         Value::Bool(value) => hasher.write_u64(u64::from(*value)),
         Value::UInt64(value) => hasher.write_u64(*value),
         Value::Int64(value) => hasher.write_u64(*value as u64),
+        Value::Int256(value) | Value::Decimal(value, _) => hasher.write(&value.to_le_bytes()),
+        Value::UInt256(value) => hasher.write(&value.to_le_bytes()),
         Value::Float64(value) => hasher.write_u64(value.to_bits()),
         Value::String(bytes) => add_bytes(hasher, bytes),
         Value::Uuid(bytes) => add_bytes(hasher, bytes),

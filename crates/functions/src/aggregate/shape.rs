@@ -14,6 +14,9 @@ use super::variance::float_column;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
+    if let Some(function) = super::as_floats::resolve(call, resolve)? {
+        return Ok(function);
+    }
     let argument = call.argument()?;
     if !argument.is_number() {
         return Err(call.illegal_type(argument));

@@ -16,6 +16,9 @@ use super::state_bytes::Raw;
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
+    if let Some(sum) = super::wide::sum(argument) {
+        return Ok(sum);
+    }
     let return_type = match argument {
         DataType::Bool => DataType::UInt64,
         number if number.is_unsigned_integer() => DataType::UInt64,

@@ -16,6 +16,9 @@ use super::state_bytes::{Raw, take_floats};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
+    if let Some(function) = super::as_floats::resolve(call, resolve)? {
+        return Ok(function);
+    }
     let argument = call.argument()?;
     if !argument.is_number() && !matches!(argument, DataType::Bool | DataType::Enum8(_) | DataType::Enum16(_)) {
         return Err(call.illegal_type(argument));

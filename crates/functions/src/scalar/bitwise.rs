@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
-use super::arithmetic::Shape;
+use super::arithmetic::{Shape, wide};
 use super::kernel::{argument_as, as_type, binary, unary};
 use super::simple::{Call, Function, integers};
 use crate::function::{BoundFunction, ScalarFunction};
@@ -63,6 +63,14 @@ fn retyped(column: &Column, result: &DataType) -> Result<Column> {
 }
 
 fn combine(call: &Call<'_>, operation: Operation) -> Bound {
+    let wide = match operation {
+        Operation::And => wide::Operation::And,
+        Operation::Or => wide::Operation::Or,
+        Operation::Xor | Operation::ShiftLeft | Operation::ShiftRight => wide::Operation::Xor,
+    };
+    if let Some(bound) = wide::bind(call, wide)? {
+        return Ok(bound);
+    }
     let (left, right) = integer_shapes(call)?;
     bind(call, left.join(right).data_type(), operation)
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use squall_types::cast::{CastMode, CastOptions, cast, cast_value};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, exact_value, least_supertype, uuid_rank};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, exact_value, least_supertype};
 
 use super::kernel::{bytes_column, map2};
 use super::order::row_order;
+use super::sides::is_wide;
 use super::simple::{Call, Function, Numbers, Strings, argument};
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
 use crate::registry::resolve_scalar;
@@ -72,8 +73,10 @@ enum Way {
     As(DataType),
     /// Both as their bytes; a `FixedString` may be compared with a `String`.
     Bytes,
-    /// UUIDs by their order.
-    Uuids,
+    /// Both as this type, whose bytes have another order than its values.
+    Ranked(DataType),
+    /// Numbers of which one is wide or a decimal.
+    Wide,
     /// A 64-bit integer with a number that no common type holds.
     Exact,
     /// Both as this nested type, row by row.
@@ -161,6 +164,11 @@ fn way(call: &Call<'_>) -> Result<Way> {
     if let (DataType::Date, DataType::DateTime(zone)) | (DataType::DateTime(zone), DataType::Date) = (left, right) {
         return of_type(&DataType::DateTime64(0, zone.clone()));
     }
+    if is_wide(left) && (is_wide(right) || right.is_number() || *right == DataType::Bool)
+        || is_wide(right) && (left.is_number() || *left == DataType::Bool)
+    {
+        return Ok(Way::Wide);
+    }
     if left.is_date_or_time() && right.is_date_or_time() {
         return of_type(&least_supertype(&[left.clone(), right.clone()])?);
     }
@@ -246,7 +254,7 @@ fn fits(value: &Value, from: &DataType, to: &DataType) -> bool {
 
 fn of_type(data_type: &DataType) -> Result<Way> {
     Ok(match data_type {
-        DataType::UUID => Way::Uuids,
+        _ if data_type.physical().rank().is_some() => Way::Ranked(data_type.clone()),
         DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) => Way::Rows(data_type.clone()),
         _ => Way::As(data_type.clone()),
     })
@@ -272,13 +280,22 @@ fn compare(
                 Ok(numbers::<T>(comparison, Numbers::<T>::of(&columns, 0)?, Numbers::<T>::of(&columns, 1)?, rows))
             }, _ => Ok(strings(comparison, Strings::of(&columns, 0)?, Strings::of(&columns, 1)?, rows)))
         }
-        Way::Uuids => {
-            let columns = [in_common(left, &DataType::UUID, options)?, in_common(right, &DataType::UUID, options)?];
+        Way::Wide => super::wide_comparison::orders(left, right, rows, options).map(|orders| {
+            orders
+                .iter()
+                .map(|order| {
+                    u8::from(order.map_or(comparison == Comparison::NotEquals, |order| comparison.holds(order)))
+                })
+                .collect()
+        }),
+        Way::Ranked(common) => {
+            let columns = [in_common(left, common, options)?, in_common(right, common, options)?];
             let (left, right) = (Strings::of(&columns, 0)?, Strings::of(&columns, 1)?);
             if matches!(comparison, Comparison::Equals | Comparison::NotEquals) {
                 return Ok(strings(comparison, left, right, rows));
             }
-            let order = |row| uuid_rank(left.get(row)).cmp(&uuid_rank(right.get(row)));
+            let rank = common.physical().rank().ok_or_else(|| Error::logical("no ranks"))?;
+            let order = |row| rank(left.get(row)).cmp(&rank(right.get(row)));
             Ok((0..rows).map(|row| u8::from(comparison.holds(order(row)))).collect())
         }
         Way::Never => Ok(vec![u8::from(comparison == Comparison::NotEquals); rows]),

@@ -40,6 +40,10 @@ pub(crate) const CONVERSIONS: &[&dyn ScalarFunction] = conversions!(
     "Int16" => DataType::Int16,
     "Int32" => DataType::Int32,
     "Int64" => DataType::Int64,
+    "UInt128" => DataType::UInt128,
+    "UInt256" => DataType::UInt256,
+    "Int128" => DataType::Int128,
+    "Int256" => DataType::Int256,
     "Float32" => DataType::Float32,
     "Float64" => DataType::Float64,
     "UUID" => DataType::UUID,
@@ -75,6 +79,10 @@ pub(crate) const REINTERPRETATIONS: &[&dyn ScalarFunction] = reinterpretations!(
     "Int16" => DataType::Int16,
     "Int32" => DataType::Int32,
     "Int64" => DataType::Int64,
+    "UInt128" => DataType::UInt128,
+    "UInt256" => DataType::UInt256,
+    "Int128" => DataType::Int128,
+    "Int256" => DataType::Int256,
     "Float32" => DataType::Float32,
     "Float64" => DataType::Float64,
     "UUID" => DataType::UUID,
@@ -96,6 +104,22 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toDateTime64OrNull", |call| parse(call, scaled_or_milliseconds(call)?, Failed::Null))
         .never_throws(),
     &Function::new("toDateTime64OrDefault", |call| or_default(call, scaled_or_milliseconds(call)?)).with_nulls(),
+    &Function::new("toDecimal32", |call| convert_to(call, decimal(call, 9)?)).with_nulls(),
+    &Function::new("toDecimal64", |call| convert_to(call, decimal(call, 18)?)).with_nulls(),
+    &Function::new("toDecimal128", |call| convert_to(call, decimal(call, 38)?)).with_nulls(),
+    &Function::new("toDecimal256", |call| convert_to(call, decimal(call, 76)?)).with_nulls(),
+    &Function::new("toDecimal32OrZero", |call| parse(call, decimal(call, 9)?, Failed::Zero)).never_throws(),
+    &Function::new("toDecimal64OrZero", |call| parse(call, decimal(call, 18)?, Failed::Zero)).never_throws(),
+    &Function::new("toDecimal128OrZero", |call| parse(call, decimal(call, 38)?, Failed::Zero)).never_throws(),
+    &Function::new("toDecimal256OrZero", |call| parse(call, decimal(call, 76)?, Failed::Zero)).never_throws(),
+    &Function::new("toDecimal32OrNull", |call| parse(call, decimal(call, 9)?, Failed::Null)).never_throws(),
+    &Function::new("toDecimal64OrNull", |call| parse(call, decimal(call, 18)?, Failed::Null)).never_throws(),
+    &Function::new("toDecimal128OrNull", |call| parse(call, decimal(call, 38)?, Failed::Null)).never_throws(),
+    &Function::new("toDecimal256OrNull", |call| parse(call, decimal(call, 76)?, Failed::Null)).never_throws(),
+    &Function::new("toDecimal32OrDefault", |call| or_default(call, decimal(call, 9)?)).with_nulls(),
+    &Function::new("toDecimal64OrDefault", |call| or_default(call, decimal(call, 18)?)).with_nulls(),
+    &Function::new("toDecimal128OrDefault", |call| or_default(call, decimal(call, 38)?)).with_nulls(),
+    &Function::new("toDecimal256OrDefault", |call| or_default(call, decimal(call, 76)?)).with_nulls(),
     &Function::new("toBool", |call| convert(call, DataType::Bool)).with_nulls(),
     &Function::new("toString", to_string).never_throws(),
     &Function::new("toFixedString", to_fixed_string),
@@ -241,6 +265,16 @@ fn to_date_time(call: &Call<'_>) -> Bound {
     convert_to(call, to)
 }
 
+/// The decimal of so many digits whose scale is argument 1.
+fn decimal(call: &Call<'_>, precision: u8) -> Result<DataType> {
+    call.arguments(2..=3)?;
+    let scale = call.constant(1).and_then(Value::as_u64).ok_or_else(|| call.illegal(1))?;
+    let scale = u8::try_from(scale).ok().filter(|scale| *scale <= precision).ok_or_else(|| {
+        Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, format!("Scale {scale} is out of bounds (max scale: {precision})"))
+    })?;
+    Ok(DataType::Decimal(precision, scale))
+}
+
 /// `DateTime64(argument 1[, argument 2])`.
 fn scaled(call: &Call<'_>) -> Result<DataType> {
     call.arguments(2..=3)?;
@@ -359,7 +393,8 @@ fn or_default(call: &Call<'_>, to: DataType) -> Bound {
     call.arguments(1..=4)?;
     let options = options(call, CastMode::OrNull)?;
     let default_at = Some(call.arguments.len() - 1).filter(|at| *at > 0 && call.type_of(*at) == &to);
-    if call.arguments.len() == 2 && default_at.is_none() && !matches!(to, DataType::DateTime(_)) {
+    let has_more = matches!(to, DataType::DateTime(_) | DataType::Decimal(..));
+    if call.arguments.len() == 2 && default_at.is_none() && !has_more {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
             format!("Default value type should be same as cast type. Expected {to}. Actual {}", call.type_of(1)),

@@ -67,7 +67,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
 
 fn check_number(call: &Call<'_>, at: usize) -> Result<()> {
     let data_type = call.type_of(at);
-    if data_type.is_number() || *data_type == DataType::Bool { Ok(()) } else { Err(call.illegal(at)) }
+    if data_type.is_any_number() || *data_type == DataType::Bool { Ok(()) } else { Err(call.illegal(at)) }
 }
 
 fn bind_unary(call: &Call<'_>, function: fn(f64) -> f64) -> Bound {
@@ -82,6 +82,11 @@ fn bind_binary(call: &Call<'_>, function: fn(f64, f64) -> f64) -> Bound {
     call.arguments(2..=2)?;
     check_number(call, 0)?;
     check_number(call, 1)?;
+    for at in 0..2 {
+        if call.type_of(at).is_wide_integer() {
+            return Err(call.illegal(at));
+        }
+    }
     call.bind(DataType::Float64, move |arguments, rows| {
         let arguments = as_type(arguments, &DataType::Float64)?;
         binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, function)

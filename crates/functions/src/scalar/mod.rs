@@ -7,6 +7,7 @@ mod comparison;
 mod conditional;
 mod conversion;
 mod date_time;
+mod decimal;
 mod extreme;
 mod hash;
 pub(crate) mod higher_order;
@@ -21,15 +22,18 @@ mod other;
 mod random;
 mod rounding;
 pub(crate) mod set;
+mod sides;
 mod simple;
 mod string;
 mod tuple;
+mod wide_comparison;
 
 use crate::function::ScalarFunction;
 
 /// The lists of all modules.
 pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     arithmetic::FUNCTIONS,
+    decimal::FUNCTIONS,
     array::EMPTY,
     array::FUNCTIONS,
     bitwise::FUNCTIONS,

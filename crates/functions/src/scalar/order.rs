@@ -7,7 +7,7 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Column, DataType, Error, Result, sort_long, uuid_rank};
+use squall_types::{Column, DataType, Error, Result, sort_long};
 
 /// Compares a row of one array with a row of another.
 pub(crate) type RowOrder = Box<dyn Fn(usize, usize) -> Ordering + Send + Sync>;
@@ -232,8 +232,8 @@ fn other_order(data_type: &DataType, left: &ArrayRef, right: &ArrayRef, unknown:
         }
         (ArrowType::FixedSizeBinary(_), ArrowType::FixedSizeBinary(_)) => {
             let (left, right) = (left.as_fixed_size_binary().clone(), right.as_fixed_size_binary().clone());
-            if *data_type == DataType::UUID {
-                return Ok(Box::new(move |l, r| uuid_rank(left.value(l)).cmp(&uuid_rank(right.value(r)))));
+            if let Some(rank) = data_type.physical().rank() {
+                return Ok(Box::new(move |l, r| rank(left.value(l)).cmp(&rank(right.value(r)))));
             }
             Ok(Box::new(move |l, r| left.value(l).cmp(right.value(r))))
         }

@@ -7,6 +7,7 @@ use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt8Type, UInt16T
 use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
+use super::decimal::{Nearest, bind_rounding};
 use super::kernel::{argument_as, unary};
 use super::simple::{Call, Function, Numbers, argument};
 use crate::function::{BoundFunction, ScalarFunction};
@@ -44,6 +45,16 @@ fn power_of_ten(exponent: i64) -> Option<i128> {
 }
 
 fn places(call: &Call<'_>, rounding: Rounding) -> Bound {
+    let nearest = match rounding {
+        Rounding::HalfAwayOrEven => Nearest::HalfAway,
+        Rounding::HalfEven => Nearest::HalfEven,
+        Rounding::Floor => Nearest::Floor,
+        Rounding::Ceil => Nearest::Ceil,
+        Rounding::Truncate => Nearest::Truncate,
+    };
+    if let Some(bound) = bind_rounding(call, nearest)? {
+        return Ok(bound);
+    }
     call.arguments(1..=2)?;
     let data_type = call.type_of(0);
     if !data_type.is_number() && *data_type != DataType::Bool {

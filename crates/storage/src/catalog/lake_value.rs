@@ -21,6 +21,7 @@ pub(super) fn lake_value(data_type: &DataType, value: &Value) -> Option<String> 
             std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).map(str::to_owned)
         }
         (DataType::UUID, Value::String(bytes)) => Some(Uuid::from_slice(bytes).ok()?.to_string()),
+        (DataType::Decimal(..), value) => value.as_decimal().map(|(digits, _)| digits.to_string()),
         (_, Value::String(bytes)) => Some(bytes.iter().fold(String::new(), |mut text, byte| {
             let _ = write!(text, "{byte:02X}");
             text

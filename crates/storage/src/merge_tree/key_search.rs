@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::DataType as ArrowType;
+use squall_types::Integer;
 use squall_types::{DataType, Value};
 
 use crate::key_condition::Interval;
@@ -41,6 +42,8 @@ fn position(array: &dyn Array, rows: Range<usize>, bound: &Value, above: bool) -
                         Value::UInt64(bound) => i128::from(*bound),
                         Value::Int64(bound) => i128::from(*bound),
                         Value::Bool(bound) => i128::from(*bound),
+                        // The values are its digits.
+                        Value::Decimal(bound, _) => i128::fit_large(**bound)?,
                         _ => return None,
                     };
                     integer_position::<$type>(array, rows, bound + i128::from(above))

@@ -6,7 +6,8 @@
 //! | integers, floats | the same | `int8`…`uint64`, `float32`, `float64` |
 //! | `Bool` | BOOLEAN | `boolean` |
 //! | `String` | BYTE_ARRAY (STRING) | `varchar` |
-//! | `FixedString`, `IPv6` | FIXED_LEN_BYTE_ARRAY | `blob` |
+//! | `FixedString`, `IPv6`, 128-bit and 256-bit integers | FIXED_LEN_BYTE_ARRAY | `blob` |
+//! | `Decimal` | its digits as the integer of its width | `int32`, `int64`, `blob` |
 //! | `UUID` | FIXED_LEN_BYTE_ARRAY (UUID) | `uuid` |
 //! | `Date`, `Date32` | INT32 (DATE) | `date` |
 //! | `DateTime` | INT64 (TIMESTAMP, microseconds, UTC) | `timestamptz` |
@@ -33,7 +34,7 @@ use arrow_schema::{DataType as ArrowType, Field, Fields, Schema as ArrowSchema, 
 use parquet::arrow::{ArrowSchemaConverter, PARQUET_FIELD_ID_META_KEY};
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType};
-use squall_types::{DataType, Error, Result, Schema};
+use squall_types::{DataType, Error, Physical, Result, Schema};
 
 /// DuckLake's name for UUIDs.
 pub(crate) const LAKE_UUID: &str = "uuid";
@@ -167,7 +168,17 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::Float32 => "float32",
         DataType::Float64 => "float64",
         DataType::String => "varchar",
-        DataType::FixedString(_) | DataType::IPv6 => "blob",
+        DataType::FixedString(_)
+        | DataType::IPv6
+        | DataType::UInt128
+        | DataType::UInt256
+        | DataType::Int128
+        | DataType::Int256 => "blob",
+        DataType::Decimal(..) => match data_type.inner().physical() {
+            Physical::Int32 => "int32",
+            Physical::Int64 => "int64",
+            _ => "blob",
+        },
         DataType::UUID => LAKE_UUID,
         DataType::Date | DataType::Date32 => "date",
         DataType::DateTime(_) | DataType::DateTime64(6, _) => "timestamptz",

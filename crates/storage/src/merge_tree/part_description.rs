@@ -1,6 +1,7 @@
 //! What is known of a part without opening its file: where its chunks lie, their checksums, smallest and largest values, and the
 //! sparse primary index. The catalog keeps it as one blob; this file is the blob's format.
 
+use squall_types::integer::{I256, Integer, U256};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use crate::key_condition::ValueRange;
@@ -156,6 +157,18 @@ fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
             out.push(3);
             put_number(out, (*value << 1 ^ *value >> 63) as u64);
         }
+        Some(Value::Int256(value)) => {
+            out.push(6);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        Some(Value::UInt256(value)) => {
+            out.push(7);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        Some(Value::Decimal(value, scale)) => {
+            out.extend([8, *scale]);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
         Some(Value::Float64(value)) => {
             out.push(4);
             out.extend_from_slice(&value.to_bits().to_le_bytes());
@@ -269,6 +282,12 @@ impl Decoder<'_> {
             5 => {
                 let length = self.count()?;
                 Value::string(self.bytes(length)?)
+            }
+            6 => Value::Int256(Box::new(I256::from_bytes(self.bytes(32)?))),
+            7 => Value::UInt256(Box::new(U256::from_bytes(self.bytes(32)?))),
+            8 => {
+                let scale = self.byte()?;
+                Value::Decimal(Box::new(I256::from_bytes(self.bytes(32)?)), scale)
             }
             _ => return None,
         }))

@@ -454,6 +454,10 @@ fn bound(data_type: &DataType, statistics: &Statistics, bytes: &[u8]) -> Option<
         Statistics::Int64(_) => i64::from_le_bytes(bytes.try_into().ok()?),
         Statistics::Float(_) => return Some(Value::Float64(f32::from_le_bytes(bytes.try_into().ok()?).into())),
         Statistics::Double(_) => return Some(Value::Float64(f64::from_le_bytes(bytes.try_into().ok()?))),
+        // The order of their bytes is not that of these numbers.
+        Statistics::FixedLenByteArray(_) if data_type.physical().rank().is_some() && *data_type != DataType::UUID => {
+            return None;
+        }
         Statistics::ByteArray(_) | Statistics::FixedLenByteArray(_) => return Some(Value::string(bytes)),
         Statistics::Int96(_) => return None,
     };
@@ -462,6 +466,7 @@ fn bound(data_type: &DataType, statistics: &Statistics, bytes: &[u8]) -> Option<
         DataType::UInt32 | DataType::IPv4 => Value::UInt64(u64::from(number as u32)),
         DataType::UInt8 | DataType::UInt16 | DataType::Date => Value::UInt64(number as u64),
         DataType::DateTime(_) => Value::UInt64((number / 1_000_000) as u64),
+        DataType::Decimal(_, scale) => Value::Decimal(Box::new(number.into()), *scale),
         _ => Value::Int64(number),
     })
 }

@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Array};
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, uuid_rank};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::radix::{self, Entry};
 use squall_runtime::Pieces;
@@ -261,12 +261,20 @@ impl KeyColumn {
             ArrowType::Binary => Ok(Self::Bytes(array.as_binary().clone())),
             ArrowType::FixedSizeBinary(width) => {
                 let values = array.as_fixed_size_binary();
-                if *column.data_type().remove_low_cardinality() != DataType::UUID {
+                let Some(rank) = column.data_type().inner().physical().rank() else {
                     return Ok(Self::FixedBytes(values.clone()));
+                };
+                let width = usize::try_from(*width).unwrap_or(0);
+                let mut ranks = Vec::with_capacity(values.len() * width);
+                for value in values {
+                    let [high, low] = rank(value.unwrap_or_default());
+                    if width > 16 {
+                        ranks.extend_from_slice(&high.to_be_bytes());
+                    }
+                    ranks.extend_from_slice(&low.to_be_bytes());
                 }
-                let ranks: Vec<u8> =
-                    values.iter().flat_map(|value| uuid_rank(value.unwrap_or_default()).to_be_bytes()).collect();
-                Ok(Self::FixedBytes(FixedSizeBinaryArray::try_new(*width, ranks.into(), None)?))
+                let width = i32::try_from(width).unwrap_or(i32::MAX);
+                Ok(Self::FixedBytes(FixedSizeBinaryArray::try_new(width, ranks.into(), None)?))
             }
             _ => Err(Error::new(
                 ErrorCode::NOT_IMPLEMENTED,

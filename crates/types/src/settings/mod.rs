@@ -446,6 +446,8 @@ settings! {
     format_csv_allow_double_quotes: bool as Bool = "1", "Whether CSV strings may stand in double quotes.";
     output_format_csv_crlf_end_of_line: bool as Bool = "0", "Whether CSV rows end in CR LF.";
     output_format_json_quote_64bit_integers: bool as Bool = "0", "Whether 64-bit integers are quoted in JSON.";
+    output_format_json_quote_decimals: bool as Bool = "0", "Whether decimals are quoted in JSON.";
+    output_format_decimal_trailing_zeros: bool as Bool = "0", "Whether decimals are written with the zeros at their end.";
     output_format_json_quote_64bit_floats: bool as Bool = "0", "Whether 64-bit floats are quoted in JSON.";
     output_format_json_quote_denormals: bool as Bool = "0", "Whether inf and nan are written in JSON, quoted, rather than as null.";
     output_format_json_escape_forward_slashes: bool as Bool = "1", "Whether / is escaped in JSON.";

@@ -4,6 +4,7 @@
 
 mod basic_time;
 mod date_time;
+mod decimal;
 mod escape;
 mod number;
 mod read;
@@ -14,6 +15,7 @@ pub use basic_time::{basic_date_time, basic_date_time64};
 pub use date_time::{
     Moment, append_date, append_date_time, append_date_time64, append_local_time, read_date, read_date_time,
 };
+pub use decimal::{append_any_integer, append_decimal, read_any_integer, read_decimal, whole_integer};
 pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
 pub use number::{
     IntegerError, append_float32, append_float64, append_integer, read_float32, read_float64, read_integer,
@@ -49,6 +51,10 @@ pub struct TextOptions {
     pub json_quote_64bit_integers: bool,
     /// `output_format_json_quote_64bit_floats`.
     pub json_quote_64bit_floats: bool,
+    /// `output_format_json_quote_decimals`.
+    pub json_quote_decimals: bool,
+    /// `output_format_decimal_trailing_zeros`.
+    pub decimal_trailing_zeros: bool,
     /// `output_format_json_quote_denormals`: `"nan"` in place of `null`.
     pub json_quote_denormals: bool,
     /// `output_format_json_escape_forward_slashes`.
@@ -71,6 +77,8 @@ impl TextOptions {
             time_zone,
             json_quote_64bit_integers: false,
             json_quote_64bit_floats: false,
+            json_quote_decimals: false,
+            decimal_trailing_zeros: false,
             json_quote_denormals: false,
             json_escape_forward_slashes: true,
             json_named_tuples_as_objects: true,

@@ -15,12 +15,14 @@ use hashbrown::HashMap;
 
 use super::TextOptions;
 use super::date_time::{Moment, read_date, read_date_time};
+use super::decimal::{read_any_integer, read_decimal};
 use super::escape::{read_json_string, read_quoted, unescape};
 use super::number::{IntegerError, read_float32, read_float64, read_integer};
 use crate::calendar::{DATE32_MAX, DATE32_MIN, TimeZone, ZoneCursor};
 use crate::column::{Column, default_value};
 use crate::data_type::{DataType, EnumValues};
 use crate::error::{Error, ErrorCode, Result};
+use crate::integer::{I256, Integer, U256};
 use crate::wrappers::with_validity;
 
 /// Builds a column of one type from text, value by value.
@@ -47,6 +49,15 @@ enum Node {
     Int16(Vec<i16>),
     Int32(Vec<i32>),
     Int64(Vec<i64>),
+    UInt128(Vec<u128>),
+    UInt256(Vec<U256>),
+    Int128(Vec<i128>),
+    Int256(Vec<I256>),
+    /// With the numbers of digits, all and after the point.
+    Decimal32(Vec<i32>, u8, u8),
+    Decimal64(Vec<i64>, u8, u8),
+    Decimal128(Vec<i128>, u8, u8),
+    Decimal256(Vec<I256>, u8, u8),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
     String(Vec<i32>, Vec<u8>),
@@ -280,8 +291,12 @@ macro_rules! each_flat {
             Node::UInt64($values) => $body,
             Node::Int8($values) | Node::Enum8($values, _) => $body,
             Node::Int16($values) | Node::Enum16($values, _) => $body,
-            Node::Int32($values) | Node::Date32($values) => $body,
-            Node::Int64($values) | Node::DateTime64($values, ..) => $body,
+            Node::Int32($values) | Node::Date32($values) | Node::Decimal32($values, ..) => $body,
+            Node::Int64($values) | Node::DateTime64($values, ..) | Node::Decimal64($values, ..) => $body,
+            Node::UInt128($values) => $body,
+            Node::UInt256($values) => $body,
+            Node::Int128($values) | Node::Decimal128($values, ..) => $body,
+            Node::Int256($values) | Node::Decimal256($values, ..) => $body,
             Node::Float32($values) => $body,
             Node::Float64($values) => $body,
             $($rest)*
@@ -308,6 +323,14 @@ impl Node {
             DataType::Int16 => Self::Int16(Vec::new()),
             DataType::Int32 => Self::Int32(Vec::new()),
             DataType::Int64 | DataType::Interval(_) => Self::Int64(Vec::new()),
+            DataType::UInt128 => Self::UInt128(Vec::new()),
+            DataType::UInt256 => Self::UInt256(Vec::new()),
+            DataType::Int128 => Self::Int128(Vec::new()),
+            DataType::Int256 => Self::Int256(Vec::new()),
+            DataType::Decimal(precision @ ..=9, scale) => Self::Decimal32(Vec::new(), *precision, *scale),
+            DataType::Decimal(precision @ 10..=18, scale) => Self::Decimal64(Vec::new(), *precision, *scale),
+            DataType::Decimal(precision @ 19..=38, scale) => Self::Decimal128(Vec::new(), *precision, *scale),
+            DataType::Decimal(precision, scale) => Self::Decimal256(Vec::new(), *precision, *scale),
             DataType::Float32 => Self::Float32(Vec::new()),
             DataType::Float64 => Self::Float64(Vec::new()),
             DataType::String => Self::String(vec![0], Vec::new()),
@@ -442,8 +465,16 @@ impl Node {
     }
 
     /// The name of the type, for messages.
-    fn type_name(&self) -> &'static str {
-        match self {
+    fn type_name(&self) -> std::borrow::Cow<'static, str> {
+        let name = match self {
+            Self::Decimal32(_, precision, scale)
+            | Self::Decimal64(_, precision, scale)
+            | Self::Decimal128(_, precision, scale)
+            | Self::Decimal256(_, precision, scale) => return format!("Decimal({precision}, {scale})").into(),
+            Self::UInt128(_) => "UInt128",
+            Self::UInt256(_) => "UInt256",
+            Self::Int128(_) => "Int128",
+            Self::Int256(_) => "Int256",
             Self::Nothing(_) => "Nothing",
             Self::Bool(_) => "Bool",
             Self::UInt8(_) => "UInt8",
@@ -472,7 +503,8 @@ impl Node {
             Self::Array(..) => "Array",
             Self::Map(..) => "Map",
             Self::Tuple(..) => "Tuple",
-        }
+        };
+        name.into()
     }
 
     fn read_whole(&mut self, field: &[u8], scratch: &mut Vec<u8>) -> Result<()> {
@@ -525,9 +557,15 @@ impl Node {
             Some(parsed) => format!("at position {read} (parsed just '{}')", shown(parsed)),
         };
         let note = match self {
-            Self::Date(_) | Self::Date32(_) | Self::DateTime(..) | Self::DateTime64(..) | Self::Bool(_) => {
-                String::new()
-            }
+            Self::Date(_)
+            | Self::Date32(_)
+            | Self::DateTime(..)
+            | Self::DateTime64(..)
+            | Self::Bool(_)
+            | Self::Decimal32(..)
+            | Self::Decimal64(..)
+            | Self::Decimal128(..)
+            | Self::Decimal256(..) => String::new(),
             _ => format!(
                 ". Note: there are to{name}OrZero and to{name}OrNull functions, which returns zero/NULL instead of throwing exception"
             ),
@@ -550,6 +588,21 @@ impl Node {
                 Ok(read)
             }};
         }
+        macro_rules! wide {
+            ($values:ident) => {{
+                let (value, read) = read_any_integer(text).map_err(|error| self.bad_integer(error))?;
+                let Self::$values(values) = self else { return Ok(0) };
+                values.push(value);
+                Ok(read)
+            }};
+        }
+        macro_rules! decimal {
+            ($values:ident, $precision:ident, $scale:ident) => {{
+                let (value, read) = read_decimal(text, *$precision, *$scale)?;
+                $values.push(value);
+                Ok(read)
+            }};
+        }
         match self {
             Self::UInt8(_) => integer!(UInt8, u8, false),
             Self::UInt16(_) => integer!(UInt16, u16, false),
@@ -559,6 +612,14 @@ impl Node {
             Self::Int16(_) => integer!(Int16, i16, true),
             Self::Int32(_) => integer!(Int32, i32, true),
             Self::Int64(_) => integer!(Int64, i64, true),
+            Self::UInt128(_) => wide!(UInt128),
+            Self::UInt256(_) => wide!(UInt256),
+            Self::Int128(_) => wide!(Int128),
+            Self::Int256(_) => wide!(Int256),
+            Self::Decimal32(values, precision, scale) => decimal!(values, precision, scale),
+            Self::Decimal64(values, precision, scale) => decimal!(values, precision, scale),
+            Self::Decimal128(values, precision, scale) => decimal!(values, precision, scale),
+            Self::Decimal256(values, precision, scale) => decimal!(values, precision, scale),
             Self::Float32(values) => {
                 let (value, read) = read_float32(text).ok_or_else(|| bad_float(text))?;
                 values.push(value);
@@ -684,6 +745,14 @@ impl Node {
                 | Self::Int16(_)
                 | Self::Int32(_)
                 | Self::Int64(_)
+                | Self::UInt128(_)
+                | Self::UInt256(_)
+                | Self::Int128(_)
+                | Self::Int256(_)
+                | Self::Decimal32(..)
+                | Self::Decimal64(..)
+                | Self::Decimal128(..)
+                | Self::Decimal256(..)
                 | Self::Float32(_)
                 | Self::Float64(_)
         )
@@ -965,8 +1034,14 @@ impl Node {
             Self::UInt64(values) => primitive::<UInt64Type>(values),
             Self::Int8(values) | Self::Enum8(values, _) => primitive::<Int8Type>(values),
             Self::Int16(values) | Self::Enum16(values, _) => primitive::<Int16Type>(values),
-            Self::Int32(values) | Self::Date32(values) => primitive::<Int32Type>(values),
-            Self::Int64(values) | Self::DateTime64(values, ..) => primitive::<Int64Type>(values),
+            Self::Int32(values) | Self::Date32(values) | Self::Decimal32(values, ..) => primitive::<Int32Type>(values),
+            Self::Int64(values) | Self::DateTime64(values, ..) | Self::Decimal64(values, ..) => {
+                primitive::<Int64Type>(values)
+            }
+            Self::UInt128(values) => Integer::array(std::mem::take(values), None)?,
+            Self::UInt256(values) => Integer::array(std::mem::take(values), None)?,
+            Self::Int128(values) | Self::Decimal128(values, ..) => Integer::array(std::mem::take(values), None)?,
+            Self::Int256(values) | Self::Decimal256(values, ..) => Integer::array(std::mem::take(values), None)?,
             Self::Float32(values) => primitive::<Float32Type>(values),
             Self::Float64(values) => primitive::<Float64Type>(values),
             Self::String(ends, bytes) => {

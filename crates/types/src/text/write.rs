@@ -11,6 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use super::date_time::{append_date, append_date_time, append_date_time64};
+use super::decimal::{append_any_integer, append_decimal};
 use super::escape::{append_csv, append_escaped, append_json, append_quoted};
 use super::number::{append_float32, append_float64, append_integer};
 use super::{TextOptions, TextStyle};
@@ -18,6 +19,7 @@ use crate::calendar::{TimeZone, ZoneCursor};
 use crate::column::Column;
 use crate::data_type::{DataType, EnumValues};
 use crate::error::Result;
+use crate::integer::{I256, Integer, U256};
 
 /// Prints rows of one column in one style.
 #[derive(Debug)]
@@ -34,6 +36,7 @@ pub struct ValueWriter {
 struct JsonOptions {
     quote_64bit_integers: bool,
     quote_64bit_floats: bool,
+    quote_decimals: bool,
     quote_denormals: bool,
     escape_slashes: bool,
     tuples_as_objects: bool,
@@ -57,6 +60,11 @@ enum Values {
     Int16(ScalarBuffer<i16>),
     Int32(ScalarBuffer<i32>),
     Int64(ScalarBuffer<i64>),
+    Int128(Vec<i128>),
+    Int256(Vec<I256>),
+    UInt128(Vec<u128>),
+    UInt256(Vec<U256>),
+    Decimal(Decimals),
     Float32(ScalarBuffer<f32>),
     Float64(ScalarBuffer<f64>),
     String(BinaryArray),
@@ -77,6 +85,43 @@ enum Values {
     Tuple(Vec<(Arc<str>, Node)>, bool),
 }
 
+/// Decimals, whose digits after the point are known for all of them.
+#[derive(Debug)]
+struct Decimals {
+    values: DecimalValues,
+    scale: u8,
+    with_zeros: bool,
+}
+
+#[derive(Debug)]
+enum DecimalValues {
+    Of32(Vec<i32>),
+    Of64(Vec<i64>),
+    Of128(Vec<i128>),
+    Of256(Vec<I256>),
+}
+
+impl Decimals {
+    fn new(array: &ArrayRef, precision: u8, scale: u8, with_zeros: bool) -> Self {
+        let values = match precision {
+            ..=9 => DecimalValues::Of32(Integer::values(array).into_owned()),
+            10..=18 => DecimalValues::Of64(Integer::values(array).into_owned()),
+            19..=38 => DecimalValues::Of128(Integer::values(array).into_owned()),
+            _ => DecimalValues::Of256(Integer::values(array).into_owned()),
+        };
+        Self { values, scale, with_zeros }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, row: usize) {
+        match &self.values {
+            DecimalValues::Of32(values) => append_decimal(out, values[row], self.scale, self.with_zeros),
+            DecimalValues::Of64(values) => append_decimal(out, values[row], self.scale, self.with_zeros),
+            DecimalValues::Of128(values) => append_decimal(out, values[row], self.scale, self.with_zeros),
+            DecimalValues::Of256(values) => append_decimal(out, values[row], self.scale, self.with_zeros),
+        }
+    }
+}
+
 impl ValueWriter {
     /// A writer of a column's rows.
     ///
@@ -90,6 +135,7 @@ impl ValueWriter {
             json: JsonOptions {
                 quote_64bit_integers: options.json_quote_64bit_integers,
                 quote_64bit_floats: options.json_quote_64bit_floats,
+                quote_decimals: options.json_quote_decimals,
                 quote_denormals: options.json_quote_denormals,
                 escape_slashes: options.json_escape_forward_slashes,
                 tuples_as_objects: options.json_named_tuples_as_objects,
@@ -160,6 +206,13 @@ impl Node {
             DataType::Int16 => Values::Int16(values!(Int16Type)),
             DataType::Int32 => Values::Int32(values!(Int32Type)),
             DataType::Int64 | DataType::Interval(_) => Values::Int64(values!(Int64Type)),
+            DataType::Int128 => Values::Int128(Integer::values(array).into_owned()),
+            DataType::Int256 => Values::Int256(Integer::values(array).into_owned()),
+            DataType::UInt128 => Values::UInt128(Integer::values(array).into_owned()),
+            DataType::UInt256 => Values::UInt256(Integer::values(array).into_owned()),
+            DataType::Decimal(precision, scale) => {
+                Values::Decimal(Decimals::new(array, *precision, *scale, options.decimal_trailing_zeros))
+            }
             DataType::Float32 => Values::Float32(values!(Float32Type)),
             DataType::Float64 => Values::Float64(values!(Float64Type)),
             DataType::String => Values::String(array.as_binary().clone()),
@@ -241,6 +294,11 @@ impl Node {
             | Values::Int16(_)
             | Values::Int32(_)
             | Values::Int64(_)
+            | Values::Int128(_)
+            | Values::Int256(_)
+            | Values::UInt128(_)
+            | Values::UInt256(_)
+            | Values::Decimal(_)
             | Values::Float32(_)
             | Values::Float64(_) => true,
             _ => false,
@@ -259,6 +317,11 @@ impl Node {
             Values::Int16(values) => append_integer(out, values[row]),
             Values::Int32(values) => append_integer(out, values[row]),
             Values::Int64(values) => append_integer(out, values[row]),
+            Values::Int128(values) => append_integer(out, values[row]),
+            Values::UInt128(values) => append_integer(out, values[row]),
+            Values::Int256(values) => append_any_integer(out, values[row]),
+            Values::UInt256(values) => append_any_integer(out, values[row]),
+            Values::Decimal(values) => values.write(out, row),
             Values::Float32(values) => append_float32(out, values[row]),
             Values::Float64(values) => append_float64(out, values[row]),
             Values::String(strings) => out.extend_from_slice(strings.value(row)),
@@ -361,7 +424,19 @@ impl Node {
         }
         match &mut self.values {
             Values::Nothing => out.extend_from_slice(b"null"),
-            Values::UInt64(_) | Values::Int64(_) if json.quote_64bit_integers => {
+            Values::UInt64(_)
+            | Values::Int64(_)
+            | Values::Int128(_)
+            | Values::UInt128(_)
+            | Values::Int256(_)
+            | Values::UInt256(_)
+                if json.quote_64bit_integers =>
+            {
+                out.push(b'"');
+                self.write_plain(out, row);
+                out.push(b'"');
+            }
+            Values::Decimal(_) if json.quote_decimals => {
                 out.push(b'"');
                 self.write_plain(out, row);
                 out.push(b'"');

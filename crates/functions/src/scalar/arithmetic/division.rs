@@ -17,7 +17,10 @@ use crate::scalar::simple::{Call, Numbers};
 type Bound = Result<Arc<dyn BoundFunction>>;
 
 pub(super) fn divide(call: &Call<'_>) -> Bound {
-    Shape::pair(call)?;
+    call.arguments(2..=2)?;
+    if Shape::of_any(call.type_of(0)).is_none() || Shape::of_any(call.type_of(1)).is_none() {
+        return Err(illegal_pair(call));
+    }
     call.bind(DataType::Float64, |arguments, rows| {
         let arguments = as_type(arguments, &DataType::Float64)?;
         binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, |left, right| {

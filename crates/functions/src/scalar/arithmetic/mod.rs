@@ -1,9 +1,11 @@
 //! `+ - * /` and their relatives over numbers, and over dates, times and intervals.
 
+mod decimal;
 mod division;
 mod number;
 pub(crate) use number::as_result;
 mod time;
+pub(crate) mod wide;
 
 use std::sync::Arc;
 
@@ -16,24 +18,44 @@ use crate::function::{BoundFunction, ScalarFunction};
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("plus", plus),
     &Function::new("minus", minus),
-    &Function::new("multiply", number::multiply).never_throws(),
-    &Function::new("divide", division::divide).never_throws(),
-    &Function::new("intDiv", division::int_div),
-    &Function::new("intDivOrZero", division::int_div_or_zero),
-    &Function::new("modulo", division::modulo),
-    &Function::new("moduloOrZero", division::modulo_or_zero).never_throws(),
-    &Function::new("positiveModulo", division::positive_modulo),
+    &Function::new("multiply", |call| {
+        wide_or(call, wide::Operation::Multiply, |call| number::multiply(&call.never_throws()))
+    }),
+    &Function::new("divide", |call| {
+        wide_or(call, wide::Operation::Divide, |call| division::divide(&call.never_throws()))
+    }),
+    &Function::new("intDiv", |call| wide_or(call, wide::Operation::IntDiv, division::int_div)),
+    &Function::new("intDivOrZero", |call| wide_or(call, wide::Operation::IntDivOrZero, division::int_div_or_zero)),
+    &Function::new("modulo", |call| wide_or(call, wide::Operation::Modulo, division::modulo)),
+    &Function::new("moduloOrZero", |call| wide_or(call, wide::Operation::ModuloOrZero, division::modulo_or_zero))
+        .never_throws(),
+    &Function::new("positiveModulo", |call| wide_or(call, wide::Operation::PositiveModulo, division::positive_modulo)),
     &Function::new("negate", number::negate).never_throws(),
     &Function::new("abs", number::abs).never_throws(),
-    &Function::new("gcd", number::gcd),
-    &Function::new("lcm", number::lcm),
+    &Function::new("gcd", |call| wide_or(call, wide::Operation::Gcd, number::gcd)),
+    &Function::new("lcm", |call| wide_or(call, wide::Operation::Lcm, number::lcm)),
     &Function::new("min2", number::min2).never_throws(),
     &Function::new("max2", number::max2).never_throws(),
 ];
 
+/// The operation over wide integers or decimals where an argument is one, otherwise over numbers.
+fn wide_or(
+    call: &Call<'_>,
+    operation: wide::Operation,
+    of_numbers: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>,
+) -> Result<Arc<dyn BoundFunction>> {
+    match wide::bind(call, operation)? {
+        Some(bound) => Ok(bound),
+        None => of_numbers(call),
+    }
+}
+
 fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
     if let Some(bound) = time::plus(call)? {
+        return Ok(bound);
+    }
+    if let Some(bound) = wide::bind(call, wide::Operation::Plus)? {
         return Ok(bound);
     }
     number::plus(&call.never_throws())
@@ -42,6 +64,9 @@ fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 fn minus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
     if let Some(bound) = time::minus(call)? {
+        return Ok(bound);
+    }
+    if let Some(bound) = wide::bind(call, wide::Operation::Minus)? {
         return Ok(bound);
     }
     number::minus(&call.never_throws())
@@ -75,6 +100,15 @@ impl Shape {
         })
     }
 
+    /// The shape of a number of any width that is no decimal; `Bool` is `UInt8`.
+    pub fn of_any(data_type: &DataType) -> Option<Self> {
+        if !data_type.is_wide_integer() {
+            return Self::of(data_type);
+        }
+        let (is_signed, bytes) = (data_type.is_any_signed_integer(), data_type.fixed_width_bytes()?);
+        Some(Self { is_signed, is_float: false, bytes })
+    }
+
     /// The shape of an argument that is a number by its name.
     pub fn of_number(call: &Call<'_>, at: usize) -> Result<Self> {
         let data_type = call.type_of(at);
@@ -98,17 +132,21 @@ impl Shape {
             (_, false, 1) => DataType::UInt8,
             (_, false, 2) => DataType::UInt16,
             (_, false, 4) => DataType::UInt32,
-            (_, false, _) => DataType::UInt64,
+            (_, false, 8) => DataType::UInt64,
+            (_, false, 16) => DataType::UInt128,
+            (_, false, _) => DataType::UInt256,
             (_, true, 1) => DataType::Int8,
             (_, true, 2) => DataType::Int16,
             (_, true, 4) => DataType::Int32,
-            (_, true, _) => DataType::Int64,
+            (_, true, 8) => DataType::Int64,
+            (_, true, 16) => DataType::Int128,
+            (_, true, _) => DataType::Int256,
         }
     }
 
-    /// Twice the width, as far as there is one.
+    /// Twice the width, up to 64 bits.
     pub fn next(self) -> Self {
-        Self { bytes: (self.bytes * 2).min(8), ..self }
+        Self { bytes: if self.bytes < 8 { self.bytes * 2 } else { self.bytes }, ..self }
     }
 
     /// The wider of two, signed or float where either is.

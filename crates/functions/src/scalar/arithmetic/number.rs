@@ -91,6 +91,9 @@ pub(super) fn multiply(call: &Call<'_>) -> Bound {
 }
 
 pub(super) fn negate(call: &Call<'_>) -> Bound {
+    if let Some(bound) = super::wide::bind_sign(call, false)? {
+        return Ok(bound);
+    }
     call.arguments(1..=1)?;
     if let DataType::Interval(_) = call.type_of(0) {
         let data_type = call.type_of(0).clone();
@@ -119,6 +122,9 @@ pub(super) fn negate(call: &Call<'_>) -> Bound {
 }
 
 pub(super) fn abs(call: &Call<'_>) -> Bound {
+    if let Some(bound) = super::wide::bind_sign(call, true)? {
+        return Ok(bound);
+    }
     call.arguments(1..=1)?;
     let shape = Shape::of_number(call, 0)?;
     let result = Shape { is_signed: shape.is_float, ..shape }.data_type();

@@ -262,10 +262,22 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
             };
             add(algorithm, hashes, (0..values.len()).map(|row| (algorithm.bytes)(&reversed(row))));
         }
-        DataType::FixedString(_) | DataType::IPv6 => {
+        DataType::FixedString(_)
+        | DataType::IPv6
+        | DataType::UInt128
+        | DataType::UInt256
+        | DataType::Int128
+        | DataType::Int256 => {
             let values = array.as_fixed_size_binary();
             add(algorithm, hashes, (0..values.len()).map(|row| (algorithm.bytes)(values.value(row))));
         }
+        DataType::Decimal(..) => match array.as_fixed_size_binary_opt() {
+            Some(values) => add(algorithm, hashes, (0..values.len()).map(|row| (algorithm.bytes)(values.value(row)))),
+            None => match_primitive!(array.data_type(), T => {
+                let values = array.as_primitive::<T>().values();
+                add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice())));
+            }, _ => return Err(Error::logical("a decimal that is no number"))),
+        },
         // ClickHouse hashes decimals, of which this is one, by their bytes.
         DataType::DateTime64(..) => {
             let values = array.as_primitive::<Int64Type>().values();

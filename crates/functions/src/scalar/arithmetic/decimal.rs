@@ -1,0 +1,127 @@
+//! Arithmetic where an operand is a decimal. The result has the width of the wider decimal, and the scale that ClickHouse gives it;
+//! what does not fit is an error. With a float both sides are floats.
+
+use std::sync::Arc;
+
+use arrow_array::types::Float64Type;
+use squall_types::integer::I256;
+use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result};
+
+use super::wide::{Operation, column_of};
+use super::{Shape, illegal_pair};
+use crate::function::BoundFunction;
+use crate::scalar::kernel::{as_type, binary};
+use crate::scalar::sides::{scaled, try_both};
+use crate::scalar::simple::Call;
+
+/// How a result comes about.
+#[derive(Clone, Debug)]
+struct Plan {
+    operation: Operation,
+    /// Powers of ten that the sides are multiplied with first.
+    left_power: u32,
+    right_power: u32,
+    result: DataType,
+}
+
+/// Binds an operation of which an argument is a decimal.
+pub(super) fn bind(call: &Call<'_>, operation: Operation) -> Result<Arc<dyn BoundFunction>> {
+    let (left, right) = (call.type_of(0), call.type_of(1));
+    if left.is_float() || right.is_float() {
+        return floats(call, operation);
+    }
+    if [left, right].iter().any(|side| !side.is_decimal() && Shape::of_any(side).is_none_or(|shape| shape.is_float)) {
+        return Err(illegal_pair(call));
+    }
+    let width = |side: &DataType| if side.is_decimal() { side.fixed_width_bytes().unwrap_or(0) } else { 0 };
+    let bytes = width(left).max(width(right));
+    let (left_scale, right_scale) = (left.scale(), right.scale());
+    let are_both = left.is_decimal() && right.is_decimal();
+    let (left_power, right_power, scale) = match operation {
+        Operation::Plus | Operation::Minus => {
+            let scale = left_scale.max(right_scale);
+            (scale - left_scale, scale - right_scale, scale)
+        }
+        Operation::Multiply => (0, 0, left_scale.saturating_add(right_scale)),
+        Operation::Divide | Operation::Modulo if are_both && left_scale < right_scale => {
+            return Err(Error::new(
+                ErrorCode::ARGUMENT_OUT_OF_BOUND,
+                "Decimal result's scale is less than argument's one",
+            ));
+        }
+        // An integer is divided as the decimal of the other side's scale.
+        Operation::Divide if !left.is_decimal() => (right_scale.saturating_mul(2), 0, right_scale),
+        Operation::Divide => (right_scale, 0, left_scale),
+        Operation::Modulo => (0, 0, left_scale.max(right_scale)),
+        Operation::IntDiv => {
+            let scale = left_scale.max(right_scale);
+            (scale - left_scale, scale - right_scale, 0)
+        }
+        _ => return Err(illegal_pair(call)),
+    };
+    let result = DataType::decimal_of_width(bytes, scale);
+    if scale > result.precision() {
+        return Err(Error::new(
+            ErrorCode::ARGUMENT_OUT_OF_BOUND,
+            format!("Scale {scale} is out of bounds (max scale: {})", result.precision()),
+        ));
+    }
+    let result = match operation {
+        Operation::IntDiv => {
+            let bytes = left.fixed_width_bytes().unwrap_or(8);
+            Shape { is_signed: true, is_float: false, bytes }.data_type()
+        }
+        _ => result,
+    };
+    let is_large = bytes > 8
+        || left_power > 18
+        || right_power > 18
+        || [left, right].iter().any(|side| side.fixed_width_bytes() > Some(8));
+    let plan =
+        Plan { operation, left_power: left_power.into(), right_power: right_power.into(), result: result.clone() };
+    call.bind(result, move |arguments, rows| {
+        if is_large { plan.compute::<I256>(arguments, rows) } else { plan.compute::<i128>(arguments, rows) }
+    })
+}
+
+impl Plan {
+    fn compute<T: Integer>(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        let left = scaled::<T>(arguments, 0, T::power_of_ten(self.left_power))?;
+        let right = scaled::<T>(arguments, 1, T::power_of_ten(self.right_power))?;
+        let divides = matches!(self.operation, Operation::Divide | Operation::Modulo | Operation::IntDiv);
+        if divides && right.values().contains(&Some(T::default())) {
+            return Err(Error::new(ErrorCode::ILLEGAL_DIVISION, "Division by zero"));
+        }
+        let of = match self.operation {
+            Operation::Plus => T::plus,
+            Operation::Minus => T::minus,
+            Operation::Multiply => T::times,
+            Operation::Modulo => T::rest,
+            _ => T::over,
+        };
+        let overflow = || Error::new(ErrorCode::DECIMAL_OVERFLOW, "Decimal math overflow");
+        squall_types::match_integer!(self.result, R => {
+            let fits = |value: T| {
+                if T::BYTES <= 16 { value.small().and_then(R::fit) } else { R::fit_large(value.large()) }
+            };
+            let values = try_both(&left, &right, rows, |left, right| fits(of(left?, right?)?), overflow)?;
+            column_of(values, &self.result)
+        }, _ => Err(Error::logical("a decimal that is not held as an integer")))
+    }
+}
+
+/// Both sides as floats.
+fn floats(call: &Call<'_>, operation: Operation) -> Result<Arc<dyn BoundFunction>> {
+    let of: fn(f64, f64) -> f64 = match operation {
+        Operation::Plus => |l, r| l + r,
+        Operation::Minus => |l, r| l - r,
+        Operation::Multiply => |l, r| l * r,
+        Operation::Divide => |l, r| l / r,
+        Operation::Modulo => |l, r| l % r,
+        _ => return Err(illegal_pair(call)),
+    };
+    call.bind(DataType::Float64, move |arguments, rows| {
+        let arguments = as_type(arguments, &DataType::Float64)?;
+        binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, of)
+    })
+}

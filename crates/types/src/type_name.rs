@@ -1,0 +1,439 @@
+//! Names of types, as users and protocols write them: the types' own and SQL's, with their arguments.
+
+use std::sync::Arc;
+
+use crate::data_type::{DECIMAL_DIGITS_MAX, DataType, EnumValues, IntervalKind, TupleElement};
+use crate::error::{Error, ErrorCode, Result};
+
+/// How deep type names may nest.
+const DEPTH_MAX: usize = 100;
+
+impl DataType {
+    /// Reads a type's name, as `Display` writes it and with ClickHouse's aliases (`INT`, `TEXT`, `DOUBLE PRECISION`, …).
+    ///
+    /// # Errors
+    /// `UNKNOWN_TYPE`, or `SYNTAX_ERROR` where the text is not a type at all.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut reader = NameReader { text, at: 0 };
+        let data_type = reader.data_type(0)?;
+        reader.spaces();
+        if reader.at != text.len() {
+            return Err(reader.error("end of the type's name"));
+        }
+        Ok(data_type)
+    }
+}
+
+/// Reads type names: identifiers, numbers, quoted strings, parentheses, commas.
+struct NameReader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> NameReader<'a> {
+    fn error(&self, expected: &str) -> Error {
+        Error::new(
+            ErrorCode::SYNTAX_ERROR,
+            format!("Cannot parse data type '{}': expected {expected} at position {}", self.text, self.at + 1),
+        )
+    }
+
+    fn spaces(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn eat(&mut self, symbol: char) -> bool {
+        self.spaces();
+        let found = self.text[self.at..].starts_with(symbol);
+        if found {
+            self.at += symbol.len_utf8();
+        }
+        found
+    }
+
+    fn expect(&mut self, symbol: char) -> Result<()> {
+        if self.eat(symbol) { Ok(()) } else { Err(self.error(&format!("'{symbol}'"))) }
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.spaces();
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn number<T: std::str::FromStr>(&mut self) -> Result<T> {
+        self.spaces();
+        let rest = &self.text[self.at..];
+        let end = rest
+            .char_indices()
+            .find(|(at, c)| !(c.is_ascii_digit() || *at == 0 && *c == '-'))
+            .map_or(rest.len(), |(at, _)| at);
+        let number = rest[..end].parse().map_err(|_| self.error("a number"))?;
+        self.at += end;
+        Ok(number)
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<Arc<str>> {
+        self.expect(quote)?;
+        let mut text = String::new();
+        let mut characters = self.text[self.at..].char_indices();
+        while let Some((at, character)) = characters.next() {
+            match character {
+                '\\' => match characters.next() {
+                    Some((_, 'n')) => text.push('\n'),
+                    Some((_, 't')) => text.push('\t'),
+                    Some((_, 'r')) => text.push('\r'),
+                    Some((_, '0')) => text.push('\0'),
+                    Some((_, other)) => text.push(other),
+                    None => break,
+                },
+                end if end == quote => {
+                    self.at += at + 1;
+                    return Ok(text.into());
+                }
+                other => text.push(other),
+            }
+        }
+        Err(self.error("the closing quote"))
+    }
+
+    fn time_zone(&mut self) -> Result<Arc<str>> {
+        self.quoted('\'')
+    }
+
+    fn inner(&mut self, depth: usize) -> Result<DataType> {
+        self.expect('(')?;
+        let inner = self.data_type(depth + 1)?;
+        self.expect(')')?;
+        Ok(inner)
+    }
+
+    fn data_type(&mut self, depth: usize) -> Result<DataType> {
+        if depth > DEPTH_MAX {
+            return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deeply nested data type"));
+        }
+        let name = self.word();
+        Ok(match name {
+            "" => return Err(self.error("a data type")),
+            "Decimal32" | "Decimal64" | "Decimal128" | "Decimal256" => {
+                let precision = match name {
+                    "Decimal32" => 9,
+                    "Decimal64" => 18,
+                    "Decimal128" => 38,
+                    _ => DECIMAL_DIGITS_MAX,
+                };
+                self.expect('(')?;
+                let scale = self.number()?;
+                self.expect(')')?;
+                decimal(precision.into(), scale)?
+            }
+            "FixedString" => {
+                self.expect('(')?;
+                let length: usize = self.number()?;
+                self.expect(')')?;
+                if length == 0 || length > 0xFF_FFFF {
+                    return Err(Error::new(
+                        ErrorCode::ARGUMENT_OUT_OF_BOUND,
+                        format!("FixedString size must be from 1 to 16777215, not {length}"),
+                    ));
+                }
+                DataType::FixedString(length)
+            }
+            "DateTime" | "DateTime32" | "TIMESTAMP" => {
+                let mut zone = None;
+                if self.eat('(') {
+                    self.spaces();
+                    if !self.text[self.at..].starts_with('\'') {
+                        let digits: u8 = self.number()?;
+                        if self.eat(',') {
+                            zone = Some(self.time_zone()?);
+                        }
+                        self.expect(')')?;
+                        return Ok(DataType::DateTime64(self.digits(digits)?, zone));
+                    }
+                    zone = Some(self.time_zone()?);
+                    self.expect(')')?;
+                }
+                DataType::DateTime(zone)
+            }
+            "DateTime64" => {
+                let mut digits = 3;
+                let mut zone = None;
+                if self.eat('(') {
+                    let number = self.number()?;
+                    digits = self.digits(number)?;
+                    if self.eat(',') {
+                        zone = Some(self.time_zone()?);
+                    }
+                    self.expect(')')?;
+                }
+                DataType::DateTime64(digits, zone)
+            }
+            "Enum" | "Enum8" | "Enum16" | "ENUM" => self.enumeration(name)?,
+            "Nullable" => {
+                let inner = self.inner(depth)?;
+                if !inner.can_be_inside_nullable() {
+                    return Err(Error::new(
+                        ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                        format!("Nested type {inner} cannot be inside Nullable type"),
+                    ));
+                }
+                DataType::Nullable(Arc::new(inner))
+            }
+            "LowCardinality" => {
+                let inner = self.inner(depth)?;
+                match inner.inner() {
+                    DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) | DataType::LowCardinality(_) => {
+                        return Err(Error::new(
+                            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                            format!(
+                                "DataTypeLowCardinality is supported only for numbers, strings, Date or DateTime, but got {inner}"
+                            ),
+                        ));
+                    }
+                    _ => DataType::LowCardinality(Arc::new(inner)),
+                }
+            }
+            "Array" => DataType::Array(Arc::new(self.inner(depth)?)),
+            "Map" => {
+                self.expect('(')?;
+                let key = self.data_type(depth + 1)?;
+                self.expect(',')?;
+                let value = self.data_type(depth + 1)?;
+                self.expect(')')?;
+                DataType::Map(Arc::new(key), Arc::new(value))
+            }
+            "Tuple" => self.tuple(depth)?,
+            "DOUBLE" => {
+                let before = self.at;
+                if !self.word().eq_ignore_ascii_case("precision") {
+                    self.at = before;
+                }
+                DataType::Float64
+            }
+            other if is_decimal_name(other) => {
+                let (mut precision, mut scale) = (10, 0);
+                if self.eat('(') {
+                    precision = self.number()?;
+                    if self.eat(',') {
+                        scale = self.number()?;
+                    }
+                    self.expect(')')?;
+                }
+                decimal(precision, scale)?
+            }
+            other => {
+                let data_type = simple_type(other)
+                    .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_TYPE, format!("Unknown data type family: {other}")))?;
+                // `VARCHAR(255)` and `INT(11)`: SQL's widths are read and forgotten, as ClickHouse does for its aliases.
+                let is_alias = data_type.to_string() != other;
+                if is_alias && self.eat('(') {
+                    let _width: u64 = self.number()?;
+                    self.expect(')')?;
+                }
+                data_type
+            }
+        })
+    }
+
+    fn digits(&self, digits: u8) -> Result<u8> {
+        if digits > 9 {
+            return Err(Error::new(
+                ErrorCode::ARGUMENT_OUT_OF_BOUND,
+                format!("Scale {digits} is too large for DateTime64. Maximum is up to nanoseconds (9)"),
+            ));
+        }
+        Ok(digits)
+    }
+
+    fn enumeration(&mut self, family: &str) -> Result<DataType> {
+        self.expect('(')?;
+        let mut values: Vec<(Arc<str>, i16)> = Vec::new();
+        loop {
+            let name = self.quoted('\'')?;
+            let number = if self.eat('=') {
+                self.number()?
+            } else {
+                values.last().map_or(1, |(_, number)| number.wrapping_add(1))
+            };
+            values.push((name, number));
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(')')?;
+        let fits = values.iter().all(|(_, number)| i8::try_from(*number).is_ok());
+        if family == "Enum8" && !fits {
+            return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Value for Enum8 is out of range"));
+        }
+        let is_wide = family == "Enum16" || !fits;
+        let values = Arc::new(EnumValues::new(values)?);
+        Ok(if is_wide { DataType::Enum16(values) } else { DataType::Enum8(values) })
+    }
+
+    fn tuple(&mut self, depth: usize) -> Result<DataType> {
+        self.expect('(')?;
+        let mut elements = Vec::new();
+        if self.eat(')') {
+            return Ok(DataType::Tuple(elements.into()));
+        }
+        loop {
+            self.spaces();
+            let start = self.at;
+            // A name is an identifier that another type's name follows.
+            let name = if self.text[self.at..].starts_with('`') {
+                Some(self.quoted('`')?)
+            } else {
+                let word: Arc<str> = self.word().into();
+                self.spaces();
+                let next = self.text[self.at..].chars().next();
+                if next.is_some_and(|c| c.is_ascii_alphabetic()) && &*word != "DOUBLE" {
+                    Some(word)
+                } else {
+                    self.at = start;
+                    None
+                }
+            };
+            elements.push(TupleElement { name, data_type: self.data_type(depth + 1)? });
+            if !self.eat(',') {
+                break;
+            }
+        }
+        self.expect(')')?;
+        Ok(DataType::Tuple(elements.into()))
+    }
+}
+
+/// `Decimal` and SQL's names for it, in any case.
+fn is_decimal_name(name: &str) -> bool {
+    matches!(name.to_ascii_uppercase().as_str(), "DECIMAL" | "DEC" | "NUMERIC" | "FIXED")
+}
+
+/// The decimal of these digits.
+///
+/// # Errors
+/// `ARGUMENT_OUT_OF_BOUND` where there is none.
+pub fn decimal(precision: i64, scale: i64) -> Result<DataType> {
+    let precision = u8::try_from(precision).ok().filter(|digits| (1..=DECIMAL_DIGITS_MAX).contains(digits));
+    let precision = precision.ok_or_else(|| {
+        Error::new(
+            ErrorCode::ARGUMENT_OUT_OF_BOUND,
+            format!("Wrong precision: it must be between 1 and {DECIMAL_DIGITS_MAX}"),
+        )
+    })?;
+    let scale = u8::try_from(scale).ok().filter(|scale| *scale <= precision).ok_or_else(|| {
+        Error::new(
+            ErrorCode::ARGUMENT_OUT_OF_BOUND,
+            "Negative scales and scales larger than precision are not supported",
+        )
+    })?;
+    Ok(DataType::Decimal(precision, scale))
+}
+
+/// A type without arguments: the exact name, or one of SQL's names for it in any case.
+fn simple_type(name: &str) -> Option<DataType> {
+    Some(match name {
+        "Nothing" => DataType::Nothing,
+        "UInt8" => DataType::UInt8,
+        "UInt16" => DataType::UInt16,
+        "UInt32" => DataType::UInt32,
+        "UInt64" => DataType::UInt64,
+        "UInt128" => DataType::UInt128,
+        "UInt256" => DataType::UInt256,
+        "Int128" => DataType::Int128,
+        "Int256" => DataType::Int256,
+        "Int8" => DataType::Int8,
+        "Int16" => DataType::Int16,
+        "Int32" => DataType::Int32,
+        "Int64" => DataType::Int64,
+        "Float32" => DataType::Float32,
+        "Float64" => DataType::Float64,
+        "String" => DataType::String,
+        _ => match name.to_ascii_uppercase().as_str() {
+            "BOOL" | "BOOLEAN" => DataType::Bool,
+            "TINYINT" | "INT1" => DataType::Int8,
+            "SMALLINT" => DataType::Int16,
+            "INT" | "INTEGER" | "MEDIUMINT" => DataType::Int32,
+            "BIGINT" | "SIGNED" => DataType::Int64,
+            "UNSIGNED" | "BIT" => DataType::UInt64,
+            "FLOAT" | "REAL" | "SINGLE" => DataType::Float32,
+            "TEXT" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB"
+            | "CHAR" | "VARCHAR" | "VARCHAR2" | "NCHAR" | "NVARCHAR" | "CHARACTER" | "BYTEA" | "CLOB" | "VARBINARY" => {
+                DataType::String
+            }
+            "UUID" => DataType::UUID,
+            "IPV4" | "INET4" => DataType::IPv4,
+            "IPV6" | "INET6" => DataType::IPv6,
+            "DATE" => DataType::Date,
+            "DATE32" => DataType::Date32,
+            "YEAR" => DataType::UInt16,
+            _ => {
+                let unit = name.strip_prefix("Interval")?;
+                let kind = IntervalKind::ALL.into_iter().find(|kind| kind.to_string() == unit)?;
+                DataType::Interval(kind)
+            }
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for name in [
+            "UInt8",
+            "Array(Nullable(String))",
+            "Tuple(UInt8, LowCardinality(Nullable(String)))",
+            "Tuple(a UInt8, `b c` Array(Tuple(x Date, y DateTime('Europe/Berlin'))))",
+            "Map(LowCardinality(String), UInt64)",
+            "Enum8('a' = -1, 'b\\'c' = 2)",
+            "DateTime64(6, 'UTC')",
+            "FixedString(16)",
+            "IntervalMonth",
+            "Nullable(Nothing)",
+            "Array(UInt256)",
+            "Decimal(38, 10)",
+        ] {
+            assert_eq!(DataType::parse(name).unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn aliases_are_resolved() {
+        for (alias, name) in [
+            ("BIGINT", "Int64"),
+            ("varchar(255)", "String"),
+            ("INT(11)", "Int32"),
+            ("DOUBLE PRECISION", "Float64"),
+            ("Enum('x', 'y')", "Enum8('x' = 1, 'y' = 2)"),
+            ("bool", "Bool"),
+            ("Decimal64(3)", "Decimal(18, 3)"),
+            ("NUMERIC(10)", "Decimal(10, 0)"),
+            ("dec", "Decimal(10, 0)"),
+        ] {
+            assert_eq!(DataType::parse(alias).unwrap().to_string(), name);
+        }
+    }
+
+    #[test]
+    fn bad_names_are_refused() {
+        for (name, code) in [
+            ("", ErrorCode::SYNTAX_ERROR),
+            ("Foo", ErrorCode::UNKNOWN_TYPE),
+            ("Array(UInt8", ErrorCode::SYNTAX_ERROR),
+            ("Nullable(Array(UInt8))", ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT),
+            ("FixedString(0)", ErrorCode::ARGUMENT_OUT_OF_BOUND),
+            ("Decimal(77)", ErrorCode::ARGUMENT_OUT_OF_BOUND),
+            ("Decimal32(10)", ErrorCode::ARGUMENT_OUT_OF_BOUND),
+        ] {
+            assert_eq!(DataType::parse(name).unwrap_err().code, code, "{name}");
+        }
+        let deep = format!("{}UInt8{}", "Array(".repeat(200), ")".repeat(200));
+        assert_eq!(DataType::parse(&deep).unwrap_err().code, ErrorCode::TOO_DEEP_RECURSION);
+    }
+}
