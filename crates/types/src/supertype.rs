@@ -34,7 +34,9 @@ fn reason(types: &[DataType]) -> &'static str {
         "some of them are Array and some of them are not"
     } else if some(|data_type| matches!(data_type, DataType::Tuple(_))) {
         "some of them are Tuple and some of them are not"
-    } else if some(DataType::is_integer) {
+    } else if some(DataType::is_decimal) {
+        "some of them have no lossless conversion to Decimal"
+    } else if some(DataType::is_any_integer) {
         "some of them are integers and some are floating point or of the other sign, but there is no type that can exactly represent all of them"
     } else {
         "they have nothing in common"

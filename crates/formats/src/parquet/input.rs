@@ -336,16 +336,34 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
 /// A column whose bytes are already those of the type that is wanted, though Parquet has no word for it.
 fn relabel(column: Column, wanted: Option<&DataType>) -> Column {
     let Some(wanted) = wanted else { return column };
-    let relabelled = match (column.data_type().inner(), wanted.inner()) {
-        (
-            DataType::FixedString(16),
-            inner @ (DataType::UUID | DataType::IPv6 | DataType::Int128 | DataType::UInt128),
-        )
-        | (DataType::FixedString(32), inner @ (DataType::Int256 | DataType::UInt256))
-        | (DataType::UInt32, inner @ (DataType::IPv4 | DataType::DateTime(_)))
-        | (DataType::UInt16, inner @ DataType::Date) => inner.clone(),
-        _ => return column,
-    };
-    let data_type = if column.data_type().is_nullable() { relabelled.to_nullable() } else { relabelled };
-    column.with_type(data_type)
+    let data_type = relabelled(column.data_type(), wanted);
+    if data_type == *column.data_type() { column } else { column.with_type(data_type) }
+}
+
+/// The type that is found, with those parts of the type that is wanted that have the same bytes.
+fn relabelled(found: &DataType, wanted: &DataType) -> DataType {
+    match (found, wanted) {
+        (DataType::Nullable(found), wanted) => relabelled(found, &wanted.inner().clone()).to_nullable(),
+        (DataType::Array(found), DataType::Array(wanted)) => DataType::array(relabelled(found, wanted)),
+        (DataType::Tuple(found), DataType::Tuple(wanted)) if found.len() == wanted.len() => {
+            let elements = found.iter().zip(wanted.iter()).map(|(found, wanted)| TupleElement {
+                name: found.name.clone(),
+                data_type: relabelled(&found.data_type, &wanted.data_type),
+            });
+            DataType::Tuple(elements.collect())
+        }
+        (DataType::Map(key, value), DataType::Map(wanted_key, wanted_value)) => {
+            DataType::Map(Arc::new(relabelled(key, wanted_key)), Arc::new(relabelled(value, wanted_value)))
+        }
+        (found, wanted) => match (found, wanted.inner()) {
+            (
+                DataType::FixedString(16),
+                wanted @ (DataType::UUID | DataType::IPv6 | DataType::Int128 | DataType::UInt128),
+            )
+            | (DataType::FixedString(32), wanted @ (DataType::Int256 | DataType::UInt256))
+            | (DataType::UInt32, wanted @ (DataType::IPv4 | DataType::DateTime(_)))
+            | (DataType::UInt16, wanted @ DataType::Date) => wanted.clone(),
+            _ => found.clone(),
+        },
+    }
 }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::types::{Float64Type, Int64Type, UInt16Type, UInt32Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt16Type, UInt32Type};
 use arrow_array::{ArrowPrimitiveType, ListArray};
 use arrow_buffer::OffsetBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
@@ -139,7 +139,7 @@ impl Levels {
         Ok(Column::new(self.return_type.clone(), Arc::new(array)))
     }
 
-    /// Interpolated values as the item's type: dates are cut to whole days and seconds.
+    /// Interpolated values as the item's type: dates are cut to whole days and seconds, decimals to their digits.
     fn interpolated(&self, values: Vec<f64>) -> Column {
         let item = self.item.clone();
         match item {
@@ -150,6 +150,12 @@ impl Levels {
                 Column::from_primitive::<UInt32Type>(item, values.into_iter().map(|v| v as u32).collect())
             }
             DataType::DateTime64(..) => {
+                Column::from_primitive::<Int64Type>(item, values.into_iter().map(|v| v as i64).collect())
+            }
+            DataType::Decimal(..=9, _) => {
+                Column::from_primitive::<Int32Type>(item, values.into_iter().map(|v| v as i32).collect())
+            }
+            DataType::Decimal(..) => {
                 Column::from_primitive::<Int64Type>(item, values.into_iter().map(|v| v as i64).collect())
             }
             _ => Column::from_primitive::<Float64Type>(item, values),

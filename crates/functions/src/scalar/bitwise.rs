@@ -8,6 +8,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 use super::arithmetic::{Shape, wide};
 use super::kernel::{argument_as, as_type, binary, unary};
 use super::simple::{Call, Function, integers};
+use super::wide_bits;
 use crate::function::{BoundFunction, ScalarFunction};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -76,6 +77,9 @@ fn combine(call: &Call<'_>, operation: Operation) -> Bound {
 }
 
 fn shift(call: &Call<'_>, operation: Operation) -> Bound {
+    if let Some(bound) = wide_bits::bind_shift(call, matches!(operation, Operation::ShiftLeft))? {
+        return Ok(bound);
+    }
     let (left, right) = integer_shapes(call)?;
     let result = left.join(right).data_type();
     let bits = left.bytes as i64 * 8;
@@ -144,6 +148,9 @@ fn integers_wrapping(arguments: &[Column], rows: usize) -> Result<Vec<u64>> {
 }
 
 fn bit_not(call: &Call<'_>) -> Bound {
+    if let Some(bound) = wide_bits::bind_not(call)? {
+        return Ok(bound);
+    }
     call.arguments(1..=1)?;
     let shape = Shape::of_number(call, 0)?;
     let (result, operand) = (Shape { is_float: false, ..shape }.data_type(), unsigned(shape.bytes));
@@ -198,6 +205,9 @@ fn bit_tests(call: &Call<'_>, all: bool) -> Bound {
 }
 
 fn bit_count(call: &Call<'_>) -> Bound {
+    if let Some(bound) = wide_bits::bind_count(call)? {
+        return Ok(bound);
+    }
     call.arguments(1..=1)?;
     let data_type = call.type_of(0);
     let width = data_type.fixed_width_bytes().filter(|_| Shape::of_number(call, 0).is_ok());
@@ -220,6 +230,9 @@ fn bit_count(call: &Call<'_>) -> Bound {
 }
 
 fn byte_swap(call: &Call<'_>) -> Bound {
+    if let Some(bound) = wide_bits::bind_swap(call)? {
+        return Ok(bound);
+    }
     call.arguments(1..=1)?;
     let shape = Shape::of_number(call, 0)?;
     if shape.is_float {

@@ -151,6 +151,9 @@ fn int_power(call: &Call<'_>, power: fn(u32) -> Option<u64>) -> Bound {
 fn classify(call: &Call<'_>, test: fn(f64) -> bool, of_integers: bool) -> Bound {
     call.arguments(1..=1)?;
     check_number(call, 0)?;
+    if super::sides::is_wide(call.type_of(0)) {
+        return Err(call.illegal(0));
+    }
     let is_float = call.type_of(0).is_float();
     call.bind(DataType::UInt8, move |arguments, rows| {
         if !is_float {

@@ -26,6 +26,7 @@ mod sides;
 mod simple;
 mod string;
 mod tuple;
+mod wide_bits;
 mod wide_comparison;
 
 use crate::function::ScalarFunction;

@@ -53,7 +53,7 @@ pub(super) fn bind(call: &Call<'_>, operation: Operation) -> Result<Arc<dyn Boun
         Operation::Divide if !left.is_decimal() => (right_scale.saturating_mul(2), 0, right_scale),
         Operation::Divide => (right_scale, 0, left_scale),
         Operation::Modulo => (0, 0, left_scale.max(right_scale)),
-        Operation::IntDiv => {
+        Operation::IntDiv | Operation::IntDivOrZero => {
             let scale = left_scale.max(right_scale);
             (scale - left_scale, scale - right_scale, 0)
         }
@@ -67,7 +67,7 @@ pub(super) fn bind(call: &Call<'_>, operation: Operation) -> Result<Arc<dyn Boun
         ));
     }
     let result = match operation {
-        Operation::IntDiv => {
+        Operation::IntDiv | Operation::IntDivOrZero => {
             let bytes = left.fixed_width_bytes().unwrap_or(8);
             Shape { is_signed: true, is_float: false, bytes }.data_type()
         }
@@ -97,6 +97,7 @@ impl Plan {
             Operation::Minus => T::minus,
             Operation::Multiply => T::times,
             Operation::Modulo => T::rest,
+            Operation::IntDivOrZero => |left: T, right: T| Some(left.over(right).unwrap_or_default()),
             _ => T::over,
         };
         let overflow = || Error::new(ErrorCode::DECIMAL_OVERFLOW, "Decimal math overflow");

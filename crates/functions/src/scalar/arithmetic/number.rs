@@ -257,9 +257,13 @@ pub(super) fn max2(call: &Call<'_>) -> Bound {
 }
 
 fn extreme2(call: &Call<'_>, choose: fn(f64, f64) -> f64) -> Bound {
-    Shape::pair(call)?;
+    call.arguments(2..=2)?;
+    let are_wide = (0..2).any(|at| crate::scalar::sides::is_wide(call.type_of(at)));
+    if !are_wide {
+        Shape::pair(call)?;
+    }
     if least_supertype(&[call.type_of(0).clone(), call.type_of(1).clone()]).is_err()
-        && !(call.type_of(0).is_number() && call.type_of(1).is_number())
+        && !(call.type_of(0).is_any_number() && call.type_of(1).is_any_number())
     {
         return Err(Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, "numbers expected"));
     }

@@ -4,6 +4,7 @@ mod build;
 mod numeric;
 mod pick;
 mod search;
+mod wide;
 
 use std::ops::Range;
 use std::sync::Arc;

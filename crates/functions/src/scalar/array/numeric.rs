@@ -43,7 +43,10 @@ fn sum_type(item: &DataType) -> DataType {
 pub(super) fn fold(call: &Call<'_>, fold: Fold) -> Bound {
     call.arguments(1..=1)?;
     let item = item_type(call, 0)?.clone();
-    if !item.is_number() && item != DataType::Bool {
+    if let (Fold::Sum, Some(total)) = (fold, super::wide::total_type(&item)) {
+        return super::wide::sum(call, total);
+    }
+    if !item.is_any_number() && item != DataType::Bool {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
             format!("array aggregation function cannot be performed on type {item}"),
@@ -113,6 +116,9 @@ pub(super) fn extreme(call: &Call<'_>, is_greatest: bool) -> Bound {
 /// Sums from the first item on; `never_negative`: a sum below 0 becomes 0.
 pub(super) fn running_sum(call: &Call<'_>, never_negative: bool) -> Bound {
     call.arguments(1..=1)?;
+    if let Some(total) = super::wide::total_type(item_type(call, 0)?) {
+        return super::wide::running_sum(call, total, never_negative);
+    }
     let item = number_items(call)?;
     let floor = (never_negative && item.is_signed_integer()).then_some(0);
     let result = sum_type(&item);
@@ -153,7 +159,11 @@ pub(super) fn running_sum(call: &Call<'_>, never_negative: bool) -> Bound {
 }
 
 /// Values appended row by row, and where each row ends.
-fn by_row<V>(lists: &Lists, rows: usize, mut append: impl FnMut(usize, &mut Vec<V>)) -> Result<(Vec<V>, Vec<i32>)> {
+pub(super) fn by_row<V>(
+    lists: &Lists,
+    rows: usize,
+    mut append: impl FnMut(usize, &mut Vec<V>),
+) -> Result<(Vec<V>, Vec<i32>)> {
     let mut values = Vec::with_capacity(lists.items.rows());
     let mut ends = Vec::with_capacity(rows + 1);
     ends.push(0);
@@ -170,6 +180,9 @@ fn by_row<V>(lists: &Lists, rows: usize, mut append: impl FnMut(usize, &mut Vec<
 pub(super) fn difference(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
     let item = item_type(call, 0)?.clone();
+    if super::wide::total_type(&item).is_some() {
+        return super::wide::difference(call, item);
+    }
     // Dates and times count as their numbers of days and seconds.
     let is_time = matches!(item, DataType::Date | DataType::Date32 | DataType::DateTime(_));
     if !is_time && !item.is_number() && item != DataType::Bool {

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD, URL_SAFE_NO_PAD};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow};
+use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, checkpoint, grow, match_integer};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, integers, primitive_column, string_column};
@@ -73,6 +73,28 @@ pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
                 Ok(())
             })
         }),
+        // Decimals are shown as they lie in memory, wide integers as numbers.
+        wide if wide.is_decimal() || wide.is_wide_integer() => {
+            let (width, is_number) = (wide.fixed_width_bytes().unwrap_or(16), wide.is_wide_integer());
+            call.bind(DataType::String, move |arguments, rows| {
+                let column = argument(arguments, 0)?.materialize()?;
+                let mut bytes = Vec::new();
+                grow(&mut bytes, width.saturating_mul(rows))?;
+                match_integer!(column.data_type(), T => {
+                    T::values(&**column.array()).iter().for_each(|value| value.append_bytes(&mut bytes));
+                }, _ => {});
+                string_column(rows, rows * width, |out, row| {
+                    let value = bytes.get(row * width..(row + 1) * width).unwrap_or_default();
+                    if is_number {
+                        let length = value.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
+                        value.iter().take(length).rev().for_each(|&byte| append(out, byte));
+                    } else {
+                        value.iter().for_each(|&byte| append(out, byte));
+                    }
+                    Ok(())
+                })
+            })
+        }
         number
             if number.is_integer()
                 || matches!(number, DataType::Bool | DataType::Date | DataType::DateTime(_) | DataType::IPv4) =>
