@@ -156,7 +156,7 @@ impl Physical {
             Self::Uuid => Some(|bytes| [0, crate::value::uuid_rank(bytes)]),
             Self::UInt128 => Some(|bytes| [0, number(bytes)]),
             Self::Int128 => Some(|bytes| [0, number(bytes) ^ SIGN]),
-            Self::UInt256 => Some(|bytes| halves(bytes)),
+            Self::UInt256 => Some(halves),
             Self::Int256 => Some(|bytes| {
                 let [high, low] = halves(bytes);
                 [high ^ SIGN, low]

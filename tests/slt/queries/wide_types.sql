@@ -11,7 +11,6 @@ SELECT wide.k, b.f FROM wide JOIN wide AS b ON wide.k = b.k WHERE wide.f IN (toD
 SELECT wide.k FROM wide JOIN wide AS b ON wide.d = b.d AND wide.i = b.i ORDER BY wide.i LIMIT 2;
 SELECT k FROM wide ORDER BY f DESC LIMIT 2;
 SELECT k, row_number() OVER (ORDER BY i) FROM wide ORDER BY k LIMIT 2;
-SELECT topK(2)(k), groupArray(3)(d), any(toString(g)), argMax(k, g), argMin(v, i) FROM (SELECT * FROM wide ORDER BY k);
 SELECT quantileExact(d), quantileExactLow(f > 0), stddevPop(e) FROM wide;
 SELECT DISTINCT toDecimal32(number % 3, 1) AS d FROM numbers(10) ORDER BY d DESC;
 SELECT lc, count() FROM (SELECT toLowCardinality(toInt128(number % 3)) AS lc FROM numbers(10)) GROUP BY lc ORDER BY lc SETTINGS allow_suspicious_low_cardinality_types = 1;
