@@ -78,6 +78,7 @@ fn median_ms(mut run: impl FnMut()) -> f64 {
 fn table(engine: &Engine, keys: &[i16]) -> Arc<TableHandle> {
     let databases = Databases::in_memory();
     let definition = TableDefinition {
+        constraints: Vec::new(),
         columns: vec![ColumnDescription {
             name: "ResolutionWidth".into(),
             data_type: DataType::Int16,

@@ -92,6 +92,7 @@ fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> 
         codec: None,
     };
     let definition = TableDefinition {
+        constraints: Vec::new(),
         columns: columns.iter().enumerate().map(description).collect(),
         engine: "Memory".into(),
         engine_arguments: Vec::new(),

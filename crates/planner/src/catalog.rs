@@ -9,6 +9,7 @@ use squall_sql::ast;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use crate::context::SubqueryRunner;
+use crate::definition::{Constraint, TableDefinition};
 use crate::load::SourceReader;
 use crate::uses::Used;
 
@@ -77,6 +78,14 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn table_function(&self) -> Option<&Arc<ast::Function>> {
         None
     }
+    /// The query of a view, which is planned wherever the view is read.
+    fn view_query(&self) -> Option<&Arc<ast::Query>> {
+        None
+    }
+    /// What every row must meet.
+    fn constraints(&self) -> &[Constraint] {
+        &[]
+    }
     /// So many of the last columns tell of where rows are from: they are read by name only, `*` does not stand for them.
     fn virtual_columns(&self) -> usize {
         0
@@ -121,6 +130,11 @@ pub trait Catalog: Send + Sync {
         Ok(())
     }
 
+    /// A function that SQL defined.
+    fn user_function(&self, _name: &str) -> Option<Arc<ast::Lambda>> {
+        None
+    }
+
     /// Whether the query may call a function.
     ///
     /// # Errors
@@ -137,9 +151,17 @@ pub trait Catalog: Send + Sync {
         Ok(None)
     }
 
-    /// The definition of a view of this name, if there is one; it is planned in the view's place.
-    fn view(&self, _database: Option<&str>, _table: &str) -> Option<Arc<ast::Query>> {
-        None
+    /// How a table was made; nothing of one that was not.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`.
+    fn definition(&self, _database: Option<&str>, _table: &str) -> Result<Option<Arc<TableDefinition>>> {
+        Ok(None)
+    }
+
+    /// The names of the databases that the query may know of, ascending.
+    fn databases(&self) -> Vec<String> {
+        Vec::new()
     }
 
     /// The names of a database's tables and views, ascending.

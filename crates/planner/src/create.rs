@@ -10,7 +10,7 @@ use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal}
 use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
-use crate::definition::{KeyExpression, TABLE_FUNCTION, TableDefinition};
+use crate::definition::{Constraint, KeyExpression, TABLE_FUNCTION, TableDefinition, VIEW};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::insert::plan_defaults;
@@ -29,7 +29,6 @@ const COLUMNS_MAX: usize = 10_000;
 /// wrong with an expression; `NOT_IMPLEMENTED` for what tables do not have here yet.
 pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext<'_>) -> Result<TableDefinition> {
     let elements = create.elements.clone().unwrap_or_default();
-    refuse(!elements.constraints.is_empty(), "A constraint")?;
     refuse(!elements.projections.is_empty(), "A projection of a table")?;
     refuse(!elements.indices.is_empty(), "A skip index")?;
     let mut storage = create.storage.clone().unwrap_or_default();
@@ -44,11 +43,23 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         let comment = create.comment.as_deref().unwrap_or_default();
         return function_table::definition(&function, columns, comment, context);
     }
-    if storage.engine.as_ref().is_some_and(|engine| engine.name == TABLE_FUNCTION) {
-        return Err(Error::new(ErrorCode::UNKNOWN_STORAGE, format!("Unknown table engine {TABLE_FUNCTION}")));
+    if let Some(engine) = &storage.engine
+        && matches!(engine.name.as_str(), TABLE_FUNCTION | VIEW)
+    {
+        return Err(Error::new(ErrorCode::UNKNOWN_STORAGE, format!("Unknown table engine {}", engine.name)));
     }
+    let of_source = source_columns(create, &mut storage, context)?;
     if columns.is_empty() {
-        columns = source_columns(create, &mut storage, context)?;
+        columns = of_source;
+    }
+    if let Some(engine) = storage.engine.as_ref().filter(|engine| engine.name == "Merge" && columns.is_empty()) {
+        columns = function_table::columns_of_merge(&arguments(engine, context)?, context)?;
+    }
+    if storage.engine.is_none() && create.temporary {
+        storage.engine = Some(ast::Function::new("Memory", Vec::new()));
+    }
+    if is_deprecated(&storage) {
+        settle_deprecated(&mut storage, context)?;
     }
     if columns.is_empty() {
         return Err(Error::new(
@@ -60,6 +71,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     refuse(storage.sample_by.is_some(), "SAMPLE BY")?;
     refuse(!storage.ttl.is_empty(), "TTL")?;
     let keys = Keys { columns: &columns, context };
+    let constraints = constraints(create, &elements, &columns, context)?;
     let in_columns: Vec<ast::Expression> = elements
         .columns
         .iter()
@@ -80,9 +92,10 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     };
     check_prefix(primary_key.as_deref(), &sorting_key)?;
     let partition_key = storage.partition_by.as_ref().map_or(Ok(Vec::new()), |key| keys.key(key))?;
-    let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), arguments)?;
+    let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), |engine| arguments(engine, context))?;
     let settings = storage.settings.iter().map(plan_setting).collect::<Result<_>>()?;
     Ok(TableDefinition {
+        constraints,
         engine: storage.engine.as_ref().map_or(DEFAULT_ENGINE, |engine| &engine.name).into(),
         engine_arguments,
         sorting_key,
@@ -113,17 +126,37 @@ fn refuse(is_there: bool, what: &str) -> Result<()> {
     if is_there { Err(Error::not_implemented(what)) } else { Ok(()) }
 }
 
+/// `TOO_MANY_COLUMNS` for more than a table may have.
+pub(crate) fn check_count(columns: usize) -> Result<()> {
+    if columns > COLUMNS_MAX {
+        let message = format!("A table of {columns} columns. Maximum: {COLUMNS_MAX}");
+        return Err(Error::new(ErrorCode::TOO_MANY_COLUMNS, message));
+    }
+    Ok(())
+}
+
+/// A column of a name and a type, and nothing else.
+pub(crate) fn described((name, data_type): &(Arc<str>, DataType)) -> ColumnDescription {
+    ColumnDescription {
+        name: name.clone(),
+        data_type: data_type.clone(),
+        default: None,
+        comment: "".into(),
+        codec: None,
+    }
+}
+
+/// A type as a column declares it.
+pub(crate) fn settled_type(data_type: &ast::DataType, nullable: Option<bool>) -> Result<DataType> {
+    modified(DataType::parse(&squall_sql::format_data_type(data_type))?, nullable)
+}
+
 /// The columns between the parentheses, types settled and defaults checked.
 fn declared_columns(
     declarations: &[ast::ColumnDeclaration],
     context: &PlannerContext<'_>,
 ) -> Result<Vec<ColumnDescription>> {
-    if declarations.len() > COLUMNS_MAX {
-        return Err(Error::new(
-            ErrorCode::TOO_MANY_COLUMNS,
-            format!("A table of {} columns. Maximum: {COLUMNS_MAX}", declarations.len()),
-        ));
-    }
+    check_count(declarations.len())?;
     let mut columns: Vec<ColumnDescription> = Vec::with_capacity(declarations.len());
     for declaration in declarations {
         refuse(declaration.ttl.is_some(), "TTL")?;
@@ -266,45 +299,156 @@ fn column_default(default: &ast::ColumnDefault) -> Result<ColumnDefault> {
     Ok(ColumnDefault { kind, expression: expression.into() })
 }
 
-/// The columns of what a table is created `AS`; a table's engine and keys come with it where none are given.
+/// The columns of what a table is created `AS`; a table's engine and keys come with it where no engine is given.
 fn source_columns(
     create: &ast::CreateTable,
     storage: &mut ast::Storage,
     context: &PlannerContext<'_>,
 ) -> Result<Vec<ColumnDescription>> {
-    let plain = |(name, data_type): &(Arc<str>, DataType)| ColumnDescription {
-        name: name.clone(),
-        data_type: data_type.clone(),
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
     match &create.source {
-        None => Ok(Vec::new()),
+        None | Some(ast::CreateSource::Function(_)) => Ok(Vec::new()),
         Some(ast::CreateSource::Query(query)) => {
-            Ok(analyze_query(query, context)?.schema().fields.iter().map(plain).collect())
+            Ok(analyze_query(query, context)?.schema().fields.iter().map(described).collect())
         }
-        Some(ast::CreateSource::Table(name)) => {
+        Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name)) => {
             let analyzer = Analyzer::new(context);
             let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
-            let table = context.catalog.table(database, analyzer.identifier(&name.table)?)?;
-            if storage.engine.is_none() {
-                storage.engine = Some(ast::Function::new(table.engine(), Vec::new()));
-                if storage.order_by.is_none() && storage.primary_key.is_none() && !table.sorting_key().is_empty() {
-                    let items = table.sorting_key().iter().filter_map(|at| table.columns().get(*at));
-                    let items = items.map(|column| ast::SortingKeyItem {
-                        expression: ast::Expression::identifier(column.name.to_string()),
-                        descending: false,
-                    });
-                    storage.order_by =
-                        Some(ast::SortingKey { items: items.collect(), tuple: true, span: ast::Span::default() });
+            let name = analyzer.identifier(&name.table)?;
+            let table = context.catalog.table(database, name)?;
+            if matches!(create.source, Some(ast::CreateSource::Clone(_))) && !table.engine().ends_with("MergeTree") {
+                return Err(Error::new(
+                    ErrorCode::SUPPORT_IS_DISABLED,
+                    "Only support CLONE AS from tables of the MergeTree family",
+                ));
+            }
+            if storage.engine.is_none() && !create.temporary {
+                match context.catalog.definition(database, name)? {
+                    Some(definition) if definition.has_no_rows() => {}
+                    Some(definition) => *storage = like_storage(&definition, storage)?,
+                    None => storage.engine = Some(ast::Function::new(table.engine(), Vec::new())),
                 }
             }
             Ok(table.columns().to_vec())
         }
-        Some(ast::CreateSource::Clone(_)) => Err(Error::not_implemented("CREATE TABLE … CLONE AS")),
-        Some(ast::CreateSource::Function(_)) => Ok(Vec::new()),
     }
+}
+
+/// How a table is stored, as its CREATE TABLE would say it, but for the clauses that are given.
+fn like_storage(definition: &TableDefinition, given: &ast::Storage) -> Result<ast::Storage> {
+    let word = |argument: &Value| match argument.as_str() {
+        // Its words are names.
+        Some(name) if &*definition.engine == "Join" => Ok(ast::Expression::identifier(name)),
+        Some(sql) => text::parse_expression(sql),
+        None => text::parse_expression(&argument.to_string()),
+    };
+    let arguments = definition.engine_arguments.iter().map(word).collect::<Result<_>>()?;
+    let mut like = ast::Storage { engine: Some(ast::Function::new(&*definition.engine, arguments)), ..given.clone() };
+    let setting = |(name, value): &(Arc<str>, Arc<str>)| ast::Setting {
+        name: name.to_string(),
+        value: ast::SettingValue::Literal(ast::Literal::String(value.as_bytes().to_vec().into())),
+        span: ast::Span::default(),
+    };
+    if like.settings.is_empty() {
+        like.settings = definition.settings.iter().map(setting).collect();
+    }
+    if is_deprecated(&like) {
+        return Ok(like);
+    }
+    let parse =
+        |keys: &[KeyExpression]| keys.iter().map(|key| text::parse_expression(&key.sql)).collect::<Result<Vec<_>>>();
+    let tuple = |keys: Vec<ast::Expression>| ast::Expression::function("tuple", keys);
+    if like.order_by.is_none() && like.primary_key.is_none() && definition.engine.ends_with("MergeTree") {
+        let items = parse(&definition.sorting_key)?;
+        let items = items.into_iter().map(|expression| ast::SortingKeyItem { expression, descending: false });
+        like.order_by = Some(ast::SortingKey { items: items.collect(), tuple: true, span: ast::Span::default() });
+        like.primary_key = definition.primary_key.as_deref().map(parse).transpose()?.map(tuple);
+    }
+    if like.partition_by.is_none() && !definition.partition_key.is_empty() {
+        like.partition_by = Some(tuple(parse(&definition.partition_key)?));
+    }
+    Ok(like)
+}
+
+/// Whether the keys of a MergeTree are its arguments, as they were before there was ORDER BY.
+fn is_deprecated(storage: &ast::Storage) -> bool {
+    storage.engine.as_ref().is_some_and(|engine| engine.name == "MergeTree" && !engine.arguments.is_empty())
+}
+
+/// Writes the keys of `MergeTree(date, [sample,] key, granularity)` as clauses.
+///
+/// # Errors
+/// `BAD_ARGUMENTS` where the setting does not allow it, `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`.
+fn settle_deprecated(storage: &mut ast::Storage, context: &PlannerContext<'_>) -> Result<()> {
+    let arguments = storage.engine.as_ref().map(|engine| engine.arguments.clone()).unwrap_or_default();
+    if storage.order_by.is_some() || storage.primary_key.is_some() || storage.partition_by.is_some() {
+        let message = "With extended storage definition syntax storage MergeTree requires no parameters";
+        return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
+    }
+    if context.settings.get("allow_deprecated_syntax_for_merge_tree").as_deref() != Some("1") {
+        return Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            "This syntax for *MergeTree engine is deprecated. Use extended storage definition syntax with ORDER BY/PRIMARY KEY \
+             clause. See also `allow_deprecated_syntax_for_merge_tree` setting.",
+        ));
+    }
+    let (date, sample, key, granularity) = match arguments.as_slice() {
+        [date, key, granularity] => (date, None, key, granularity),
+        [date, sample, key, granularity] => (date, Some(sample), key, granularity),
+        other => {
+            let message = format!(
+                "Storage MergeTree takes 3 or 4 parameters: date, [sampling,] key, granularity ({} given)",
+                other.len()
+            );
+            return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
+        }
+    };
+    refuse(sample.is_some(), "SAMPLE BY")?;
+    let Some(granularity) = granularity.as_literal() else {
+        let message = "Index granularity must be the last parameter of storage MergeTree";
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    };
+    storage.partition_by = Some(ast::Expression::function("toYYYYMM", vec![date.clone()]));
+    let items = match key.as_function() {
+        Some(call) if call.name == "tuple" => call.arguments.clone(),
+        _ => vec![key.clone()],
+    };
+    let items = items.into_iter().map(|expression| ast::SortingKeyItem { expression, descending: false });
+    storage.order_by = Some(ast::SortingKey { items: items.collect(), tuple: true, span: ast::Span::default() });
+    let setting = ast::Setting {
+        name: "index_granularity".to_owned(),
+        value: ast::SettingValue::Literal(granularity.clone()),
+        span: ast::Span::default(),
+    };
+    storage.settings.retain(|setting| setting.name != "index_granularity");
+    storage.settings.push(setting);
+    Ok(())
+}
+
+/// The constraints that are declared, or those of the table that this one is like.
+fn constraints(
+    create: &ast::CreateTable,
+    elements: &ast::TableElements,
+    columns: &[ColumnDescription],
+    context: &PlannerContext<'_>,
+) -> Result<Vec<Constraint>> {
+    let mut constraints: Vec<Constraint> = Vec::new();
+    for declared in &elements.constraints {
+        expression_over(columns, &declared.expression, context)?;
+        constraints.push(Constraint {
+            name: declared.name.value.as_str().into(),
+            is_assumed: declared.assume,
+            sql: text::expression(&declared.expression).into(),
+        });
+    }
+    if let Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name)) = &create.source
+        && elements.columns.is_empty()
+    {
+        let analyzer = Analyzer::new(context);
+        let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
+        let table = context.catalog.table(database, analyzer.identifier(&name.table)?)?;
+        constraints.extend(table.constraints().iter().cloned());
+    }
+    Ok(constraints)
 }
 
 fn check_columns(columns: &[ColumnDescription], context: &PlannerContext<'_>) -> Result<()> {
@@ -422,23 +566,37 @@ fn check_prefix(primary_key: Option<&[KeyExpression]>, sorting_key: &[KeyExpress
     Ok(())
 }
 
-fn arguments(engine: &ast::Function) -> Result<Vec<Value>> {
-    let value = |argument: &ast::Expression| match &argument.kind {
-        ast::ExpressionKind::Literal(literal) => typed_literal(literal).map(|(value, _)| value),
-        // A bare word is a name: of a column, a database.
-        _ => Ok(Value::string(text::expression(argument))),
+/// An engine's arguments as they are kept: names as they are of the engines Join and Dictionary, SQL of all others.
+fn arguments(engine: &ast::Function, context: &PlannerContext<'_>) -> Result<Vec<Value>> {
+    let name = |argument: &ast::Expression| match &argument.kind {
+        ast::ExpressionKind::Identifier(parts) => {
+            Some(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join("."))
+        }
+        _ => None,
     };
-    if engine.name == "Join" {
-        // Its words are names: one in quotes is none.
-        let word = |argument: &ast::Expression| match &argument.kind {
-            ast::ExpressionKind::Identifier(parts) => {
-                Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join("."))
-            }
-            _ => Value::string(text::expression(argument)),
-        };
-        return Ok(engine.arguments.iter().map(word).collect());
-    }
-    engine.arguments.iter().map(value).collect()
+    let settled = |argument: &ast::Expression| {
+        let sql = text::expression(argument);
+        Ok(Value::string(match engine.name.as_str() {
+            // One in quotes is no name.
+            "Join" => name(argument).unwrap_or(sql),
+            "Dictionary" => match argument.as_literal() {
+                Some(literal) => return typed_literal(literal).map(|(value, _)| value),
+                None => sql,
+            },
+            engine if engine.ends_with("MergeTree") => sql,
+            _ => match &argument.kind {
+                ast::ExpressionKind::Identifier(_) => Value::string(name(argument).unwrap_or_default()).to_string(),
+                ast::ExpressionKind::Function(call) if !call.name.eq_ignore_ascii_case("regexp") => {
+                    match expression_over(&[], argument, context)? {
+                        Expression::Constant { value, .. } => value.to_string(),
+                        _ => sql,
+                    }
+                }
+                _ => sql,
+            },
+        }))
+    };
+    engine.arguments.iter().map(settled).collect()
 }
 
 /// A setting of a table, its value as text.

@@ -2,22 +2,38 @@
 
 use std::sync::Arc;
 
+use squall_sql::ast;
 use squall_types::Value;
 
+use crate::analyzer::text;
 use crate::catalog::ColumnDescription;
 use crate::expression::Expression;
 
 /// What stands for an engine in tables that are made `AS` a table function; its arguments are the call, and the engine that is shown.
 pub const TABLE_FUNCTION: &str = "TableFunction";
 
+/// The engine of views; its argument is the query.
+pub const VIEW: &str = "View";
+
+/// A condition on a table's rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Constraint {
+    /// Its name.
+    pub name: Arc<str>,
+    /// `ASSUME`: nobody checks it.
+    pub is_assumed: bool,
+    /// The condition in SQL.
+    pub sql: Arc<str>,
+}
+
 /// A table's definition.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TableDefinition {
     /// The columns, in order.
     pub columns: Vec<ColumnDescription>,
     /// The engine's name, `MergeTree` or `Memory`; `storage` refuses what it does not have (`UNKNOWN_STORAGE`).
     pub engine: Arc<str>,
-    /// The engine's arguments.
+    /// The engine's arguments, each as text. Of most engines it is SQL: a literal, or the name of a column.
     pub engine_arguments: Vec<Value>,
     /// `ORDER BY`: one entry per key, over the table's columns by position.
     pub sorting_key: Vec<KeyExpression>,
@@ -29,6 +45,8 @@ pub struct TableDefinition {
     pub settings: Vec<(Arc<str>, Arc<str>)>,
     /// `COMMENT`.
     pub comment: Arc<str>,
+    /// `CONSTRAINT`.
+    pub constraints: Vec<Constraint>,
 }
 
 impl TableDefinition {
@@ -36,6 +54,36 @@ impl TableDefinition {
     pub fn table_function(&self) -> Option<&str> {
         let text = self.engine_arguments.first().and_then(Value::as_str)?;
         (&*self.engine == TABLE_FUNCTION).then_some(text)
+    }
+
+    /// The query of a view.
+    pub fn view_query(&self) -> Option<&str> {
+        let text = self.engine_arguments.first().and_then(Value::as_str)?;
+        (&*self.engine == VIEW).then_some(text)
+    }
+
+    /// The table function whose rows a table shows of an engine that has none of its own.
+    pub fn function_of_engine(&self) -> Option<String> {
+        let arguments = || self.engine_arguments.iter().filter_map(Value::as_str);
+        match &*self.engine {
+            "Merge" | "Buffer" => Some(format!("merge({})", arguments().take(2).collect::<Vec<_>>().join(", "))),
+            "GenerateRandom" => {
+                let column = |column: &ColumnDescription| {
+                    let name = text::expression(&ast::Expression::identifier(column.name.to_string()));
+                    format!("{name} {}", column.data_type)
+                };
+                let structure: Vec<String> = self.columns.iter().map(column).collect();
+                let structure = Value::string(structure.join(", ")).to_string();
+                let arguments: Vec<&str> = std::iter::once(structure.as_str()).chain(arguments()).collect();
+                Some(format!("generateRandom({})", arguments.join(", ")))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the table is but another word for rows elsewhere.
+    pub fn has_no_rows(&self) -> bool {
+        &*self.engine == VIEW
     }
 
     /// The statement of a dictionary. A table with `ENGINE = Dictionary(name)` has that name in its place, and this is none.

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use squall_sql::ast;
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Error, ErrorCode, Result, Value};
 
 use crate::analyzer::{Analyzer, Scope, Source, cast, project, text, whole};
 use crate::catalog::{ColumnDescription, TableMetadata};
 use crate::context::PlannerContext;
+use crate::create::described;
 use crate::definition::{TABLE_FUNCTION, TableDefinition};
 use crate::expression::Expression;
 use crate::plan::Plan;
@@ -35,14 +36,7 @@ pub(crate) fn definition(
     let engine = source.as_table().map_or(PROXY, |table| table.engine()).to_owned();
     let plan = whole(source);
     crate::rules::check_reads(&plan, &context)?;
-    let column = |(name, data_type): &(Arc<str>, DataType)| ColumnDescription {
-        name: name.clone(),
-        data_type: data_type.clone(),
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
-    let of_function: Vec<ColumnDescription> = plan.schema().fields.iter().map(column).collect();
+    let of_function: Vec<ColumnDescription> = plan.schema().fields.iter().map(described).collect();
     for column in &declared {
         if column.default.is_some() {
             return Err(Error::not_implemented("A column with a default in a table made AS a table function"));
@@ -55,6 +49,7 @@ pub(crate) fn definition(
     let call = ast::ExpressionKind::Function(Box::new(function.clone()));
     let sql = text::expression(&ast::Expression::new(call, ast::Span::default()));
     Ok(TableDefinition {
+        constraints: Vec::new(),
         columns: if declared.is_empty() { of_function } else { declared },
         engine: TABLE_FUNCTION.into(),
         engine_arguments: vec![Value::string(sql), Value::string(engine)],
@@ -64,6 +59,18 @@ pub(crate) fn definition(
         settings: Vec::new(),
         comment: comment.into(),
     })
+}
+
+/// The columns of all tables that a table of the engine Merge shows, whose arguments these are.
+///
+/// # Errors
+/// `CANNOT_EXTRACT_TABLE_STRUCTURE` where there is none.
+pub(crate) fn columns_of_merge(arguments: &[Value], context: &PlannerContext<'_>) -> Result<Vec<ColumnDescription>> {
+    let arguments: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
+    let function = parse_table_function(&format!("merge({})", arguments.join(", ")))?;
+    let schema = Analyzer::new(context).table_function_columns(&function)?;
+    let columns = schema.fields.iter().filter(|(name, _)| !matches!(&**name, "_database" | "_table"));
+    Ok(columns.map(described).collect())
 }
 
 /// The function of a definition's text.
@@ -94,16 +101,47 @@ pub(crate) fn rows(analyzer: &Analyzer<'_>, table: &dyn TableMetadata, function:
     if catalog.row_filter(table)?.is_some() {
         return Err(Error::not_implemented("A row policy of a table made AS a table function"));
     }
-    let input = analyzer.nested(|| Ok(whole(Scope::without_select(analyzer, None).table_function(function)?)))?;
+    // Tables over others show what those have of their columns at the moment.
+    let is_merge = table.engine() == "Merge";
+    let shows_others = is_merge || table.engine() == "Buffer";
+    let input = analyzer.nested(|| {
+        let mut scope = Scope::without_select(analyzer, None);
+        if !shows_others {
+            return Ok(whole(scope.table_function(function)?));
+        }
+        match scope.merge(&function.arguments, Some((table.database(), table.name()))) {
+            // The name of a database that is gone, or of no table.
+            Err(error) if error.code == ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE => {
+                Ok(Plan::Values { schema: Arc::default(), blocks: Vec::new() })
+            }
+            source => Ok(whole(source?)),
+        }
+    })?;
     let mut expressions = Vec::with_capacity(names.len());
     for column in table.columns() {
-        let position = input.schema().position(&column.name).ok_or_else(|| {
-            let message = format!("Table function {} has no column {} any more", function.name, column.name);
-            Error::new(ErrorCode::THERE_IS_NO_COLUMN, message)
-        })?;
-        let of_function = Expression::column(position, &input.schema().fields[position].1);
+        let of_function = match input.schema().position(&column.name) {
+            Some(position) => Expression::column(position, &input.schema().fields[position].1),
+            None if shows_others => {
+                let value = squall_types::default_value(&column.data_type);
+                Expression::Constant { value, data_type: column.data_type.clone() }
+            }
+            None => {
+                let message = format!("Table function {} has no column {} any more", function.name, column.name);
+                return Err(Error::new(ErrorCode::THERE_IS_NO_COLUMN, message));
+            }
+        };
         expressions.push(cast(of_function, &column.data_type, &analyzer.context.functions)?);
     }
-    let plan: Plan = project(input, expressions, table.columns().iter().map(|column| column.name.clone()));
-    Ok(Source::plan(plan).named(Some(table.database()), Some(table.name())))
+    let mut names: Vec<Arc<str>> = table.columns().iter().map(|column| column.name.clone()).collect();
+    let mut virtual_columns = 0;
+    for name in ["_database", "_table"] {
+        if let Some(position) = input.schema().position(name).filter(|_| is_merge) {
+            expressions.push(Expression::column(position, &input.schema().fields[position].1));
+            names.push(name.into());
+            virtual_columns += 1;
+        }
+    }
+    let plan: Plan = project(input, expressions, names.into_iter());
+    let source = Source::plan(plan).with_virtual_columns(virtual_columns);
+    Ok(source.named(Some(table.database()), Some(table.name())))
 }

@@ -91,18 +91,20 @@ pub fn insert_columns(
 }
 
 /// How the inserted columns become the table's: those given are converted, as CAST does; those left out get their defaults,
-/// which may refer to others.
+/// which may refer to others. Rows that do not meet the table's
+/// constraints fail.
 ///
 /// `inserted` are positions of the table's columns, from [`insert_columns`]; `source` are the columns that come, as many.
 ///
 /// # Errors
 /// `NUMBER_OF_COLUMNS_DOESNT_MATCH`, those of the conversions, and `CYCLIC_ALIASES` for defaults in a circle.
 pub fn plan_insert(
-    columns: &[ColumnDescription],
+    table: &dyn TableMetadata,
     inserted: &[usize],
     source: &Schema,
     context: &PlannerContext<'_>,
 ) -> Result<InsertPlan> {
+    let columns = table.columns();
     if inserted.len() != source.len() {
         return Err(Error::new(
             ErrorCode::NUMBER_OF_COLUMNS_DOESNT_MATCH,
@@ -120,7 +122,14 @@ pub fn plan_insert(
         if matches!(kind(column), Some(DefaultKind::Alias | DefaultKind::Ephemeral)) {
             continue;
         }
-        expressions.push(definitions.expression(position)?);
+        expressions.push(match table.constraints() {
+            // The first column that is stored stands for the row.
+            constraints if expressions.is_empty() && !constraints.is_empty() => {
+                let name = format!("{}.{}", table.database(), table.name());
+                definitions.checked(position, &name, constraints)?
+            }
+            _ => definitions.expression(position)?,
+        });
         fields.push((column.name.clone(), column.data_type.clone()));
     }
     Ok(InsertPlan { expressions, schema: Arc::new(Schema { fields }) })

@@ -17,6 +17,7 @@ pub mod load;
 pub mod plan;
 pub mod rules;
 pub mod uses;
+mod view;
 
 pub use analyzer::{MEMBERSHIPS, analyze_query};
 pub use bind::bind_expression;
@@ -24,11 +25,11 @@ pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, Loaded
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::{plan_column_codec, plan_setting, plan_table_definition};
-pub use definition::{KeyExpression, TABLE_FUNCTION, TableDefinition};
+pub use definition::{Constraint, KeyExpression, TABLE_FUNCTION, TableDefinition, VIEW};
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
-    OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary,
+    OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
 pub use explain::{ExplainOptions, explain_plan, not_explained};
 pub use expression::{Expression, Lambda};
@@ -40,6 +41,7 @@ pub use plan::{
     Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
 };
 pub use uses::{QueryUses, Used};
+pub use view::{parse_view, plan_view_definition};
 
 /// Plans a query: names resolved, types settled, optimized.
 ///

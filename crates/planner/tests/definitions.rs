@@ -158,7 +158,7 @@ fn insert(list: &str, row: &[(DataType, Value)]) -> Result<Vec<Value>> {
     let table = table();
     let inserted = listed(list)?;
     let schema = Arc::new(Schema::new(row.iter().map(|(data_type, _)| ("x", data_type.clone()))));
-    let plan = plan_insert(&table.columns, &inserted, &schema, &World::new().context())?;
+    let plan = plan_insert(&table, &inserted, &schema, &World::new().context())?;
     let columns = row.iter().map(|(data_type, value)| Column::constant(data_type.clone(), value, 1));
     let block = Block::new(schema, columns.collect::<Result<_>>()?, 1);
     plan.expressions.iter().map(|expression| Ok(evaluate(expression, &block)?.value(0))).collect()

@@ -14,6 +14,7 @@ pub mod logger;
 pub mod masking;
 pub mod native;
 pub mod network;
+mod objects;
 pub mod process;
 pub mod query;
 pub mod run;

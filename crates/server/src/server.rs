@@ -30,6 +30,7 @@ use crate::dictionaries::DictionaryFiles;
 use crate::local::StandardInput;
 use crate::masking;
 use crate::network::generate_certificate;
+use crate::objects::Objects;
 use crate::process::ProcessList;
 use crate::query::{PlanTemplates, StatementCache};
 use crate::session::NamedSessions;
@@ -74,6 +75,8 @@ pub struct Server {
     pub sessions: Arc<NamedSessions>,
     /// The files of dictionaries.
     pub dictionary_files: DictionaryFiles,
+    /// Functions and named collections that SQL defined.
+    pub objects: Objects,
     /// Backups and restores.
     pub backups: Backups,
     /// The errors that happened.
@@ -119,6 +122,7 @@ impl Server {
         let folder = (source.local != Some(Local::Transient)).then_some(config.path.as_path());
         folder.map_or(Ok(()), create_folder)?;
         let access = AccessControl::open(&config.users, &config.server.default_profile, folder, &mut warnings)?;
+        let objects = Objects::open(folder)?;
         masking::set_rules(&config.masking_rules);
         for warning in config.findings.warnings.iter().chain(&warnings) {
             tracing::warn!(target: "Config", "{warning}");
@@ -180,6 +184,7 @@ impl Server {
             plan_templates: PlanTemplates::default(),
             sessions: Arc::default(),
             dictionary_files: DictionaryFiles::default(),
+            objects,
             backups: Backups::default(),
             errors: ErrorCounts::default(),
             time_zone: zone.name().into(),

@@ -168,6 +168,7 @@ fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
         expression: Expression::Column { position: *position, data_type: of[*position].1.clone() },
     };
     TableDefinition {
+        constraints: Vec::new(),
         sorting_key: sorting.iter().map(key).collect(),
         columns,
         engine: "MergeTree".into(),

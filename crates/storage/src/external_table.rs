@@ -10,7 +10,7 @@ use crate::memory::scan_blocks;
 use crate::table::{ScanRequest, Table, TableScan};
 
 /// The database that such tables say they are in, as in ClickHouse. Nobody can name it.
-const DATABASE: &str = "_temporary_and_external_tables";
+pub const TEMPORARY_DATABASE: &str = "_temporary_and_external_tables";
 
 /// A table of blocks that are all there.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl ExternalTable {
 
 impl TableMetadata for ExternalTable {
     fn database(&self) -> &str {
-        DATABASE
+        TEMPORARY_DATABASE
     }
 
     fn name(&self) -> &str {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDescription, TABLE_FUNCTION, TableMetadata};
 use squall_sql::ast;
 use squall_types::{Error, Result, Value};
 
@@ -33,7 +33,8 @@ impl TableMetadata for FunctionTable {
     }
     fn engine(&self) -> &str {
         let definition = &self.identity.definition;
-        definition.engine_arguments.get(1).and_then(Value::as_str).unwrap_or(&definition.engine)
+        let shown = definition.engine_arguments.get(1).and_then(Value::as_str);
+        shown.filter(|_| &*definition.engine == TABLE_FUNCTION).unwrap_or(&definition.engine)
     }
     fn columns(&self) -> &[ColumnDescription] {
         &self.identity.definition.columns

@@ -50,8 +50,9 @@ impl TableIdentity {
     /// Where its engine cannot have this definition.
     pub(crate) fn has_parts(&self) -> Result<bool> {
         Ok(match &*self.definition.engine {
-            "MergeTree" => true,
+            "MergeTree" | "TinyLog" | "Log" | "StripeLog" => true,
             "Join" => JoinDefinition::new(&self.definition)?.is_persistent,
+            "Set" => is_persistent(&self.definition),
             _ => false,
         })
     }
@@ -81,7 +82,8 @@ impl TableIdentity {
                 stored.push((column.name.clone(), column.data_type.clone()));
             }
         }
-        if stored.is_empty() {
+        // A view with parameters has no columns before it is called.
+        if stored.is_empty() && !definition.has_no_rows() {
             return Err(Error::new(
                 ErrorCode::EMPTY_LIST_OF_COLUMNS_PASSED,
                 "Cannot CREATE table without physical columns",
@@ -106,6 +108,12 @@ impl TableIdentity {
             .map(|column| stored(column).ok_or_else(|| Error::logical(format!("column {column} is not stored"))))
             .collect()
     }
+}
+
+/// Whether a table of the engine `Set` outlives the process.
+fn is_persistent(definition: &TableDefinition) -> bool {
+    let setting = definition.settings.iter().find(|(name, _)| &**name == "persistent");
+    !setting.is_some_and(|(_, value)| matches!(&**value, "0" | "false"))
 }
 
 fn can_be_in_tables(data_type: &DataType) -> bool {

@@ -23,6 +23,7 @@ mod row_claims;
 mod session_catalog;
 pub mod table;
 mod table_record;
+mod view;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
@@ -30,7 +31,7 @@ pub use databases::{
     StorageOptions, TableBackup, TableDescription, TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
-pub use external_table::ExternalTable;
+pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
 pub use generated::table_function;
 pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
@@ -42,3 +43,4 @@ pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartWork, ScanRequest,
     ScanSelection, Table, TableHandle, TableScan,
 };
+pub use view::system_view;

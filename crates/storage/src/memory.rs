@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, TableMetadata};
 use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
 use crate::identity::{TableIdentity, TableName};
@@ -88,13 +88,16 @@ impl TableMetadata for MemoryTable {
         &self.name.table
     }
     fn engine(&self) -> &str {
-        "Memory"
+        &self.identity.definition.engine
     }
     fn columns(&self) -> &[ColumnDescription] {
         &self.identity.definition.columns
     }
     fn rows(&self) -> Option<u64> {
         Some(self.blocks.rows())
+    }
+    fn constraints(&self) -> &[Constraint] {
+        &self.identity.definition.constraints
     }
     fn as_any(&self) -> &dyn Any {
         self

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, TableMetadata};
 use squall_types::{Block, Result};
 
 use crate::identity::{TableIdentity, TableName};
@@ -39,6 +39,9 @@ impl TableMetadata for NullTable {
     }
     fn rows(&self) -> Option<u64> {
         Some(0)
+    }
+    fn constraints(&self) -> &[Constraint] {
+        &self.identity.definition.constraints
     }
     fn as_any(&self) -> &dyn Any {
         self

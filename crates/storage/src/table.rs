@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, Expression, LoadedByQuery, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, Expression, LoadedByQuery, TableMetadata};
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
@@ -307,6 +307,12 @@ impl TableMetadata for TableHandle {
     }
     fn table_function(&self) -> Option<&Arc<ast::Function>> {
         self.0.table_function()
+    }
+    fn view_query(&self) -> Option<&Arc<ast::Query>> {
+        self.0.view_query()
+    }
+    fn constraints(&self) -> &[Constraint] {
+        self.0.constraints()
     }
     fn virtual_columns(&self) -> usize {
         self.0.virtual_columns()

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use squall_planner::{ColumnDefault, ColumnDescription, DefaultKind, KeyExpression, TableDefinition};
+use squall_planner::{ColumnDefault, ColumnDescription, Constraint, DefaultKind, KeyExpression, TableDefinition};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use uuid::Uuid;
 
@@ -25,6 +25,24 @@ pub(crate) struct TableRecord {
     pub(crate) partition_key: Vec<String>,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) comment: String,
+    /// Conditions on rows, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) constraints: Vec<ConstraintRecord>,
+}
+
+/// A condition on a table's rows.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ConstraintRecord {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) is_assumed: bool,
+    pub(crate) sql: String,
+}
+
+impl ConstraintRecord {
+    pub(crate) fn new(constraint: &Constraint) -> Self {
+        Self { name: constraint.name.to_string(), is_assumed: constraint.is_assumed, sql: constraint.sql.to_string() }
+    }
 }
 
 /// A column.
@@ -67,6 +85,7 @@ impl TableRecord {
             partition_key: keys(&definition.partition_key),
             settings: definition.settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             comment: definition.comment.to_string(),
+            constraints: definition.constraints.iter().map(ConstraintRecord::new).collect(),
         }
     }
 
@@ -112,6 +131,15 @@ impl TableRecord {
             partition_key: keys(&self.partition_key)?,
             settings: self.settings.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
             comment: self.comment.as_str().into(),
+            constraints: self
+                .constraints
+                .iter()
+                .map(|constraint| Constraint {
+                    name: constraint.name.as_str().into(),
+                    is_assumed: constraint.is_assumed,
+                    sql: constraint.sql.as_str().into(),
+                })
+                .collect(),
             columns,
         })
     }

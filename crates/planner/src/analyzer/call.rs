@@ -56,6 +56,11 @@ impl Scope<'_> {
         if aggregate_exists(&name) {
             return self.aggregate(call, &name);
         }
+        if let Some(lambda) = self.analyzer.context.catalog.user_function(&call.name) {
+            // It may call itself.
+            let analyzer = self.analyzer;
+            return analyzer.nested(|| self.call_lambda(call, &lambda));
+        }
         self.check_no_window_function(&call.name)?;
         Err(self.in_scope(unknown_function(&call.name)))
     }

@@ -8,6 +8,7 @@ use super::scope::{Local, Scope};
 use super::stage::Stage;
 use super::{Analyzer, text};
 use crate::catalog::{ColumnDescription, DefaultKind};
+use crate::definition::Constraint;
 use crate::expression::Expression;
 use crate::plan::Plan;
 
@@ -76,6 +77,25 @@ impl<'q> Definitions<'q> {
     /// Those of its default's expression.
     pub fn expression(&mut self, position: usize) -> Result<Expression> {
         let node = self.node(position)?;
+        self.lower(node)
+    }
+
+    /// The expression of a column that also checks whether the row meets these constraints of its table.
+    ///
+    /// # Errors
+    /// Those of the constraints' expressions.
+    pub fn checked(&mut self, position: usize, table: &str, constraints: &[Constraint]) -> Result<Expression> {
+        let mut node = self.node(position)?;
+        for constraint in constraints.iter().filter(|constraint| !constraint.is_assumed) {
+            let expression = text::parse_expression(&constraint.sql)?;
+            let condition = self.resolve_over_columns(&expression, None)?;
+            let message =
+                format!("Constraint `{}` for table {table}, expression ({})", constraint.name, constraint.sql);
+            let message = self.scope.graph.constant(Value::string(message), DataType::String);
+            let check = self.scope.scalar("__checkConstraint", vec![condition, message])?;
+            // Whatever the check gives, the value is the column's; the check must run for it.
+            node = self.scope.scalar("if", vec![check, node, node])?;
+        }
         self.lower(node)
     }
 

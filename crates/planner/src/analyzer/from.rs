@@ -17,6 +17,7 @@ use crate::function_table;
 use crate::load::load;
 use crate::plan::Plan;
 use crate::uses::Used;
+use crate::view;
 
 impl Scope<'_> {
     /// Sets the scope's source from a FROM clause.
@@ -57,7 +58,13 @@ impl Scope<'_> {
             ));
         }
         let mut source = match &table.source {
-            TableSource::Table(name) => self.table(name)?,
+            TableSource::Table(name) => {
+                let source = self.table(name)?;
+                if source.as_table().is_some_and(|table| table.engine() == "Set") {
+                    return Err(Error::not_implemented("Method read is not supported by storage Set"));
+                }
+                source
+            }
             TableSource::Function(function) => self.table_function(function)?,
             TableSource::Subquery(query) => {
                 self.analyzer.next_subquery();
@@ -108,14 +115,11 @@ impl Scope<'_> {
             return Ok(Source::plan(plan).named(None, Some(table)));
         }
         let catalog = self.analyzer.context.catalog;
-        if let Some(view) = catalog.view(database, table) {
-            // A view sees nothing of the query that uses it.
-            let plan = self.analyzer.nested(|| self.analyzer.plan_body(&view.body, None))?;
-            let database = database.unwrap_or(&self.analyzer.context.functions.current_database);
-            return Ok(Source::plan(plan).named(Some(database), Some(table)));
-        }
         match catalog.table(database, table) {
             Ok(table) => {
+                if let Some(query) = table.view_query() {
+                    return view::rows(self.analyzer, &*table, query, None);
+                }
                 if let Some(function) = table.table_function() {
                     return function_table::rows(self.analyzer, &*table, function);
                 }
@@ -190,7 +194,7 @@ impl Scope<'_> {
         match function.name.to_ascii_lowercase().as_str() {
             "dictionary" => return self.dictionary(&function.arguments),
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
-            "merge" => return self.merge(&function.arguments),
+            "merge" => return self.merge(&function.arguments, None),
             "cluster" | "clusterallreplicas" => return self.cluster(&function.name, &function.arguments),
             "viewexplain" => return self.view_explain(&function.arguments),
             "remote" | "remotesecure" => return self.remote(&function.name, &function.arguments),
@@ -201,6 +205,9 @@ impl Scope<'_> {
             }
             _ => {}
         }
+        if let Some(source) = self.parameterized_view(function)? {
+            return Ok(source);
+        }
         let mut arguments = Vec::with_capacity(function.arguments.len());
         for argument in &function.arguments {
             arguments.push(self.constant_argument(argument)?.0);
@@ -208,6 +215,41 @@ impl Scope<'_> {
         let context = self.analyzer.context;
         let table = context.catalog.table_function(&function.name, &arguments, context.subqueries)?;
         Ok(Source::table(table).named(None, None))
+    }
+
+    /// The rows of a view that is called with its parameters' values: `v(a = 1)`.
+    fn parameterized_view(&mut self, function: &ast::Function) -> Result<Option<Source>> {
+        let named = |argument: &ast::Expression| match argument.as_function() {
+            Some(call) if call.name == "equals" => match call.arguments.as_slice() {
+                [name, value] => match &name.kind {
+                    ast::ExpressionKind::Identifier(parts) => match parts.as_slice() {
+                        [name] => Some((name.value.clone(), value.clone())),
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        };
+        let given: Option<Vec<(String, ast::Expression)>> = function.arguments.iter().map(named).collect();
+        let Some(given) = given.filter(|given| !given.is_empty()) else { return Ok(None) };
+        let (database, name) = match function.name.split_once('.') {
+            Some((database, name)) => (Some(database), name),
+            None => (None, function.name.as_str()),
+        };
+        let Ok(table) = self.analyzer.context.catalog.table(database, name) else { return Ok(None) };
+        let Some(query) = table.view_query() else { return Ok(None) };
+        let mut parameters = std::collections::HashMap::new();
+        for (name, value) in given {
+            let (value, _) = self.constant_argument(&value)?;
+            let text = match &value {
+                Value::String(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                other => other.to_string(),
+            };
+            parameters.insert(name, text);
+        }
+        view::rows(self.analyzer, &*table, query, Some(parameters)).map(Some)
     }
 
     /// The value and type of an argument that must be a constant.

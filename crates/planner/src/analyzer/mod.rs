@@ -84,6 +84,11 @@ impl<'a> Analyzer<'a> {
         Self { context, elements: Cell::new(0), depth: Cell::new(0), subqueries: Cell::new(0), joins: Cell::new(0) }
     }
 
+    /// An analyzer of a part that has a context of its own, as deep as this one.
+    pub fn with_context<'b>(&self, context: &'b PlannerContext<'b>) -> Analyzer<'b> {
+        Analyzer { depth: self.depth.clone(), elements: self.elements.clone(), ..Analyzer::new(context) }
+    }
+
     /// Counts one more expression resolved.
     ///
     /// # Errors

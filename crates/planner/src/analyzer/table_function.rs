@@ -13,22 +13,37 @@ use super::source::Source;
 use crate::expression::Expression;
 use crate::plan::Plan;
 
-/// A table that `merge` found: its name and its rows.
+/// A table that `merge` found: its names and its rows.
 struct Merged {
+    database: String,
     name: String,
     plan: Plan,
 }
 
 impl Scope<'_> {
     /// `merge('database', 'regexp')`, `merge('regexp')`: the rows of all tables whose names match, with the columns of any of
-    /// them, and the virtual columns `_database` and `_table`.
+    /// them, and the virtual columns `_database` and `_table`. The first argument may be `REGEXP('…')` for the databases; a table of the
+    /// engine Merge does not read itself, which is `but`.
     ///
     /// # Errors
     /// `CANNOT_EXTRACT_TABLE_STRUCTURE` where no table matches, `UNKNOWN_DATABASE`, `CANNOT_COMPILE_REGEXP`.
-    pub fn merge(&mut self, arguments: &[ast::Expression]) -> Result<Source> {
-        let (database, pattern) = match arguments {
-            [pattern] => (self.analyzer.context.functions.current_database.to_string(), pattern),
-            [database, pattern] => (self.name_argument(database)?, pattern),
+    pub fn merge(&mut self, arguments: &[ast::Expression], but: Option<(&str, &str)>) -> Result<Source> {
+        let (databases, pattern) = match arguments {
+            [pattern] => (vec![self.analyzer.context.functions.current_database.to_string()], pattern),
+            [databases, pattern] => match databases.as_function() {
+                Some(call) if call.name.eq_ignore_ascii_case("regexp") => {
+                    let Some(of) = call.arguments.first() else { return Err(no_table("merge")) };
+                    let of = self.name_argument(of)?;
+                    let mut found = Vec::new();
+                    for name in self.analyzer.context.catalog.databases() {
+                        if self.matches(&name, &of)? {
+                            found.push(name);
+                        }
+                    }
+                    (found, pattern)
+                }
+                _ => (vec![self.name_argument(databases)?], pattern),
+            },
             _ => {
                 return Err(Error::new(
                     ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
@@ -38,10 +53,12 @@ impl Scope<'_> {
         };
         let pattern = self.name_argument(pattern)?;
         let mut merged = Vec::new();
-        for name in self.analyzer.context.catalog.tables(&database)? {
-            if self.matches(&name, &pattern)? {
-                let plan = whole(self.table_of(Some(&database), &name)?);
-                merged.push(Merged { name, plan });
+        for database in databases {
+            for name in self.analyzer.context.catalog.tables(&database)? {
+                if but != Some((&database, &name)) && self.matches(&name, &pattern)? {
+                    let plan = whole(self.table_of(Some(&database), &name)?);
+                    merged.push(Merged { database: database.clone(), name, plan });
+                }
             }
         }
         if merged.is_empty() {
@@ -53,7 +70,7 @@ impl Scope<'_> {
         let fields = common_fields(&merged)?;
         let mut inputs = Vec::with_capacity(merged.len());
         for table in merged {
-            inputs.push(self.with_fields(table, &fields, &database)?);
+            inputs.push(self.with_fields(table, &fields)?);
         }
         let schema = inputs.first().map(|input| input.schema().clone()).unwrap_or_default();
         let virtual_columns = schema.len() - fields.len();
@@ -126,7 +143,7 @@ impl Scope<'_> {
     }
 
     /// A table's rows with these columns, defaults where it has none of the name, and then its own name.
-    fn with_fields(&self, table: Merged, fields: &[(Arc<str>, DataType)], database: &str) -> Result<Plan> {
+    fn with_fields(&self, table: Merged, fields: &[(Arc<str>, DataType)]) -> Result<Plan> {
         let name_type = DataType::LowCardinality(Arc::new(DataType::String));
         let input = table.plan.schema().clone();
         let mut expressions = Vec::with_capacity(fields.len() + 2);
@@ -140,7 +157,7 @@ impl Scope<'_> {
             });
         }
         let mut all = fields.to_vec();
-        for (name, value) in [("_database", database), ("_table", &table.name)] {
+        for (name, value) in [("_database", &*table.database), ("_table", &*table.name)] {
             expressions.push(Expression::Constant { value: Value::string(value), data_type: name_type.clone() });
             all.push((name.into(), name_type.clone()));
         }

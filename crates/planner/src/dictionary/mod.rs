@@ -180,6 +180,26 @@ pub fn parse_dictionary(sql: &str, functions: &FunctionContext) -> Result<Dictio
     }
 }
 
+/// A dictionary's statement that was kept, for one of another name.
+///
+/// # Errors
+/// As [`parse_dictionary`].
+pub fn renamed_dictionary(
+    sql: &str,
+    database: &str,
+    name: &str,
+    functions: &FunctionContext,
+) -> Result<DictionaryDefinition> {
+    match parse(sql, &ParserLimits::default()) {
+        Ok(Statement::CreateDictionary(mut create)) => {
+            create.name.table = ast::Identifier::new(name);
+            plan_dictionary(&create, database, functions)
+        }
+        Ok(_) => Err(incorrect("what is kept of a dictionary is another statement")),
+        Err(error) => Err(Error::new(ErrorCode::SYNTAX_ERROR, error.to_string())),
+    }
+}
+
 /// A statement that was kept, in one line.
 pub fn in_one_line(sql: &str) -> String {
     parse(sql, &ParserLimits::default()).map_or_else(|_| sql.to_owned(), |statement| format_one_line(&statement))

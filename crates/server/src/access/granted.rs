@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use squall_sql::ast::{self, AccessSetting};
 use squall_sql::{ParserLimits, parse_expression};
+use squall_storage::TEMPORARY_DATABASE;
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 use super::Snapshot;
@@ -242,6 +243,10 @@ impl Access {
 
     /// Whether privileges are there for a thing, and for all that is in it: who may not read a column may not read its table.
     pub fn has(&self, set: PrivilegeSet, path: &[&str]) -> bool {
+        // A session's own tables are nobody else's.
+        if path.len() > 1 && path.first() == Some(&TEMPORARY_DATABASE) {
+            return true;
+        }
         let held = self.rights.throughout(path);
         if held.contains(set) {
             return true;
@@ -381,7 +386,8 @@ impl Access {
     /// `ACCESS_DENIED`.
     pub fn check_show_columns(&self, database: &str, table: &str) -> Result<()> {
         let tells = PrivilegeSet::of_levels(|level| level == Level::Column);
-        let may = (database == "system" && self.may_show_table(database, table))
+        let may = database == TEMPORARY_DATABASE
+            || (database == "system" && self.may_show_table(database, table))
             || self.rights.has_some_everywhere(&[database, table], tells);
         if may { Ok(()) } else { Err(self.denied(&shown(Privilege::ShowColumns.set(), &[database, table], &[]))) }
     }

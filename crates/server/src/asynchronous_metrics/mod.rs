@@ -206,14 +206,23 @@ fn of_load(measures: &mut Measures, now: &Snapshot) {
     measures.add("ThreadsOfProcess", now.process_threads, "Squall: the number of threads of the server process.");
 }
 
-fn of_filesystem(measures: &mut Measures, path: &Path) {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return };
+/// Bytes that are free for this process where a path is, and all of them.
+pub fn disk_space(path: &Path) -> Option<(u64, u64)> {
+    let found = filesystem(path)?;
+    Some((found.f_bavail.saturating_mul(found.f_frsize), found.f_blocks.saturating_mul(found.f_frsize)))
+}
+
+fn filesystem(path: &Path) -> Option<libc::statvfs> {
+    let path = CString::new(path.as_os_str().as_bytes()).ok()?;
     // SAFETY: the path ends in a zero byte, and the kernel fills the struct that it is given.
-    let found = unsafe {
+    unsafe {
         let mut found: libc::statvfs = std::mem::zeroed();
         (libc::statvfs(path.as_ptr(), &raw mut found) == 0).then_some(found)
-    };
-    let Some(found) = found else { return };
+    }
+}
+
+fn of_filesystem(measures: &mut Measures, path: &Path) {
+    let Some(found) = filesystem(path) else { return };
     let bytes = |blocks: u64| blocks as f64 * found.f_frsize as f64;
     let [total, free, available] = [found.f_blocks, found.f_bfree, found.f_bavail].map(bytes);
     measures.add(

@@ -9,7 +9,7 @@ use squall_storage::{DefinitionChange, PartCommand, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use super::drop_limit::DropLimit;
-use super::statement::{identifier, refuse_cluster, table_name};
+use super::statement::{identifier, refuse_cluster, table_name, temporary_table_name};
 use super::system_command::run_blocking;
 use super::{Answer, planning, show};
 use crate::session::Session;
@@ -17,10 +17,11 @@ use crate::session::Session;
 /// Runs ALTER TABLE.
 pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
-    if statement.temporary {
-        return Err(Error::not_implemented("ALTER TEMPORARY TABLE"));
-    }
-    let (database, table) = table_name(session, &statement.table)?;
+    let (database, table) = if statement.temporary {
+        temporary_table_name(session, &statement.table)?
+    } else {
+        table_name(session, &statement.table)?
+    };
     let mut commands = Vec::with_capacity(statement.commands.len());
     let mut changes = Vec::new();
     for command in &statement.commands {
@@ -34,7 +35,7 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     if !changes.is_empty() && !commands.is_empty() {
         return Err(Error::not_implemented("ALTER TABLE of parts and of the definition at once"));
     }
-    let (databases, limit) = (session.server.databases.clone(), DropLimit::of_parts(session));
+    let (databases, limit) = (session.databases_of(&database).clone(), DropLimit::of_parts(session));
     run_blocking(move || {
         if !changes.is_empty() {
             return databases.alter_definition(&database, &table, &changes);
@@ -61,7 +62,7 @@ fn definition_changes(
     match command {
         AlterCommand::ModifyColumn { if_exists, column, placement: None } => {
             let name = identifier(session, &column.name)?;
-            let table = session.server.databases.table(database, table)?;
+            let table = session.databases_of(database).table(database, table)?;
             match table.columns().iter().find(|known| *known.name == *name) {
                 Some(known) => {
                     let codec = Some(plan_column_codec(column, known)?);
@@ -73,7 +74,7 @@ fn definition_changes(
         }
         AlterCommand::RemoveColumnProperty { if_exists, column, property: ColumnProperty::Codec } => {
             let name = identifier(session, column)?;
-            let table = session.server.databases.table(database, table)?;
+            let table = session.databases_of(database).table(database, table)?;
             if !*if_exists || table.columns().iter().any(|known| *known.name == *name) {
                 changes.push(DefinitionChange::Codec { column: name.into(), codec: None });
             }

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, SubqueryRunner, TableMetadata, Used,
+    Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, SubqueryRunner, TableDefinition, TableMetadata,
+    Used,
 };
 use squall_sql::ast;
-use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TableHandle};
+use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::data_function;
@@ -77,6 +78,7 @@ impl QueryCatalog<'_> {
     /// Whether a table came with the query.
     fn is_external(&self, table: &dyn TableMetadata) -> bool {
         table.as_any().downcast_ref::<ExternalTable>().is_some()
+            || table.database() == TEMPORARY_DATABASE
             || self.session.external_tables.as_ref().is_some_and(|tables| {
                 tables.find(table.name()).is_some_and(|external| external.database() == table.database())
             })
@@ -142,6 +144,13 @@ impl Catalog for QueryCatalog<'_> {
             self.note(Used::Table(external.database(), table));
             return Ok(Arc::new(TableHandle(external.clone())));
         }
+        if database.is_none()
+            && let Some(own) = self.session.temporary_tables.find(table)
+        {
+            self.note_moment();
+            self.check_dictionary_source("A temporary table", false)?;
+            return Ok(Arc::new(TableHandle(own)));
+        }
         let name = database.unwrap_or(&self.session.database);
         if name == "system" {
             self.session.access.check_system_table(table)?;
@@ -156,6 +165,11 @@ impl Catalog for QueryCatalog<'_> {
         }
         let table = self.tables.table(database, table).map_err(|error| self.without_hint(error))?;
         self.note(Used::Table(table.database(), table.name()));
+        if table.view_query().is_some() {
+            self.check_dictionary_source("A view", false)?;
+            self.note_moment();
+            return Ok(table);
+        }
         if table.table_function().is_some() {
             // Its maker may make another of it, after the dictionary.
             self.check_dictionary_source("A table that is made AS a table function", false)?;
@@ -173,16 +187,15 @@ impl Catalog for QueryCatalog<'_> {
         Ok(table)
     }
 
-    fn view(&self, database: Option<&str>, table: &str) -> Option<Arc<ast::Query>> {
-        if self.external_table(database, table).is_some() {
-            return None;
-        }
-        let view = self.tables.view(database, table);
-        if view.is_some() {
-            self.note(Used::View(database.unwrap_or(&self.session.database), table));
-            self.note_moment();
-        }
-        view
+    fn definition(&self, database: Option<&str>, table: &str) -> Result<Option<Arc<TableDefinition>>> {
+        let databases = &self.session.server.databases;
+        Ok(databases.describe(database.unwrap_or(&self.session.database), table)?.definition)
+    }
+
+    fn databases(&self) -> Vec<String> {
+        self.note_moment();
+        let databases = self.session.server.databases.databases().into_iter().map(|database| database.name.to_string());
+        databases.filter(|name| self.session.access.may_show_database(name)).collect()
     }
 
     fn tables(&self, database: &str) -> Result<Vec<String>> {
@@ -200,10 +213,19 @@ impl Catalog for QueryCatalog<'_> {
     fn check_read(&self, table: &dyn TableMetadata, columns: &[&str]) -> Result<()> {
         let (database, name) = (table.database(), table.name());
         // Rows of table functions are made up.
+        if system::is_information_schema(database) {
+            return Ok(());
+        }
         if database.is_empty() || database == TABLE_FUNCTION_DATABASE || is_made_up(table) || self.is_external(table) {
             return Ok(());
         }
         self.session.access.check_columns(Privilege::Select, database, name, columns)
+    }
+
+    fn user_function(&self, name: &str) -> Option<Arc<ast::Lambda>> {
+        let function = self.session.server.objects.function(name)?;
+        self.note_moment();
+        Some(function.lambda.clone())
     }
 
     fn check_function(&self, name: &str) -> Result<()> {
@@ -318,7 +340,8 @@ impl Catalog for QueryCatalog<'_> {
 fn is_found_again(table: &dyn TableMetadata) -> bool {
     let has_alias =
         |column: &ColumnDescription| column.default.as_ref().is_some_and(|default| default.kind == DefaultKind::Alias);
-    matches!(table.engine(), "MergeTree" | "Memory" | "Join") && !table.columns().iter().any(has_alias)
+    matches!(table.engine(), "MergeTree" | "Memory" | "Join" | "TinyLog" | "Log" | "StripeLog" | "Set")
+        && !table.columns().iter().any(has_alias)
 }
 
 /// A table that notes whether planning asks for what its rows are at the moment.

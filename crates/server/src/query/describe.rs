@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{Catalog, ColumnDescription, describe_query, describe_table_function};
+use squall_planner::{Catalog, ColumnDescription, TableMetadata, describe_query, describe_table_function};
 use squall_sql::ast::{self, DescribeTarget, DescribedObject};
-use squall_types::{Block, Column, DataType, Error, Result, Schema, Value};
+use squall_storage::{TEMPORARY_DATABASE, TableHandle};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use super::catalog::QueryCatalog;
-use super::statement::{identifier, table_name};
+use super::statement::{identifier, stored_table_name, table_name, temporary_table_name};
 use super::{Answer, planning, show};
 use crate::access::Privilege;
 use crate::session::Session;
@@ -35,7 +36,20 @@ pub(super) async fn describe(
         DescribeTarget::Table(name) => {
             let (database, table) = table_name(session, name)?;
             session.access.check_show_columns(&database, &table)?;
-            QueryCatalog::new(session).table(Some(&database), &table)?.columns().to_vec()
+            let table = if database == TEMPORARY_DATABASE {
+                let own: Arc<dyn TableMetadata> =
+                    Arc::new(TableHandle(session.databases_of(&database).table(&database, &table)?));
+                own
+            } else {
+                QueryCatalog::new(session).table(Some(&database), &table)?
+            };
+            if table.view_query().is_some() && table.columns().is_empty() {
+                return Err(Error::new(
+                    ErrorCode::UNSUPPORTED_METHOD,
+                    "Cannot infer table schema for the parameterized view when no query parameters are provided",
+                ));
+            }
+            table.columns().to_vec()
         }
         DescribeTarget::Query(query) => {
             columns_of(&*planning::with_planner(session, context, &**query, describe_query).await?)
@@ -79,25 +93,28 @@ fn columns_of(schema: &Schema) -> Vec<ColumnDescription> {
 pub(super) fn exists(session: &Session, statement: &ast::Exists) -> Result<Answer> {
     let (databases, access) = (&session.server.databases, &session.access);
     let exists = match statement.kind {
-        _ if statement.temporary => false,
+        _ if statement.temporary => {
+            let (_, table) = temporary_table_name(session, &statement.name)?;
+            session.temporary_tables.has(&table)
+        }
         DescribedObject::Database => {
             let database = identifier(session, &statement.name.table)?;
             access.check_database(&database)?;
             databases.has_database(&database)
         }
-        DescribedObject::Table => {
-            let (database, table) = table_name(session, &statement.name)?;
+        DescribedObject::Table | DescribedObject::View => {
+            let (database, table) = stored_table_name(session, &statement.name)?;
             if !access.may_show_table(&database, &table) {
                 access.check(Privilege::ShowTables, &[&database, &table])?;
             }
-            databases.has_table(&database, &table)
+            let found = databases.table(&database, &table).ok();
+            found.is_some_and(|table| statement.kind == DescribedObject::Table || table.view_query().is_some())
         }
         DescribedObject::Dictionary => {
             let (database, name) = table_name(session, &statement.name)?;
             access.check(Privilege::ShowDictionaries, &[&database, &name])?;
             databases.dictionary(&database, &name).is_some()
         }
-        DescribedObject::View => false,
     };
     answer([("result", Column::constant(DataType::UInt8, &Value::UInt64(exists.into()), 1)?)])
 }

@@ -44,9 +44,8 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
             Ok(Answer::Done)
         }
         InsertSource::Data { format, offset } => {
-            refuse_where_disabled(session, &database)?;
-            let table = session.server.databases.table(&database, &table)?;
-            let sink = InsertSink::start(session, table, statement.columns.as_deref(), context)?;
+            let (table, columns) = target(session, &database, &table, statement.columns.as_deref(), context)?;
+            let sink = InsertSink::start(session, table, columns.as_deref(), context)?;
             Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
         }
         InsertSource::Infile { .. } => {
@@ -100,7 +99,7 @@ fn converted(
 ) -> Result<Plan> {
     let inserted = planning::planner_now(session, context, |planner| {
         let positions = insert_columns(table, columns, planner)?;
-        plan_insert(table.columns(), &positions, plan.schema(), planner)
+        plan_insert(table, &positions, plan.schema(), planner)
     })?;
     Ok(Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema })
 }
@@ -122,8 +121,8 @@ pub(super) async fn select_into(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
-    refuse_where_disabled(session, database)?;
-    let table = session.server.databases.table(database, table)?;
+    let (table, columns) = target(session, database, table, columns, context)?;
+    let columns = columns.as_deref();
     note_table(&*table, context);
     let handle = squall_storage::TableHandle(table.clone());
     // Who may not write is told so before anything is read.
@@ -135,10 +134,47 @@ pub(super) async fn select_into(
         let positions = insert_columns(&handle, columns, planner)?;
         check_columns(session, &*table, &positions)?;
         note_columns(&*table, &positions, context);
-        plan_insert(table.columns(), &positions, plan.schema(), planner)
+        plan_insert(&*table, &positions, plan.schema(), planner)
     })?;
     let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
     session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await
+}
+
+/// Tables of the engine Buffer that follow each other from an INSERT on.
+const BUFFERS_MAX: usize = 16;
+
+/// The table that an INSERT writes, and its columns: a table of the engine Buffer passes all on to its destination at once.
+fn target(
+    session: &Session,
+    database: &str,
+    table: &str,
+    columns: Option<&[ast::Expression]>,
+    context: &QueryContext,
+) -> Result<(Arc<dyn Table>, Option<Vec<ast::Expression>>)> {
+    let (mut database, mut name) = (database.to_owned(), table.to_owned());
+    let mut columns = columns.map(<[ast::Expression]>::to_vec);
+    for _ in 0..BUFFERS_MAX {
+        refuse_where_disabled(session, &database)?;
+        let table = session.databases_of(&database).table(&database, &name)?;
+        let Some(function) = table.table_function().filter(|_| table.engine() == "Buffer") else {
+            return Ok((table, columns));
+        };
+        note_table(&*table, context);
+        let handle = squall_storage::TableHandle(table.clone());
+        let positions = planning::planner_now(session, context, |planner| {
+            let positions = insert_columns(&handle, columns.as_deref(), planner)?;
+            check_columns(session, &*table, &positions)?;
+            Ok(positions)
+        })?;
+        let named = positions.iter().filter_map(|at| table.columns().get(*at));
+        columns = Some(named.map(|column| ast::Expression::identifier(column.name.to_string())).collect());
+        let mut names = function.arguments.iter().map(|argument| argument.as_literal().and_then(ast::Literal::as_str));
+        let of_session = || session.database.to_string();
+        let next = names.next().flatten().filter(|name| !name.is_empty()).map_or_else(of_session, str::to_owned);
+        name = names.next().flatten().unwrap_or_default().to_owned();
+        database = next;
+    }
+    Err(Error::new(ErrorCode::INFINITE_LOOP, format!("The Buffer table {table} passes its rows on to itself")))
 }
 
 /// Says that the query writes to a table.
@@ -193,7 +229,7 @@ impl InsertSink {
             note_columns(&*table, &positions, context);
             let fields = positions.iter().filter_map(|at| table.columns().get(*at));
             let schema = Schema::new(fields.map(|column| (column.name.clone(), column.data_type.clone())));
-            let plan = plan_insert(table.columns(), &positions, &schema, planner)?;
+            let plan = plan_insert(&*table, &positions, &schema, planner)?;
             Ok((positions, Arc::new(schema), plan))
         })?;
         let project = if is_identity(&plan, &schema) { None } else { Some((plan.expressions, plan.schema)) };

@@ -174,7 +174,8 @@ pub(super) async fn plan_cached(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<Arc<Plan>> {
-    let may_be_kept = session.parameters.is_empty() && session.external_tables.is_none();
+    let may_be_kept =
+        session.parameters.is_empty() && session.external_tables.is_none() && !session.temporary_tables.may_be_any();
     if may_be_kept
         && let Some(kept) = &*parsed.plan.load()
         && kept.holds(session, &context.settings)

@@ -3,11 +3,11 @@
 
 use squall_sql::ast::{
     AlterCommand, Backup, BackupElementKind, CheckTarget, CreateMode, CreateSource, CreateTable, Expression,
-    ExpressionKind, MoveDestination, Statement, TableName,
+    ExpressionKind, MoveDestination, ObjectKind, Statement, TableName,
 };
 use squall_types::Result;
 
-use super::statement::{identifier, table_name};
+use super::statement::{identifier, stored_table_name, table_name};
 use crate::access::{Privilege, PrivilegeSet, Target};
 use crate::session::Session;
 
@@ -24,13 +24,25 @@ pub(super) fn check(session: &Session, statement: &Statement) -> Result<()> {
     };
     match statement {
         Statement::CreateTable(statement) => check_create(session, statement),
-        Statement::CreateView(statement) => on_table(P::CreateView, &statement.name),
+        Statement::CreateView(statement) if statement.temporary => access.check(P::CreateTemporaryTable, &[]),
+        Statement::CreateView(statement) => {
+            let (database, view) = stored_table_name(session, &statement.name)?;
+            access.check(P::CreateView, &[&database, &view])?;
+            match statement.mode {
+                CreateMode::CreateOrReplace | CreateMode::Replace => access.check(P::DropView, &[&database, &view]),
+                CreateMode::Create | CreateMode::IfNotExists => Ok(()),
+            }
+        }
         Statement::CreateFunction(_) => access.check(P::CreateFunction, &[]),
         Statement::CreateNamedCollection(_) => access.check(P::CreateNamedCollection, &[]),
         Statement::AlterNamedCollection(_) => access.check(P::AlterNamedCollection, &[]),
         Statement::CreateWorkload(_) => access.check(P::CreateWorkload, &[]),
         Statement::CreateResource(_) => access.check(P::CreateResource, &[]),
-        Statement::DropObject(_) => access.check(P::Drop, &[]),
+        Statement::DropObject(statement) => match statement.kind {
+            ObjectKind::Function => access.check(P::DropFunction, &[]),
+            ObjectKind::NamedCollection => access.check(P::DropNamedCollection, &[]),
+            ObjectKind::Index | ObjectKind::Workload | ObjectKind::Resource => access.check(P::Drop, &[]),
+        },
         Statement::Delete(statement) => on_table(P::AlterDelete, &statement.table),
         Statement::Update(statement) => on_table(P::AlterUpdate, &statement.table),
         Statement::Undrop(statement) => on_table(P::UndropTable, &statement.table),
@@ -60,7 +72,7 @@ fn check_create(session: &Session, statement: &CreateTable) -> Result<()> {
     if statement.temporary {
         return access.check(Privilege::CreateTemporaryTable, &[]);
     }
-    let (database, table) = table_name(session, &statement.name)?;
+    let (database, table) = stored_table_name(session, &statement.name)?;
     let path = &[&*database, &*table];
     access.check(Privilege::CreateTable, path)?;
     if matches!(statement.mode, CreateMode::CreateOrReplace | CreateMode::Replace) {

@@ -8,7 +8,7 @@ use squall_sql::{ParserLimits, parse};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings, Value};
 
 use super::parsing::syntax_error;
-use super::statement::{identifier, table_name};
+use super::statement::{identifier, table_name, temporary_table_name};
 use super::{Answer, describe, planning, show_access};
 use crate::access::Privilege;
 use crate::session::Session;
@@ -24,7 +24,12 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
         ShowKind::Databases { filter, limit } => {
             filtered("SELECT name FROM system.databases ORDER BY name", filter.as_ref(), limit.as_ref(), "name")?
         }
-        ShowKind::Tables { temporary: true, .. } => query("SELECT name FROM system.tables WHERE 0")?,
+        ShowKind::Tables { temporary: true, filter, limit, .. } => filtered(
+            "SELECT name FROM (SELECT * FROM system.tables WHERE is_temporary) ORDER BY name",
+            filter.as_ref(),
+            limit.as_ref(),
+            "name",
+        )?,
         ShowKind::Tables { full, dictionaries, database, filter, limit, .. } => {
             let database = current(database)?;
             if !session.server.databases.has_database(&database) {
@@ -44,7 +49,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
             let (database, table) = (current(database)?, identifier(session, table)?);
             // The table must be there: no rows would say that it has no columns.
             if session.access.may_show_table(&database, &table) {
-                session.server.databases.table(&database, &table)?;
+                session.databases_of(&database).table(&database, &table)?;
             }
             let more = if *full { ", NULL AS collation, comment, '' AS privileges" } else { "" };
             let inner = format!(
@@ -144,13 +149,19 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
             }
             text("statement", &create_table_query(&description, true))
         }
-        DescribedObject::Table => {
-            let (database, table) = table_name(session, &create.name)?;
+        DescribedObject::Table | DescribedObject::View => {
+            let (database, table) = match create.temporary {
+                true => temporary_table_name(session, &create.name)?,
+                false => table_name(session, &create.name)?,
+            };
             session.access.check_show_columns(&database, &table)?;
-            let description = session.server.databases.describe(&database, &table)?;
+            let description = session.databases_of(&database).describe(&database, &table)?;
+            if create.kind == DescribedObject::View && description.table.view_query().is_none() {
+                let message = format!("{}.{} is not a VIEW", quote(&database), quote(&table));
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+            }
             text("statement", &create_table_query(&description, true))
         }
-        DescribedObject::View => Err(Error::not_implemented("SHOW CREATE VIEW")),
     }
 }
 
@@ -170,6 +181,46 @@ pub(super) fn query(sql: &str) -> Result<ast::Query> {
         Statement::Query(query) => Ok(*query),
         _ => Err(Error::logical("a SELECT is none")),
     }
+}
+
+/// Whether a name meets a LIKE.
+pub(super) fn is_like(name: &str, like: &LikeFilter) -> bool {
+    let (name, pattern) = match like.case_insensitive {
+        true => (name.to_lowercase(), like.pattern.to_lowercase()),
+        false => (name.to_owned(), like.pattern.clone()),
+    };
+    matches_like(&name.chars().collect::<Vec<_>>(), &pattern.chars().collect::<Vec<_>>()) != like.negated
+}
+
+fn matches_like(name: &[char], pattern: &[char]) -> bool {
+    // Where the last `%` stands in the pattern, and how much of the name it takes so far.
+    let (mut at, mut in_pattern, mut last) = (0, 0, None);
+    while at < name.len() {
+        let literal = match pattern.get(in_pattern) {
+            Some('%') => {
+                last = Some((in_pattern, at));
+                in_pattern += 1;
+                continue;
+            }
+            Some('\\') => pattern.get(in_pattern + 1).map(|letter| (Some(*letter), 2)),
+            Some('_') => Some((None, 1)),
+            letter => letter.map(|letter| (Some(*letter), 1)),
+        };
+        match literal {
+            Some((letter, length)) if letter.is_none_or(|letter| name.get(at) == Some(&letter)) => {
+                at += 1;
+                in_pattern += length;
+            }
+            _ => match last {
+                Some((percent, taken)) => {
+                    (at, in_pattern) = (taken + 1, percent + 1);
+                    last = Some((percent, taken + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(in_pattern..).is_some_and(|rest| rest.iter().all(|letter| *letter == '%'))
 }
 
 /// A SELECT with a user's LIKE or WHERE, and LIMIT.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use squall_engine::QueryContext;
 use squall_sql::ast::{self, DropAction, SettingValue, Statement};
+use squall_storage::TEMPORARY_DATABASE;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::cache::Parsed;
 use super::system_command::run_blocking;
 use super::{
-    Answer, access, alter, backup, check, create, describe, dictionary, execute_as, explain, insert, kill, optimize,
-    planning, required, show, system_command,
+    Answer, access, alter, backup, check, create, describe, dictionary, drop, execute_as, explain, insert, kill,
+    object, optimize, planning, rename, required, show, system_command,
 };
 use crate::access::definition::literal_text;
 use crate::process::QueryKind;
@@ -83,9 +84,14 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
         Statement::Grant(statement) => access::grant(session, statement).await,
         Statement::CreateDatabase(statement) => create::database(session, statement).await,
         Statement::CreateTable(statement) => create::table(session, statement, context).await,
+        Statement::CreateView(statement) => create::view(session, statement, context).await,
         Statement::CreateDictionary(statement) => dictionary::create(session, statement, context).await,
-        Statement::Drop(statement) => create::drop(session, statement).await,
-        Statement::Rename(statement) => create::rename(session, statement).await,
+        Statement::CreateFunction(statement) => object::create_function(session, statement).await,
+        Statement::CreateNamedCollection(statement) => object::create_collection(session, statement).await,
+        Statement::AlterNamedCollection(statement) => object::alter_collection(session, statement).await,
+        Statement::DropObject(statement) => object::drop(session, statement).await,
+        Statement::Drop(statement) => drop::drop(session, statement).await,
+        Statement::Rename(statement) => rename::rename(session, statement).await,
         Statement::Kill(statement) => kill::run(session, statement, context).await,
         Statement::System(statement) => system_command::run(session, statement, context).await,
         Statement::Optimize(statement) => optimize::run(session, statement, context).await,
@@ -143,8 +149,33 @@ pub(super) fn identifier(session: &Session, identifier: &ast::Identifier) -> Res
     })
 }
 
-/// Database and table of a name, the current database where none is written.
+/// Database and table of a name: where no database is written a table of the session, or one of the current database.
 pub(super) fn table_name(session: &Session, name: &ast::TableName) -> Result<(String, String)> {
+    if name.database.is_none() && session.temporary_tables.may_be_any() {
+        let table = identifier(session, &name.table)?;
+        if session.temporary_tables.has(&table) {
+            return Ok((TEMPORARY_DATABASE.to_owned(), table));
+        }
+    }
+    stored_table_name(session, name)
+}
+
+/// The names of a table of the session itself.
+///
+/// # Errors
+/// `BAD_DATABASE_FOR_TEMPORARY_TABLE` where another database is written.
+pub(super) fn temporary_table_name(session: &Session, name: &ast::TableName) -> Result<(String, String)> {
+    if name.database.is_some() {
+        return Err(Error::new(
+            ErrorCode::BAD_DATABASE_FOR_TEMPORARY_TABLE,
+            "Temporary objects (tables/views) cannot be inside a database. You should not specify a database for a temporary objects.",
+        ));
+    }
+    Ok((TEMPORARY_DATABASE.to_owned(), identifier(session, &name.table)?))
+}
+
+/// The same of tables of the server alone.
+pub(super) fn stored_table_name(session: &Session, name: &ast::TableName) -> Result<(String, String)> {
     let database = match &name.database {
         Some(database) => identifier(session, database)?,
         None => session.database.to_string(),
@@ -164,15 +195,10 @@ fn describe_kind(statement: &Statement) -> &'static str {
     match statement {
         Statement::Delete(_) => "DELETE",
         Statement::Update(_) => "UPDATE",
-        Statement::CreateView(_) => "CREATE VIEW",
-        Statement::CreateFunction(_) => "CREATE FUNCTION",
         Statement::CreateIndex(_) => "CREATE INDEX",
-        Statement::CreateNamedCollection(_) => "CREATE NAMED COLLECTION",
         Statement::CreateWorkload(_) => "CREATE WORKLOAD",
         Statement::CreateResource(_) => "CREATE RESOURCE",
         Statement::AlterDatabase(_) => "ALTER DATABASE",
-        Statement::AlterNamedCollection(_) => "ALTER NAMED COLLECTION",
-        Statement::DropObject(_) => "DROP of this kind of object",
         Statement::Undrop(_) => "UNDROP",
         Statement::Transaction(_) => "Transactions",
         Statement::Watch(_) => "WATCH",

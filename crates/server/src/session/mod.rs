@@ -4,15 +4,18 @@
 mod client_info;
 mod external_tables;
 mod named;
+mod temporary;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use squall_storage::{Databases, TEMPORARY_DATABASE};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 pub use client_info::{ClientInfo, HttpMethod, Interface};
 pub use external_tables::{ExternalTables, ExternalTablesInput, UNNAMED};
 pub use named::{NamedSessions, SessionLease};
+pub use temporary::TemporaryTables;
 
 use crate::access::{Access, Constraints, Consumer, RoleChoice, Snapshot, Usage, now_seconds, profile_settings};
 use crate::server::Server;
@@ -37,6 +40,8 @@ pub struct Session {
     pub client: Arc<ClientInfo>,
     /// The tables that came with the query that runs.
     pub external_tables: Option<Arc<ExternalTables>>,
+    /// The tables that the session made for itself.
+    pub temporary_tables: TemporaryTables,
     /// Who has come in; another than `access` is of since EXECUTE AS.
     pub authenticated_user: Arc<str>,
     /// Whether what it plans is the source of a dictionary: the server reads that for whoever looks something up, in nobody's name.
@@ -66,6 +71,7 @@ impl Session {
             access,
             client,
             external_tables: None,
+            temporary_tables: TemporaryTables::default(),
             plans_dictionary_source: false,
             roles: RoleChoice::Default,
             profiles: Vec::new(),
@@ -171,6 +177,11 @@ impl Session {
         let Some(quota) = &self.access.quota else { return Ok(None) };
         let consumer = Consumer { user: &self.access.name, client: &self.client, query_hash };
         self.server.access.quotas.of(quota, consumer, now_seconds())
+    }
+
+    /// Where the tables of a database are: with the server, or with the session.
+    pub fn databases_of(&self, database: &str) -> &Arc<Databases> {
+        if database == TEMPORARY_DATABASE { self.temporary_tables.databases() } else { &self.server.databases }
     }
 
     /// Changes the current database.

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::sync::{Arc, Weak};
 
-use squall_planner::{ColumnDescription, DefaultKind, KeyExpression};
-use squall_storage::{PartInfo, Table, TableDescription};
+use squall_planner::{ColumnDescription, Constraint, DefaultKind, KeyExpression};
+use squall_storage::{PartInfo, TEMPORARY_DATABASE, Table, TableDescription};
 use squall_types::{DataType, Result, Value};
 
 use super::table::SystemTable;
@@ -23,6 +23,7 @@ pub(super) fn all_tables(server: &Weak<Server>, viewer: &Viewer) -> Result<Vec<A
         let tables = databases.tables(&database.name).unwrap_or_default().into_iter();
         all.extend(tables.filter(|row| viewer.sees_table(&database.name, row.table.name())).map(Arc::new));
     }
+    all.extend(viewer.temporary_tables().into_iter().map(Arc::new));
     Ok(all)
 }
 
@@ -32,11 +33,11 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let key =
         |keys: &dyn Fn(&TableDescription) -> Vec<KeyExpression>, row: &TableDescription| text(join_keys(&keys(row)));
     let table = SystemTable::new("tables", move || all_tables(&of, &viewer))
-        .column("database", "String", |row: &Arc<TableDescription>| text(row.table.database()))
+        .column("database", "String", |row: &Arc<TableDescription>| text(shown_database(row)))
         .column("name", "String", |row| text(row.table.name()))
         .column("uuid", "UUID", |row| uuid(row.uuid))
         .column("engine", "String", |row| text(row.table.engine()))
-        .constant("is_temporary", "UInt8", flag(false))
+        .column("is_temporary", "UInt8", |row| flag(is_temporary(row)))
         .column("data_paths", "Array(String)", move |row| {
             if row.table.engine().ends_with("MergeTree") { texts([&path]) } else { no_items() }
         })
@@ -47,7 +48,9 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("dependencies_table", "Array(String)", no_items())
         .column("create_table_query", "String", |row| text(create_table_query(row, false)))
         .column("engine_full", "String", |row| text(engine_full(row)))
-        .constant("as_select", "String", text(""))
+        .column("as_select", "String", |row| {
+            text(row.definition.as_ref().and_then(|definition| definition.view_query()).unwrap_or_default())
+        })
         .column("partition_key", "String", move |row| {
             key(
                 &|row| row.definition.as_ref().map(|definition| definition.partition_key.clone()).unwrap_or_default(),
@@ -65,8 +68,13 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .column("storage_policy", "String", |row| {
             text(if row.table.engine().ends_with("MergeTree") { "default" } else { "" })
         })
-        .column("total_rows", "Nullable(UInt64)", |row| row.table.rows().map_or(Value::Null, Value::UInt64))
-        .column("total_bytes", "Nullable(UInt64)", |row| of_parts(row, |part| part.bytes_on_disk))
+        .column("total_rows", "Nullable(UInt64)", |row| {
+            row.table.rows().filter(|_| row.table.engine() != "TinyLog").map_or(Value::Null, Value::UInt64)
+        })
+        .column("total_bytes", "Nullable(UInt64)", |row| match row.definition.is_some() {
+            true => row.table.bytes().map_or(Value::Null, Value::UInt64),
+            false => Value::Null,
+        })
         .constant("total_bytes_uncompressed", "Nullable(UInt64)", Value::Null)
         .column("parts", "Nullable(UInt64)", |row| of_parts(row, |_| 1))
         .column("active_parts", "Nullable(UInt64)", |row| of_parts(row, |_| 1))
@@ -74,13 +82,25 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("lifetime_rows", "Nullable(UInt64)", Value::Null)
         .constant("lifetime_bytes", "Nullable(UInt64)", Value::Null)
         .column("comment", "String", |row| text(row.definition.as_ref().map_or("", |definition| &*definition.comment)))
-        .column("has_own_data", "UInt8", |row| flag(row.definition.is_some()))
+        .column("has_own_data", "UInt8", |row| {
+            flag(row.definition.as_ref().is_some_and(|definition| !definition.has_no_rows()))
+        })
         .constant("loading_dependencies_database", "Array(String)", no_items())
         .constant("loading_dependencies_table", "Array(String)", no_items())
         .constant("loading_dependent_database", "Array(String)", no_items())
         .constant("loading_dependent_table", "Array(String)", no_items())
         .alias("table", "String", "name");
     Arc::new(table)
+}
+
+/// Whether a table is its session's.
+fn is_temporary(row: &TableDescription) -> bool {
+    row.table.database() == TEMPORARY_DATABASE
+}
+
+/// The database of a table; a session's own are in none.
+fn shown_database(row: &TableDescription) -> &str {
+    if is_temporary(row) { "" } else { row.table.database() }
 }
 
 /// A sum over a table's parts; NULL for tables that have none by their nature.
@@ -127,7 +147,7 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let in_key =
         |row: &ColumnRow, keys: fn(&TableDescription) -> Vec<KeyExpression>| flag(row.is_in(&keys(&row.table)));
     let table = SystemTable::new("columns", gather)
-        .column("database", "String", |row: &ColumnRow| text(row.table.table.database()))
+        .column("database", "String", |row: &ColumnRow| text(shown_database(&row.table)))
         .column("table", "String", |row| text(row.table.table.name()))
         .column("name", "String", |row| text(&row.column.name))
         .column("type", "String", |row| text(row.column.data_type.to_string()))
@@ -179,6 +199,27 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     Arc::new(table)
 }
 
+pub(super) fn constraints(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
+    let of = server.clone();
+    let gather = move || {
+        let mut rows = Vec::new();
+        for table in all_tables(&of, &viewer)? {
+            let Some(definition) = table.definition.clone() else { continue };
+            rows.extend(definition.constraints.iter().cloned().map(|constraint| (table.clone(), constraint)));
+        }
+        Ok(rows)
+    };
+    let table = SystemTable::new("constraints", gather)
+        .column("database", "String", |(table, _): &(Arc<TableDescription>, Constraint)| text(shown_database(table)))
+        .column("table", "String", |(table, _)| text(table.table.name()))
+        .column("name", "String", |(_, constraint)| text(&constraint.name))
+        .column("type", "Enum8('CHECK' = 0, 'ASSUME' = 1)", |(_, constraint)| {
+            Value::Int64(constraint.is_assumed.into())
+        })
+        .column("expression", "String", |(_, constraint)| text(&constraint.sql));
+    Arc::new(table)
+}
+
 /// `PRIMARY KEY`, or `ORDER BY` where there is none.
 fn primary_key(row: &TableDescription) -> Vec<KeyExpression> {
     row.definition
@@ -219,20 +260,28 @@ pub fn default_expression(column: &ColumnDescription) -> &str {
 /// The clauses after `ENGINE =`, each on its own.
 fn engine_clauses(row: &TableDescription) -> Vec<String> {
     let Some(definition) = &row.definition else { return vec![row.table.engine().to_owned()] };
-    if definition.dictionary_statement().is_some() || definition.table_function().is_some() {
+    if definition.dictionary_statement().is_some()
+        || definition.table_function().is_some()
+        || definition.view_query().is_some()
+    {
         return Vec::new();
     }
-    let mut engine = definition.engine.to_string();
+    let mut engine = quote(&definition.engine);
     if !definition.engine_arguments.is_empty() {
         let word = |argument: &Value| match argument.as_str() {
             // Names, which are quoted where they could be keywords.
             Some(name) if &*definition.engine == "Join" => quote(name),
+            Some(sql) if &*definition.engine != "Dictionary" => sql.to_owned(),
             _ => argument.to_string(),
         };
         let arguments: Vec<String> = definition.engine_arguments.iter().map(word).collect();
         let _ = write!(engine, "({})", arguments.join(", "));
     }
     let mut clauses = vec![engine];
+    if definition.engine.ends_with("MergeTree") && !definition.engine_arguments.is_empty() {
+        // Its arguments are its keys and its granularity.
+        return clauses;
+    }
     if !definition.partition_key.is_empty() {
         clauses.push(format!("PARTITION BY {}", key_clause(&definition.partition_key)));
     }
@@ -270,6 +319,7 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
         let sql = masked(sql);
         return if many_lines { sql.into_owned() } else { squall_planner::dictionary::in_one_line(&sql) };
     }
+    let kind = if is_temporary(row) { "TEMPORARY TABLE" } else { "TABLE" };
     let columns: Vec<String> = row
         .table
         .columns()
@@ -288,13 +338,25 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
             sql
         })
         .collect();
+    let mut columns = columns;
+    for constraint in row.definition.iter().flat_map(|definition| &definition.constraints) {
+        let kind = if constraint.is_assumed { "ASSUME" } else { "CHECK" };
+        columns.push(format!("CONSTRAINT {} {kind} {}", quote(&constraint.name), constraint.sql));
+    }
     let mut clauses = engine_clauses(row);
     if let Some(definition) = &row.definition
         && !definition.comment.is_empty()
     {
         clauses.push(format!("COMMENT {}", Value::string(&*definition.comment)));
     }
-    let name = format!("{}.{}", quote(row.table.database()), quote(row.table.name()));
+    let name = match is_temporary(row) {
+        true => quote(row.table.name()),
+        false => format!("{}.{}", quote(row.table.database()), quote(row.table.name())),
+    };
+    if let Some(query) = row.definition.as_ref().and_then(|definition| definition.view_query()) {
+        let kind = if is_temporary(row) { "TEMPORARY VIEW" } else { "VIEW" };
+        return create_view_query(kind, &name, &columns, &clauses, query, many_lines);
+    }
     let made_as = row.definition.as_ref().and_then(|definition| definition.table_function());
     if let Some(function) = made_as {
         // The words after it need no mask: a comment.
@@ -302,10 +364,33 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
     }
     let (on_many, on_one) = if made_as.is_some() { (" AS ", " AS ") } else { ("\nENGINE = ", " ENGINE = ") };
     if many_lines {
-        format!("CREATE TABLE {name}\n(\n    {}\n){on_many}{}", columns.join(",\n    "), clauses.join("\n"))
+        format!("CREATE {kind} {name}\n(\n    {}\n){on_many}{}", columns.join(",\n    "), clauses.join("\n"))
     } else {
-        format!("CREATE TABLE {name} ({}){on_one}{}", columns.join(", "), clauses.join(" "))
+        format!("CREATE {kind} {name} ({}){on_one}{}", columns.join(", "), clauses.join(" "))
     }
+}
+
+/// The CREATE statement of a view; `clauses` is its comment.
+fn create_view_query(
+    kind: &str,
+    name: &str,
+    columns: &[String],
+    clauses: &[String],
+    query: &str,
+    many_lines: bool,
+) -> String {
+    let (open, between, close) = if many_lines { ("\n(\n    ", ",\n    ", "\n)") } else { (" (", ", ", ")") };
+    let line = if many_lines { "\n" } else { " " };
+    let columns = match columns {
+        [] => String::new(),
+        columns => format!("{open}{}{close}", columns.join(between)),
+    };
+    let clauses: String = clauses.iter().map(|clause| format!("{line}{clause}")).collect();
+    let query = match squall_sql::parse(query, &squall_sql::ParserLimits::default()) {
+        Ok(statement) if many_lines => squall_sql::format(&statement),
+        _ => query.to_owned(),
+    };
+    format!("CREATE {kind} {name}{columns}{clauses}{line}AS {}", masked(&query))
 }
 
 /// A name in back quotes where it needs them.

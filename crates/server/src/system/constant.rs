@@ -7,13 +7,30 @@ use squall_storage::Table;
 use squall_types::Value;
 
 use super::table::SystemTable;
-use super::value::{flag, number, text};
+use super::value::{flag, no_items, number, text};
 use crate::query::data_function;
 use crate::version::{self, REVISION, SQUALL_VERSION, VERSION, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH};
 
 /// The table functions that make rows of their own or read data.
 fn table_function_names() -> Vec<&'static str> {
-    let mut names = vec!["generateSeries", "generate_series", "numbers", "numbers_mt", "values", "zeros", "zeros_mt"];
+    let mut names = vec![
+        "cluster",
+        "clusterAllReplicas",
+        "dictionary",
+        "generateRandom",
+        "generateSeries",
+        "generate_series",
+        "merge",
+        "numbers",
+        "numbers_mt",
+        "remote",
+        "remoteSecure",
+        "values",
+        "view",
+        "viewExplain",
+        "zeros",
+        "zeros_mt",
+    ];
     names.extend(data_function::NAMES);
     names.sort_unstable();
     names
@@ -100,6 +117,66 @@ const DATA_TYPES: &[(&str, bool, &str)] = &[
 /// Tables of what Squall does not have, with the columns that clients name.
 const EMPTY: &[(&str, &[(&str, &str)])] = &[
     ("contributors", &[("name", "String")]),
+    (
+        "licenses",
+        &[
+            ("library_name", "String"),
+            ("license_type", "String"),
+            ("license_path", "String"),
+            ("license_text", "String"),
+        ],
+    ),
+    (
+        "dropped_tables",
+        &[
+            ("index", "UInt32"),
+            ("database", "String"),
+            ("table", "String"),
+            ("uuid", "UUID"),
+            ("engine", "String"),
+            ("metadata_dropped_path", "String"),
+            ("table_dropped_time", "DateTime"),
+        ],
+    ),
+    (
+        "moves",
+        &[
+            ("database", "String"),
+            ("table", "String"),
+            ("elapsed", "Float64"),
+            ("target_disk_name", "String"),
+            ("target_disk_path", "String"),
+            ("part_name", "String"),
+            ("part_size", "UInt64"),
+            ("thread_id", "UInt64"),
+        ],
+    ),
+    ("workloads", &[("name", "String"), ("parent", "String"), ("create_query", "String")]),
+    (
+        "resources",
+        &[
+            ("name", "String"),
+            ("read_disks", "Array(String)"),
+            ("write_disks", "Array(String)"),
+            ("unit", "String"),
+            ("create_query", "String"),
+        ],
+    ),
+    (
+        "query_cache",
+        &[
+            ("query", "String"),
+            ("query_id", "String"),
+            ("is_subquery", "UInt8"),
+            ("result_size", "UInt64"),
+            ("tag", "LowCardinality(String)"),
+            ("stale", "UInt8"),
+            ("shared", "UInt8"),
+            ("compressed", "UInt8"),
+            ("expires_at", "DateTime"),
+            ("key_hash", "UInt64"),
+        ],
+    ),
     ("collations", &[("name", "String"), ("language", "Nullable(String)")]),
     (
         "merges",
@@ -182,7 +259,6 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
             ("query", "String"),
         ],
     ),
-    ("named_collections", &[("name", "String"), ("collection", "Map(String, String)"), ("source", "String")]),
     ("warnings", &[("message", "String"), ("message_format_string", "LowCardinality(String)")]),
 ];
 
@@ -211,6 +287,11 @@ pub(super) fn tables() -> Vec<Arc<dyn Table>> {
             "time_zone",
             "String",
             |row: &chrono_tz::Tz| text(row.name()),
+        )),
+        Arc::new(SystemTable::new("keywords", || Ok(squall_sql::keywords().collect())).column(
+            "keyword",
+            "String",
+            |row: &&str| text(row),
         )),
         formats(),
     ];
@@ -255,17 +336,37 @@ fn data_type_families() -> Arc<dyn Table> {
 }
 
 fn table_engines() -> Arc<dyn Table> {
-    let table = SystemTable::new("table_engines", || Ok(vec!["MergeTree", "Memory", "Null"]))
-        .column("name", "String", |row: &&str| text(row))
-        .column("supports_settings", "UInt8", |row| flag(*row == "MergeTree"))
+    // Whether tables of the engine take settings.
+    const ENGINES: &[(&str, bool)] = &[
+        ("Buffer", false),
+        ("Dictionary", false),
+        ("GenerateRandom", false),
+        ("Join", true),
+        ("Log", true),
+        ("Memory", true),
+        ("Merge", false),
+        ("MergeTree", true),
+        ("Null", false),
+        ("Set", true),
+        ("StripeLog", true),
+        ("TinyLog", true),
+        ("View", false),
+    ];
+    let is_merge_tree = |row: &(&str, bool)| flag(row.0 == "MergeTree");
+    let mut table = SystemTable::new("table_engines", || Ok(ENGINES.to_vec()))
+        .column("name", "String", |row: &(&str, bool)| text(row.0))
+        .column("supports_settings", "UInt8", |row| flag(row.1))
         .constant("supports_skipping_indices", "UInt8", flag(false))
         .constant("supports_projections", "UInt8", flag(false))
-        .column("supports_sort_order", "UInt8", |row| flag(*row == "MergeTree"))
+        .column("supports_sort_order", "UInt8", is_merge_tree)
         .constant("supports_ttl", "UInt8", flag(false))
         .constant("supports_replication", "UInt8", flag(false))
         .constant("supports_deduplication", "UInt8", flag(false))
-        .constant("supports_parallel_insert", "UInt8", flag(true));
-    Arc::new(table)
+        .column("supports_parallel_insert", "UInt8", is_merge_tree);
+    for name in ["description", "syntax", "examples", "introduced_in"] {
+        table = table.constant(name, "String", text(""));
+    }
+    Arc::new(table.constant("related", "Array(String)", no_items()))
 }
 
 fn formats() -> Arc<dyn Table> {

@@ -9,9 +9,12 @@ mod dashboards;
 mod databases;
 mod detached;
 mod dictionaries;
+mod disks;
 mod errors;
 mod functions;
+mod information_schema;
 mod measures;
+mod named_collections;
 mod parts;
 mod parts_columns;
 mod processes;
@@ -36,6 +39,7 @@ use crate::session::Session;
 pub use catalog_tables::{create_table_query, default_expression, default_kind, quote};
 pub(crate) use clusters::{check_address_is_local, check_cluster_is_local};
 pub use errors::ErrorCounts;
+pub use information_schema::is_information_schema;
 use settings::settings_of;
 pub use table::SystemTable;
 use viewer::Viewer;
@@ -49,7 +53,9 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         dictionaries::dictionaries(&server, Viewer::default()),
         catalog_tables::tables(&server, Viewer::default()),
         catalog_tables::columns(&server, Viewer::default()),
-        functions::functions(),
+        catalog_tables::constraints(&server, Viewer::default()),
+        functions::functions(&server),
+        named_collections::named_collections(&server),
         processes::processes(&server, Viewer::default()),
         user_processes::user_processes(&server, Viewer::default()),
         measures::metrics(),
@@ -75,6 +81,8 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         quota_tables::quota_usage(None),
         quota_tables::quotas_usage(&server, None),
         dashboards::dashboards(),
+        disks::disks(&server),
+        disks::storage_policies(),
         errors::errors(&server),
         clusters::clusters(&server),
         clusters::macros(&server),
@@ -88,6 +96,10 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         settings::merge_tree_settings(),
     ];
     tables.extend(constant::tables());
+    match information_schema::tables() {
+        Ok(views) => tables.extend(views),
+        Err(error) => tracing::error!(%error, "information_schema is not there"),
+    }
     tables
 }
 
@@ -108,14 +120,16 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "current_roles" => return Some(access_tables::current_roles(Some(access), &own_roles())),
         "quota_usage" => return Some(quota_tables::quota_usage(usage())),
         "quotas_usage" => return Some(quota_tables::quotas_usage(&server(), usage())),
+        "tables" | "columns" if session.temporary_tables.may_be_any() => {}
         _ if access.sees_everything() => return None,
         _ => {}
     }
-    let viewer = || Viewer::of(access);
+    let viewer = || Viewer::of(session);
     Some(match table {
         "databases" => databases::databases(&server(), viewer()),
         "tables" => catalog_tables::tables(&server(), viewer()),
         "columns" => catalog_tables::columns(&server(), viewer()),
+        "constraints" => catalog_tables::constraints(&server(), viewer()),
         "dictionaries" => dictionaries::dictionaries(&server(), viewer()),
         "processes" => processes::processes(&server(), viewer()),
         "user_processes" => user_processes::user_processes(&server(), viewer()),

@@ -2,16 +2,27 @@
 
 use std::sync::Arc;
 
+use squall_storage::{TEMPORARY_DATABASE, TableDescription};
+
 use crate::access::{Access, Privilege};
+use crate::session::{Session, TemporaryTables};
 
 /// Who looks; nobody in particular sees everything.
 #[derive(Clone, Debug, Default)]
-pub struct Viewer(Option<Arc<Access>>);
+pub struct Viewer(Option<Arc<Access>>, TemporaryTables);
 
 impl Viewer {
-    /// The user of a session.
-    pub fn of(access: &Arc<Access>) -> Self {
-        Self(Some(access.clone()))
+    /// Who looks from a session.
+    pub fn of(session: &Session) -> Self {
+        Self(Some(session.access.clone()), session.temporary_tables.clone())
+    }
+
+    /// The tables that the session made for itself.
+    pub fn temporary_tables(&self) -> Vec<TableDescription> {
+        match self.1.may_be_any() {
+            true => self.1.databases().tables(TEMPORARY_DATABASE).unwrap_or_default(),
+            false => Vec::new(),
+        }
     }
 
     /// Whether a database is shown.

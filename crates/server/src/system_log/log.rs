@@ -141,6 +141,7 @@ impl<E: LogEntry> SystemLog<E> {
                 .collect::<Result<Vec<_>>>()
         };
         Ok(TableDefinition {
+            constraints: Vec::new(),
             sorting_key: keys(&self.config.order_by)?,
             partition_key: keys(&self.config.partition_by)?,
             primary_key: None,

@@ -21,6 +21,7 @@ mod show;
 mod span;
 mod storage;
 mod system;
+mod walk;
 
 pub use access::*;
 pub use alter::*;
@@ -41,6 +42,7 @@ pub use show::*;
 pub use span::*;
 pub use storage::*;
 pub use system::*;
+pub use walk::Visitor;
 
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -256,6 +256,22 @@ impl Catalog {
         )
     }
 
+    /// `RENAME DATABASE`.
+    pub(crate) fn rename_database(&self, database: i64, name: &str, publish: impl FnOnce()) -> Result<()> {
+        self.change(
+            |change| {
+                change.is_schema_change = true;
+                change.made.push(format!("altered_schema:{database}"));
+                change.transaction.execute(
+                    "UPDATE ducklake_schema SET schema_name = ?2 WHERE schema_id = ?1 AND end_snapshot IS NULL",
+                    params![database, name],
+                )?;
+                Ok(())
+            },
+            |_, ()| publish(),
+        )
+    }
+
     /// `DROP TABLE`, and of further files that go with it.
     pub(crate) fn drop_table(&self, table: i64, needless_files: &[String], publish: impl FnOnce()) -> Result<()> {
         self.change_for_room(

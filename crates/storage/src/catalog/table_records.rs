@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::change::{Change, now, quoted};
 use crate::identity::TableIdentity;
 use crate::merge_tree::LakeColumn;
-use crate::table_record::default_kind_name;
+use crate::table_record::{ConstraintRecord, default_kind_name};
 
 /// A database to be recorded.
 pub(crate) struct NewDatabase<'a> {
@@ -145,6 +145,13 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
         transaction.execute(
             "INSERT INTO squall_key VALUES (?1, 'argument', ?2, ?3)",
             params![id, position as i64, argument],
+        )?;
+    }
+    for (position, constraint) in definition.constraints.iter().enumerate() {
+        let record = serde_json::to_string(&ConstraintRecord::new(constraint)).unwrap_or_default();
+        transaction.execute(
+            "INSERT INTO squall_key VALUES (?1, 'constraint', ?2, ?3)",
+            params![id, position as i64, record],
         )?;
     }
     for (kind, keys) in keys {

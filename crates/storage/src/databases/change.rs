@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_functions::FunctionContext;
-use squall_planner::{DictionaryDefinition, TableDefinition};
+use squall_planner::{DictionaryDefinition, TableDefinition, renamed_dictionary};
 use squall_types::{Error, ErrorCode, Result, Value};
 use uuid::Uuid;
 
@@ -234,6 +234,75 @@ impl Databases {
         self.create(TableName::new(database, name), dictionary_table(definition), in_database, replaced)
     }
 
+    /// `RENAME DICTIONARY`: the dictionary is made anew under its other name, and loads its rows again when somebody wants them.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `TABLE_ALREADY_EXISTS`, `INCORRECT_QUERY` for a table.
+    pub fn rename_dictionary(&self, from: &TableName, to: &TableName) -> Result<()> {
+        let _ddl = self.lock_ddl();
+        let state = self.state.load();
+        let entry = find_quoted(&state, from)?.clone();
+        let Engine::Dictionary(_, dictionary) = &entry.engine else { return check_dictionary(&entry) };
+        let in_database = database_of(&state, &to.database)?;
+        if in_database.tables.contains_key(&to.table) {
+            return Err(table_exists(&to.database, &to.table));
+        }
+        check_new(in_database, &to.database, &to.table)?;
+        let functions = FunctionContext::outside_queries("UTC");
+        let definition = renamed_dictionary(&dictionary.definition().sql, &to.database, &to.table, &functions)?;
+        self.create(to.clone(), dictionary_table(definition), in_database, entry.id())?;
+        self.change(|state| remove(state, from));
+        Ok(())
+    }
+
+    /// `RENAME DATABASE`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `DATABASE_ALREADY_EXISTS`; `NOT_IMPLEMENTED` for one that holds dictionaries, or that the server makes up.
+    pub fn rename_database(&self, from: &str, to: &str) -> Result<()> {
+        check_name(to)?;
+        let _ddl = self.lock_ddl();
+        let state = self.state.load();
+        let database = database_of(&state, from)?.clone();
+        if state.contains_key(to) {
+            return Err(database_exists(to));
+        }
+        self.check_not_detached(to)?;
+        if is_made_up(from) {
+            return Err(Error::not_implemented(format!("Renaming the database {from}")));
+        }
+        let mut renamed = Database::clone(&database);
+        let name = |entry: &Arc<Entry>| {
+            let name = TableName::new(to, entry.name.table.clone());
+            Arc::new(entry.renamed(&name))
+        };
+        for entry in renamed.tables.values_mut() {
+            entry.refuse_virtual("Rename")?;
+            *entry = name(entry);
+        }
+        for (entry, _) in renamed.detached.values_mut() {
+            *entry = name(entry);
+        }
+        let publish = || {
+            for entry in renamed.tables.values() {
+                if let Some(parts) = entry.parts() {
+                    parts.rename(&entry.name);
+                }
+            }
+            self.change(|state| {
+                state.remove(from);
+                state.insert(to.into(), Arc::new(renamed));
+            });
+        };
+        match (&self.store, database.id) {
+            (Some(store), Some(id)) => store.catalog.rename_database(id, to, publish),
+            _ => {
+                publish();
+                Ok(())
+            }
+        }
+    }
+
     /// Takes a table out. Callers hold `ddl`.
     fn drop_entry(&self, entry: &Arc<Entry>) -> Result<()> {
         let publish = || {
@@ -272,7 +341,7 @@ impl Databases {
             Engine::Dictionary(..) | Engine::DictionaryView(_) => {
                 return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Truncate is not supported by storage Dictionary"));
             }
-            Engine::Function(..) => {
+            Engine::Function(..) | Engine::View(..) => {
                 let message = format!("Truncate is not supported by storage {}", entry.table().engine());
                 return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
             }
@@ -367,6 +436,7 @@ fn check_new(in_database: &Database, database: &str, name: &str) -> Result<()> {
 /// What the catalog keeps of a dictionary.
 fn dictionary_table(definition: DictionaryDefinition) -> TableDefinition {
     TableDefinition {
+        constraints: Vec::new(),
         columns: definition.columns,
         engine: "Dictionary".into(),
         engine_arguments: vec![Value::string(&*definition.sql)],

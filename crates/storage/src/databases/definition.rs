@@ -1,6 +1,6 @@
 //! Which definitions a table can have: its engine's arguments, keys and settings.
 
-use squall_planner::{TABLE_FUNCTION, TableDefinition};
+use squall_planner::{TABLE_FUNCTION, TableDefinition, VIEW};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::join_table::JoinDefinition;
@@ -10,7 +10,8 @@ use crate::merge_tree;
 pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<TableDefinition> {
     let engine = definition.engine.clone();
     match &*engine {
-        "Memory" | "Null" | "Join" | "Dictionary" => {
+        "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
+        | "GenerateRandom" => {
             match &*engine {
                 "Join" => drop(JoinDefinition::new(&definition)?),
                 "Dictionary"
@@ -21,7 +22,26 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
                         "Storage Dictionary requires single parameter: name of dictionary",
                     ));
                 }
-                "Dictionary" => {}
+                "Dictionary" | "GenerateRandom" => {}
+                "Merge" if definition.engine_arguments.len() == 2 => {}
+                "Merge" => {
+                    return Err(Error::new(
+                        ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                        "Storage Merge requires exactly 2 parameters - name of source database and regexp for table names.",
+                    ));
+                }
+                "Buffer" if matches!(definition.engine_arguments.len(), 9..=12) => {}
+                "Buffer" => {
+                    return Err(Error::new(
+                        ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                        "Storage Buffer requires from 9 to 12 parameters: destination_database, destination_table, num_buckets, \
+                         min_time, max_time, min_rows, max_rows, min_bytes, max_bytes[, flush_time, flush_rows, flush_bytes].",
+                    ));
+                }
+                "TinyLog" | "Log" | "StripeLog" | "Set" => {
+                    refuse_arguments(&definition)?;
+                    merge_tree::MergeTreeSettings::new(&definition)?;
+                }
                 _ => refuse_arguments(&definition)?,
             }
             if !definition.sorting_key.is_empty()
@@ -35,7 +55,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
             }
             Ok(definition)
         }
-        TABLE_FUNCTION => Ok(definition),
+        TABLE_FUNCTION | VIEW => Ok(definition),
         "MergeTree" if has_disk => merge_tree::check_definition(definition),
         _ => Err(unknown_engine(&engine)),
     }
@@ -55,7 +75,39 @@ fn refuse_arguments(definition: &TableDefinition) -> Result<()> {
 pub(super) fn unknown_engine(engine: &str) -> Error {
     let family = engine.strip_prefix("Replicated").unwrap_or(engine);
     let is_merge_tree = family.ends_with("MergeTree");
-    let others = ["Log", "TinyLog", "StripeLog", "Buffer", "Distributed", "Merge", "File", "URL", "Set", "Kafka", "S3"];
+    let others = [
+        "Distributed",
+        "File",
+        "URL",
+        "Kafka",
+        "S3",
+        "Executable",
+        "ExecutablePool",
+        "KeeperMap",
+        "EmbeddedRocksDB",
+        "MySQL",
+        "PostgreSQL",
+        "SQLite",
+        "MongoDB",
+        "HDFS",
+        "Hive",
+        "ODBC",
+        "JDBC",
+        "RabbitMQ",
+        "NATS",
+        "Redis",
+        "S3Queue",
+        "FileLog",
+        "MaterializedView",
+        "WindowView",
+        "LiveView",
+        "Alias",
+        "TimeSeries",
+        "Iceberg",
+        "DeltaLake",
+        "Hudi",
+        "Loop",
+    ];
     if is_merge_tree || others.contains(&engine) {
         return Error::not_implemented(format!("Table engine {engine}"));
     }

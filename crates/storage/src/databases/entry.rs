@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use squall_functions::FunctionContext;
-use squall_planner::{ColumnDescription, TABLE_FUNCTION, TableMetadata, parse_dictionary, parse_table_function};
+use squall_planner::{
+    ColumnDescription, TABLE_FUNCTION, TableMetadata, VIEW, parse_dictionary, parse_table_function, parse_view,
+};
 use squall_sql::ast;
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
@@ -21,6 +23,7 @@ use crate::merge_tree::MergeTree;
 use crate::null::NullTable;
 use crate::table::{Insertion, ScanRequest, Table, TableScan};
 use crate::table_record::TableRecord;
+use crate::view::View;
 
 /// The database of computed tables.
 pub(super) const SYSTEM: &str = "system";
@@ -57,6 +60,7 @@ pub(super) enum Engine {
     DictionaryView(Stored),
     /// Made `AS` a table function.
     Function(Stored, Arc<ast::Function>),
+    View(Stored, Arc<ast::Query>),
     MergeTree(Arc<MergeTree>),
     /// Of the catalog, and this server cannot open it.
     Broken(Arc<BrokenTable>),
@@ -121,6 +125,9 @@ impl Entry {
             Engine::Function(stored, function) => {
                 Arc::new(FunctionTable::new(self.name.clone(), stored.identity.clone(), function.clone()))
             }
+            Engine::View(stored, query) => {
+                Arc::new(View::new(self.name.clone(), stored.identity.clone(), query.clone()))
+            }
             Engine::MergeTree(table) => Arc::new(table.snapshot(self.name.clone())),
             Engine::Broken(table) => table.clone(),
         }
@@ -134,7 +141,8 @@ impl Entry {
             | Engine::Join(stored, _)
             | Engine::Dictionary(stored, _)
             | Engine::DictionaryView(stored)
-            | Engine::Function(stored, _) => Some(&stored.identity),
+            | Engine::Function(stored, _)
+            | Engine::View(stored, _) => Some(&stored.identity),
             Engine::MergeTree(table) => Some(table.identity()),
         }
     }
@@ -148,7 +156,8 @@ impl Entry {
             | Engine::Join(stored, _)
             | Engine::Dictionary(stored, _)
             | Engine::DictionaryView(stored)
-            | Engine::Function(stored, _) => stored.id,
+            | Engine::Function(stored, _)
+            | Engine::View(stored, _) => stored.id,
             Engine::MergeTree(table) => Some(table.table_id()),
             Engine::Broken(table) => Some(table.id),
         }
@@ -178,7 +187,17 @@ impl Engine {
                 let function = parse_table_function(definition.table_function().unwrap_or_default())?;
                 Ok(Self::Function(stored, function))
             }
-            "Memory" => Ok(Self::Memory(stored, MemoryRows::new())),
+            VIEW => {
+                let query = parse_view(definition.view_query().unwrap_or_default())?;
+                Ok(Self::View(stored, query))
+            }
+            "Merge" | "Buffer" | "GenerateRandom" => {
+                let function = definition.function_of_engine().unwrap_or_default();
+                let function = parse_table_function(&function)?;
+                Ok(Self::Function(stored, function))
+            }
+            // Tables of a session have no disk.
+            "Memory" | "TinyLog" | "Log" | "StripeLog" | "Set" => Ok(Self::Memory(stored, MemoryRows::new())),
             "Null" => Ok(Self::Null(stored)),
             other => Err(unknown_engine(other)),
         }
@@ -244,6 +263,7 @@ impl Entry {
             | Engine::Dictionary(..)
             | Engine::DictionaryView(_)
             | Engine::Function(..)
+            | Engine::View(..)
             | Engine::Virtual(_)
             | Engine::Broken(_) => {}
         }

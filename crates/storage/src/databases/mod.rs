@@ -29,6 +29,7 @@ use uuid::Uuid;
 
 use crate::column_cache::ColumnCacheStatistics;
 use crate::dictionary::{Dictionary, DictionaryView, OnDemandReader, OnDemandSlot};
+use crate::external_table::TEMPORARY_DATABASE;
 use crate::generated;
 use crate::identity::TableName;
 use crate::table::Table;
@@ -112,8 +113,25 @@ impl Databases {
         Arc::new(databases)
     }
 
+    /// A place for tables that end with their session: one database, [`TEMPORARY_DATABASE`], that nobody can name.
+    pub fn temporary() -> Arc<Self> {
+        let databases = Self::empty(None, OnDemandSlot::default());
+        databases.change(|state| {
+            state.insert(TEMPORARY_DATABASE.into(), Arc::new(Database::new(None, Uuid::new_v4(), "")));
+        });
+        Arc::new(databases)
+    }
+
     fn with(store: Option<Store>, on_demand: OnDemandSlot) -> Self {
-        let databases = Self {
+        let databases = Self::empty(store, on_demand);
+        for table in generated::system_tables() {
+            databases.register(table);
+        }
+        databases
+    }
+
+    fn empty(store: Option<Store>, on_demand: OnDemandSlot) -> Self {
+        Self {
             state: ArcSwap::default(),
             generation: AtomicU64::new(0),
             ddl: Mutex::new(()),
@@ -121,11 +139,7 @@ impl Databases {
             configured: ArcSwap::default(),
             on_demand,
             detached: Mutex::default(),
-        };
-        for table in generated::system_tables() {
-            databases.register(table);
         }
-        databases
     }
 
     /// What the column cache did and holds.
@@ -313,12 +327,19 @@ impl Databases {
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = State::clone(&self.state.load());
         change(&mut state);
-        let tables = || state.values().flat_map(|database| database.tables.values());
-        let is_dictionary = |entry: &&Arc<Entry>| matches!(entry.engine, Engine::Dictionary(..));
-        CurrentMetric::AttachedDatabase.set(state.len() as i64);
-        CurrentMetric::AttachedTable.set(tables().count() as i64);
-        CurrentMetric::AttachedDictionary.set(tables().filter(is_dictionary).count() as i64);
+        if !state.contains_key(TEMPORARY_DATABASE) {
+            set_metrics(&state);
+        }
         self.state.store(Arc::new(state));
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
+}
+
+/// Says how many databases and tables the server has.
+fn set_metrics(state: &State) {
+    let tables = || state.values().flat_map(|database| database.tables.values());
+    let is_dictionary = |entry: &&Arc<Entry>| matches!(entry.engine, Engine::Dictionary(..));
+    CurrentMetric::AttachedDatabase.set(state.len() as i64);
+    CurrentMetric::AttachedTable.set(tables().count() as i64);
+    CurrentMetric::AttachedDictionary.set(tables().filter(is_dictionary).count() as i64);
 }

@@ -90,7 +90,11 @@ impl Databases {
 
     pub(super) fn merge_tree(&self, database: &str, table: &str) -> Result<Arc<MergeTree>> {
         match &find(&self.state.load(), database, table)?.engine {
-            Engine::MergeTree(table) => Ok(table.clone()),
+            Engine::MergeTree(table) if table.identity().definition.engine.ends_with("MergeTree") => Ok(table.clone()),
+            Engine::MergeTree(table) => {
+                let engine = &table.identity().definition.engine;
+                Err(Error::not_implemented(format!("Table engine {engine} doesn't support partitioning")))
+            }
             Engine::Broken(table) => Err(table.failure.clone()),
             _ => Err(Error::not_implemented(format!("Parts of table {database}.{table}"))),
         }

@@ -176,6 +176,7 @@ fn definition() -> TableDefinition {
         expression: Expression::Column { position, data_type: DataType::UInt64 },
     };
     TableDefinition {
+        constraints: Vec::new(),
         columns: ["insert", "part", "row"].map(column).to_vec(),
         engine: "MergeTree".into(),
         engine_arguments: Vec::new(),

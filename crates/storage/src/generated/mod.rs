@@ -1,6 +1,7 @@
 //! Tables whose rows are computed: `system.one`, `system.numbers`, `system.zeros` and their kin, and the table functions
-//! `numbers`, `zeros`, `generateSeries`. Table functions over data are not here.
+//! `numbers`, `zeros`, `generateSeries`, `generateRandom`. Table functions over data are not here.
 
+mod random;
 mod sequence;
 mod zeros;
 
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use crate::table::Table;
+use random::Random;
 use sequence::Sequence;
 use zeros::Zeros;
 
@@ -53,6 +55,7 @@ pub fn table_function(name: &str, arguments: &[Value]) -> Result<Arc<dyn Table>>
             let rows = last.checked_sub(first).map_or(0, |span| (span / step).saturating_add(1));
             Ok(Arc::new(Sequence::new(name, "generate_series", first, step, rows)))
         }
+        "generateRandom" => Ok(Arc::new(Random::new(arguments)?)),
         "zeros" | "zeros_mt" => match numbers(name, arguments)?.as_slice() {
             [] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", None))),
             [rows] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", Some(*rows)))),

@@ -39,7 +39,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, Expression, KeyExpression, TableDefinition, TableMetadata};
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
@@ -143,12 +143,6 @@ impl std::fmt::Debug for MergeTree {
 /// ClickHouse's for keys, settings and arguments that do not suit.
 pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefinition> {
     let settings = MergeTreeSettings::new(&definition)?;
-    if !definition.engine_arguments.is_empty() {
-        return Err(Error::new(
-            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-            "With extended storage definition syntax storage MergeTree requires no parameters",
-        ));
-    }
     for key in &definition.sorting_key {
         let mut columns = 0;
         key.expression.visit_columns(&mut |_| columns += 1);
@@ -362,7 +356,7 @@ impl TableMetadata for MergeTreeTable {
         &self.name.table
     }
     fn engine(&self) -> &str {
-        "MergeTree"
+        &self.live.identity.definition.engine
     }
     fn columns(&self) -> &[ColumnDescription] {
         &self.live.identity.definition.columns
@@ -376,6 +370,9 @@ impl TableMetadata for MergeTreeTable {
     }
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
         self.parts.range(self.live.identity.stored_positions.get(column).copied().flatten()?)
+    }
+    fn constraints(&self) -> &[Constraint] {
+        &self.live.identity.definition.constraints
     }
     fn as_any(&self) -> &dyn Any {
         self

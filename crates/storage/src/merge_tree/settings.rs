@@ -17,6 +17,8 @@ static FOREIGN: LazyLock<Vec<SettingDescription>> =
 const INDEX_GRANULARITY_DEFAULT: usize = 8192;
 /// Parts at which inserts are refused: nothing merges parts yet.
 const PARTS_TO_THROW_INSERT_DEFAULT: usize = 3000;
+/// The same of tables of other engines that keep their rows in parts.
+const PARTS_OF_OTHERS_MAX: usize = 100_000;
 /// Above this share of defaults a chunk is held sparse where the table does not say.
 const RATIO_OF_DEFAULTS_DEFAULT: f64 = 0.9375;
 /// The rows of a row group, rounded to granules: long contiguous arrays in the cache, yet several for each core.
@@ -131,13 +133,20 @@ impl MergeTreeSettings {
             compression: Compression::LZ4_RAW,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
         };
+        if !definition.engine.ends_with("MergeTree") {
+            // Nobody merges the parts of other engines, which have no limit of their own in ClickHouse.
+            settings.parts_to_throw_insert = PARTS_OF_OTHERS_MAX;
+        }
         for (name, value) in &definition.settings {
+            if &*definition.engine == "Set" && matches!(&**name, "persistent" | "disk") {
+                continue;
+            }
             if let Some((_, read)) = SETTINGS.iter().find(|(known, _)| known.name == &**name) {
                 read(&mut settings, value)?;
             } else if let Some(foreign) = FOREIGN.iter().find(|known| known.name == &**name) {
                 foreign.foreign_value(value)?;
             } else {
-                let message = format!("Unknown setting '{name}': for storage MergeTree");
+                let message = format!("Unknown setting '{name}': for storage {}", definition.engine);
                 return Err(Error::new(ErrorCode::UNKNOWN_SETTING, message));
             }
         }

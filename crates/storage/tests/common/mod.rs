@@ -25,6 +25,7 @@ pub fn definition(engine: &str, of: &[(&str, &str)], sorting_key: &[&str]) -> Ta
     let columns = columns(of);
     let sorting_key = sorting_key.iter().map(|name| key(&columns, name)).collect();
     TableDefinition {
+        constraints: Vec::new(),
         columns,
         engine: engine.into(),
         engine_arguments: Vec::new(),

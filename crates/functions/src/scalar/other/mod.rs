@@ -3,6 +3,7 @@
 mod address;
 mod bitmask;
 mod block;
+mod check_constraint;
 mod introspection;
 mod session;
 mod sleep;
@@ -62,6 +63,11 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("sleep", sleep::resolve).with_constants().random(),
     &Function::new("sleepEachRow", sleep::resolve).with_constants().random(),
     &Function::new("squallVersion", session::resolve).never_throws().of_moment(),
+    &Function::new("__checkConstraint", check_constraint::resolve)
+        .with_nulls()
+        .with_constants()
+        .without_dictionary()
+        .not_folded(),
     &Function::new("throwIf", throw_if::resolve).with_constants().without_dictionary().not_folded(),
     &Function::new("uptime", session::resolve_uptime).never_throws().of_moment(),
     &Function::new("version", session::resolve).never_throws().of_moment(),
