@@ -114,7 +114,7 @@ pub(crate) fn rows(analyzer: &Analyzer<'_>, table: &dyn TableMetadata, function:
             Err(error) if error.code == ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE => {
                 Ok(Plan::Values { schema: Arc::default(), blocks: Vec::new() })
             }
-            source => Ok(whole(source?)),
+            source => Ok(whole(source?.with_virtual_columns(0))),
         }
     })?;
     let mut expressions = Vec::with_capacity(names.len());

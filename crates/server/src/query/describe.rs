@@ -59,17 +59,119 @@ pub(super) async fn describe(
         }
         DescribeTarget::FilesystemCache(_) => return Err(Error::not_implemented("DESCRIBE FILESYSTEM CACHE")),
     };
-    let strings = |of: &dyn Fn(&ColumnDescription) -> String| Column::from_strings(columns.iter().map(of));
-    let nothing = || Column::constant(DataType::String, &Value::string(""), columns.len());
-    answer([
-        ("name", strings(&|column| column.name.to_string())),
-        ("type", strings(&|column| column.data_type.to_string())),
-        ("default_type", strings(&|column| default_kind(column).to_owned())),
-        ("default_expression", strings(&|column| default_expression(column).to_owned())),
-        ("comment", strings(&|column| column.comment.to_string())),
-        ("codec_expression", strings(&|column| column.codec.as_deref().unwrap_or_default().to_owned())),
-        ("ttl_expression", nothing()?),
-    ])
+    let settings = &session.settings;
+    let mut rows: Vec<Described> = columns.into_iter().map(Described::own).collect();
+    if settings.describe_include_virtual_columns && matches!(statement.target, DescribeTarget::Table(_)) {
+        let name_type = DataType::LowCardinality(Arc::new(DataType::String));
+        let names = ["_table", "_database"].into_iter();
+        let columns = columns_of(&Schema::new(names.map(|name| (name, name_type.clone()))));
+        rows.extend(columns.into_iter().map(|column| Described { is_virtual: true, ..Described::own(column) }));
+    }
+    if settings.describe_include_subcolumns {
+        let of: Vec<ColumnDescription> = rows.iter().map(|row| row.column.clone()).collect();
+        for column in of {
+            let mut found = Vec::new();
+            subcolumns(&column.name, &column.data_type, 0, &mut found);
+            let found = found.into_iter().map(|(name, data_type)| Described {
+                is_subcolumn: true,
+                ..Described::own(ColumnDescription { name: name.into(), data_type, default: None, ..column.clone() })
+            });
+            rows.extend(found);
+        }
+    }
+    let strings =
+        |of: &dyn Fn(&ColumnDescription) -> String| Column::from_strings(rows.iter().map(|row| of(&row.column)));
+    let data_type = |column: &ColumnDescription| match settings.print_pretty_type_names {
+        true => pretty_type(&column.data_type, 0),
+        false => column.data_type.to_string(),
+    };
+    let mut shown = vec![("name", strings(&|column| column.name.to_string())), ("type", strings(&data_type))];
+    if !settings.describe_compact_output {
+        shown.extend([
+            ("default_type", strings(&|column| default_kind(column).to_owned())),
+            ("default_expression", strings(&|column| default_expression(column).to_owned())),
+            ("comment", strings(&|column| column.comment.to_string())),
+            ("codec_expression", strings(&|column| column.codec.as_deref().unwrap_or_default().to_owned())),
+            ("ttl_expression", strings(&|_| String::new())),
+        ]);
+    }
+    let flags = |of: &dyn Fn(&Described) -> bool| {
+        let flags = rows.iter().map(|row| u8::from(of(row))).collect();
+        Column::from_primitive::<arrow_array::types::UInt8Type>(DataType::UInt8, flags)
+    };
+    if settings.describe_include_subcolumns {
+        shown.push(("is_subcolumn", flags(&|row| row.is_subcolumn)));
+    }
+    if settings.describe_include_virtual_columns {
+        shown.push(("is_virtual", flags(&|row| row.is_virtual)));
+    }
+    answer(shown)
+}
+
+/// A row of DESCRIBE.
+struct Described {
+    column: ColumnDescription,
+    is_subcolumn: bool,
+    is_virtual: bool,
+}
+
+impl Described {
+    fn own(column: ColumnDescription) -> Self {
+        Self { column, is_subcolumn: false, is_virtual: false }
+    }
+}
+
+/// The subcolumns of a column, each before its own; an array's are arrays.
+fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(String, DataType)>) {
+    let in_arrays = |data_type: DataType| (0..level).fold(data_type, |item, _| DataType::Array(Arc::new(item)));
+    match data_type {
+        DataType::Nullable(inner) => {
+            found.push((format!("{name}.null"), in_arrays(DataType::UInt8)));
+            subcolumns(name, inner, level, found);
+        }
+        DataType::Array(item) => {
+            found.push((format!("{name}.size{level}"), in_arrays(DataType::UInt64)));
+            subcolumns(name, item, level + 1, found);
+        }
+        DataType::Map(key, value) => {
+            found.push((format!("{name}.size{level}"), in_arrays(DataType::UInt64)));
+            for (part, data_type) in [("keys", key), ("values", value)] {
+                found.push((format!("{name}.{part}"), in_arrays(DataType::Array(data_type.clone()))));
+            }
+        }
+        DataType::Tuple(elements) => {
+            for (at, element) in elements.iter().enumerate() {
+                let part = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
+                let name = format!("{name}.{part}");
+                found.push((name.clone(), in_arrays(element.data_type.clone())));
+                subcolumns(&name, &element.data_type, level, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A type's name, in which each element of a named tuple has a line of its own.
+fn pretty_type(data_type: &DataType, depth: usize) -> String {
+    const INDENT: usize = 4;
+    match data_type {
+        DataType::Nullable(inner) => format!("Nullable({})", pretty_type(inner, depth)),
+        DataType::Array(item) => format!("Array({})", pretty_type(item, depth)),
+        DataType::Map(key, value) => format!("Map({}, {})", pretty_type(key, depth), pretty_type(value, depth)),
+        DataType::Tuple(elements) if elements.iter().all(|element| element.name.is_some()) && !elements.is_empty() => {
+            let line = |element: &squall_types::TupleElement| {
+                let name = element.name.as_deref().unwrap_or_default();
+                let indent = " ".repeat(INDENT * (depth + 1));
+                format!("{indent}{} {}", quote(name), pretty_type(&element.data_type, depth + 1))
+            };
+            format!("Tuple(\n{})", elements.iter().map(line).collect::<Vec<_>>().join(",\n"))
+        }
+        DataType::Tuple(elements) if !elements.is_empty() => {
+            let items: Vec<String> = elements.iter().map(|element| pretty_type(&element.data_type, depth)).collect();
+            format!("Tuple({})", items.join(", "))
+        }
+        other => other.to_string(),
+    }
 }
 
 /// Whether a name means a file, since no table has it.

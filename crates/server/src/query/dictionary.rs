@@ -30,6 +30,11 @@ pub(super) async fn create(
     if matches!(statement.mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
         session.access.check(Privilege::DropDictionary, &[&database, &name])?;
     }
+    if statement.attach && statement.definition.is_none() {
+        let (databases, if_not_exists) = (session.server.databases.clone(), statement.mode == CreateMode::IfNotExists);
+        run_blocking(move || databases.attach_table(&database, &name, if_not_exists)).await?;
+        return Ok(Answer::Done);
+    }
     let functions = planning::function_context(session, &context.query_id, planning::lookups(session));
     let definition = plan_dictionary(statement, &database, &functions)?;
     check_source(session, &definition.source, context).await?;

@@ -103,6 +103,13 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
                 _ => tables.push((database, table)),
             }
         }
+        DropTarget::Dictionary(name) if statement.action == DropAction::Detach => {
+            let (database, name) = table_name(session, name)?;
+            session.access.check(Privilege::DropDictionary, &[&database, &name])?;
+            let is_permanently = statement.permanently;
+            run_blocking(move || databases.detach_dictionary(&database, &name, is_permanently, if_exists)).await?;
+            return Ok(Answer::Done);
+        }
         DropTarget::Dictionary(_) => {
             return Err(Error::not_implemented(format!("{} DICTIONARY", drop_verb(statement.action))));
         }

@@ -1,20 +1,34 @@
 //! EXPLAIN: the tree, the formatted text, the plan or the pipelines of a statement, a line in each row.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{ExplainOptions, explain_plan, not_explained};
+use squall_planner::{ExplainOptions, Plan, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
-use squall_types::{Column, Error, ErrorCode, Result};
+use squall_storage::{ScanRequest, TableHandle};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
-use super::{Answer, describe, planning};
+use super::{Answer, describe, planning, show};
 use crate::session::Session;
 
 /// Runs EXPLAIN.
 pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc<QueryContext>) -> Result<Answer> {
+    match (explain.kind, &explain.table_override) {
+        (ExplainKind::CurrentTransaction, _) => return show::text("explain", "<no current transaction>"),
+        (ExplainKind::TableOverride, Some((function, _))) => {
+            let message = format!("EXPLAIN TABLE OVERRIDE is not supported for the {}() table function", function.name);
+            return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
+        }
+        _ => {}
+    }
     let Some(statement) = explain.statement.as_deref() else {
         return Err(Error::not_implemented("EXPLAIN without a statement"));
     };
+    if explain.kind == ExplainKind::Estimate {
+        let plan = planning::plan(session, query_of(statement)?, context).await?;
+        return estimate(&plan);
+    }
     let lines = match explain.kind {
         ExplainKind::Ast => lines(&squall_sql::dump(statement)),
         ExplainKind::Syntax => vec![squall_sql::format(statement)],
@@ -30,6 +44,45 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
         kind => return Err(not_explained(kind)),
     };
     describe::answer([("explain", Column::from_strings(lines))])
+}
+
+/// What each table of a plan would be asked for, of tables that have parts.
+fn estimate(plan: &Plan) -> Result<Answer> {
+    let mut found: BTreeMap<(String, String), [u64; 3]> = BTreeMap::new();
+    add_estimates(plan, &mut found)?;
+    let numbers = |at: usize| {
+        let numbers = found.values().map(|numbers| numbers[at]).collect();
+        Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, numbers)
+    };
+    describe::answer([
+        ("database", Column::from_strings(found.keys().map(|(database, _)| database))),
+        ("table", Column::from_strings(found.keys().map(|(_, table)| table))),
+        ("parts", numbers(0)),
+        ("rows", numbers(1)),
+        ("marks", numbers(2)),
+    ])
+}
+
+fn add_estimates(plan: &Plan, found: &mut BTreeMap<(String, String), [u64; 3]>) -> Result<()> {
+    if let Plan::Scan(scan) = plan
+        && scan.table.engine().ends_with("MergeTree")
+    {
+        let request = ScanRequest {
+            columns: scan.columns.clone(),
+            schema: scan.schema.clone(),
+            predicate: scan.predicate.clone(),
+            limit: scan.limit,
+        };
+        let begun = TableHandle::of(&*scan.table)?.0.scan(&request)?;
+        let selection = begun.selection();
+        if selection.parts > 0 {
+            let name = (scan.table.database().to_owned(), scan.table.name().to_owned());
+            let sums = found.entry(name).or_default();
+            let add = [selection.parts, begun.rows_total().unwrap_or_default(), selection.marks];
+            sums.iter_mut().zip(add).for_each(|(sum, number)| *sum += number);
+        }
+    }
+    plan.inputs().try_for_each(|input| add_estimates(input, found))
 }
 
 fn is_on(value: &SettingValue) -> bool {

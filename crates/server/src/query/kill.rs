@@ -18,6 +18,10 @@ const SYNC_WAIT: Duration = Duration::from_secs(60);
 /// Runs KILL.
 pub(super) async fn run(session: &Session, statement: &ast::Kill, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
+    if statement.kind == KillKind::Mutation {
+        // ALTER changes values of none: there is nothing that could be ended.
+        return Ok(Answer::Done);
+    }
     if statement.kind != KillKind::Query {
         return Err(Error::not_implemented("KILL of anything but queries"));
     }

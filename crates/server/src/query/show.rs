@@ -109,8 +109,33 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
             let only = (*current, *enabled);
             return show_access::entities(session, *kind, only, table.as_ref(), short_name.as_deref(), context).await;
         }
-        ShowKind::Indexes { .. } => return Err(Error::not_implemented("SHOW INDEX")),
-        ShowKind::FilesystemCaches => return Err(Error::not_implemented("SHOW FILESYSTEM CACHES")),
+        ShowKind::Indexes { table, database, filter, .. } => {
+            let (database, table) = (current(database)?, identifier(session, table)?);
+            if session.access.may_show_table(&database, &table) {
+                session.server.databases.table(&database, &table)?;
+            }
+            // Each part of the primary key is one.
+            let keys = format!(
+                "SELECT name AS table, arrayJoin(arrayZip(splitByString(', ', primary_key), \
+                 arrayEnumerate(splitByString(', ', primary_key)))) AS part FROM system.tables \
+                 WHERE database = {} AND name = {} AND primary_key != ''",
+                literal(&database),
+                literal(&table)
+            );
+            let inner = format!(
+                "SELECT table, toUInt8(1) AS non_unique, 'PRIMARY' AS key_name, toUInt32(part.2) AS seq_in_index, \
+                 if(match(part.1, '^[a-zA-Z_][a-zA-Z0-9_]*$'), part.1, '') AS column_name, 'A' AS collation, \
+                 0 AS cardinality, NULL AS sub_part, NULL AS packed, NULL AS `null`, 'PRIMARY' AS index_type, \
+                 '' AS comment, '' AS index_comment, 'YES' AS visible, \
+                 if(match(part.1, '^[a-zA-Z_][a-zA-Z0-9_]*$'), '', part.1) AS expression FROM ({keys})"
+            );
+            let select = query(&format!("SELECT * FROM ({inner}) ORDER BY key_name, seq_in_index"))?;
+            match filter {
+                Some(filter) => with_condition(select, filter.clone())?,
+                None => select,
+            }
+        }
+        ShowKind::FilesystemCaches => query("SELECT '' AS Caches WHERE 0")?,
         ShowKind::Privileges => query("SELECT * FROM system.privileges")?,
         ShowKind::CreateAccess { kind, names, all } => return show_access::create(session, *kind, names, *all),
         ShowKind::Access => return show_access::access(session),

@@ -102,6 +102,11 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
             *session = execute_as::acting(session, statement)?;
             Ok(Answer::Done)
         }
+        Statement::Undrop(statement) => {
+            let (database, table) = stored_table_name(session, &statement.table)?;
+            let why = "is being dropped, has been dropped, or the database engine does not support UNDROP";
+            Err(Error::new(ErrorCode::UNKNOWN_TABLE, format!("Table {database}.{table} {why}")))
+        }
         other => Err(Error::not_implemented(describe_kind(other))),
     }
 }
@@ -199,7 +204,6 @@ fn describe_kind(statement: &Statement) -> &'static str {
         Statement::CreateWorkload(_) => "CREATE WORKLOAD",
         Statement::CreateResource(_) => "CREATE RESOURCE",
         Statement::AlterDatabase(_) => "ALTER DATABASE",
-        Statement::Undrop(_) => "UNDROP",
         Statement::Transaction(_) => "Transactions",
         Statement::Watch(_) => "WATCH",
         Statement::Parallel(_) => "PARALLEL WITH",

@@ -413,7 +413,7 @@ impl Databases {
     }
 }
 
-fn check_dictionary(entry: &Entry) -> Result<()> {
+pub(super) fn check_dictionary(entry: &Entry) -> Result<()> {
     match entry.engine {
         Engine::Dictionary(..) => Ok(()),
         _ => {

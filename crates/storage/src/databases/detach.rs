@@ -7,6 +7,7 @@ use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
 use super::Databases;
+use super::change::check_dictionary;
 use super::entry::{Database, Entry, database_exists, database_of, find_if, is_made_up, table_exists};
 
 /// A table that is detached, for `system.detached_tables`.
@@ -30,18 +31,35 @@ impl Databases {
     pub fn detach_table(&self, database: &str, table: &str, is_permanently: bool, if_exists: bool) -> Result<()> {
         let _ddl = self.lock_ddl();
         let Some(entry) = find_if(&self.state.load(), database, table, if_exists)? else { return Ok(()) };
-        entry.refuse_virtual("Detach")?;
         entry.refuse_dictionary()?;
+        self.detach_entry(&entry, is_permanently)
+    }
+
+    /// `DETACH DICTIONARY [PERMANENTLY]`.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `INCORRECT_QUERY` for a table.
+    pub fn detach_dictionary(&self, database: &str, name: &str, is_permanently: bool, if_exists: bool) -> Result<()> {
+        let _ddl = self.lock_ddl();
+        let Some(entry) = find_if(&self.state.load(), database, name, if_exists)? else { return Ok(()) };
+        check_dictionary(&entry)?;
+        self.detach_entry(&entry, is_permanently)
+    }
+
+    /// Takes a table out, to be attached again. Callers hold `ddl`.
+    fn detach_entry(&self, entry: &Arc<Entry>, is_permanently: bool) -> Result<()> {
+        entry.refuse_virtual("Detach")?;
+        let (database, table) = (&*entry.name.database, &entry.name.table);
         let publish = || {
             self.change(|state| {
                 if let Some(database) = state.get_mut(database) {
                     let database = Arc::make_mut(database);
                     database.tables.remove(table);
-                    database.detached.insert(table.into(), (entry.clone(), is_permanently));
+                    database.detached.insert(table.clone(), (entry.clone(), is_permanently));
                 }
             });
         };
-        self.record_detached(is_permanently, &entry, true, publish)
+        self.record_detached(is_permanently, entry, true, publish)
     }
 
     /// Publishes that a table is detached, or attached again, once the catalog has it where it must.

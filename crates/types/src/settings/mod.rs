@@ -507,6 +507,10 @@ settings! {
     query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
     union_default_mode: String as String = "", "What UNION without ALL or DISTINCT means.";
     regexp_max_matches_per_row: u64 as UInt64 = "1000", "The most matches in one row of extractAllGroupsHorizontal; more are an error.";
+    describe_compact_output: bool as Bool = "0", "Whether DESCRIBE gives names and types only.";
+    describe_include_subcolumns: bool as Bool = "0", "Whether DESCRIBE gives subcolumns, too.";
+    describe_include_virtual_columns: bool as Bool = "0", "Whether DESCRIBE gives virtual columns, too.";
+    print_pretty_type_names: bool as Bool = "1", "Whether DESCRIBE lays the types of named tuples out over several lines.";
     cast_keep_nullable: bool as Bool = "0", "Whether CAST keeps Nullable of its argument.";
     allow_suspicious_low_cardinality_types: bool as Bool = "0", "Whether LowCardinality of small numbers may be created.";
     allow_introspection_functions: bool as Bool = "0", "Whether functions that look into the server itself may be called.";
