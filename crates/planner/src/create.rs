@@ -345,7 +345,7 @@ fn like_storage(definition: &TableDefinition, given: &ast::Storage) -> Result<as
     let mut like = ast::Storage { engine: Some(ast::Function::new(&*definition.engine, arguments)), ..given.clone() };
     let setting = |(name, value): &(Arc<str>, Arc<str>)| ast::Setting {
         name: name.to_string(),
-        value: ast::SettingValue::Literal(ast::Literal::String(value.as_bytes().to_vec().into())),
+        value: ast::SettingValue::Literal(ast::Literal::String(value.as_bytes().to_vec())),
         span: ast::Span::default(),
     };
     if like.settings.is_empty() {
@@ -424,6 +424,23 @@ fn settle_deprecated(storage: &mut ast::Storage, context: &PlannerContext<'_>) -
     Ok(())
 }
 
+/// A constraint of a table of these columns.
+///
+/// # Errors
+/// Those of its expression.
+pub fn plan_constraint(
+    declared: &ast::ConstraintDeclaration,
+    columns: &[ColumnDescription],
+    context: &PlannerContext<'_>,
+) -> Result<Constraint> {
+    expression_over(columns, &declared.expression, context)?;
+    Ok(Constraint {
+        name: declared.name.value.as_str().into(),
+        is_assumed: declared.assume,
+        sql: text::expression(&declared.expression).into(),
+    })
+}
+
 /// The constraints that are declared, or those of the table that this one is like.
 fn constraints(
     create: &ast::CreateTable,
@@ -433,12 +450,7 @@ fn constraints(
 ) -> Result<Vec<Constraint>> {
     let mut constraints: Vec<Constraint> = Vec::new();
     for declared in &elements.constraints {
-        expression_over(columns, &declared.expression, context)?;
-        constraints.push(Constraint {
-            name: declared.name.value.as_str().into(),
-            is_assumed: declared.assume,
-            sql: text::expression(&declared.expression).into(),
-        });
+        constraints.push(plan_constraint(declared, columns, context)?);
     }
     if let Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name)) = &create.source
         && elements.columns.is_empty()

@@ -142,7 +142,7 @@ impl Visitor for Qualifier<'_> {
         }
     }
 
-    fn expression(&mut self, expression: &mut ast::Expression) {
+    fn expression(&mut self, expression: &mut ast::Expression) -> bool {
         match &mut expression.kind {
             ExpressionKind::Parameter(_) => self.has_parameters = true,
             ExpressionKind::Function(call)
@@ -160,6 +160,7 @@ impl Visitor for Qualifier<'_> {
             }
             _ => {}
         }
+        true
     }
 }
 

@@ -19,6 +19,32 @@ use crate::uses::Used;
 /// Longer constants are computed while the query runs, where memory is accounted for.
 pub(crate) const FOLDED_BYTES_MAX: usize = 1 << 20;
 
+/// The body of a function that SQL defined, with a call's arguments in the places of its parameters.
+fn substituted(lambda: &ast::Lambda, call: &ast::Function) -> Result<ast::Expression> {
+    struct Substitution<'a>(Vec<(&'a str, &'a ast::Expression)>);
+    impl ast::Visitor for Substitution<'_> {
+        fn expression(&mut self, expression: &mut ast::Expression) -> bool {
+            let ExpressionKind::Identifier(parts) = &expression.kind else { return true };
+            if let [name] = parts.as_slice()
+                && let Some((_, argument)) = self.0.iter().find(|(parameter, _)| *parameter == name.value)
+            {
+                // Names in the argument are the caller's.
+                expression.kind = argument.kind.clone();
+            }
+            false
+        }
+    }
+    let (expected, passed) = (lambda.parameters.len(), call.arguments.len());
+    if expected != passed {
+        let message = format!("Lambda {} expect {expected} arguments. Actual: {passed}", call.name);
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
+    let parameters = lambda.parameters.iter().map(|parameter| parameter.value.as_str());
+    let mut body = lambda.body.clone();
+    body.walk(&mut Substitution(parameters.zip(&call.arguments).collect()));
+    Ok(body)
+}
+
 impl Scope<'_> {
     /// The node of a call.
     ///
@@ -59,7 +85,8 @@ impl Scope<'_> {
         if let Some(lambda) = self.analyzer.context.catalog.user_function(&call.name) {
             // It may call itself.
             let analyzer = self.analyzer;
-            return analyzer.nested(|| self.call_lambda(call, &lambda));
+            let body = substituted(&lambda, call).map_err(|error| self.in_scope(error))?;
+            return analyzer.nested(|| self.resolve_argument(&body));
         }
         self.check_no_window_function(&call.name)?;
         Err(self.in_scope(unknown_function(&call.name)))

@@ -92,9 +92,23 @@ impl<'q> Scope<'q> {
         let analyzer = self.analyzer;
         let Some(first) = parts.first() else { return Ok(None) };
         let name = analyzer.identifier(first)?;
-        if let Some(local) = self.locals.iter().rev().find(|local| &*local.name == name) {
-            let node = local.node;
-            return self.subcolumns(node, &parts[1..]);
+        if !self.locals.is_empty() {
+            // A column of a table that is being defined may have dots in its name.
+            for length in (1..=parts.len()).rev() {
+                let joined;
+                let name = match length {
+                    1 => name,
+                    _ => {
+                        let names = parts[..length].iter().map(|part| analyzer.identifier(part));
+                        joined = names.collect::<Result<Vec<_>>>()?.join(".");
+                        joined.as_str()
+                    }
+                };
+                if let Some(local) = self.locals.iter().rev().find(|local| &*local.name == name) {
+                    let node = local.node;
+                    return self.subcolumns(node, &parts[length..]);
+                }
+            }
         }
         let prefers_column = analyzer.context.settings.prefer_column_name_to_alias;
         if prefers_column && let Some(node) = self.source_column(parts)? {

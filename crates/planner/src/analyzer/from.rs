@@ -11,7 +11,7 @@ use super::graph::{Graph, NodeId};
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
-use crate::catalog::{LoadedByQuery, TableMetadata};
+use crate::catalog::{DefaultKind, LoadedByQuery, TableMetadata};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::load::load;
@@ -61,7 +61,8 @@ impl Scope<'_> {
             TableSource::Table(name) => {
                 let source = self.table(name)?;
                 if source.as_table().is_some_and(|table| table.engine() == "Set") {
-                    return Err(Error::not_implemented("Method read is not supported by storage Set"));
+                    let message = "Method read is not supported by storage Set";
+                    return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
                 }
                 source
             }
@@ -450,6 +451,34 @@ pub(crate) fn whole(mut source: Source) -> Plan {
     let stage = source.take_stage(&graph);
     let expressions = nodes.iter().filter_map(|node| stage.lower(*node).ok()).collect();
     project(stage.into_plan(), expressions, names.into_iter())
+}
+
+/// All rows of a source with all columns that can be read, also those that `*` does not stand for.
+///
+/// # Errors
+/// Those of the expressions of ALIAS columns.
+pub(crate) fn whole_with_hidden(analyzer: &Analyzer<'_>, source: Source) -> Result<Plan> {
+    if source.as_table().is_none() {
+        return Ok(whole(source));
+    }
+    let mut scope = Scope::without_select(analyzer, None);
+    let mut columns = source.asterisk();
+    let is_hidden =
+        |column: &usize| matches!(source.default_kind(*column), Some(DefaultKind::Materialized | DefaultKind::Alias));
+    columns.extend((0..source.table_columns()).filter(is_hidden));
+    scope.source = source;
+    let mut names: Vec<Arc<str>> = Vec::new();
+    let mut nodes = Vec::new();
+    for column in columns {
+        let name = scope.source.name(column).to_owned();
+        nodes.push(scope.resolve(&ast::Expression::identifier(name.as_str()))?);
+        names.push(name.into());
+    }
+    let graph = scope.graph;
+    let stage = scope.source.take_stage(&graph);
+    let missing = |_| Error::logical("a column of a table is missing");
+    let expressions = nodes.iter().map(|node| stage.lower(*node)).collect::<Result<Vec<_>, _>>().map_err(missing)?;
+    Ok(project(stage.into_plan(), expressions, names.into_iter()))
 }
 
 /// A plan whose columns have other names. No names at all leave it as it is.

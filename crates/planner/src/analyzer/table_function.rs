@@ -7,7 +7,7 @@ use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value, default_value};
 
 use super::conversion::{cast, supertype};
-use super::from::whole;
+use super::from::{whole, whole_with_hidden};
 use super::scope::Scope;
 use super::source::Source;
 use crate::expression::Expression;
@@ -56,7 +56,12 @@ impl Scope<'_> {
         for database in databases {
             for name in self.analyzer.context.catalog.tables(&database)? {
                 if but != Some((&database, &name)) && self.matches(&name, &pattern)? {
-                    let plan = whole(self.table_of(Some(&database), &name)?);
+                    let source = self.table_of(Some(&database), &name)?;
+                    let plan = match but {
+                        // A table of the engine Merge says itself which columns it has.
+                        Some(_) => whole_with_hidden(self.analyzer, source)?,
+                        None => whole(source),
+                    };
                     merged.push(Merged { database: database.clone(), name, plan });
                 }
             }

@@ -1,9 +1,9 @@
-//! ALTER TABLE: parts are dropped, detached and attached, codecs and settings changed. Changes of columns' values are not here yet.
+//! ALTER TABLE: parts are dropped, detached and attached, codecs, comments, constraints and settings changed. Changes of columns' values are not here yet.
 
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{plan_column_codec, plan_setting};
+use squall_planner::{plan_column_codec, plan_constraint, plan_setting};
 use squall_sql::ast::{self, AlterCommand, ColumnProperty, Literal, PartitionSelector};
 use squall_storage::{DefinitionChange, PartCommand, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
@@ -25,7 +25,7 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     let mut commands = Vec::with_capacity(statement.commands.len());
     let mut changes = Vec::new();
     for command in &statement.commands {
-        if definition_changes(session, command, &database, &table, &mut changes)? {
+        if definition_changes(session, command, &database, &table, &mut changes, context)? {
             continue;
         }
         let (command, selector) = part_command(session, command)?;
@@ -58,8 +58,28 @@ fn definition_changes(
     database: &str,
     table: &str,
     changes: &mut Vec<DefinitionChange>,
+    context: &Arc<QueryContext>,
 ) -> Result<bool> {
     match command {
+        AlterCommand::ModifyComment(comment) => changes.push(DefinitionChange::Comment(comment.as_str().into())),
+        AlterCommand::CommentColumn { if_exists, column, comment } => {
+            let name = identifier(session, column)?;
+            let table = session.databases_of(database).table(database, table)?;
+            if !*if_exists || table.columns().iter().any(|known| *known.name == *name) {
+                changes.push(DefinitionChange::ColumnComment { column: name.into(), comment: comment.as_str().into() });
+            }
+        }
+        AlterCommand::AddConstraint { if_not_exists, constraint } => {
+            let table = session.databases_of(database).table(database, table)?;
+            let constraint = planning::planner_now(session, context, |planner| {
+                plan_constraint(constraint, table.columns(), planner)
+            })?;
+            changes.push(DefinitionChange::AddConstraint { constraint, if_not_exists: *if_not_exists });
+        }
+        AlterCommand::DropConstraint { if_exists, constraint } => {
+            let name = identifier(session, constraint)?.into();
+            changes.push(DefinitionChange::DropConstraint { name, if_exists: *if_exists });
+        }
         AlterCommand::ModifyColumn { if_exists, column, placement: None } => {
             let name = identifier(session, &column.name)?;
             let table = session.databases_of(database).table(database, table)?;
@@ -107,7 +127,11 @@ fn part_command<'a>(session: &Session, command: &'a AlterCommand) -> Result<(Par
             }
             (PartCommand::DropDetached, partition)
         }
-        _ => return Err(Error::not_implemented("ALTER TABLE of anything but parts, codecs and settings")),
+        _ => {
+            return Err(Error::not_implemented(
+                "ALTER TABLE of anything but parts, codecs, comments, constraints and settings",
+            ));
+        }
     })
 }
 

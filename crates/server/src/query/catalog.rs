@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, DefaultKind, LoadedByQuery, QueryUses, SubqueryRunner, TableDefinition, TableMetadata,
-    Used,
+    Catalog, ColumnDescription, Constraint, DefaultKind, LoadedByQuery, QueryUses, SubqueryRunner, TableDefinition,
+    TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -370,6 +370,9 @@ impl TableMetadata for WatchedTable {
     fn rows(&self) -> Option<u64> {
         self.was_asked.store(true, Ordering::Relaxed);
         self.table.rows()
+    }
+    fn constraints(&self) -> &[Constraint] {
+        self.table.constraints()
     }
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
         self.was_asked.store(true, Ordering::Relaxed);

@@ -22,7 +22,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
     let (database, name) = table_name(session, &statement.table)?;
     session.access.check(Privilege::Optimize, &[&database, &name])?;
     let (databases, engine) = (&session.server.databases, &session.server.engine);
-    let table = databases.table(&database, &name)?;
+    let table = session.databases_of(&database).table(&database, &name)?;
     let refusal = [
         (statement.deduplicate.is_some(), "OPTIMIZE … DEDUPLICATE"),
         (statement.dry_run_parts.is_some(), "OPTIMIZE … DRY RUN"),
@@ -30,6 +30,10 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
     ];
     if let Some((_, what)) = refusal.iter().find(|(is_asked, _)| *is_asked) {
         return Err(Error::not_implemented(*what));
+    }
+    if matches!(table.engine(), "TinyLog" | "Log" | "StripeLog" | "Set") {
+        let message = format!("Method optimize is not supported by storage {}", table.engine());
+        return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
     }
     for parts in groups(table.parts()) {
         let merged = match databases.merge_parts(&database, &name, &parts) {

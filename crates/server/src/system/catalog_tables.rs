@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Weak};
 
 use squall_planner::{ColumnDescription, Constraint, DefaultKind, KeyExpression};
+use squall_sql::ast;
 use squall_storage::{PartInfo, TEMPORARY_DATABASE, Table, TableDescription};
 use squall_types::{DataType, Result, Value};
 
@@ -48,9 +49,7 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("dependencies_table", "Array(String)", no_items())
         .column("create_table_query", "String", |row| text(create_table_query(row, false)))
         .column("engine_full", "String", |row| text(engine_full(row)))
-        .column("as_select", "String", |row| {
-            text(row.definition.as_ref().and_then(|definition| definition.view_query()).unwrap_or_default())
-        })
+        .column("as_select", "String", |row| text(view_text(row).unwrap_or_default()))
         .column("partition_key", "String", move |row| {
             key(
                 &|row| row.definition.as_ref().map(|definition| definition.partition_key.clone()).unwrap_or_default(),
@@ -259,11 +258,11 @@ pub fn default_expression(column: &ColumnDescription) -> &str {
 
 /// The clauses after `ENGINE =`, each on its own.
 fn engine_clauses(row: &TableDescription) -> Vec<String> {
+    if row.table.view_query().is_some() {
+        return Vec::new();
+    }
     let Some(definition) = &row.definition else { return vec![row.table.engine().to_owned()] };
-    if definition.dictionary_statement().is_some()
-        || definition.table_function().is_some()
-        || definition.view_query().is_some()
-    {
+    if definition.dictionary_statement().is_some() || definition.table_function().is_some() {
         return Vec::new();
     }
     let mut engine = quote(&definition.engine);
@@ -353,9 +352,9 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
         true => quote(row.table.name()),
         false => format!("{}.{}", quote(row.table.database()), quote(row.table.name())),
     };
-    if let Some(query) = row.definition.as_ref().and_then(|definition| definition.view_query()) {
+    if let Some(query) = view_text(row) {
         let kind = if is_temporary(row) { "TEMPORARY VIEW" } else { "VIEW" };
-        return create_view_query(kind, &name, &columns, &clauses, query, many_lines);
+        return create_view_query(kind, &name, &columns, &clauses, &query, many_lines);
     }
     let made_as = row.definition.as_ref().and_then(|definition| definition.table_function());
     if let Some(function) = made_as {
@@ -368,6 +367,12 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
     } else {
         format!("CREATE {kind} {name} ({}){on_one}{}", columns.join(", "), clauses.join(" "))
     }
+}
+
+/// The query of a view, in one line.
+fn view_text(row: &TableDescription) -> Option<String> {
+    let query = row.table.view_query()?;
+    Some(squall_sql::format_one_line(&ast::Statement::Query(Box::new(ast::Query::clone(query)))))
 }
 
 /// The CREATE statement of a view; `clauses` is its comment.

@@ -16,8 +16,10 @@ pub trait Visitor {
     fn table(&mut self, _name: &mut TableName) {}
     /// A table function of FROM, before its arguments.
     fn table_function(&mut self, _function: &mut Function) {}
-    /// An expression, before what it consists of.
-    fn expression(&mut self, _expression: &mut Expression) {}
+    /// An expression, before what it consists of; whether that is to be walked over, too.
+    fn expression(&mut self, _expression: &mut Expression) -> bool {
+        true
+    }
 }
 
 impl Query {
@@ -140,7 +142,9 @@ impl WindowDefinition {
 impl Expression {
     /// Walks over the expression.
     pub fn walk(&mut self, visitor: &mut dyn Visitor) {
-        visitor.expression(self);
+        if !visitor.expression(self) {
+            return;
+        }
         match &mut self.kind {
             ExpressionKind::Literal(_) | ExpressionKind::Identifier(_) | ExpressionKind::Parameter(_) => {}
             ExpressionKind::Function(function) => {

@@ -147,13 +147,7 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
             params![id, position as i64, argument],
         )?;
     }
-    for (position, constraint) in definition.constraints.iter().enumerate() {
-        let record = serde_json::to_string(&ConstraintRecord::new(constraint)).unwrap_or_default();
-        transaction.execute(
-            "INSERT INTO squall_key VALUES (?1, 'constraint', ?2, ?3)",
-            params![id, position as i64, record],
-        )?;
-    }
+    insert_constraints(change, id, definition)?;
     for (kind, keys) in keys {
         for (position, key) in keys.iter().enumerate() {
             transaction.execute(
@@ -163,6 +157,17 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
         }
     }
     insert_settings(change, id, definition)
+}
+
+fn insert_constraints(change: &Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
+    for (position, constraint) in definition.constraints.iter().enumerate() {
+        let record = serde_json::to_string(&ConstraintRecord::new(constraint)).unwrap_or_default();
+        change.transaction.execute(
+            "INSERT INTO squall_key VALUES (?1, 'constraint', ?2, ?3)",
+            params![id, position as i64, record],
+        )?;
+    }
+    Ok(())
 }
 
 fn insert_settings(change: &Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
@@ -175,15 +180,22 @@ fn insert_settings(change: &Change, id: i64, definition: &TableDefinition) -> ru
     Ok(())
 }
 
-/// Records what ALTER TABLE may change of a definition: settings and codecs.
+/// Records what ALTER TABLE may change of a definition: settings, codecs, comments and constraints.
 pub(super) fn alter_table(change: &mut Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
     note_altered(change, id)?;
     for (position, column) in definition.columns.iter().enumerate() {
         change.transaction.execute(
-            "UPDATE squall_column SET codec = ?3 WHERE table_id = ?1 AND position = ?2",
-            params![id, position as i64, column.codec.as_deref()],
+            "UPDATE squall_column SET codec = ?3, comment = ?4 WHERE table_id = ?1 AND position = ?2",
+            params![id, position as i64, column.codec.as_deref(), &*column.comment],
         )?;
     }
+    change
+        .transaction
+        .execute("UPDATE squall_table SET comment = ?2 WHERE table_id = ?1", params![id, &*definition.comment])?;
+    change
+        .transaction
+        .execute("DELETE FROM squall_key WHERE table_id = ?1 AND key_kind = 'constraint'", params![id])?;
+    insert_constraints(change, id, definition)?;
     change.transaction.execute("DELETE FROM squall_setting WHERE table_id = ?1", params![id])?;
     insert_settings(change, id, definition)
 }

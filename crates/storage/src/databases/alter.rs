@@ -1,9 +1,9 @@
-//! ALTER TABLE of what a table is defined as, as far as no row changes by it: codecs of columns and settings. Parts that are there stay as
+//! ALTER TABLE of what a table is defined as, as far as no row changes by it: codecs and comments of columns, settings, constraints. Parts that are there stay as
 //! they are; those that are made from then on follow.
 
 use std::sync::Arc;
 
-use squall_planner::TableDefinition;
+use squall_planner::{Constraint, TableDefinition};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::Databases;
@@ -27,6 +27,29 @@ pub enum DefinitionChange {
     Setting(Arc<str>, Arc<str>),
     /// `RESET SETTING name`.
     ResetSetting(Arc<str>),
+    /// `MODIFY COMMENT`.
+    Comment(Arc<str>),
+    /// `COMMENT COLUMN column`.
+    ColumnComment {
+        /// The column.
+        column: Arc<str>,
+        /// What is said of it.
+        comment: Arc<str>,
+    },
+    /// `ADD CONSTRAINT`; rows that are there are not checked.
+    AddConstraint {
+        /// The constraint.
+        constraint: Constraint,
+        /// `IF NOT EXISTS`.
+        if_not_exists: bool,
+    },
+    /// `DROP CONSTRAINT`.
+    DropConstraint {
+        /// The constraint.
+        name: Arc<str>,
+        /// `IF EXISTS`.
+        if_exists: bool,
+    },
 }
 
 impl DefinitionChange {
@@ -38,6 +61,33 @@ impl DefinitionChange {
                     Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message)
                 })?;
                 found.codec.clone_from(codec);
+            }
+            Self::Comment(comment) => definition.comment.clone_from(comment),
+            Self::ColumnComment { column, comment } => {
+                let found = definition.columns.iter_mut().find(|known| known.name == *column).ok_or_else(|| {
+                    let message = format!("Wrong column. Cannot find column `{column}` to comment");
+                    Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message)
+                })?;
+                found.comment.clone_from(comment);
+            }
+            Self::AddConstraint { constraint, if_not_exists } => {
+                let name = &constraint.name;
+                match definition.constraints.iter().any(|known| known.name == *name) {
+                    false => definition.constraints.push(constraint.clone()),
+                    true if *if_not_exists => {}
+                    true => {
+                        let message = format!("Cannot add constraint {name}: constraint with this name already exists");
+                        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
+                    }
+                }
+            }
+            Self::DropConstraint { name, if_exists } => {
+                let before = definition.constraints.len();
+                definition.constraints.retain(|known| known.name != *name);
+                if definition.constraints.len() == before && !if_exists {
+                    let message = format!("Wrong constraint name. Cannot find constraint `{name}` to drop");
+                    return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+                }
             }
             Self::Setting(name, value) => {
                 check_setting(definition, name)?;
@@ -94,6 +144,13 @@ impl Databases {
             }
             Engine::Memory(stored, rows) => {
                 Engine::Memory(Stored { id: stored.id, identity: identity.clone() }, rows.clone())
+            }
+            Engine::Null(stored) => Engine::Null(Stored { id: stored.id, identity: identity.clone() }),
+            Engine::View(stored, query) => {
+                Engine::View(Stored { id: stored.id, identity: identity.clone() }, query.clone())
+            }
+            Engine::Function(stored, function) => {
+                Engine::Function(Stored { id: stored.id, identity: identity.clone() }, function.clone())
             }
             _ => return Err(no_such()),
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use squall_types::{Column, Error, Result};
+use squall_types::{Column, Error, ErrorCode, Result};
 
 use super::Databases;
 use super::entry::{Engine, find};
@@ -93,7 +93,8 @@ impl Databases {
             Engine::MergeTree(table) if table.identity().definition.engine.ends_with("MergeTree") => Ok(table.clone()),
             Engine::MergeTree(table) => {
                 let engine = &table.identity().definition.engine;
-                Err(Error::not_implemented(format!("Table engine {engine} doesn't support partitioning")))
+                let message = format!("Table engine {engine} doesn't support partitioning");
+                Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message))
             }
             Engine::Broken(table) => Err(table.failure.clone()),
             _ => Err(Error::not_implemented(format!("Parts of table {database}.{table}"))),
