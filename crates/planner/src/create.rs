@@ -192,7 +192,23 @@ fn declared_columns(
     for (column, declaration) in columns.iter_mut().zip(declarations) {
         column.codec = declaration.codec.as_ref().map(|codecs| codec_of(codecs, column)).transpose()?;
     }
-    Ok(columns)
+    Ok(columns.into_iter().zip(declarations).flat_map(|(column, declaration)| flattened(column, declaration)).collect())
+}
+
+/// What is declared as `Nested` is an array for each of its elements, named after both.
+fn flattened(column: ColumnDescription, declaration: &ast::ColumnDeclaration) -> Vec<ColumnDescription> {
+    let is_nested = declaration.data_type.as_ref().is_some_and(|declared| declared.name == "Nested");
+    match &column.data_type {
+        DataType::Array(item) if is_nested && let DataType::Tuple(elements) = &**item => elements
+            .iter()
+            .map(|element| ColumnDescription {
+                name: format!("{}.{}", column.name, element.name.as_deref().unwrap_or_default()).into(),
+                data_type: DataType::array(element.data_type.clone()),
+                ..column.clone()
+            })
+            .collect(),
+        _ => vec![column],
+    }
 }
 
 /// The codecs that `MODIFY COLUMN` declares for a column, where that is all that it changes.

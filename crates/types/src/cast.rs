@@ -2,6 +2,7 @@
 //! Numbers wrap, texts are read by [`text`](crate::text), times know their zones; what has no conversion is an error with
 //! ClickHouse's code. Which of two types a comparison or an array takes is `supertype`'s business.
 
+mod clock;
 mod decimal;
 
 use std::sync::Arc;
@@ -143,7 +144,9 @@ fn no_conversion(from: &DataType, to: &DataType) -> Error {
     let is_nested = matches!(from, DataType::Array(_) | DataType::Tuple(_) | DataType::Map(..));
     let code = match to {
         DataType::Array(_) | DataType::Tuple(_) | DataType::Map(..) => ErrorCode::TYPE_MISMATCH,
-        DataType::Enum8(_) | DataType::Enum16(_) | DataType::DateTime64(..) => ErrorCode::CANNOT_CONVERT_TYPE,
+        DataType::Enum8(_) | DataType::Enum16(_) | DataType::DateTime64(..) | DataType::Time | DataType::Time64(_) => {
+            ErrorCode::CANNOT_CONVERT_TYPE
+        }
         DataType::FixedString(_) => ErrorCode::NOT_IMPLEMENTED,
         DataType::Interval(_) if matches!(from, DataType::DateTime64(..)) => ErrorCode::CANNOT_CONVERT_TYPE,
         _ if is_nested => ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
@@ -399,6 +402,10 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         (T::Array(_) | T::Tuple(_) | T::Map(..), _) | (_, T::Array(_) | T::Tuple(_) | T::Map(..)) => {
             Err(no_conversion(from, to))
         }
+        (T::Time64(digits), T::Decimal(..)) => decimal::convert(&T::Decimal(18, *digits), array, to, options),
+        (T::Time, T::Decimal(..)) | (T::Decimal(..), T::Time) => {
+            Err(Error::new(ErrorCode::ILLEGAL_COLUMN, format!("Illegal column {from} of {to}")))
+        }
         _ if decimal::concerns(from, to) => decimal::convert(from, array, to, options),
         (T::Enum8(names) | T::Enum16(names), T::Enum8(to_names) | T::Enum16(to_names)) => {
             to_enum(array, to, to_names, true, |number| {
@@ -452,6 +459,7 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
         (T::IPv4, T::Bool) => to_bool(array),
         (T::UUID | T::IPv4 | T::IPv6, _) | (_, T::UUID | T::IPv4 | T::IPv6) => Err(no_conversion(from, to)),
         (_, T::Bool) => to_bool(array),
+        (_, T::Time | T::Time64(_)) | (T::Time | T::Time64(_), _) => clock::convert(from, array, to, options),
         (_, T::Date | T::Date32 | T::DateTime(_) | T::DateTime64(..)) => to_time(from, array, to, options),
         (T::DateTime64(digits, _), _) if to.is_number() => ticks_to_number(array, *digits, to, options),
         (T::DateTime64(..), _) => Err(no_conversion(from, to)),

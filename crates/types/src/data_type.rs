@@ -11,6 +11,7 @@
 //! | `FixedString(N)`, `UUID`, `IPv6` | `FixedSizeBinaryArray` of N, 16, 16 bytes |
 //! | `Date`, `Date32` | `UInt16Array`, `Int32Array`: days since 1970-01-01 |
 //! | `DateTime`, `DateTime64(s)` | `UInt32Array` of seconds, `Int64Array` of ticks of 10^-s seconds, both since the epoch, UTC |
+//! | `Time`, `Time64(s)` | `Int32Array` of seconds, `Int64Array` of ticks of 10^-s seconds |
 //! | `IPv4` | `UInt32Array` |
 //! | `Enum8`, `Enum16` | `Int8Array`, `Int16Array` of the declared numbers |
 //! | `IntervalX` | `Int64Array` |
@@ -63,6 +64,10 @@ pub enum DataType {
     DateTime(Option<Arc<str>>),
     /// The number of decimal digits of a second (0 to 9), and the time zone.
     DateTime64(u8, Option<Arc<str>>),
+    /// Seconds of a clock that counts up to 999 hours, also below zero.
+    Time,
+    /// The same, with this number of decimal digits of a second (0 to 9).
+    Time64(u8),
     Enum8(Arc<EnumValues>),
     Enum16(Arc<EnumValues>),
     Interval(IntervalKind),
@@ -275,10 +280,10 @@ impl DataType {
         }
     }
 
-    /// Digits of a second after the point: those of a `DateTime64`, none of anything else.
+    /// Digits of a second after the point: those of a `DateTime64` or a `Time64`, none of anything else.
     pub fn time_digits(&self) -> u8 {
         match self {
-            Self::DateTime64(digits, _) => *digits,
+            Self::DateTime64(digits, _) | Self::Time64(digits) => *digits,
             _ => 0,
         }
     }
@@ -385,6 +390,7 @@ impl fmt::Display for DataType {
         match self {
             Self::FixedString(length) => write!(f, "FixedString({length})"),
             Self::Decimal(precision, scale) => write!(f, "Decimal({precision}, {scale})"),
+            Self::Time64(digits) => write!(f, "Time64({digits})"),
             Self::DateTime(None) => f.write_str("DateTime"),
             Self::DateTime(Some(zone)) => {
                 f.write_str("DateTime(")?;
@@ -439,7 +445,8 @@ impl fmt::Display for DataType {
             | Self::IPv4
             | Self::IPv6
             | Self::Date
-            | Self::Date32 => write!(f, "{self:?}"),
+            | Self::Date32
+            | Self::Time => write!(f, "{self:?}"),
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod settings;
 pub mod sparse;
 pub mod supertype;
 pub mod text;
+pub mod type_family;
 pub mod type_name;
 pub mod value;
 mod wrappers;

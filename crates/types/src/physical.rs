@@ -54,8 +54,8 @@ impl DataType {
             Self::UInt256 => Physical::UInt256,
             Self::Int8 | Self::Enum8(_) => Physical::Int8,
             Self::Int16 | Self::Enum16(_) => Physical::Int16,
-            Self::Int32 | Self::Date32 => Physical::Int32,
-            Self::Int64 | Self::DateTime64(..) | Self::Interval(_) => Physical::Int64,
+            Self::Int32 | Self::Date32 | Self::Time => Physical::Int32,
+            Self::Int64 | Self::DateTime64(..) | Self::Time64(_) | Self::Interval(_) => Physical::Int64,
             Self::Int128 => Physical::Int128,
             Self::Int256 => Physical::Int256,
             Self::Decimal(precision, _) => match precision {

@@ -110,6 +110,7 @@ fn supertype(types: &[DataType]) -> Option<DataType> {
         }
         _ => strings(types)
             .or_else(|| dates(types))
+            .or_else(|| times(types))
             .or_else(|| intervals(types))
             .or_else(|| addresses(types))
             .or_else(|| decimals(types))
@@ -152,6 +153,12 @@ fn dates(types: &[DataType]) -> Option<DataType> {
         Some(date_time) => date_time.clone(),
         None => DataType::Date32,
     })
+}
+
+/// Of times of a clock: with the digits of the one that has most.
+fn times(types: &[DataType]) -> Option<DataType> {
+    let all = types.iter().all(|data_type| matches!(data_type, DataType::Time | DataType::Time64(_)));
+    all.then(|| DataType::Time64(types.iter().map(DataType::time_digits).max().unwrap_or(0)))
 }
 
 fn intervals(types: &[DataType]) -> Option<DataType> {

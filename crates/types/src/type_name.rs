@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::data_type::{DECIMAL_DIGITS_MAX, DataType, EnumValues, IntervalKind, TupleElement};
 use crate::error::{Error, ErrorCode, Result};
+use crate::type_family::{WORDS_MAX, find, is_alias};
 
 /// How deep type names may nest.
 const DEPTH_MAX: usize = 100;
@@ -14,7 +15,7 @@ impl DataType {
     /// # Errors
     /// `UNKNOWN_TYPE`, or `SYNTAX_ERROR` where the text is not a type at all.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut reader = NameReader { text, at: 0 };
+        let mut reader = NameReader { text, at: 0, is_alias: false };
         let data_type = reader.data_type(0)?;
         reader.spaces();
         if reader.at != text.len() {
@@ -28,6 +29,8 @@ impl DataType {
 struct NameReader<'a> {
     text: &'a str,
     at: usize,
+    /// Whether the last family was called by another name.
+    is_alias: bool,
 }
 
 impl<'a> NameReader<'a> {
@@ -62,6 +65,38 @@ impl<'a> NameReader<'a> {
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
+    }
+
+    /// The words from here on that are a name of a family: as many as there are.
+    fn phrase(&mut self) -> String {
+        let start = self.at;
+        let (mut phrase, mut found, mut end) = (String::new(), String::new(), start);
+        for _ in 0..WORDS_MAX {
+            let word = self.word();
+            if word.is_empty() {
+                break;
+            }
+            if !phrase.is_empty() {
+                phrase.push(' ');
+            }
+            phrase.push_str(word);
+            if found.is_empty() || is_alias(&phrase) {
+                found.clone_from(&phrase);
+                end = self.at;
+            }
+        }
+        self.at = end;
+        found
+    }
+
+    /// The family that is named here.
+    fn family(&mut self) -> Result<&'static str> {
+        let name = self.phrase();
+        if name.is_empty() {
+            return Err(self.error("a data type"));
+        }
+        self.is_alias = is_alias(&name);
+        find(&name).ok_or_else(|| unknown(&name))
     }
 
     fn number<T: std::str::FromStr>(&mut self) -> Result<T> {
@@ -115,9 +150,8 @@ impl<'a> NameReader<'a> {
         if depth > DEPTH_MAX {
             return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deeply nested data type"));
         }
-        let name = self.word();
+        let name = self.family()?;
         Ok(match name {
-            "" => return Err(self.error("a data type")),
             "Decimal32" | "Decimal64" | "Decimal128" | "Decimal256" => {
                 let precision = match name {
                     "Decimal32" => 9,
@@ -142,7 +176,7 @@ impl<'a> NameReader<'a> {
                 }
                 DataType::FixedString(length)
             }
-            "DateTime" | "DateTime32" | "TIMESTAMP" => {
+            "DateTime" | "DateTime32" => {
                 let mut zone = None;
                 if self.eat('(') {
                     self.spaces();
@@ -172,7 +206,7 @@ impl<'a> NameReader<'a> {
                 }
                 DataType::DateTime64(digits, zone)
             }
-            "Enum" | "Enum8" | "Enum16" | "ENUM" => self.enumeration(name)?,
+            "Enum" | "Enum8" | "Enum16" => self.enumeration(name)?,
             "Nullable" => {
                 let inner = self.inner(depth)?;
                 if !inner.can_be_inside_nullable() {
@@ -207,14 +241,7 @@ impl<'a> NameReader<'a> {
                 DataType::Map(Arc::new(key), Arc::new(value))
             }
             "Tuple" => self.tuple(depth)?,
-            "DOUBLE" => {
-                let before = self.at;
-                if !self.word().eq_ignore_ascii_case("precision") {
-                    self.at = before;
-                }
-                DataType::Float64
-            }
-            other if is_decimal_name(other) => {
+            "Decimal" => {
                 let (mut precision, mut scale) = (10, 0);
                 if self.eat('(') {
                     precision = self.number()?;
@@ -225,14 +252,45 @@ impl<'a> NameReader<'a> {
                 }
                 decimal(precision, scale)?
             }
+            "Time64" => {
+                let mut digits = 3;
+                if self.eat('(') {
+                    digits = self.number()?;
+                    self.expect(')')?;
+                }
+                if digits > 9 {
+                    return Err(Error::new(
+                        ErrorCode::BAD_ARGUMENTS,
+                        format!("DataTypeTime64 scale {digits} is too large, maximum is 9"),
+                    ));
+                }
+                DataType::Time64(digits)
+            }
+            // Shapes are held and shown as what they are made of.
+            "Point" => point(),
+            "Ring" | "LineString" | "MultiPoint" => DataType::array(point()),
+            "Polygon" | "MultiLineString" => DataType::array(DataType::array(point())),
+            "MultiPolygon" => DataType::array(DataType::array(DataType::array(point()))),
+            "Nested" => DataType::array(self.tuple(depth)?),
             other => {
-                let data_type = simple_type(other)
-                    .ok_or_else(|| Error::new(ErrorCode::UNKNOWN_TYPE, format!("Unknown data type family: {other}")))?;
-                // `VARCHAR(255)` and `INT(11)`: SQL's widths are read and forgotten, as ClickHouse does for its aliases.
-                let is_alias = data_type.to_string() != other;
+                let data_type = simple_type(other).ok_or_else(|| unknown(other))?;
+                // `VARCHAR(255)`, `DOUBLE(10, 2)`, `INT(11) UNSIGNED`: SQL's widths are read and forgotten, as ClickHouse does for its
+                // other names of types.
+                let is_alias = self.is_alias;
                 if is_alias && self.eat('(') {
                     let _width: u64 = self.number()?;
+                    if self.eat(',') {
+                        let _digits: u64 = self.number()?;
+                    }
                     self.expect(')')?;
+                }
+                if is_alias && data_type.is_integer() {
+                    let before = self.at;
+                    match self.word() {
+                        word if word.eq_ignore_ascii_case("unsigned") => return Ok(unsigned(&data_type)),
+                        word if word.eq_ignore_ascii_case("signed") => {}
+                        _ => self.at = before,
+                    }
                 }
                 data_type
             }
@@ -290,7 +348,13 @@ impl<'a> NameReader<'a> {
                 let word: Arc<str> = self.word().into();
                 self.spaces();
                 let next = self.text[self.at..].chars().next();
-                if next.is_some_and(|c| c.is_ascii_alphabetic()) && &*word != "DOUBLE" {
+                let has_type = next.is_some_and(|c| c.is_ascii_alphabetic());
+                self.at = start;
+                // `DOUBLE PRECISION` is one type, not an element and its type.
+                let is_phrase = self.phrase().contains(' ');
+                self.at = start;
+                if has_type && !is_phrase {
+                    self.word();
                     Some(word)
                 } else {
                     self.at = start;
@@ -307,9 +371,22 @@ impl<'a> NameReader<'a> {
     }
 }
 
-/// `Decimal` and SQL's names for it, in any case.
-fn is_decimal_name(name: &str) -> bool {
-    matches!(name.to_ascii_uppercase().as_str(), "DECIMAL" | "DEC" | "NUMERIC" | "FIXED")
+fn unknown(name: &str) -> Error {
+    Error::new(ErrorCode::UNKNOWN_TYPE, format!("Unknown data type family: {name}"))
+}
+
+fn point() -> DataType {
+    DataType::tuple([DataType::Float64, DataType::Float64])
+}
+
+/// The integer of the same width without a sign.
+fn unsigned(data_type: &DataType) -> DataType {
+    match data_type.fixed_width_bytes() {
+        Some(1) => DataType::UInt8,
+        Some(2) => DataType::UInt16,
+        Some(4) => DataType::UInt32,
+        _ => DataType::UInt64,
+    }
 }
 
 /// The decimal of these digits.
@@ -333,49 +410,37 @@ pub fn decimal(precision: i64, scale: i64) -> Result<DataType> {
     Ok(DataType::Decimal(precision, scale))
 }
 
-/// A type without arguments: the exact name, or one of SQL's names for it in any case.
+/// A type without arguments.
 fn simple_type(name: &str) -> Option<DataType> {
     Some(match name {
         "Nothing" => DataType::Nothing,
+        "Bool" => DataType::Bool,
         "UInt8" => DataType::UInt8,
         "UInt16" => DataType::UInt16,
         "UInt32" => DataType::UInt32,
         "UInt64" => DataType::UInt64,
         "UInt128" => DataType::UInt128,
         "UInt256" => DataType::UInt256,
-        "Int128" => DataType::Int128,
-        "Int256" => DataType::Int256,
         "Int8" => DataType::Int8,
         "Int16" => DataType::Int16,
         "Int32" => DataType::Int32,
         "Int64" => DataType::Int64,
+        "Int128" => DataType::Int128,
+        "Int256" => DataType::Int256,
         "Float32" => DataType::Float32,
         "Float64" => DataType::Float64,
         "String" => DataType::String,
-        _ => match name.to_ascii_uppercase().as_str() {
-            "BOOL" | "BOOLEAN" => DataType::Bool,
-            "TINYINT" | "INT1" => DataType::Int8,
-            "SMALLINT" => DataType::Int16,
-            "INT" | "INTEGER" | "MEDIUMINT" => DataType::Int32,
-            "BIGINT" | "SIGNED" => DataType::Int64,
-            "UNSIGNED" | "BIT" => DataType::UInt64,
-            "FLOAT" | "REAL" | "SINGLE" => DataType::Float32,
-            "TEXT" | "TINYTEXT" | "MEDIUMTEXT" | "LONGTEXT" | "BLOB" | "TINYBLOB" | "MEDIUMBLOB" | "LONGBLOB"
-            | "CHAR" | "VARCHAR" | "VARCHAR2" | "NCHAR" | "NVARCHAR" | "CHARACTER" | "BYTEA" | "CLOB" | "VARBINARY" => {
-                DataType::String
-            }
-            "UUID" => DataType::UUID,
-            "IPV4" | "INET4" => DataType::IPv4,
-            "IPV6" | "INET6" => DataType::IPv6,
-            "DATE" => DataType::Date,
-            "DATE32" => DataType::Date32,
-            "YEAR" => DataType::UInt16,
-            _ => {
-                let unit = name.strip_prefix("Interval")?;
-                let kind = IntervalKind::ALL.into_iter().find(|kind| kind.to_string() == unit)?;
-                DataType::Interval(kind)
-            }
-        },
+        "UUID" => DataType::UUID,
+        "IPv4" => DataType::IPv4,
+        "IPv6" => DataType::IPv6,
+        "Date" => DataType::Date,
+        "Date32" => DataType::Date32,
+        "Time" => DataType::Time,
+        _ => {
+            let unit = name.strip_prefix("Interval")?;
+            let kind = IntervalKind::ALL.into_iter().find(|kind| kind.to_string() == unit)?;
+            DataType::Interval(kind)
+        }
     })
 }
 
@@ -415,6 +480,14 @@ mod tests {
             ("Decimal64(3)", "Decimal(18, 3)"),
             ("NUMERIC(10)", "Decimal(10, 0)"),
             ("dec", "Decimal(10, 0)"),
+            ("NATIONAL CHARACTER LARGE OBJECT", "String"),
+            ("char varying(10)", "String"),
+            ("BINARY(3)", "FixedString(3)"),
+            ("INT(11) UNSIGNED", "UInt32"),
+            ("Tuple(a INT SIGNED, DOUBLE PRECISION)", "Tuple(a Int32, Float64)"),
+            ("Nested(a UInt8, b String)", "Array(Tuple(a UInt8, b String))"),
+            ("Ring", "Array(Tuple(Float64, Float64))"),
+            ("time64", "Time64(3)"),
         ] {
             assert_eq!(DataType::parse(alias).unwrap().to_string(), name);
         }

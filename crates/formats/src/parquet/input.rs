@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, UInt8Type,
+    Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, UInt8Type,
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, PrimitiveArray, StructArray};
 use arrow_buffer::NullBuffer;
@@ -278,6 +279,18 @@ fn from_parquet(field: &Field, array: &ArrayRef) -> Result<(DataType, ArrayRef)>
         }
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
             times(9, Arc::new(map::<TimestampNanosecondType, Int64Type>(array, |ticks| ticks)))
+        }
+        ArrowType::Time32(TimeUnit::Millisecond) => {
+            let ticks = map::<Time32MillisecondType, Int64Type>(array, i64::from);
+            Ok((nullable(DataType::Time64(3)), Arc::new(ticks)))
+        }
+        ArrowType::Time64(TimeUnit::Microsecond) => {
+            let ticks = map::<Time64MicrosecondType, Int64Type>(array, |ticks| ticks);
+            Ok((nullable(DataType::Time64(6)), Arc::new(ticks)))
+        }
+        ArrowType::Time64(TimeUnit::Nanosecond) => {
+            let ticks = map::<Time64NanosecondType, Int64Type>(array, |ticks| ticks);
+            Ok((nullable(DataType::Time64(9)), Arc::new(ticks)))
         }
         ArrowType::Decimal32(precision, scale) => {
             let mut numbers = array.as_primitive::<Decimal32Type>().values().iter().map(|number| i128::from(*number));

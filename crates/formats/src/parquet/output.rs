@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type,
+    Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type,
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, ListArray, RecordBatch, RecordBatchOptions,
@@ -91,6 +91,11 @@ impl Layout {
                     }
                     _ => return Err(unsupported(data_type)),
                 }
+            }
+            DataType::Time => (PhysicalType::INT32, 0, None, ArrowType::Int32),
+            DataType::Time64(_) => {
+                let logical = Some(LogicalType::time(false, ParquetTimeUnit::NANOS));
+                (PhysicalType::INT64, 0, logical, ArrowType::Time64(TimeUnit::Nanosecond))
             }
             DataType::Date | DataType::Date32 => (PhysicalType::INT32, 0, Some(LogicalType::Date), ArrowType::Date32),
             DataType::DateTime(_) | DataType::DateTime64(0..=3, _) => {
@@ -200,6 +205,7 @@ fn to_parquet(data_type: &DataType, array: &ArrayRef, field: &Field) -> Result<A
             Arc::new(map::<Int64Type, TimestampNanosecondType>(array, ticks(*digits, 9)).with_timezone("UTC"))
         }
         DataType::Decimal(..) if array.as_fixed_size_binary_opt().is_some() => big_endian(array)?,
+        DataType::Time64(digits) => Arc::new(map::<Int64Type, Time64NanosecondType>(array, ticks(*digits, 9))),
         DataType::Enum8(values) => enum_names::<Int8Type>(array, values),
         DataType::Enum16(values) => enum_names::<Int16Type>(array, values),
         DataType::Array(item) => {

@@ -127,6 +127,7 @@ fn is_numeric(data_type: &DataType) -> bool {
                 | DataType::Enum16(_)
                 | DataType::DateTime(_)
                 | DataType::DateTime64(..)
+                | DataType::Time
                 | DataType::IPv4
                 | DataType::Interval(_)
         )
@@ -139,9 +140,9 @@ fn stored_as(data_type: &DataType) -> DataType {
         DataType::Enum8(_) => DataType::Int8,
         DataType::Enum16(_) => DataType::Int16,
         DataType::Date => DataType::UInt16,
-        DataType::Date32 => DataType::Int32,
+        DataType::Date32 | DataType::Time => DataType::Int32,
         DataType::DateTime(_) | DataType::IPv4 => DataType::UInt32,
-        DataType::DateTime64(..) | DataType::Interval(_) => DataType::Int64,
+        DataType::DateTime64(..) | DataType::Time64(_) | DataType::Interval(_) => DataType::Int64,
         other => other.clone(),
     }
 }
@@ -168,6 +169,10 @@ fn way(call: &Call<'_>) -> Result<Way> {
         || is_wide(right) && (left.is_number() || *left == DataType::Bool)
     {
         return Ok(Way::Wide);
+    }
+    let is_clock = |data_type: &DataType| matches!(data_type, DataType::Time | DataType::Time64(_));
+    if is_clock(left) && is_clock(right) {
+        return of_type(&least_supertype(&[left.clone(), right.clone()])?);
     }
     if left.is_date_or_time() && right.is_date_or_time() {
         return of_type(&least_supertype(&[left.clone(), right.clone()])?);

@@ -51,6 +51,7 @@ pub(crate) const CONVERSIONS: &[&dyn ScalarFunction] = conversions!(
     "IPv6" => DataType::IPv6,
     "Date" => DataType::Date,
     "Date32" => DataType::Date32,
+    "Time" => DataType::Time,
 );
 
 macro_rules! intervals {
@@ -120,6 +121,10 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toDecimal64OrDefault", |call| or_default(call, decimal(call, 18)?)).with_nulls(),
     &Function::new("toDecimal128OrDefault", |call| or_default(call, decimal(call, 38)?)).with_nulls(),
     &Function::new("toDecimal256OrDefault", |call| or_default(call, decimal(call, 76)?)).with_nulls(),
+    &Function::new("toTime64", |call| convert_to(call, time64(call)?)).with_nulls(),
+    &Function::new("toTime64OrZero", |call| parse(call, time64(call)?, Failed::Zero)).never_throws(),
+    &Function::new("toTime64OrNull", |call| parse(call, time64(call)?, Failed::Null)).never_throws(),
+    &Function::new("toTime64OrDefault", |call| or_default(call, time64(call)?)).with_nulls(),
     &Function::new("toBool", |call| convert(call, DataType::Bool)).with_nulls(),
     &Function::new("toString", to_string).never_throws(),
     &Function::new("toFixedString", to_fixed_string),
@@ -265,6 +270,17 @@ fn to_date_time(call: &Call<'_>) -> Bound {
     convert_to(call, to)
 }
 
+/// `Time64(argument 1)`, of milliseconds where there is none.
+fn time64(call: &Call<'_>) -> Result<DataType> {
+    call.arguments(1..=3)?;
+    let Some(_) = call.arguments.get(1) else { return Ok(DataType::Time64(3)) };
+    let digits = call.constant(1).and_then(Value::as_u64).ok_or_else(|| call.illegal(1))?;
+    let digits = u8::try_from(digits).ok().filter(|digits| *digits <= 9).ok_or_else(|| {
+        Error::new(ErrorCode::BAD_ARGUMENTS, format!("DataTypeTime64 scale {digits} is too large, maximum is 9"))
+    })?;
+    Ok(DataType::Time64(digits))
+}
+
 /// The decimal of so many digits whose scale is argument 1.
 fn decimal(call: &Call<'_>, precision: u8) -> Result<DataType> {
     call.arguments(2..=3)?;
@@ -393,7 +409,7 @@ fn or_default(call: &Call<'_>, to: DataType) -> Bound {
     call.arguments(1..=4)?;
     let options = options(call, CastMode::OrNull)?;
     let default_at = Some(call.arguments.len() - 1).filter(|at| *at > 0 && call.type_of(*at) == &to);
-    let has_more = matches!(to, DataType::DateTime(_) | DataType::Decimal(..));
+    let has_more = matches!(to, DataType::DateTime(_) | DataType::Decimal(..) | DataType::Time64(_));
     if call.arguments.len() == 2 && default_at.is_none() && !has_more {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,

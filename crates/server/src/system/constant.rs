@@ -36,84 +36,6 @@ fn table_function_names() -> Vec<&'static str> {
     names
 }
 
-/// Names of types with whether they are read in any case, and the type that an alias stands for.
-const DATA_TYPES: &[(&str, bool, &str)] = &[
-    ("Array", false, ""),
-    ("BIGINT", true, "Int64"),
-    ("BIGINT SIGNED", true, "Int64"),
-    ("BIGINT UNSIGNED", true, "UInt64"),
-    ("BINARY", true, "FixedString"),
-    ("BLOB", true, "String"),
-    ("BYTE", true, "Int8"),
-    ("BYTEA", true, "String"),
-    ("Bool", true, ""),
-    ("CHAR", true, "String"),
-    ("CHARACTER", true, "String"),
-    ("CLOB", true, "String"),
-    ("DOUBLE", true, "Float64"),
-    ("DOUBLE PRECISION", true, "Float64"),
-    ("Date", true, ""),
-    ("Date32", true, ""),
-    ("DateTime", true, ""),
-    ("DateTime32", true, ""),
-    ("DateTime64", true, ""),
-    ("ENUM", true, "Enum"),
-    ("Enum", true, ""),
-    ("Enum16", false, ""),
-    ("Enum8", false, ""),
-    ("FLOAT", true, "Float32"),
-    ("FixedString", false, ""),
-    ("Float32", false, ""),
-    ("Float64", false, ""),
-    ("INET4", true, "IPv4"),
-    ("INET6", true, "IPv6"),
-    ("INT", true, "Int32"),
-    ("INTEGER", true, "Int32"),
-    ("IPv4", false, ""),
-    ("IPv6", false, ""),
-    ("Int16", false, ""),
-    ("Int32", false, ""),
-    ("Int64", false, ""),
-    ("Int8", false, ""),
-    ("IntervalDay", false, ""),
-    ("IntervalHour", false, ""),
-    ("IntervalMicrosecond", false, ""),
-    ("IntervalMillisecond", false, ""),
-    ("IntervalMinute", false, ""),
-    ("IntervalMonth", false, ""),
-    ("IntervalNanosecond", false, ""),
-    ("IntervalQuarter", false, ""),
-    ("IntervalSecond", false, ""),
-    ("IntervalWeek", false, ""),
-    ("IntervalYear", false, ""),
-    ("LONGTEXT", true, "String"),
-    ("LowCardinality", false, ""),
-    ("MEDIUMTEXT", true, "String"),
-    ("Map", false, ""),
-    ("Nothing", false, ""),
-    ("Nullable", false, ""),
-    ("REAL", true, "Float32"),
-    ("SIGNED", true, "Int64"),
-    ("SINGLE", true, "Float32"),
-    ("SMALLINT", true, "Int16"),
-    ("String", false, ""),
-    ("TEXT", true, "String"),
-    ("TIMESTAMP", true, "DateTime"),
-    ("TINYINT", true, "Int8"),
-    ("TINYTEXT", true, "String"),
-    ("Tuple", false, ""),
-    ("UInt16", false, ""),
-    ("UInt32", false, ""),
-    ("UInt64", false, ""),
-    ("UInt8", false, ""),
-    ("UNSIGNED", true, "UInt64"),
-    ("UUID", false, ""),
-    ("VARCHAR", true, "String"),
-    ("VARCHAR2", true, "String"),
-    ("bool", true, "Bool"),
-    ("boolean", true, "Bool"),
-];
-
 /// Tables of what Squall does not have, with the columns that clients name.
 const EMPTY: &[(&str, &[(&str, &str)])] = &[
     ("contributors", &[("name", "String")]),
@@ -328,7 +250,7 @@ fn build_options() -> Arc<dyn Table> {
 }
 
 fn data_type_families() -> Arc<dyn Table> {
-    let table = SystemTable::new("data_type_families", || Ok(DATA_TYPES.to_vec()))
+    let table = SystemTable::new("data_type_families", || Ok(squall_types::type_family::FAMILIES.to_vec()))
         .column("name", "String", |(name, ..): &(&str, bool, &str)| text(name))
         .column("case_insensitive", "UInt8", |(_, in_any_case, _)| flag(*in_any_case))
         .column("alias_to", "String", |(.., alias_to)| text(alias_to));

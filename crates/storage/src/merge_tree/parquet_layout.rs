@@ -12,7 +12,8 @@
 //! | `Date`, `Date32` | INT32 (DATE) | `date` |
 //! | `DateTime` | INT64 (TIMESTAMP, microseconds, UTC) | `timestamptz` |
 //! | `DateTime64(3 or 6 or 9)` | INT64 (TIMESTAMP of that unit; UTC for 6) | `timestamp_ms`, `timestamptz`, `timestamp_ns` |
-//! | other `DateTime64`, `Interval` | INT64 | `int64` |
+//! | other `DateTime64`, `Time64`, `Interval` | INT64 | `int64` |
+//! | `Time` | INT32 | `int32` |
 //! | `Enum8`, `Enum16`, `IPv4` | their numbers | `int8`, `int16`, `uint32` |
 //! | `Array`, `Map`, `Tuple` | LIST, LIST of structs, group | `list`, `list` of `struct`, `struct` |
 //! | `Nullable(T)`, `LowCardinality(T)` | T | T |
@@ -164,7 +165,7 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::UInt64 => "uint64",
         DataType::Int8 | DataType::Enum8(_) => "int8",
         DataType::Int16 | DataType::Enum16(_) => "int16",
-        DataType::Int32 => "int32",
+        DataType::Int32 | DataType::Time => "int32",
         DataType::Float32 => "float32",
         DataType::Float64 => "float64",
         DataType::String => "varchar",
@@ -186,7 +187,14 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::DateTime64(9, _) => "timestamp_ns",
         DataType::Array(_) | DataType::Map(..) => "list",
         DataType::Tuple(_) => "struct",
-        _ => "int64",
+        // Without wrappers, and never of nothing.
+        DataType::Int64
+        | DataType::DateTime64(..)
+        | DataType::Time64(_)
+        | DataType::Interval(_)
+        | DataType::Nothing
+        | DataType::Nullable(_)
+        | DataType::LowCardinality(_) => "int64",
     }
 }
 

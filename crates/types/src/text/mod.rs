@@ -9,6 +9,7 @@ mod escape;
 mod number;
 mod read;
 pub mod readable;
+mod time;
 mod write;
 
 pub use basic_time::{basic_date_time, basic_date_time64};
@@ -22,6 +23,7 @@ pub use number::{
     write_float64,
 };
 pub use read::ValueReader;
+pub use time::{SECONDS_MAX, append_time, read_time};
 pub use write::ValueWriter;
 pub(crate) use write::append_uuid;
 

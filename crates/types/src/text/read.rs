@@ -18,6 +18,7 @@ use super::date_time::{Moment, read_date, read_date_time};
 use super::decimal::{read_any_integer, read_decimal};
 use super::escape::{read_json_string, read_quoted, unescape};
 use super::number::{IntegerError, read_float32, read_float64, read_integer};
+use super::time::read_time;
 use crate::calendar::{DATE32_MAX, DATE32_MIN, TimeZone, ZoneCursor};
 use crate::column::{Column, default_value};
 use crate::data_type::{DataType, EnumValues};
@@ -69,6 +70,8 @@ enum Node {
     Date32(Vec<i32>),
     DateTime(Vec<u32>, ZoneCursor),
     DateTime64(Vec<i64>, u8, ZoneCursor),
+    Time(Vec<i32>),
+    Time64(Vec<i64>, u8),
     Enum8(Vec<i8>, Names),
     Enum16(Vec<i16>, Names),
     Nullable(Box<Node>, Vec<bool>),
@@ -291,8 +294,9 @@ macro_rules! each_flat {
             Node::UInt64($values) => $body,
             Node::Int8($values) | Node::Enum8($values, _) => $body,
             Node::Int16($values) | Node::Enum16($values, _) => $body,
-            Node::Int32($values) | Node::Date32($values) | Node::Decimal32($values, ..) => $body,
+            Node::Int32($values) | Node::Date32($values) | Node::Time($values) | Node::Decimal32($values, ..) => $body,
             Node::Int64($values) | Node::DateTime64($values, ..) | Node::Decimal64($values, ..) => $body,
+            Node::Time64($values, _) => $body,
             Node::UInt128($values) => $body,
             Node::UInt256($values) => $body,
             Node::Int128($values) | Node::Decimal128($values, ..) => $body,
@@ -342,6 +346,8 @@ impl Node {
             DataType::Date32 => Self::Date32(Vec::new()),
             DataType::DateTime(name) => Self::DateTime(Vec::new(), zone(name)?),
             DataType::DateTime64(digits, name) => Self::DateTime64(Vec::new(), *digits, zone(name)?),
+            DataType::Time => Self::Time(Vec::new()),
+            DataType::Time64(digits) => Self::Time64(Vec::new(), *digits),
             DataType::Enum8(values) => Self::Enum8(Vec::new(), Names::new(values)),
             DataType::Enum16(values) => Self::Enum16(Vec::new(), Names::new(values)),
             DataType::Nullable(inner) => Self::Nullable(Box::new(Self::new(inner, options)?), Vec::new()),
@@ -496,6 +502,8 @@ impl Node {
             Self::Date32(_) => "Date32",
             Self::DateTime(..) => "DateTime",
             Self::DateTime64(..) => "DateTime64",
+            Self::Time(_) => "Time",
+            Self::Time64(..) => "Time64",
             Self::Enum8(..) => "Enum8",
             Self::Enum16(..) => "Enum16",
             Self::Nullable(..) => "Nullable",
@@ -562,6 +570,8 @@ impl Node {
             | Self::DateTime(..)
             | Self::DateTime64(..)
             | Self::Bool(_)
+            | Self::Time(_)
+            | Self::Time64(..)
             | Self::Decimal32(..)
             | Self::Decimal64(..)
             | Self::Decimal128(..)
@@ -676,6 +686,16 @@ impl Node {
                         format!("Decimal math overflow: {} as DateTime64", shown(text)),
                     )
                 })?);
+                Ok(read)
+            }
+            Self::Time(values) => {
+                let (seconds, read) = read_time(text, 0)?;
+                values.push(seconds as i32);
+                Ok(read)
+            }
+            Self::Time64(values, digits) => {
+                let (ticks, read) = read_time(text, *digits)?;
+                values.push(ticks);
                 Ok(read)
             }
             Self::Enum8(values, names) => {
@@ -873,7 +893,12 @@ impl Node {
                     values.push(seconds as u32);
                     read
                 }
-                Self::DateTime64(values, digits, _) => {
+                Self::Time(values) => {
+                    let (seconds, read) = read_integer(text, true).unwrap_or((0, 0));
+                    values.push(seconds as i32);
+                    read
+                }
+                Self::DateTime64(values, digits, _) | Self::Time64(values, digits) => {
                     let (seconds, mut read) = read_integer(text, true).unwrap_or((0, 0));
                     let mut ticks = (seconds as i64).saturating_mul(10i64.pow((*digits).into()));
                     if let Some((fraction, length)) =
@@ -1034,10 +1059,13 @@ impl Node {
             Self::UInt64(values) => primitive::<UInt64Type>(values),
             Self::Int8(values) | Self::Enum8(values, _) => primitive::<Int8Type>(values),
             Self::Int16(values) | Self::Enum16(values, _) => primitive::<Int16Type>(values),
-            Self::Int32(values) | Self::Date32(values) | Self::Decimal32(values, ..) => primitive::<Int32Type>(values),
-            Self::Int64(values) | Self::DateTime64(values, ..) | Self::Decimal64(values, ..) => {
-                primitive::<Int64Type>(values)
+            Self::Int32(values) | Self::Date32(values) | Self::Time(values) | Self::Decimal32(values, ..) => {
+                primitive::<Int32Type>(values)
             }
+            Self::Int64(values)
+            | Self::DateTime64(values, ..)
+            | Self::Time64(values, _)
+            | Self::Decimal64(values, ..) => primitive::<Int64Type>(values),
             Self::UInt128(values) => Integer::array(std::mem::take(values), None)?,
             Self::UInt256(values) => Integer::array(std::mem::take(values), None)?,
             Self::Int128(values) | Self::Decimal128(values, ..) => Integer::array(std::mem::take(values), None)?,

@@ -14,6 +14,7 @@ use super::date_time::{append_date, append_date_time, append_date_time64};
 use super::decimal::{append_any_integer, append_decimal};
 use super::escape::{append_csv, append_escaped, append_json, append_quoted};
 use super::number::{append_float32, append_float64, append_integer};
+use super::time::append_time;
 use super::{TextOptions, TextStyle};
 use crate::calendar::{TimeZone, ZoneCursor};
 use crate::column::Column;
@@ -76,6 +77,8 @@ enum Values {
     Date32(ScalarBuffer<i32>),
     DateTime(ScalarBuffer<u32>, ZoneCursor),
     DateTime64(ScalarBuffer<i64>, u8, ZoneCursor),
+    Time(ScalarBuffer<i32>),
+    Time64(ScalarBuffer<i64>, u8),
     Enum8(ScalarBuffer<i8>, Arc<EnumValues>),
     Enum16(ScalarBuffer<i16>, Arc<EnumValues>),
     Dictionary(UInt32Array, Box<Node>),
@@ -224,6 +227,8 @@ impl Node {
             DataType::Date32 => Values::Date32(values!(Int32Type)),
             DataType::DateTime(name) => Values::DateTime(values!(UInt32Type), zone(name)?),
             DataType::DateTime64(digits, name) => Values::DateTime64(values!(Int64Type), *digits, zone(name)?),
+            DataType::Time => Values::Time(values!(Int32Type)),
+            DataType::Time64(digits) => Values::Time64(values!(Int64Type), *digits),
             DataType::Enum8(names) => Values::Enum8(values!(Int8Type), names.clone()),
             DataType::Enum16(names) => Values::Enum16(values!(Int16Type), names.clone()),
             DataType::LowCardinality(inner) => {
@@ -336,6 +341,8 @@ impl Node {
             Values::Date32(values) => append_date(out, values[row]),
             Values::DateTime(values, zone) => append_date_time(out, values[row], zone),
             Values::DateTime64(values, digits, zone) => append_date_time64(out, values[row], *digits, zone),
+            Values::Time(values) => append_time(out, values[row].into(), 0),
+            Values::Time64(values, digits) => append_time(out, values[row], *digits),
             // A number that is not one of the enum's can only come from a damaged file: it is shown as it is.
             Values::Enum8(values, names) => match names.name(values[row].into()) {
                 Some(name) => out.extend_from_slice(name.as_bytes()),
@@ -406,7 +413,9 @@ impl Node {
             | Values::Date(_)
             | Values::Date32(_)
             | Values::DateTime(..)
-            | Values::DateTime64(..) => {
+            | Values::DateTime64(..)
+            | Values::Time(_)
+            | Values::Time64(..) => {
                 out.push(b'\'');
                 self.write_plain(out, row);
                 out.push(b'\'');

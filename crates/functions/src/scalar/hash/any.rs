@@ -279,7 +279,7 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
             }, _ => return Err(Error::logical("a decimal that is no number"))),
         },
         // ClickHouse hashes decimals, of which this is one, by their bytes.
-        DataType::DateTime64(..) => {
+        DataType::DateTime64(..) | DataType::Time64(_) => {
             let values = array.as_primitive::<Int64Type>().values();
             add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice())));
         }
