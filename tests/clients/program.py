@@ -14,6 +14,16 @@ BUILD_SECONDS = 570
 RUN_SECONDS = 500
 
 
+def environment(name):
+    """The programs of a virtual environment with what tests/clients/NAME/requirements.txt pins."""
+    folder = BUILT / name
+    script = ROOT / "scripts" / "venv.sh"
+    requirements = source(name) / "requirements.txt"
+    made = subprocess.run([script, folder, requirements], capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
+    assert made.returncode == 0, f"{made.stdout}{made.stderr}"
+    return folder / "bin"
+
+
 def build(language, *needed):
     """Builds the program of a language in a folder of its own, which is returned; skips the test where the language is not installed."""
     missing = [program for program in needed if shutil.which(program) is None]

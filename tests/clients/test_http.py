@@ -13,6 +13,7 @@ import zlib
 
 import lz4.block
 import lz4.frame
+import pyarrow
 import pytest
 import zstd
 from server import hash128, wait_until
@@ -191,6 +192,62 @@ def test_expect_100_continue(server):
         assert peer.response()[1] == b"7\n"
 
 
+REFUSED = b"POST /?query=INSERT+INTO+no_such_table+FORMAT+TSV HTTP/1.1\r\nHost: x\r\n"
+
+
+def test_a_refused_insert_in_a_pool(server):
+    """The body is read to its end, where that is not far, so that the next request is answered on the same connection."""
+    with server.http_peer() as peer:
+        for body_bytes in [10, 100_000, 3_000_000]:
+            peer.send(REFUSED + b"Content-Length: %d\r\n\r\n" % body_bytes + b"1\n" * (body_bytes // 2))
+            head, body = peer.response()
+            assert b"UNKNOWN_TABLE" in body and b"connection: close" not in head.lower()
+            peer.send(b"GET /?query=SELECT+7 HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert peer.response()[1] == b"7\n"
+        peer.send(REFUSED + b"Transfer-Encoding: chunked\r\n\r\n" + b"6\r\n1\n2\n3\n\r\n" * 10_000 + b"0\r\n\r\n")
+        assert b"UNKNOWN_TABLE" in peer.response()[1]
+        peer.send(b"GET /?query=SELECT+7 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert peer.response()[1] == b"7\n"
+
+
+def test_a_refused_insert_that_goes_on(server):
+    """A client whose body has no end in sight is told that the connection ends."""
+    with server.http_peer() as peer:
+        # As much as a statement may have is waited for; the query begins then.
+        peer.send(REFUSED + b"Transfer-Encoding: chunked\r\n\r\n" + b"10000\r\n" + b"1\n" * 0x8000 + b"\r\n")
+        for _ in range(5):
+            peer.send(b"10000\r\n" + b"1\n" * 0x8000 + b"\r\n")
+        head, body = peer.response()
+        assert b"UNKNOWN_TABLE" in body and b"connection: close" in head.lower()
+        assert peer.receive() == b""
+
+
+def test_a_refused_insert_that_asks_first(server):
+    """A client that waits to be asked for its body is not asked, and does not know whether it may send another request."""
+    with server.http_peer() as peer:
+        # A password that is wrong is refused before the body is looked at.
+        request = REFUSED.replace(b"?query", b"?user=nobody&password=x&query")
+        peer.send(request + b"Content-Length: 100000\r\nExpect: 100-continue\r\n\r\n")
+        head, body = peer.response()
+        assert b"100 Continue" not in head and b"AUTHENTICATION_FAILED" in body and b"connection: close" in head.lower()
+        assert peer.receive() == b""
+
+
+def test_map_parameters(server):
+    found = server.query("SELECT {m:Map(String, Array(UInt8))}, {t:Tuple(a Date, b Map(UInt8, String))}", param_m="{'a':[1,2]}", param_t="('2024-01-02',{1:'x'})")
+    assert found == "{'a':[1,2]}\t('2024-01-02',{1:'x'})\n"
+    assert server.error_code("SELECT {m:Map(String, UInt8)}", param_m="{'a':1") == 457
+
+
+def test_native_blocks_of_a_protocol_version(server):
+    """From 51903 on a BlockInfo stands before each block of an answer; input is as in files."""
+    query = "SELECT 1::UInt8 AS a FORMAT Native"
+    plain = server.http(query).body
+    assert plain == b"\x01\x01\x01a\x05UInt8\x01"
+    assert server.http(query, client_protocol_version=51902).body == plain
+    assert server.http(query, client_protocol_version=51903).body == b"\x01\x00\x02\xff\xff\xff\xff\x00" + plain
+
+
 def test_chunked_request(server, table):
     server.query(f"CREATE TABLE {table} (x UInt32) ENGINE = Memory")
 
@@ -259,9 +316,23 @@ def test_insert_of_bad_data_inserts_nothing(server, table):
 BODY = b"".join(b"%d\n" % number for number in range(5000))
 
 
+def brotli_compress(data):
+    return pyarrow.compress(data, codec="brotli", asbytes=True)
+
+
+def brotli_decompress(data):
+    return pyarrow.decompress(data, decompressed_size=len(BODY), codec="brotli", asbytes=True)
+
+
 @pytest.mark.parametrize(
     ("encoding", "compress"),
-    [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstd.compress), ("lz4", lz4.frame.compress)],
+    [
+        ("gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("zstd", zstd.compress),
+        ("lz4", lz4.frame.compress),
+        ("br", brotli_compress),
+    ],
 )
 def test_compressed_requests(server, table, encoding, compress):
     server.query(f"CREATE TABLE {table} (x UInt32) ENGINE = Memory")
@@ -273,7 +344,7 @@ def test_compressed_requests(server, table, encoding, compress):
 
 @pytest.mark.parametrize(
     ("encoding", "decompress"),
-    [("gzip", gzip.decompress), ("zstd", zstd.decompress), ("lz4", lz4.frame.decompress)],
+    [("gzip", gzip.decompress), ("zstd", zstd.decompress), ("lz4", lz4.frame.decompress), ("br", brotli_decompress)],
 )
 def test_compressed_responses(server, encoding, decompress):
     response = server.http("SELECT number FROM numbers(5000)", headers={"Accept-Encoding": encoding}, enable_http_compression=1)

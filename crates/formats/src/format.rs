@@ -5,10 +5,14 @@ use std::sync::Arc;
 
 use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 
+use crate::arrow::{self, ArrowInput, ArrowOutput, Container};
 use crate::csv::{CsvOutput, CsvReader};
+use crate::custom::CustomOutput;
 use crate::input::{InputFormat, RowInput, RowReader};
 use crate::json::{JsonEachRowOutput, JsonOutput, Shape};
+use crate::json_columns::{Around, JsonColumnsOutput, JsonObjectEachRowOutput};
 use crate::json_input::{Frame, JsonReader};
+use crate::json_progress::JsonProgressOutput;
 use crate::markdown::MarkdownOutput;
 use crate::native::{NativeInput, NativeOutput, first_schema};
 use crate::options::FormatOptions;
@@ -46,12 +50,20 @@ enum Format {
         is_strings: bool,
         header: Header,
     },
+    JsonProgress {
+        shape: Shape,
+        is_strings: bool,
+    },
+    JsonColumns(Around),
+    JsonObjectEachRow,
+    Custom(Header),
     Native,
     RowBinary(Header),
     Pretty(Drawing),
     Vertical,
     Null,
     Parquet,
+    Arrow(Container),
     Tskv,
     LineAsString(Header),
     RawBlob,
@@ -76,24 +88,40 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
     const fn each_row(shape: Shape, is_strings: bool, header: Header) -> Format {
         JsonEachRow { shape, is_strings, header }
     }
+    const fn progress(shape: Shape, is_strings: bool) -> Format {
+        Format::JsonProgress { shape, is_strings }
+    }
     &[
+        ("Arrow", Format::Arrow(Container::File), true, true),
+        ("ArrowStream", Format::Arrow(Container::Stream), true, true),
         ("CSV", Csv(Absent), true, true),
         ("CSVWithNames", Csv(Names), true, true),
         ("CSVWithNamesAndTypes", Csv(NamesAndTypes), true, true),
+        ("CustomSeparated", Format::Custom(Absent), false, true),
+        ("CustomSeparatedWithNames", Format::Custom(Names), false, true),
+        ("CustomSeparatedWithNamesAndTypes", Format::Custom(NamesAndTypes), false, true),
         ("JSON", json(Objects, false), true, true),
+        ("JSONColumns", Format::JsonColumns(Around::Names), false, true),
+        ("JSONColumnsWithMetadata", Format::JsonColumns(Around::Document), false, true),
         ("JSONCompact", json(Arrays, false), true, true),
+        ("JSONCompactColumns", Format::JsonColumns(Around::Nothing), false, true),
         ("JSONCompactEachRow", each_row(Arrays, false, Absent), true, true),
         ("JSONCompactEachRowWithNames", each_row(Arrays, false, Names), true, true),
         ("JSONCompactEachRowWithNamesAndTypes", each_row(Arrays, false, NamesAndTypes), true, true),
+        ("JSONCompactEachRowWithProgress", progress(Arrays, false), false, true),
         ("JSONCompactStrings", json(Arrays, true), false, true),
         ("JSONCompactStringsEachRow", each_row(Arrays, true, Absent), true, true),
         ("JSONCompactStringsEachRowWithNames", each_row(Arrays, true, Names), true, true),
         ("JSONCompactStringsEachRowWithNamesAndTypes", each_row(Arrays, true, NamesAndTypes), true, true),
+        ("JSONCompactStringsEachRowWithProgress", progress(Arrays, true), false, true),
         ("JSONEachRow", each_row(Objects, false, Absent), true, true),
+        ("JSONEachRowWithProgress", progress(Objects, false), false, true),
         ("JSONL", each_row(Objects, false, Absent), true, true),
         ("JSONLines", each_row(Objects, false, Absent), true, true),
+        ("JSONObjectEachRow", Format::JsonObjectEachRow, false, true),
         ("JSONStrings", json(Objects, true), false, true),
         ("JSONStringsEachRow", each_row(Objects, true, Absent), true, true),
+        ("JSONStringsEachRowWithProgress", progress(Objects, true), false, true),
         ("LineAsString", LineAsString(Absent), true, true),
         ("LineAsStringWithNames", LineAsString(Names), false, true),
         ("LineAsStringWithNamesAndTypes", LineAsString(NamesAndTypes), false, true),
@@ -174,12 +202,19 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         Format::JsonEachRow { shape, is_strings, header } => {
             Box::new(JsonEachRowOutput::new(shape, is_strings, header, schema, options))
         }
+        Format::JsonProgress { shape, is_strings } => {
+            Box::new(JsonProgressOutput::new(shape, is_strings, schema, options))
+        }
+        Format::JsonColumns(around) => Box::new(JsonColumnsOutput::new(around, schema, options)),
+        Format::JsonObjectEachRow => Box::new(JsonObjectEachRowOutput::new(schema, options)),
+        Format::Custom(header) => Box::new(CustomOutput::new(header, schema, options)),
         Format::Native => Box::new(NativeOutput::new(options)),
         Format::RowBinary(header) => Box::new(RowBinaryOutput::new(header, schema)),
         Format::Pretty(drawing) => Box::new(PrettyOutput::new(drawing, schema, options)),
         Format::Vertical => Box::new(VerticalOutput::new(schema, options)),
         Format::Null => Box::new(NullOutput),
         Format::Parquet => Box::new(ParquetOutput::new(schema, options)?),
+        Format::Arrow(container) => Box::new(ArrowOutput::new(container, schema, options)?),
         Format::Tskv => Box::new(TskvOutput::new(schema, options)),
         Format::RawBlob => Box::new(RawBlobOutput::new(options)),
         Format::Markdown => Box::new(MarkdownOutput::new(schema, options)),
@@ -233,6 +268,7 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         Format::Native => Ok(Box::new(NativeInput::new(schema, options))),
         Format::RowBinary(header) => rows(RowBinaryReader::new(header), schema, options),
         Format::Parquet => Ok(Box::new(ParquetInput::new(schema, options))),
+        Format::Arrow(container) => Ok(Box::new(ArrowInput::new(container, schema, options))),
         Format::Tskv => rows(TskvReader::new(options), schema, options),
         Format::LineAsString(_) => {
             one_string()?;
@@ -242,7 +278,15 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
             one_string()?;
             rows(RawBlobReader, schema, options)
         }
-        Format::Pretty(_) | Format::Vertical | Format::Null | Format::Markdown | Format::Xml => Err(unsuitable()),
+        Format::Pretty(_)
+        | Format::Vertical
+        | Format::Null
+        | Format::Markdown
+        | Format::Xml
+        | Format::JsonProgress { .. }
+        | Format::JsonColumns(_)
+        | Format::JsonObjectEachRow
+        | Format::Custom(_) => Err(unsuitable()),
     }
 }
 
@@ -264,6 +308,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("tab", "TSV"),
     ("pq", "Parquet"),
     ("parq", "Parquet"),
+    ("feather", "Arrow"),
     ("md", "Markdown"),
     ("bin", "RowBinary"),
 ];
@@ -297,7 +342,7 @@ pub fn finds_columns_by_name(name: &str) -> bool {
         Ok((Format::JsonEachRow { shape, header, .. }, ..)) => shape == Shape::Objects || header.has_names(),
         Ok((Format::Json { shape, .. }, ..)) => shape == Shape::Objects,
         Ok((Format::RowBinary(header), ..)) => header.has_types(),
-        Ok((Format::Native | Format::Parquet | Format::Tskv, ..)) => true,
+        Ok((Format::Native | Format::Parquet | Format::Arrow(_) | Format::Tskv, ..)) => true,
         _ => false,
     }
 }
@@ -347,14 +392,22 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
             columns.and_then(|columns| finished(columns, options))
         }
         Format::Parquet => parquet::infer(input, options),
+        Format::Arrow(container) => arrow::infer(container, input, options),
         Format::LineAsString(_) => Ok(Schema::new([("line", DataType::String)])),
         Format::RawBlob => Ok(Schema::new([("raw_blob", DataType::String)])),
-        Format::RowBinary(_) | Format::Pretty(_) | Format::Vertical | Format::Null | Format::Markdown | Format::Xml => {
-            Err(Error::new(
-                ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE,
-                format!("Format {name} says nothing of its columns. You must specify the structure manually"),
-            ))
-        }
+        Format::RowBinary(_)
+        | Format::Pretty(_)
+        | Format::Vertical
+        | Format::Null
+        | Format::Markdown
+        | Format::Xml
+        | Format::JsonProgress { .. }
+        | Format::JsonColumns(_)
+        | Format::JsonObjectEachRow
+        | Format::Custom(_) => Err(Error::new(
+            ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE,
+            format!("Format {name} says nothing of its columns. You must specify the structure manually"),
+        )),
     };
     schema.map_err(|error| schema::cannot_extract(name, error))
 }

@@ -41,7 +41,7 @@ pub(crate) struct JsonOutput {
 }
 
 /// Each column's name in JSON.
-fn keys(schema: &Schema, text: &TextOptions) -> Vec<Vec<u8>> {
+pub(crate) fn keys(schema: &Schema, text: &TextOptions) -> Vec<Vec<u8>> {
     let names = schema.names().map(|name| {
         let mut key = Vec::new();
         append_json(&mut key, name.as_bytes(), text.json_escape_forward_slashes);
@@ -167,6 +167,43 @@ impl JsonOutput {
         }
     }
 
+    /// Writes the start of the document, with its columns.
+    pub fn meta(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\n\t\"meta\":\n\t[");
+        for (at, (key, data_type)) in self.keys.iter().zip(self.schema.types()).enumerate() {
+            out.extend_from_slice(if at > 0 { b",\n\t\t{\n\t\t\t\"name\": " } else { b"\n\t\t{\n\t\t\t\"name\": " });
+            out.extend_from_slice(key);
+            out.extend_from_slice(b",\n\t\t\t\"type\": ");
+            append_json(out, data_type.to_string().as_bytes(), self.text.json_escape_forward_slashes);
+            out.extend_from_slice(b"\n\t\t}");
+        }
+        out.extend_from_slice(b"\n\t]");
+    }
+
+    /// The end of a document whose rows, so many, were written by another.
+    pub fn end_of(&mut self, rows: u64, statistics: &Statistics, out: &mut Vec<u8>) -> Result<()> {
+        (self.rows, self.is_data_closed) = (rows, true);
+        self.end(statistics, out)
+    }
+
+    /// The totals of such a document.
+    pub fn totals_after(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        self.is_data_closed = true;
+        self.totals(block, out)
+    }
+
+    /// The extremes of such a document.
+    pub fn extremes_after(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        self.is_data_closed = true;
+        self.extremes(block, out)
+    }
+
+    /// The end of such a document where the query failed.
+    pub fn exception_after(&mut self, rows: u64, message: &str, out: &mut Vec<u8>) {
+        (self.rows, self.is_data_closed) = (rows, true);
+        self.exception(message, out);
+    }
+
     /// Closes the rows, unless that is done.
     fn end_data(&mut self, out: &mut Vec<u8>) {
         if std::mem::replace(&mut self.is_data_closed, true) {
@@ -194,15 +231,8 @@ impl OutputFormat for JsonOutput {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(b"{\n\t\"meta\":\n\t[");
-        for (at, (key, data_type)) in self.keys.iter().zip(self.schema.types()).enumerate() {
-            out.extend_from_slice(if at > 0 { b",\n\t\t{\n\t\t\t\"name\": " } else { b"\n\t\t{\n\t\t\t\"name\": " });
-            out.extend_from_slice(key);
-            out.extend_from_slice(b",\n\t\t\t\"type\": ");
-            append_json(out, data_type.to_string().as_bytes(), self.text.json_escape_forward_slashes);
-            out.extend_from_slice(b"\n\t\t}");
-        }
-        out.extend_from_slice(b"\n\t],\n\n\t\"data\":\n\t[");
+        self.meta(out);
+        out.extend_from_slice(b",\n\n\t\"data\":\n\t[");
     }
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
@@ -303,6 +333,11 @@ impl JsonEachRowOutput {
             text,
             rows: 0,
         }
+    }
+
+    /// The same with lines in any case, also where a setting puts one array around them.
+    pub fn with_lines(self) -> Self {
+        Self { is_array: false, ..self }
     }
 
     fn header_row(&self, fields: impl Iterator<Item = impl AsRef<[u8]>>, out: &mut Vec<u8>) {

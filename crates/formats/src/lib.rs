@@ -1,14 +1,18 @@
 //! Input and output formats: bytes to blocks and back, in every format that ClickHouse's clients ask for. Single values in text are
 //! `types`' business; sockets, compression and the packets of the native protocol are `server`'s.
 
+mod arrow;
 mod builder;
 mod cells;
 mod csv;
+mod custom;
 mod field;
 pub mod format;
 pub mod input;
 mod json;
+mod json_columns;
 mod json_input;
+mod json_progress;
 mod markdown;
 pub mod native;
 mod native_sparse;

@@ -101,7 +101,7 @@ impl ParquetInput {
 }
 
 /// The block of a batch of the library's, with the table's columns.
-pub(super) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> Result<InputBlock> {
+pub(crate) fn block_of(table: &TableInput, batch: &arrow_array::RecordBatch) -> Result<InputBlock> {
     let schema = batch.schema();
     let mut fields = Vec::new();
     let mut columns = Vec::new();
@@ -154,7 +154,7 @@ impl InputFormat for ParquetInput {
 }
 
 /// The library asserts here and there what a broken file does not hold.
-pub(super) fn without_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn without_panic<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
         .unwrap_or_else(|_| Err(corrupted("the file is broken in a way that stopped its reader")))
 }
@@ -219,7 +219,7 @@ fn strings_as_bytes(parquet: &TypePtr) -> Result<TypePtr, ParquetError> {
 ///
 /// # Errors
 /// `UNKNOWN_TYPE`.
-pub(super) fn type_of(field: &Field) -> Result<DataType> {
+pub(crate) fn type_of(field: &Field) -> Result<DataType> {
     let (data_type, _) = from_parquet(field, &arrow_array::new_empty_array(field.data_type()))?;
     Ok(data_type)
 }

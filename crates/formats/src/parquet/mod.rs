@@ -19,7 +19,7 @@ use squall_types::{Error, ErrorCode, Result};
 
 pub(crate) use file::infer;
 pub use file::{ParquetFile, ParquetRowGroup, ReadAt};
-pub(crate) use input::ParquetInput;
+pub(crate) use input::{ParquetInput, block_of, type_of, without_panic};
 pub(crate) use output::ParquetOutput;
 
 fn parquet_error(error: &ParquetError) -> Error {

@@ -160,19 +160,12 @@ impl<'q> Scope<'q> {
     /// `UNKNOWN_QUERY_PARAMETER`.
     pub fn qualified_table(&self, parts: &[ast::Identifier], count: usize) -> Result<Option<usize>> {
         let names = parts[..count].iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
-        let tables = self.source.tables();
-        let find = |is: &dyn Fn(&super::source::TableNames<'_>) -> bool| tables.iter().position(is);
-        // An alias, or a table without one, comes before a table that has another name too.
-        Ok(match names[..] {
-            [name] => find(&|table| table.alias == Some(name)).or_else(|| find(&|table| table.table == Some(name))),
-            [database, name] => {
-                let is = |table: &super::source::TableNames<'_>| {
-                    table.database == Some(database) && table.table == Some(name)
-                };
-                find(&|table| table.alias.is_none() && is(table)).or_else(|| find(&is))
-            }
-            _ => None,
-        })
+        let is = |table: &super::source::TableNames<'_>| match names[..] {
+            [name] => table.alias == Some(name) || table.table == Some(name),
+            [database, name] => table.database == Some(database) && table.table == Some(name),
+            _ => false,
+        };
+        Ok(self.source.tables().iter().position(is))
     }
 
     /// The source's column of this name.
@@ -197,8 +190,11 @@ impl<'q> Scope<'q> {
         let analyzer = self.analyzer;
         if let [name] = parts {
             let name = analyzer.identifier(name)?;
-            let Some(column) = self.position(table, name)? else { return Ok(self.table_name_column(table, name)) };
-            return self.column(column).map(Some);
+            return match self.position(table, name)? {
+                Some(column) => self.column(column).map(Some),
+                None if name.contains('.') => self.dotted_column(table, name),
+                None => Ok(self.table_name_column(table, name)),
+            };
         }
         // Columns of nested structures have dots in their names: the longest that is a column wins.
         for length in (1..=parts.len()).rev() {
@@ -206,6 +202,22 @@ impl<'q> Scope<'q> {
             if let Some(column) = self.position(table, &names.join("."))? {
                 let node = self.column(column)?;
                 return self.subcolumns(node, &parts[length..]);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a name with dots in one part means, as ClickHouse's servers write it to each other: a column, and what is within it.
+    fn dotted_column(&mut self, table: Option<usize>, name: &str) -> Result<Option<NodeId>> {
+        for (dot, _) in name.rmatch_indices('.') {
+            let (before, path) = (&name[..dot], &name[dot + 1..]);
+            if let Some(column) = self.position(table, before)? {
+                let mut node = self.column(column)?;
+                for part in path.split('.') {
+                    let Some(next) = self.subcolumn(node, part)? else { return Ok(None) };
+                    node = next;
+                }
+                return Ok(Some(node));
             }
         }
         Ok(None)

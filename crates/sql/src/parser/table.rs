@@ -2,9 +2,9 @@
 
 use super::{K, Parsed, Parser, T};
 use crate::ast::{
-    Assignment, ColumnDeclaration, ColumnDefault, ColumnDefaultKind, ConstraintDeclaration, ExpressionKind, Function,
-    Identifier, IndexDeclaration, MoveDestination, ProjectionBody, ProjectionDeclaration, ProjectionSelect, SortingKey,
-    SortingKeyItem, Storage, TableElements, TtlAction, TtlElement,
+    Assignment, ColumnDeclaration, ColumnDefault, ColumnDefaultKind, ConstraintDeclaration, Expression, ExpressionKind,
+    Function, Identifier, IndexDeclaration, MoveDestination, ProjectionBody, ProjectionDeclaration, ProjectionSelect,
+    SortingKey, SortingKeyItem, Storage, TableElements, TtlAction, TtlElement,
 };
 
 impl Parser<'_> {
@@ -373,21 +373,20 @@ impl Parser<'_> {
                 Ok(items)
             })?;
             if let Some(items) = items {
+                // A tuple in parentheses is the tuple.
+                let items = match <[SortingKeyItem; 1]>::try_from(items) {
+                    Ok([item]) => elements_of_tuple(item).unwrap_or_else(|item| vec![*item]),
+                    Err(items) => items,
+                };
                 return Ok(SortingKey { items, tuple: true, span: self.span_from(start) });
             }
         }
         let item = self.sorting_key_item()?;
-        let is_tuple =
-            matches!(&item.expression.kind, ExpressionKind::Function(f) if f.name == "tuple" && f.parameters.is_none());
-        if is_tuple && let ExpressionKind::Function(function) = item.expression.kind {
-            let items = function
-                .arguments
-                .into_iter()
-                .map(|expression| SortingKeyItem { expression, descending: false })
-                .collect();
-            return Ok(SortingKey { items, tuple: true, span: self.span_from(start) });
-        }
-        Ok(SortingKey { items: vec![item], tuple: false, span: self.span_from(start) })
+        let (items, tuple) = match elements_of_tuple(item) {
+            Ok(items) => (items, true),
+            Err(item) => (vec![*item], false),
+        };
+        Ok(SortingKey { items, tuple, span: self.span_from(start) })
     }
 
     fn sorting_key_item(&mut self) -> Parsed<SortingKeyItem> {
@@ -457,5 +456,18 @@ impl Parser<'_> {
         let column = self.dotted_name()?;
         self.need(T::Equals)?;
         Ok(Assignment { column, expression: self.expression()? })
+    }
+}
+
+/// The elements of a key that is one call of `tuple`; the key itself where it is not.
+fn elements_of_tuple(item: SortingKeyItem) -> Result<Vec<SortingKeyItem>, Box<SortingKeyItem>> {
+    match item.expression.kind {
+        ExpressionKind::Function(call) if call.name == "tuple" && call.parameters.is_none() => {
+            Ok(call.arguments.into_iter().map(|expression| SortingKeyItem { expression, descending: false }).collect())
+        }
+        kind => {
+            let expression = Expression { kind, ..item.expression };
+            Err(Box::new(SortingKeyItem { expression, descending: item.descending }))
+        }
     }
 }

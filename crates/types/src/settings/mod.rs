@@ -458,6 +458,15 @@ settings! {
     output_format_pretty_color: String as String = "auto" only ["auto", "0"], "Whether Pretty formats colour: they do not.";
     output_format_pretty_row_numbers: bool as Bool = "1", "Whether Pretty formats number rows.";
     output_format_write_statistics: bool as Bool = "1", "Whether JSON and XML formats write elapsed time and rows read.";
+    format_custom_escaping_rule: String as String = "Escaped" only ["Escaped", "Quoted", "CSV", "JSON", "Raw"], "How CustomSeparated writes fields: Escaped, Quoted, CSV, JSON or Raw.";
+    format_custom_field_delimiter: String as String = "\t", "What CustomSeparated has between the fields of a row.";
+    format_custom_row_before_delimiter: String as String = "", "What CustomSeparated has before each row.";
+    format_custom_row_after_delimiter: String as String = "\n", "What CustomSeparated has after each row.";
+    format_custom_row_between_delimiter: String as String = "", "What CustomSeparated has between two rows.";
+    format_custom_result_before_delimiter: String as String = "", "What CustomSeparated has before the first row.";
+    format_custom_result_after_delimiter: String as String = "", "What CustomSeparated has after the last row.";
+    output_format_arrow_string_as_string: bool as Bool = "1", "Whether strings are text in Arrow output, rather than bytes.";
+    output_format_arrow_compression_method: String as String = "lz4_frame" only ["lz4_frame", "zstd", "none"], "How Arrow output is compressed: lz4_frame, zstd or none.";
     output_format_parquet_row_group_size: u64 as UInt64 = "1000000", "Rows of a row group of Parquet output.";
     input_format_skip_unknown_fields: bool as Bool = "1", "Whether input columns that the table does not have are skipped.";
     input_format_with_names_use_header: bool as Bool = "1" only ["1"], "Whether the header of WithNames formats names the columns: it does.";

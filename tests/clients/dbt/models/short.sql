@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+select id, name from {{ ref('numbered') }} where letters < 5
