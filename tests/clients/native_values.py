@@ -1,6 +1,7 @@
 """A value of each type, as Python's clients have it: written and read, it must come back."""
 
 import datetime
+import decimal
 import ipaddress
 import uuid
 
@@ -20,6 +21,13 @@ VALUES = {
     "IPv4": ipaddress.ip_address("1.2.3.4"),
     "IPv6": ipaddress.ip_address("2001:db8::1"),
     "Enum8('a' = 1, 'b' = 2)": "b",
+    "Decimal(9, 2)": decimal.Decimal("-1234.56"),
+    "Decimal(38, 10)": decimal.Decimal("-1.0000000001"),
+    "Decimal(76, 20)": decimal.Decimal("5.00000000000000000001"),
+    "Int128": -(10**30),
+    "UInt128": 10**30,
+    "Int256": -(10**60),
+    "UInt256": 10**60,
     "Array(UInt8)": [1, 2],
     "Array(Array(String))": [["a"], []],
     "Tuple(UInt8, String)": (1, "x"),

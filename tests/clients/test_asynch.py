@@ -2,9 +2,6 @@
 
 import asyncio
 import contextlib
-import datetime
-import decimal
-import ipaddress
 import uuid
 
 import pytest

@@ -1,6 +1,7 @@
 """PyPI's clickhouse-connect with Arrow, pandas and Polars: tables and data frames in both directions."""
 
 import datetime
+import decimal
 
 import clickhouse_connect
 import pandas
@@ -23,11 +24,12 @@ TABLE = pyarrow.table(
         "l": pyarrow.array([[1, 2], [], [3]], pyarrow.list_(pyarrow.int32())),
         "m": pyarrow.array([[("k", 1)], [], [("q", 2)]], pyarrow.map_(pyarrow.string(), pyarrow.uint8())),
         "p": pyarrow.array([{"x": 1, "y": "z"}] * 3, pyarrow.struct([("x", pyarrow.uint8()), ("y", pyarrow.string())])),
+        "c": pyarrow.array([decimal.Decimal("1.25"), decimal.Decimal("-3.50"), decimal.Decimal("0.01")], pyarrow.decimal128(18, 2)),
         "large": pyarrow.array(["x", "y", "z"], pyarrow.large_string()),
     }
 )
 COLUMNS = """i Int64, u UInt8, f Nullable(Float64), b Bool, s String, n Nullable(String), w LowCardinality(String), d Date,
-    t DateTime64(3, 'UTC'), l Array(Int32), m Map(String, UInt8), p Tuple(x UInt8, y String), large String"""
+    t DateTime64(3, 'UTC'), l Array(Int32), m Map(String, UInt8), p Tuple(x UInt8, y String), c Decimal(18, 2), large String"""
 
 
 @pytest.fixture
@@ -62,6 +64,10 @@ def test_types_of_arrow(client):
         "toIPv6('::1')": pyarrow.binary(16),
         "CAST('a', 'Enum8(\\'a\\' = 1)')": pyarrow.int8(),
         "toIntervalDay(1)": pyarrow.int64(),
+        "CAST(1, 'Decimal(9, 2)')": pyarrow.decimal128(9, 2),
+        "CAST(1, 'Decimal(38, 2)')": pyarrow.decimal128(38, 2),
+        "CAST(1, 'Decimal(76, 2)')": pyarrow.decimal256(76, 2),
+        "CAST(1, 'Int128')": pyarrow.binary(16),
         "NULL": pyarrow.null(),
         "toLowCardinality('x')": pyarrow.string(),
         "[1, 2]": pyarrow.list_(pyarrow.field("item", pyarrow.uint8(), nullable=False)),
@@ -72,6 +78,8 @@ def test_types_of_arrow(client):
     for expression, arrow_type in expressions.items():
         found = client.query_arrow(f"SELECT {expression} AS c")
         assert found.schema.field(0).type == arrow_type, expression
+    decimals = client.query_arrow("SELECT CAST('-1.25', 'Decimal(9, 2)') AS a, CAST('1.25', 'Decimal(30, 2)') AS b, CAST('-5.5', 'Decimal(76, 1)') AS c").to_pylist()
+    assert list(decimals[0].values()) == [decimal.Decimal("-1.25"), decimal.Decimal("1.25"), decimal.Decimal("-5.5")]
     values = client.query_arrow("SELECT toUUID('61f0c404-5cb3-11e7-907b-a6006ad3dba0') AS u, NULL AS n, map('a', [1]) AS m").to_pylist()
     assert str(values[0]["u"]) == "61f0c404-5cb3-11e7-907b-a6006ad3dba0"
     assert (values[0]["n"], values[0]["m"]) == (None, [("a", [1])])

@@ -58,8 +58,12 @@ check("no such table", f"SELECT * FROM remote('{ADDRESS}', default.no_such)", er
 check("copy", f"CREATE TABLE copied ENGINE = MergeTree ORDER BY a AS SELECT * FROM {REMOTE} WHERE a >= 10", "")
 check("copied", "SELECT count() FROM copied", "149990\n")
 check("two servers", f"SELECT a FROM {BOTH} WHERE a = 50005", "50005\n50005\n")
-# What needs the states of aggregate functions, and sorted streams merged, says so.
+check("order of two servers", f"SELECT b FROM {BOTH} WHERE a > 10 ORDER BY a DESC LIMIT 3 OFFSET 1", "149999\n149998\n149998\n")
+check("order by an expression", f"SELECT a + 1, upper(g) FROM {BOTH} WHERE a > 10 ORDER BY a % 1000, a LIMIT 2", "1001\tLC\n1001\tLC\n")
+check("limit of two servers", f"SELECT g FROM {BOTH} LIMIT 2", "lc\nlc\n")
+check("distinct of two servers", f"SELECT DISTINCT l FROM {BOTH}", "true\n")
+check("limit by", f"SELECT a FROM {BOTH} WHERE a IN (20, 21) ORDER BY a LIMIT 1 BY a", "20\n21\n")
+# What needs the states of aggregate functions says so.
 check("groups of two servers", f"SELECT count() FROM {BOTH}", error="is not implemented")
-check("order of two servers", f"SELECT a FROM {BOTH} ORDER BY a LIMIT 1", error="is not implemented")
 check("again", f"SELECT 1 FROM {REMOTE} LIMIT 1", "1\n")
 sys.exit(failed)

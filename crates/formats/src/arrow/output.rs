@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
+    Date32Type, Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
 };
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, ListArray, MapArray, NullArray, RecordBatch, RecordBatchOptions, StructArray,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Decimal256Array, ListArray, MapArray, NullArray, RecordBatch,
+    RecordBatchOptions, StructArray,
 };
+use arrow_buffer::i256;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_ipc::{CompressionType, MetadataVersion};
 use arrow_schema::{ArrowError, DataType as ArrowType, Field, Fields, Schema as ArrowSchema, TimeUnit};
@@ -69,8 +71,37 @@ impl Layout {
                 });
                 ArrowType::Struct(fields.collect::<Result<Vec<_>>>()?.into())
             }
+            DataType::Decimal(precision @ 0..=38, scale) => ArrowType::Decimal128(*precision, signed(*scale)),
+            DataType::Decimal(precision, scale) => ArrowType::Decimal256(*precision, signed(*scale)),
             other => other.arrow_type(),
         })
+    }
+}
+
+fn signed(scale: u8) -> i8 {
+    i8::try_from(scale).unwrap_or(i8::MAX)
+}
+
+/// The numbers of a decimal type, whatever their width.
+fn decimals(precision: u8, scale: u8, array: &ArrayRef) -> Result<ArrayRef> {
+    let wide =
+        |numbers: Decimal128Array| Ok(Arc::new(numbers.with_precision_and_scale(precision, signed(scale))?) as _);
+    match array.data_type() {
+        ArrowType::Int32 => wide(array.as_primitive::<Int32Type>().unary::<_, Decimal128Type>(i128::from)),
+        ArrowType::Int64 => wide(array.as_primitive::<Int64Type>().unary::<_, Decimal128Type>(i128::from)),
+        _ => {
+            let bytes = array.as_fixed_size_binary();
+            let nulls = bytes.nulls().cloned();
+            if precision <= 38 {
+                let (numbers, _) = bytes.value_data().as_chunks();
+                let numbers: Vec<i128> = numbers.iter().map(|number| i128::from_le_bytes(*number)).collect();
+                return wide(Decimal128Array::try_new(numbers.into(), nulls)?);
+            }
+            let (numbers, _) = bytes.value_data().as_chunks();
+            let numbers: Vec<i256> = numbers.iter().map(|number| i256::from_le_bytes(*number)).collect();
+            let numbers = Decimal256Array::try_new(numbers.into(), nulls)?;
+            Ok(Arc::new(numbers.with_precision_and_scale(precision, signed(scale))?))
+        }
     }
 }
 
@@ -140,16 +171,9 @@ fn to_arrow(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
             let fields = fields.collect::<Vec<_>>().into();
             Arc::new(StructArray::try_new_with_length(fields, columns, tuple.nulls().cloned(), tuple.len())?)
         }
-        _ => plain(array),
-    })
-}
-
-/// Numbers of types that Arrow knows by other names are numbers here.
-fn plain(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
-        ArrowType::Date32 => Arc::new(array.as_primitive::<Date32Type>().reinterpret_cast::<Int32Type>()),
+        DataType::Decimal(precision, scale) => decimals(*precision, *scale, array)?,
         _ => array.clone(),
-    }
+    })
 }
 
 /// Writes the messages of either container.

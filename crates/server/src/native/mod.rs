@@ -7,6 +7,7 @@ pub mod packet;
 mod query;
 mod revision;
 mod settings;
+mod stage;
 
 use std::sync::Arc;
 

@@ -9,6 +9,8 @@ use squall_formats::TableInput;
 use squall_formats::wire::{put_string, put_varint};
 use squall_planner::{ColumnDescription, DefaultKind};
 use squall_runtime::ProfileEvent;
+use squall_runtime::thread_pool::STACK_BYTES;
+use squall_sql::ParserLimits;
 use squall_types::text::append_escaped;
 use squall_types::{Block, Error, ErrorCode, Result, Settings};
 
@@ -16,6 +18,7 @@ use super::blocks::{BlockWriter, log_block, profile_events_block, write_end_of_d
 use super::connection::{Connection, End, Interruption, unexpected};
 use super::packet::{ProfileInfo, Progress, QueryPacket, Stage, from_client, from_server, write_exception};
 use super::revision;
+use super::stage::query_of_stage;
 use crate::compression::Codec;
 use crate::logger::{self, Level, LogSubscription};
 use crate::query::{Query, QueryRequest};
@@ -84,13 +87,16 @@ impl Connection {
         Ok(())
     }
 
-    async fn try_run_query(&mut self, packet: QueryPacket) -> Result<(), Failure> {
+    async fn try_run_query(&mut self, mut packet: QueryPacket) -> Result<(), Failure> {
         let external_tables = self.read_external_tables(packet.is_compressed).await?;
-        let stage = packet.stage.map_err(|stage| {
-            Error::not_implemented(format_args!(
-                "Processing of a query up to stage {stage}, which servers ask of each other,"
-            ))
-        })?;
+        let stage = match packet.stage {
+            Ok(stage) => stage,
+            Err(stage) => {
+                let limits = ParserLimits { stack_bytes_max: STACK_BYTES / 2, ..ParserLimits::default() };
+                packet.text = query_of_stage(&packet.text, stage, &limits)?;
+                Stage::Complete
+            }
+        };
         let query_id: Arc<str> = if packet.query_id.is_empty() {
             uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string().into()
         } else {
