@@ -1,6 +1,7 @@
 """Programs in other languages that try their clients: each is built, run against a server, and says of each check how it went, in a line
 "ok NAME" or "FAILED NAME: why"."""
 
+import contextlib
 import pathlib
 import shutil
 import subprocess
@@ -12,6 +13,17 @@ BUILT = ROOT / ".clients"
 # Building for the first time downloads; a debug server beside other work is slow.
 BUILD_SECONDS = 570
 RUN_SECONDS = 500
+
+
+@contextlib.contextmanager
+def needs(what):
+    """Skips a test where the server says that it does not have this yet."""
+    try:
+        yield
+    except Exception as error:
+        if f"{what} is not implemented" not in str(error):
+            raise
+        pytest.skip(f"{what} is not implemented yet")
 
 
 def environment(name):
@@ -37,7 +49,7 @@ def build(language, *needed):
 
 
 # What Squall does not have yet that checks ask for, by a part of what it says then.
-NOT_YET = ("is not implemented", "Unknown data type family", "Unknown format")
+NOT_YET = ("is not implemented",)
 
 
 def run_checks(command, least, cwd=None):

@@ -1,6 +1,5 @@
 """A Squall server under test: the release binary with a configuration and a folder of its own, on free local ports."""
 
-import contextlib
 import fnmatch
 import http.client
 import os
@@ -14,7 +13,6 @@ import subprocess
 import time
 import urllib.parse
 
-import pytest
 from clickhouse_cityhash.cityhash import CityHash128
 from ports import free_port
 
@@ -60,17 +58,6 @@ class ServerError(Exception):
         self.status = status
         found = re.search(r"Code: (\d+)", text)
         self.code = int(found.group(1)) if found else None
-
-
-@contextlib.contextmanager
-def needs(what):
-    """Skips a test where the server says that it does not have this yet."""
-    try:
-        yield
-    except Exception as error:
-        if f"{what} is not implemented" not in str(error):
-            raise
-        pytest.skip(f"{what} is not implemented yet")
 
 
 class Response:

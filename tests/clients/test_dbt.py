@@ -55,6 +55,17 @@ def test_incremental_models(server, dbt):
     assert server.query(f"SELECT event FROM {dbt.database}.events ORDER BY event") == "1\n2\n3\n4\n5\n"
 
 
+def test_views(server, dbt):
+    dbt("build", "--select", "cities", "numbered", "short")
+    assert server.query(f"SELECT name FROM {dbt.database}.short ORDER BY id") == "Graz\nLinz\n"
+
+
+def test_rows_that_take_the_place_of_others(server, dbt):
+    dbt("build", "--select", "cities", "numbered", "replaced")
+    dbt("run", "--select", "replaced", "--vars", "suffix: '!'")
+    assert server.query(f"SELECT name FROM {dbt.database}.replaced ORDER BY id") == "Vienna\nGraz!\nLinz!\n"
+
+
 def test_native_protocol(server, dbt):
     dbt("build", "--select", "cities", "numbered", target="native")
     assert server.value(f"SELECT count() FROM {dbt.database}.numbered") == "3"

@@ -1,2 +1,5 @@
-{{ config(materialized='incremental', engine='MergeTree()', order_by='id', unique_key='id', incremental_strategy='delete_insert') }}
+{{ config(materialized='incremental', engine='MergeTree()', order_by='id', unique_key='id') }}
 select id, concat(name, '{{ var('suffix', '') }}') as name from {{ ref('numbered') }}
+{% if is_incremental() %}
+where id > 1
+{% endif %}
