@@ -1,4 +1,4 @@
-//! A line chart as SVG or PNG: a few panels side by side, categories on the x axis, zero at the bottom. It is readable in light and dark, on paper and
+//! A line chart as SVG or PNG: a few panels side by side, categories on the x axis; values from zero, or by powers of ten. It is readable in light and dark, on paper and
 //! without colours: lines differ by dashes and by the shapes of their points.
 
 use std::fmt::Write as _;
@@ -79,6 +79,8 @@ pub struct Value {
     pub category: u32,
     /// How high.
     pub value: f64,
+    /// The least and the most of several rounds: an error bar.
+    pub range: Option<(f64, f64)>,
     /// What there is to say of it beside: errors. Such points are drawn hollow.
     pub flaw: Option<String>,
 }
@@ -95,13 +97,23 @@ pub struct Line {
 impl Line {
     /// A line without flaws.
     pub fn new(name: impl Into<String>, values: impl IntoIterator<Item = (u32, f64)>) -> Self {
-        let value = |(category, value)| Value { category, value, flaw: None };
+        let value = |(category, value)| Value { category, value, range: None, flaw: None };
         Line { name: name.into(), values: values.into_iter().map(value).collect() }
     }
 }
 
+/// How values become heights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scale {
+    /// From zero at the bottom.
+    #[default]
+    Linear,
+    /// Each power of ten as high as the next: for values that differ by orders of magnitude.
+    Logarithmic,
+}
+
 /// The whole picture.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Chart {
     /// What it is, for those who do not see it.
     pub title: String,
@@ -111,6 +123,8 @@ pub struct Chart {
     pub x_label: String,
     /// What the values are.
     pub y_label: String,
+    /// How they become heights.
+    pub scale: Scale,
 }
 
 impl Chart {
@@ -172,16 +186,15 @@ impl Chart {
         let mut categories: Vec<u32> = values().map(|value| value.category).collect();
         categories.sort_unstable();
         categories.dedup();
-        let top = round_up(values().map(|value| value.value).fold(0.0, f64::max));
+        let axis = Axis::of(self.scale, values().flat_map(Value::extent));
         let x_of = |category: u32| {
             let position = categories.iter().position(|&other| other == category).unwrap_or(0);
             left + WIDTH * (position as f64 + 0.5) / categories.len().max(1) as f64
         };
-        let y_of = |value: f64| TOP + HEIGHT * (1.0 - value / top);
+        let y_of = |value: f64| TOP + HEIGHT * (1.0 - axis.height(value));
         text(svg, left + WIDTH / 2.0, TOP - 16.0, "middle", title);
         text(svg, left + WIDTH / 2.0, TOP + HEIGHT + 38.0, "middle", &self.x_label);
-        for step in 0..=GRID {
-            let value = top * f64::from(step) / f64::from(GRID);
+        for value in axis.grid() {
             let y = y_of(value);
             let _ = writeln!(
                 svg,
@@ -217,10 +230,71 @@ impl Chart {
             );
             for value in &line.values {
                 let mut label = format!("{}: {}: {}", line.name, value.category, scale_text(value.value));
+                if let Some((least, most)) = value.range {
+                    let _ = write!(label, " ({} to {})", scale_text(least), scale_text(most));
+                    let (x, low, high) = (x_of(value.category), y_of(least), y_of(most));
+                    let _ = writeln!(
+                        svg,
+                        "<g class=\"c{colour}\"><path class=\"line bar\" d=\"M{x:.1} {low:.1} V{high:.1} M{:.1} {low:.1} h8 M{:.1} {high:.1} h8\"/></g>",
+                        x - 4.0,
+                        x - 4.0
+                    );
+                }
                 if let Some(flaw) = &value.flaw {
                     let _ = write!(label, ", {flaw}");
                 }
                 point(svg, number, x_of(value.category), y_of(value.value), &label, value.flaw.is_some());
+            }
+        }
+    }
+}
+
+impl Value {
+    /// What of the axis it needs.
+    fn extent(&self) -> [f64; 3] {
+        let (least, most) = self.range.unwrap_or((self.value, self.value));
+        [least, self.value, most]
+    }
+}
+
+/// The y axis of a panel.
+struct Axis {
+    scale: Scale,
+    bottom: f64,
+    top: f64,
+}
+
+impl Axis {
+    fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
+        match scale {
+            Scale::Linear => Self { scale, bottom: 0.0, top: round_up(values.fold(0.0, f64::max)) },
+            Scale::Logarithmic => {
+                // Zero has no logarithm, and nothing here is that short.
+                let (least, most) = values
+                    .filter(|value| *value > 0.0)
+                    .fold((f64::MAX, 0.0), |(least, most), value| (value.min(least), value.max(most)));
+                let (least, most) = if most > 0.0 { (least, most) } else { (1.0, 1.0) };
+                let (bottom, top) = (least.log10().floor(), most.log10().ceil());
+                Self { scale, bottom: 10_f64.powf(bottom), top: 10_f64.powf(top.max(bottom + 1.0)) }
+            }
+        }
+    }
+
+    /// Where between bottom, 0, and top, 1, a value is.
+    fn height(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => value / self.top,
+            Scale::Logarithmic => (value.max(self.bottom) / self.bottom).log10() / (self.top / self.bottom).log10(),
+        }
+    }
+
+    /// The values with a line of the grid.
+    fn grid(&self) -> Vec<f64> {
+        match self.scale {
+            Scale::Linear => (0..=GRID).map(|step| self.top * f64::from(step) / f64::from(GRID)).collect(),
+            Scale::Logarithmic => {
+                let decades = (self.top / self.bottom).log10().round() as i32;
+                (0..=decades).map(|decade| self.bottom * 10_f64.powi(decade)).collect()
             }
         }
     }
@@ -309,6 +383,7 @@ mod tests {
             panels: vec![("one".to_owned(), vec![line])],
             x_label: "x".to_owned(),
             y_label: "y".to_owned(),
+            scale: Scale::Linear,
         };
         let svg = chart.to_svg();
         // Two points, and one in the legend.
@@ -316,6 +391,24 @@ mod tests {
         assert!(svg.contains("class=\"flawed\"") && svg.contains("a &lt; b: 96: 20, 3 errors"));
         assert!(svg.contains("a &lt; b") && !svg.contains("a < b"));
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn orders_of_magnitude_have_lines_of_the_grid() {
+        let axis = Axis::of(Scale::Logarithmic, [0.4, 30.0, 700.0, 0.0].into_iter());
+        let grid: Vec<f64> = axis.grid().iter().map(|value| (value * 10.0).round() / 10.0).collect();
+        assert_eq!(grid, [0.1, 1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!([0.1, 10.0, 1000.0, 0.0].map(|value| (axis.height(value) * 100.0).round()), [0.0, 50.0, 100.0, 0.0]);
+        assert_eq!(Axis::of(Scale::Logarithmic, std::iter::empty()).grid(), [1.0, 10.0]);
+    }
+
+    #[test]
+    fn rounds_are_drawn_as_error_bars() {
+        let mut line = Line::new("a", [(1, 10.0)]);
+        line.values[0].range = Some((8.0, 25.0));
+        let panels = vec![("one".to_owned(), vec![line])];
+        let svg = Chart { panels, ..Chart::default() }.to_svg();
+        assert!(svg.contains("class=\"line bar\"") && svg.contains("a: 1: 10 (8 to 25)"));
     }
 
     #[test]
@@ -329,7 +422,15 @@ mod tests {
         let picture = |name: &str| {
             let lines = vec![Line::new(name, [(1, 10.0), (96, 20.0)])];
             let panels = vec![(name.to_owned(), lines)];
-            Chart { title: "t".to_owned(), panels, x_label: "x".to_owned(), y_label: "y".to_owned() }.to_png().unwrap()
+            Chart {
+                title: "t".to_owned(),
+                panels,
+                x_label: "x".to_owned(),
+                y_label: "y".to_owned(),
+                scale: Scale::Linear,
+            }
+            .to_png()
+            .unwrap()
         };
         let png = picture("Squall");
         let pixels = tiny_skia::Pixmap::decode_png(&png).unwrap();

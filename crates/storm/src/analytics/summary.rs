@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::row::Row;
-use crate::chart::{Chart, Line};
+use crate::chart::{Chart, Line, Scale};
 
 /// A query is slower than the better peer where it takes so much longer: less is noise.
 const SLOWER: f64 = 1.05;
@@ -178,6 +178,7 @@ impl Summary<'_> {
             panels: self.threads.iter().map(panel).collect(),
             x_label: "query".to_owned(),
             y_label: "Squall's time / peer's time".to_owned(),
+            scale: Scale::Linear,
         })
     }
 
@@ -193,6 +194,7 @@ impl Summary<'_> {
             panels: more.iter().map(panel).collect(),
             x_label: "query".to_owned(),
             y_label: format!("times as fast as on {first}"),
+            scale: Scale::Linear,
         })
     }
 
@@ -209,6 +211,7 @@ impl Summary<'_> {
             panels: vec![("geometric mean of all queries".to_owned(), self.engines.iter().map(line).collect())],
             x_label: "threads".to_owned(),
             y_label: format!("times as fast as on {first}"),
+            scale: Scale::Linear,
         })
     }
 }

@@ -10,7 +10,7 @@ use super::gain::Gains;
 use super::measure::Sample;
 use super::requests::HTTP_CONNECTIONS;
 use super::{CLIENTS, QUERY};
-use crate::chart::{Chart, Line};
+use crate::chart::{Chart, Line, Scale};
 use crate::file_error::file_error;
 use crate::server::Memory;
 
@@ -194,6 +194,7 @@ impl Results {
             panels: CLIENTS.map(panel).into(),
             x_label: "max_threads".to_owned(),
             y_label: "queries a second".to_owned(),
+            scale: Scale::Linear,
         }
         .to_svg()
     }

@@ -10,12 +10,14 @@ use std::path::PathBuf;
 
 use squall_types::Result;
 
-use crate::chart::{Chart, Line, Value, escape};
+use crate::chart::{Chart, Line, Scale, Value, escape};
 use crate::file_error::file_error;
 use crate::suite::results::read;
 use crate::suite::row::Row;
 use verdict::{Step, series, server, servers, step};
 
+/// What the line of `about.txt` begins with that names the machine.
+const MACHINE: &str = "machine: ";
 /// Latencies of more clients than this have a chart of their own, as the document has it.
 const FEW_CLIENTS: u32 = 256;
 /// From so many numbers of clients on a test has charts; below, its table says it all.
@@ -148,9 +150,13 @@ fn page(rows: &[Row], about: &str) -> String {
         escape(&servers(rows).join(", ")),
         escape(&servers(rows).join(" and "))
     );
+    let machines: BTreeSet<&str> = about.lines().filter_map(|line| line.strip_prefix(MACHINE)).collect();
+    for machine in machines {
+        // Writing to a String cannot fail; so below.
+        let _ = writeln!(out, "<p>Measured on {}.</p>", escape(machine));
+    }
     out.push_str("<section class=\"verdict\" aria-label=\"Verdict\">\n");
     for sentence in verdict::sentences(rows) {
-        // Writing to a String cannot fail; so below.
         let _ = writeln!(out, "<p>{}</p>", escape(&sentence));
     }
     out.push_str("</section>\n<nav aria-label=\"Tests\"><ul>\n");
@@ -158,6 +164,7 @@ fn page(rows: &[Row], about: &str) -> String {
         let _ = writeln!(out, "<li><a href=\"#{0}\">{0}</a></li>", escape(test));
     }
     out.push_str("</ul></nav>\n");
+    let ratios = verdict::ratios(rows);
     for (test, rows) in &tests {
         let _ = writeln!(out, "<section>\n<h2 id=\"{0}\">{0}</h2>", escape(test));
         let groups = groups(test, rows);
@@ -181,7 +188,7 @@ fn page(rows: &[Row], about: &str) -> String {
         if is_long {
             out.push_str("<details><summary>All figures</summary>\n");
         }
-        figures(test, rows, &mut out);
+        figures(test, rows, &ratios, &mut out);
         if is_long {
             out.push_str("</details>\n");
         }
@@ -193,8 +200,9 @@ fn page(rows: &[Row], about: &str) -> String {
         let _ = writeln!(out, "<pre>{}</pre>", escape(about));
     }
     out.push_str(
-        "<p>A point is hollow where requests failed or the load generator was the limit; its label says how many. Requests a second are answers within the \
-         measured time; latencies count every request that began in it.</p>\n</section>\n</main>\n",
+        "<p>A point is the median of its rounds, and its bar goes from the least to the most. It is hollow where requests failed or the load \
+         generator was the limit; its label says how many. Requests a second are answers within the measured time; latencies count every request \
+         that began in it. The ratio in the tables is the first server's requests a second by those of the server in that line.</p>\n</section>\n</main>\n",
     );
     let _ = writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>");
     out
@@ -231,24 +239,28 @@ fn groups(test: &str, rows: &[&Row]) -> Vec<Group> {
     by_subtype.into_iter().map(group).collect()
 }
 
-/// Requests a second, and the latency that 90 % do not exceed, of few clients and of many; a line for each server and `name` of a step.
+/// Requests a second, the 90th percentile of latency of few clients and of many, and the 99th; a line for each server and `name` of a step.
 fn charts(test: &str, rows: &[&Row], name: &dyn Fn(&Step) -> String) -> Vec<Chart> {
-    let chart = |what: &str, panel: &str, column: &str, scale: f64, keep: &dyn Fn(u32) -> bool| {
-        let lines = lines(rows, name, column, scale, keep);
+    let chart = |what: &str, panel: &str, column: &str, scale: Scale, keep: &dyn Fn(u32) -> bool| {
+        let factor = if column == "QPS" { 1.0 } else { 1e3 };
+        let lines = lines(rows, name, column, factor, keep);
         let has_values = lines.iter().any(|line| !line.values.is_empty());
         has_values.then(|| Chart {
             title: format!("{test}: {what} by number of clients"),
             panels: vec![(panel.to_owned(), lines)],
             x_label: "clients".to_owned(),
             y_label: what.to_owned(),
+            scale,
         })
     };
-    let p90 = "latency in ms that 90 % do not exceed";
+    let (p90, p99) = ("90th percentile of latency in ms", "99th percentile of latency in ms");
     let column = "latency_90percentile";
+    let (few, many) = (|clients: u32| clients <= FEW_CLIENTS, |clients: u32| clients > FEW_CLIENTS);
     [
-        chart("requests a second", "Requests a second", "QPS", 1.0, &|_| true),
-        chart(p90, "Latency, 90th percentile, up to 256 clients", column, 1e3, &|clients| clients <= FEW_CLIENTS),
-        chart(p90, "Latency, 90th percentile, more than 256 clients", column, 1e3, &|clients| clients > FEW_CLIENTS),
+        chart("requests a second", "Requests a second", "QPS", Scale::Linear, &|_| true),
+        chart(p90, "Latency, 90th percentile, up to 256 clients", column, Scale::Linear, &few),
+        chart(p90, "Latency, 90th percentile, more than 256 clients", column, Scale::Linear, &many),
+        chart(p99, "Latency, 99th percentile, by powers of ten", "latency_99percentile", Scale::Logarithmic, &|_| true),
     ]
     .into_iter()
     .flatten()
@@ -279,7 +291,11 @@ fn lines(
             let mut values: Vec<f64> = rows.iter().filter_map(|row| row.number(column)).collect();
             values.sort_by(f64::total_cmp);
             let value = values.get(values.len() / 2)? * scale;
-            Some(Value { category: *clients, value, flaw: flaw(rows) })
+            let range = match values.as_slice() {
+                [least, .., most] => Some((least * scale, most * scale)),
+                _ => None,
+            };
+            Some(Value { category: *clients, value, range, flaw: flaw(rows) })
         });
         Line { values: values.collect(), name: format!("{}: {}", name.0, name.1) }
     };
@@ -331,14 +347,14 @@ fn total_times(rows: &[&Row], out: &mut String) {
 }
 
 /// All figures of a test as a table.
-fn figures(test: &str, rows: &[&Row], out: &mut String) {
+fn figures(test: &str, rows: &[&Row], ratios: &BTreeMap<(String, Step), f64>, out: &mut String) {
     // Of clients beside those that were measured: what they got, and Jain's index of their shares.
     let beside = ["beside_per_second", "beside_fairness"];
     let has_beside = rows.iter().any(|row| !row.get(beside[1]).is_empty());
     let _ = writeln!(
         out,
         "<div class=\"scroll\"><table><caption>{}: requests a second, latencies in ms</caption><thead><tr><th>what</th><th>clients</th>\
-         <th class=\"words\">server</th><th>requests/s</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>requests</th><th>errors</th>{}</tr></thead><tbody>",
+         <th class=\"words\">server</th><th>requests/s</th><th title=\"requests a second of the first server by this one's\">ratio</th><th>p50</th><th>p90</th><th>p99</th><th>p99.9</th><th>requests</th><th>errors</th>{}</tr></thead><tbody>",
         escape(test),
         if has_beside { "<th>beside/s</th><th>fairness</th>" } else { "" }
     );
@@ -353,10 +369,11 @@ fn figures(test: &str, rows: &[&Row], out: &mut String) {
         };
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{clients}</td><td class=\"words\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{errors}</td>{}</tr>",
+            "<tr><td>{}</td><td>{clients}</td><td class=\"words\">{}</td><td>{:.1}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{errors}</td>{}</tr>",
             escape(&series),
             escape(&server(row)),
             row.number("QPS").unwrap_or(0.0),
+            ratios.get(&(server(row), step(row))).map_or_else(String::new, |ratio| format!("{ratio:.2}")),
             ms("latency_50percentile"),
             ms("latency_90percentile"),
             ms("latency_99percentile"),
@@ -408,9 +425,12 @@ mod tests {
 
     #[test]
     fn a_page_has_charts_tables_and_words_and_needs_nothing_else() {
-        let page = page(&rows(), "AMD <EPYC>");
-        // Requests a second, and latencies of few and of many clients.
-        assert_eq!(page.matches("<svg ").count(), 3);
+        let mut rows = rows();
+        rows.iter_mut().for_each(|row| row.set("latency_99percentile", 0.25));
+        let page = page(&rows, "machine: AMD <EPYC>\ncommand: x");
+        // Requests a second, the 90th percentile of few and of many clients, and the 99th.
+        assert_eq!(page.matches("<svg ").count(), 4);
+        assert!(page.contains("<p>Measured on AMD &lt;EPYC&gt;.</p>") && page.contains("<td>1.00</td>"));
         assert!(
             page.contains("AMD &lt;EPYC&gt;") && page.contains("Click&lt;House&gt;") && !page.contains("Click<House>")
         );
@@ -420,7 +440,7 @@ mod tests {
         // The one source is the chart itself, made into a picture.
         let page = page.replace("image.src=url", "");
         assert!(!["<link", "src=", "import", "fetch("].iter().any(|word| page.contains(word)));
-        assert!(page.contains("<figure data-name=\"003_select_1_no_logging_3\">"));
+        assert!(page.contains("<figure data-name=\"003_select_1_no_logging_4\">"));
     }
 
     #[test]

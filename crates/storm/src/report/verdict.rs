@@ -47,6 +47,19 @@ pub fn middles(rows: &[Row], column: &str) -> BTreeMap<(String, Step), f64> {
     values.into_iter().map(|(key, values)| (key, middle(values))).collect()
 }
 
+/// How many times as many requests a second the first server answered as each other one, by that one and step; loads at a given rate aside.
+pub fn ratios(rows: &[Row]) -> BTreeMap<(String, Step), f64> {
+    let rates = middles(rows, "QPS");
+    let Some(first) = servers(rows).into_iter().next() else { return BTreeMap::new() };
+    let of_other = |((server, step), theirs): (&(String, Step), &f64)| {
+        let ours = rates.get(&(first.clone(), step.clone()))?;
+        let [.., load, _, _] = step;
+        let is_told = *server != first && load.is_empty() && *theirs > 0.0;
+        is_told.then(|| ((server.clone(), step.clone()), ours / theirs))
+    };
+    rates.iter().filter_map(of_other).collect()
+}
+
 /// The sentences at the top of a report.
 pub fn sentences(rows: &[Row]) -> Vec<String> {
     let servers = servers(rows);
@@ -179,7 +192,10 @@ mod tests {
                 "ClickHouse left 3 requests without a right answer, over 2 steps.",
             ]
         );
-        assert!(sentences(&[]).is_empty());
+        assert!(sentences(&[]).is_empty() && ratios(&[]).is_empty());
+        let ratios: Vec<(String, f64)> =
+            ratios(&rows).into_iter().map(|((server, step), ratio)| (format!("{server} {}", step[9]), ratio)).collect();
+        assert_eq!(ratios, [("ClickHouse 1".to_owned(), 0.5), ("ClickHouse 8".to_owned(), 8.0)]);
     }
 
     #[test]
