@@ -139,6 +139,7 @@ fn run_workload(args: &RunArgs) -> Result<()> {
         panels: Vec::new(),
         x_label: "clients".into(),
         y_label: "queries a second".into(),
+        ..Chart::default()
     };
     for cores in &cores {
         let mut lines = Vec::new();
@@ -280,6 +281,7 @@ fn run_experiment(args: &ExperimentArgs) -> Result<()> {
         panels: vec![panel("1 client", |rates| rates.0), panel("20 clients", |rates| rates.1)],
         x_label: "max_threads".into(),
         y_label: "queries a second".into(),
+        ..Chart::default()
     };
     write(args.output.as_deref(), "experiment", &csv, &chart)
 }

@@ -157,6 +157,7 @@ pub fn run(args: &Args) -> Result<()> {
         )],
         x_label: "cores".into(),
         y_label: "times as fast".into(),
+        ..Chart::default()
     };
     write(args.output.as_deref(), "scaling", &csv, &chart)
 }
