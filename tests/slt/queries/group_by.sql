@@ -74,3 +74,8 @@ SELECT e, count(), min(d) FROM narrow GROUP BY e ORDER BY e;
 SELECT e, count() FROM narrow WHERE e > 'a' GROUP BY e ORDER BY e;
 SELECT count(), sum(c) FROM (SELECT i, count() AS c FROM (SELECT i, u FROM narrow WHERE u >= 60250) WHERE i >= 0 GROUP BY i);
 DROP TABLE narrow;
+-- Aggregate functions of which only the type is left make one row too.
+SELECT toTypeName(sum(number)) FROM numbers(3);
+SELECT toTypeName(count()), 1 FROM numbers(3) WHERE number > 7;
+SELECT toTypeName(max(number)) AS x, toTypeName(x) FROM numbers(3) ORDER BY toTypeName(min(number));
+SELECT number % 2 AS k, toTypeName(sum(number)) FROM numbers(3) GROUP BY k ORDER BY k;

@@ -408,6 +408,11 @@ impl Graph {
         }
     }
 
+    /// Whether an aggregate function was called anywhere in the SELECT.
+    pub fn has_aggregates(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node.kind, NodeKind::Aggregate { .. }))
+    }
+
     /// The nodes directly below a node; what is inside a lambda is not among them.
     pub fn children(&self, id: NodeId) -> &[NodeId] {
         match &self.node(id).kind {

@@ -135,11 +135,8 @@ impl Scope<'_> {
         }
         self.check_windows_apart(&filters, keys.as_deref().unwrap_or_default(), having)?;
         self.check_aggregates(&filters, keys.as_deref().unwrap_or_default())?;
-        let is_aggregated = |node: NodeId| self.graph.node(node).has_aggregate;
-        let has_aggregates = items.iter().any(|item| is_aggregated(item.node))
-            || having.is_some_and(is_aggregated)
-            || qualify.is_some_and(is_aggregated)
-            || order.iter().any(|key| is_aggregated(key.node));
+        // Also where nothing is left of them but their types: toTypeName(count()) is one row.
+        let has_aggregates = self.graph.has_aggregates();
         let keys = keys.or_else(|| (has_aggregates || select.with_totals).then(Vec::new));
         Ok(Clauses {
             items,
