@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{TABLES, read, table, write};
+use common::{read, table, write};
 use squall_types::{Block, ErrorCode};
 
 const CONTAINERS: [&str; 2] = ["Arrow", "ArrowStream"];
@@ -16,9 +16,12 @@ fn rows(blocks: &[Block]) -> Vec<Vec<String>> {
     blocks.iter().flat_map(|block| (0..block.rows()).map(move |at| row(block, at))).collect()
 }
 
+/// Those of whose types Arrow has all, and whose texts are UTF-8.
+const EXACT: [&str; 5] = ["times", "addresses", "nested", "many", "wide"];
+
 #[test]
 fn what_is_written_comes_back() {
-    for name in TABLES {
+    for name in EXACT {
         let (schema, blocks) = table(name);
         for container in CONTAINERS {
             let data = write(container, &schema, &blocks).unwrap_or_else(|error| panic!("{name}: {error}"));
