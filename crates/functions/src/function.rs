@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Result, Value};
+use squall_types::{Column, DataType, Result, Settings, Value};
 
 use crate::lookup::Lookups;
 use crate::moment::Moment;
@@ -48,6 +48,8 @@ pub struct FunctionContext {
     pub cast_keep_nullable: bool,
     /// Whether functions that look into the server itself may be called (`allow_introspection_functions`).
     pub allow_introspection_functions: bool,
+    /// The query's settings.
+    pub settings: Arc<Settings>,
     /// Where `dictGet` and `joinGet` look; nowhere outside a server.
     pub lookups: Option<Arc<dyn Lookups>>,
 }
@@ -67,6 +69,7 @@ impl FunctionContext {
             regexp_max_matches_per_row: 1_000,
             cast_keep_nullable: false,
             allow_introspection_functions: false,
+            settings: Arc::default(),
             lookups: None,
         }
     }

@@ -2,30 +2,40 @@
 
 mod arithmetic;
 mod array;
+mod bits;
 mod bitwise;
+mod choice;
 mod comparison;
 mod conditional;
 mod conversion;
 mod date_time;
 mod decimal;
+mod encoding;
+mod encryption;
 mod extreme;
+mod geo;
 mod hash;
 pub(crate) mod higher_order;
+mod json;
 mod kernel;
 mod logic;
 mod lookup;
 mod map;
 mod math;
 mod null;
+mod number;
 mod order;
 mod other;
 mod random;
 mod rounding;
+mod series;
 pub(crate) mod set;
 mod sides;
 mod simple;
 mod string;
+mod text;
 mod tuple;
+mod vector;
 mod wide_bits;
 mod wide_comparison;
 
@@ -37,7 +47,9 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     decimal::FUNCTIONS,
     array::EMPTY,
     array::FUNCTIONS,
+    bits::FUNCTIONS,
     bitwise::FUNCTIONS,
+    choice::FUNCTIONS,
     comparison::FUNCTIONS,
     conditional::FUNCTIONS,
     conversion::CONVERSIONS,
@@ -45,8 +57,14 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     conversion::INTERVALS,
     conversion::REINTERPRETATIONS,
     date_time::FUNCTIONS,
+    encoding::FUNCTIONS,
+    encryption::FUNCTIONS,
     extreme::FUNCTIONS,
+    geo::FUNCTIONS,
+    geo::H3,
     hash::FUNCTIONS,
+    json::EITHER_CASE,
+    json::FUNCTIONS,
     logic::FUNCTIONS,
     lookup::FUNCTIONS,
     lookup::TYPED,
@@ -54,10 +72,14 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     math::FUNCTIONS,
     math::UNARY,
     null::FUNCTIONS,
+    number::FUNCTIONS,
     other::FUNCTIONS,
     random::FUNCTIONS,
     rounding::FUNCTIONS,
+    series::FUNCTIONS,
     set::FUNCTIONS,
     string::FUNCTIONS,
+    text::FUNCTIONS,
     tuple::FUNCTIONS,
+    vector::FUNCTIONS,
 ];

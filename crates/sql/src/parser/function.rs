@@ -95,7 +95,9 @@ impl Parser<'_> {
                 function.settings = self.settings()?;
                 break;
             }
-            function.arguments.push(self.expression()?);
+            let argument = self.expression()?;
+            function.arguments.push(argument);
+            with_names_before(&mut function.arguments);
             if !self.accept(T::Comma) {
                 break;
             }
@@ -458,4 +460,29 @@ impl Parser<'_> {
         }
         Ok(call("dateDiff", arguments, self.span_from(start)))
     }
+}
+
+/// Makes `x, y -> x + y` what `(x, y) -> x + y` is: names in front of a lambda without parentheses are its parameters too.
+fn with_names_before(arguments: &mut Vec<Expression>) {
+    let Some((last, before)) = arguments.split_last() else { return };
+    let ExpressionKind::Lambda(lambda) = &last.kind else { return };
+    if before.is_empty() || lambda.parameters.len() != 1 || last.alias.is_some() {
+        return;
+    }
+    let name = |expression: &Expression| match &expression.kind {
+        ExpressionKind::Identifier(parts) if expression.alias.is_none() => match &parts[..] {
+            [name] => Some(name.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(mut parameters) = before.iter().map(name).collect::<Option<Vec<_>>>() else { return };
+    let start = before.first().map_or(last.span.start, |first| first.span.start);
+    let Some(mut last) = arguments.pop() else { return };
+    if let ExpressionKind::Lambda(lambda) = &mut last.kind {
+        parameters.append(&mut lambda.parameters);
+        lambda.parameters = parameters;
+    }
+    last.span.start = start;
+    *arguments = vec![last];
 }

@@ -393,6 +393,8 @@ settings! {
     use_query_condition_cache: bool as Bool = "0", "Accepted for compatibility: there is no such cache.";
     allow_experimental_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
     enable_analyzer: bool as Bool = "1", "Accepted for compatibility: there is one analyzer.";
+    function_json_value_return_type_allow_complex: bool as Bool = "0", "Whether JSON_VALUE gives objects and arrays.";
+    function_json_value_return_type_allow_nullable: bool as Bool = "0", "Whether JSON_VALUE gives NULL where there is no value.";
     log_queries: bool as Bool = "1", "Whether queries are logged in system.query_log.";
     log_queries_min_type: String as String = "QUERY_START", "The least type of an event that goes into system.query_log: QUERY_START, QUERY_FINISH, EXCEPTION_BEFORE_START or EXCEPTION_WHILE_PROCESSING.";
     log_queries_min_query_duration_ms: Duration as Milliseconds = "0", "Only queries that took at least this long go into system.query_log and system.query_thread_log.";

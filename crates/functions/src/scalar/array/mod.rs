@@ -1,9 +1,14 @@
 //! Functions of arrays. Most of them choose items by position: they make a list of positions and take those items at once.
 
 mod build;
+mod depth;
+mod metrics;
 mod numeric;
 mod pick;
+mod reduce;
 mod search;
+mod sets;
+mod turn;
 mod wide;
 
 use std::ops::Range;
@@ -61,6 +66,38 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("arrayCumSum", |call| numeric::running_sum(call, false)).never_throws(),
     &Function::new("arrayCumSumNonNegative", |call| numeric::running_sum(call, true)).never_throws(),
     &Function::new("arrayDifference", numeric::difference).never_throws(),
+    &Function::new("arrayAUCPR", |call| metrics::area(call, false)),
+    &Function::new("arrayAutocorrelation", metrics::autocorrelation),
+    &Function::new("arrayBottomK", |call| depth::extremes(call, false)),
+    &Function::new("arrayEnumerateDenseRanked", |call| depth::enumerate_ranked(call, true)),
+    &Function::new("arrayEnumerateUniqRanked", |call| depth::enumerate_ranked(call, false)),
+    &Function::new("arrayExcept", sets::except),
+    &Function::new("arrayFlattenedLength", depth::flattened_length),
+    &Function::new("arrayJaccardIndex", sets::jaccard),
+    &Function::new("arrayLevenshteinDistance", sets::levenshtein),
+    &Function::new("arrayLevenshteinDistanceWeighted", |call| sets::weighted(call, false)),
+    &Function::new("arrayNormalizedGini", metrics::gini),
+    &Function::new("arrayROCAUC", |call| metrics::area(call, true)),
+    &Function::new("arrayReduce", reduce::resolve).without_dictionary(),
+    &Function::new("arrayReduceInRanges", reduce::resolve_in_ranges).without_dictionary(),
+    &Function::new("arrayRotateLeft", |call| turn::rotate(call, true)),
+    &Function::new("arrayRotateRight", |call| turn::rotate(call, false)),
+    &Function::new("arrayShiftLeft", |call| turn::shift(call, true)),
+    &Function::new("arrayShiftRight", |call| turn::shift(call, false)),
+    &Function::new("arrayShingles", turn::shingles),
+    &Function::new("arraySimilarity", |call| sets::weighted(call, true)),
+    &Function::new("arraySymmetricDifference", |call| sets::union(call, true)),
+    &Function::new("arrayTopK", |call| depth::extremes(call, true)),
+    &Function::new("arrayTranspose", turn::transpose),
+    &Function::new("arrayUnion", |call| sets::union(call, false)),
+    &Function::new("indexOfAssumeSorted", depth::index_of_sorted),
+    &Function::new("replicate", turn::replicate),
+    &Function::new("arrayPartialShuffle", |call| turn::shuffle(call, true)).never_throws().random(),
+    &Function::new("arrayRandomSample", turn::sample).random(),
+    &Function::new("arrayRemove", sets::remove).with_nulls(),
+    &Function::new("arrayShuffle", |call| turn::shuffle(call, false)).never_throws().random(),
+    &Function::new("arrayZipUnaligned", depth::zip_unaligned),
+    &Function::new("notHas", search::lacks).with_nulls().never_throws(),
     &Function::new("arrayCount", |call| numeric::holding(call, numeric::Holding::Count)).never_throws(),
     &Function::new("arrayExists", |call| numeric::holding(call, numeric::Holding::Any)).never_throws(),
     &Function::new("arrayAll", |call| numeric::holding(call, numeric::Holding::All)).never_throws(),
@@ -116,6 +153,11 @@ impl Lists {
             items: Column::new(item_type, list.values().clone()),
             is_constant: column.is_constant(),
         })
+    }
+
+    /// The number of arrays; 1 of a constant.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
     }
 
     /// The positions of a row's items.

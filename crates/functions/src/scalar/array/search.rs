@@ -10,8 +10,9 @@ use squall_types::text::{TextOptions, TextStyle, ValueWriter};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, convert_value, least_supertype};
 
 use super::{Lists, Positions, extend, item_type, list_column};
-use crate::function::BoundFunction;
-use crate::scalar::kernel::bytes_column;
+use crate::function::{Argument, BoundFunction};
+use crate::registry::resolve_scalar;
+use crate::scalar::kernel::{bytes_column, truth};
 use crate::scalar::order::row_order;
 use crate::scalar::set::item_numbers;
 use crate::scalar::simple::{Call, Strings, argument, string_column};
@@ -96,6 +97,27 @@ pub(super) fn find(call: &Call<'_>, found: Found) -> Bound {
     })
 }
 
+/// `notHas(array, value)`.
+pub(super) fn lacks(call: &Call<'_>) -> Bound {
+    let has = find(call, Found::Any)?;
+    call.bind(DataType::UInt8, move |arguments, rows| {
+        let found = has.execute(arguments, rows)?;
+        Ok(bytes_column(truth(&found, rows)?.into_iter().map(|found| 1 - found).collect()))
+    })
+}
+
+/// A function of one array that takes several as the array of their tuples.
+fn of_several(call: &Call<'_>) -> Option<Bound> {
+    (call.arguments.len() > 1).then(|| {
+        let zip = resolve_scalar("arrayZip", call.arguments, call.context)?;
+        let zipped = Argument::of(zip.return_type().clone());
+        let function = resolve_scalar(call.name, &[zipped], call.context)?;
+        call.bind(function.return_type().clone(), move |arguments, rows| {
+            function.execute(&[zip.execute(arguments, rows)?], rows)
+        })
+    })
+}
+
 /// The positions of a row's items, all of which may be looked at: the array of every row may be the same long one.
 fn items_of(lists: &Lists, row: usize) -> Result<std::ops::Range<usize>> {
     let range = lists.range(row);
@@ -126,7 +148,7 @@ pub(super) enum Contains {
 }
 
 /// Numbers for the items of several lists, equal for equal items of any of them.
-fn shared_numbers(lists: &[Lists], text: &TextOptions) -> Result<(Vec<Vec<u32>>, usize)> {
+pub(super) fn shared_numbers(lists: &[Lists], text: &TextOptions) -> Result<(Vec<Vec<u32>>, usize)> {
     let columns: Vec<Column> = lists.iter().map(|lists| lists.items.clone()).collect();
     let (numbers, count) = item_numbers(&Column::concat(&columns)?, text)?;
     let mut rest = numbers.as_slice();
@@ -142,7 +164,7 @@ fn shared_numbers(lists: &[Lists], text: &TextOptions) -> Result<(Vec<Vec<u32>>,
 }
 
 /// The arguments, all of them arrays, as arrays of one item type.
-fn common_arrays(call: &Call<'_>) -> Result<(DataType, CastOptions)> {
+pub(super) fn common_arrays(call: &Call<'_>) -> Result<(DataType, CastOptions)> {
     let items = (0..call.arguments.len())
         .map(|at| item_type(call, at).map(|item| item.remove_low_cardinality().clone()))
         .collect::<Result<Vec<_>>>()?;
@@ -236,6 +258,9 @@ pub(super) fn intersect(call: &Call<'_>) -> Bound {
 
 /// How many different items each array has; NULLs count as one.
 pub(super) fn uniq(call: &Call<'_>) -> Bound {
+    if let Some(bound) = of_several(call) {
+        return bound;
+    }
     call.arguments(1..=1)?;
     item_type(call, 0)?;
     let text = call.text_options()?;
@@ -268,6 +293,9 @@ pub(super) fn enumerate(call: &Call<'_>) -> Bound {
 
 /// For each item how often it has come up to there.
 pub(super) fn enumerate_uniq(call: &Call<'_>) -> Bound {
+    if let Some(bound) = of_several(call) {
+        return bound;
+    }
     call.arguments(1..=1)?;
     item_type(call, 0)?;
     let text = call.text_options()?;
@@ -288,6 +316,9 @@ pub(super) fn enumerate_uniq(call: &Call<'_>) -> Bound {
 
 /// For each item which of the array's distinct items it is, from 1, in the order of first appearance.
 pub(super) fn enumerate_dense(call: &Call<'_>) -> Bound {
+    if let Some(bound) = of_several(call) {
+        return bound;
+    }
     call.arguments(1..=1)?;
     item_type(call, 0)?;
     let text = call.text_options()?;

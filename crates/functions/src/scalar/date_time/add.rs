@@ -5,17 +5,42 @@ use std::sync::Arc;
 
 use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
 use squall_types::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS, civil_from_days, days_from_civil, days_of_month};
-use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value};
 
-use crate::function::BoundFunction;
+use crate::function::{Argument, BoundFunction};
 use crate::registry::resolve_scalar;
 use crate::scalar::simple::{Call, integers};
 
 use super::time::{Kind, Time};
 use super::unit;
 
+/// A time in text is a `DateTime64` of milliseconds, or finer where the unit is.
+fn resolve_text(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    let kind = unit::of_function(call.name).ok_or_else(|| Error::logical("a function without a unit"))?;
+    let digits = unit::digits(kind).unwrap_or(3);
+    let text = call.arguments.first().cloned().ok_or_else(|| call.illegal(0))?;
+    let precision = Argument { data_type: DataType::UInt8, constant: Some(Value::UInt64(digits.into())) };
+    let parse = resolve_scalar("parseDateTime64BestEffort", &[text, precision], call.context)?;
+    let mut arguments = call.arguments.to_vec();
+    if let Some(first) = arguments.first_mut() {
+        *first = Argument::of(parse.return_type().clone());
+    }
+    let add = resolve_scalar(call.name, &arguments, call.context)?;
+    call.bind(add.return_type().clone(), move |arguments, rows| {
+        let precision = Column::constant(DataType::UInt8, &Value::UInt64(digits.into()), rows)?;
+        let mut arguments = arguments.to_vec();
+        if let Some(first) = arguments.first_mut() {
+            *first = parse.execute(&[first.clone(), precision], rows)?;
+        }
+        add.execute(&arguments, rows)
+    })
+}
+
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=3)?;
+    if *call.type_of(0) == DataType::String {
+        return resolve_text(call);
+    }
     let time = Time::of(call, 0, Some(2))?;
     call.each([1], |data_type| data_type.is_number() || matches!(data_type, DataType::Bool | DataType::Interval(_)))?;
     let kind = unit::of_function(call.name).ok_or_else(|| Error::logical("a function without a unit"))?;

@@ -13,7 +13,7 @@ use super::time::{Instant, Kind, Time};
 use super::unit;
 use super::week::{iso_week, iso_year, weekday};
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -27,7 +27,7 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+pub(super) const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 fn month_name(month: u32) -> &'static str {
     MONTHS.get(month.wrapping_sub(1) as usize).copied().unwrap_or_default()
@@ -102,7 +102,7 @@ fn parse(pattern: &[u8]) -> Result<Vec<Piece>> {
 }
 
 /// Appends a number with at least `width` digits.
-fn digits(out: &mut Vec<u8>, value: i64, width: u32) {
+pub(super) fn digits(out: &mut Vec<u8>, value: i64, width: u32) {
     let mut rest = value.max(0);
     let count = width.max(rest.checked_ilog10().unwrap_or(0) + 1);
     let start = out.len();

@@ -1,17 +1,23 @@
 //! Functions of dates and times: their fields, rounding, arithmetic, differences, and text by a pattern.
 
 mod add;
+mod change;
 mod construct;
 mod difference;
 mod field;
 mod format;
 mod interval;
+mod joda;
+mod julian;
 mod now;
 mod origin;
+mod parse;
 mod relative;
+mod shift;
 mod time;
 mod unit;
 mod week;
+mod window;
 mod zone;
 
 use super::simple::Function;
@@ -19,6 +25,13 @@ use crate::function::ScalarFunction;
 
 /// Every function of this module.
 pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("UTCTimestamp", shift::resolve_now).never_throws().of_moment(),
+    &Function::new("addTupleOfIntervals", shift::resolve_tuple),
+    &Function::new("fromUTCTimestamp", shift::resolve_zone),
+    &Function::new("subtractTupleOfIntervals", shift::resolve_tuple),
+    &Function::new("timeSlots", shift::resolve_slots),
+    &Function::new("toInterval", shift::resolve_interval),
+    &Function::new("toUTCTimestamp", shift::resolve_zone),
     &Function::new("YYYYMMDDToDate", construct::resolve_digits).never_throws(),
     &Function::new("YYYYMMDDToDate32", construct::resolve_digits).never_throws(),
     &Function::new("YYYYMMDDhhmmssToDateTime", construct::resolve_digits).never_throws(),
@@ -35,10 +48,60 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("addWeeks", add::resolve),
     &Function::new("addYears", add::resolve),
     &Function::new("age", difference::resolve).never_throws(),
+    &Function::new("changeDay", change::resolve).never_throws(),
+    &Function::new("changeHour", change::resolve).never_throws(),
+    &Function::new("changeMinute", change::resolve).never_throws(),
+    &Function::new("changeMonth", change::resolve).never_throws(),
+    &Function::new("changeSecond", change::resolve).never_throws(),
+    &Function::new("changeYear", change::resolve).never_throws(),
+    &Function::new("fromModifiedJulianDay", julian::resolve_from),
+    &Function::new("fromModifiedJulianDayOrNull", julian::resolve_from),
+    &Function::new("toModifiedJulianDay", julian::resolve_to),
+    &Function::new("toModifiedJulianDayOrNull", julian::resolve_to),
+    &Function::new("toDaysInMonth", julian::resolve_count).never_throws(),
+    &Function::new("toMonthNumSinceEpoch", julian::resolve_count).never_throws(),
+    &Function::new("toYearNumSinceEpoch", julian::resolve_count).never_throws(),
+    &Function::new("toMicrosecond", julian::resolve_fraction).never_throws(),
+    &Function::new("toNanosecond", julian::resolve_fraction).never_throws(),
+    &Function::new("tumble", window::resolve_tumble),
+    &Function::new("tumbleEnd", window::resolve_tumble),
+    &Function::new("tumbleStart", window::resolve_tumble),
+    &Function::new("hop", window::resolve_hop),
+    &Function::new("hopEnd", window::resolve_hop),
+    &Function::new("hopStart", window::resolve_hop),
     &Function::new("dateDiff", difference::resolve).never_throws(),
     &Function::new("dateName", format::resolve_name),
     &Function::new("dateTrunc", interval::resolve_truncate),
     &Function::new("formatDateTime", format::resolve),
+    &Function::new("formatDateTimeInJodaSyntax", joda::resolve),
+    &Function::new("fromUnixTimestampInJodaSyntax", joda::resolve_from_unix),
+    &Function::new("parseDateTime", parse::resolve),
+    &Function::new("parseDateTimeOrNull", parse::resolve),
+    &Function::new("parseDateTimeOrZero", parse::resolve),
+    &Function::new("parseDateTimeInJodaSyntax", parse::resolve_joda),
+    &Function::new("parseDateTimeInJodaSyntaxOrNull", parse::resolve_joda),
+    &Function::new("parseDateTimeInJodaSyntaxOrZero", parse::resolve_joda),
+    &Function::new("parseDateTime64", parse::resolve),
+    &Function::new("parseDateTime64OrNull", parse::resolve),
+    &Function::new("parseDateTime64OrZero", parse::resolve),
+    &Function::new("parseDateTime64InJodaSyntax", parse::resolve_joda),
+    &Function::new("parseDateTime64InJodaSyntaxOrNull", parse::resolve_joda),
+    &Function::new("parseDateTime64InJodaSyntaxOrZero", parse::resolve_joda),
+    &Function::new("parseDateTime32BestEffort", parse::resolve_best_effort),
+    &Function::new("parseDateTime32BestEffortOrNull", parse::resolve_best_effort),
+    &Function::new("parseDateTime32BestEffortOrZero", parse::resolve_best_effort),
+    &Function::new("parseDateTime64BestEffort", parse::resolve_best_effort),
+    &Function::new("parseDateTime64BestEffortOrNull", parse::resolve_best_effort),
+    &Function::new("parseDateTime64BestEffortOrZero", parse::resolve_best_effort),
+    &Function::new("parseDateTime64BestEffortUS", parse::resolve_best_effort),
+    &Function::new("parseDateTime64BestEffortUSOrNull", parse::resolve_best_effort),
+    &Function::new("parseDateTime64BestEffortUSOrZero", parse::resolve_best_effort),
+    &Function::new("parseDateTimeBestEffort", parse::resolve_best_effort),
+    &Function::new("parseDateTimeBestEffortOrNull", parse::resolve_best_effort),
+    &Function::new("parseDateTimeBestEffortOrZero", parse::resolve_best_effort),
+    &Function::new("parseDateTimeBestEffortUS", parse::resolve_best_effort),
+    &Function::new("parseDateTimeBestEffortUSOrNull", parse::resolve_best_effort),
+    &Function::new("parseDateTimeBestEffortUSOrZero", parse::resolve_best_effort),
     &Function::new("fromDaysSinceYearZero", construct::resolve_days).never_throws(),
     &Function::new("fromDaysSinceYearZero32", construct::resolve_days).never_throws(),
     &Function::new("fromUnixTimestamp", construct::resolve_from_timestamp),

@@ -13,7 +13,7 @@ use squall_types::{Column, DataType, Error, Result, checkpoint, grow, match_prim
 use crate::function::BoundFunction;
 use crate::scalar::simple::Call;
 
-use super::{city, digest, integer, murmur, sip};
+use super::{city, digest, integer, metro, murmur, sip};
 
 /// What the functions of no arguments give.
 const OF_NOTHING: u64 = 0xE28D_BDE7_FE22_E41C;
@@ -57,6 +57,10 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             length: integer::hash64,
             combine: city::combine,
         },
+        "farmFingerprint64" => {
+            Algorithm { number: Some(integer::hash64), ..by_bytes(farmhash::fingerprint64, farm_combine) }
+        }
+        "metroHash64" => Algorithm { number: Some(integer::hash64), ..by_bytes(metro::hash64, city::combine) },
         "halfMD5" => by_bytes(digest::half_md5, |left, right| digest::half_md5(&pair(left, right))),
         "sipHash64" => Algorithm {
             numbers: Some(sip::hash_numbers),
@@ -159,6 +163,18 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 /// The bytes of two numbers.
 fn pair(left: u64, right: u64) -> [u8; 16] {
     (u128::from(right) << 64 | u128::from(left)).to_le_bytes()
+}
+
+/// Two fingerprints as one.
+fn farm_combine(left: u64, right: u64) -> u64 {
+    const MULTIPLIER: u64 = 0x9DDF_EA08_EB38_2D69;
+    let mut first = (left ^ right).wrapping_mul(MULTIPLIER);
+    first ^= first >> 47;
+    let mut second = (right ^ first).wrapping_mul(MULTIPLIER);
+    second ^= second >> 44;
+    second = second.wrapping_mul(MULTIPLIER);
+    second ^= second >> 41;
+    second.wrapping_mul(MULTIPLIER)
 }
 
 fn xx64(bytes: &[u8]) -> u64 {

@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::FixedSizeBinaryArray;
+use md4::Md4;
 use md5::Md5;
-use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
+use ripemd::Ripemd160;
+use sha1::Sha1;
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512, Sha512_256};
+use sha3::Keccak256;
 use squall_types::{Column, DataType, Result};
 
 use crate::function::BoundFunction;
@@ -20,6 +24,12 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.each([0], |data_type| data_type.is_string_or_fixed_string() || *data_type == DataType::IPv6)?;
     type Append = fn(&mut Vec<u8>, &[u8]);
     let (length, append): (usize, Append) = match call.name {
+        "MD4" => (16, |out, bytes| out.extend_from_slice(&Md4::digest(bytes))),
+        "RIPEMD160" => (20, |out, bytes| out.extend_from_slice(&Ripemd160::digest(bytes))),
+        "SHA1" => (20, |out, bytes| out.extend_from_slice(&Sha1::digest(bytes))),
+        "SHA512_256" => (32, |out, bytes| out.extend_from_slice(&Sha512_256::digest(bytes))),
+        "keccak256" => (32, |out, bytes| out.extend_from_slice(&Keccak256::digest(bytes))),
+        "BLAKE3" => (32, |out, bytes| out.extend_from_slice(blake3::hash(bytes).as_bytes())),
         "MD5" => (16, |out, bytes| out.extend_from_slice(&Md5::digest(bytes))),
         "SHA224" => (28, |out, bytes| out.extend_from_slice(&Sha224::digest(bytes))),
         "SHA256" => (32, |out, bytes| out.extend_from_slice(&Sha256::digest(bytes))),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use squall_types::{DataType, Error, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, integers, primitive_column};
@@ -35,4 +35,30 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         other => Err(Error::not_implemented(format!("Function {} of type {other}", call.name))),
     }
+}
+
+/// `javaHashUTF16LE`: of text in UTF-16, two bytes a character.
+pub(super) fn resolve_utf16(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    call.bind(DataType::Int32, |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        let hash = |row| {
+            let (pairs, rest) = strings.get(row).as_chunks::<2>();
+            if !rest.is_empty() {
+                return Err(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!(
+                        "Arguments of javaHashUTF16LE must have an even number of bytes, not {}",
+                        strings.get(row).len()
+                    ),
+                ));
+            }
+            Ok(pairs
+                .iter()
+                .fold(0_i32, |hash, pair| hash.wrapping_mul(31).wrapping_add(u16::from_le_bytes(*pair).into())))
+        };
+        let hashes = (0..rows).map(hash).collect::<Result<Vec<_>>>()?;
+        Ok(Column::from_primitive::<Int32Type>(DataType::Int32, hashes))
+    })
 }

@@ -8,6 +8,8 @@ mod digest;
 mod integer;
 mod java;
 mod jump;
+mod keyed;
+mod metro;
 mod murmur;
 mod sip;
 
@@ -19,6 +21,16 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("CRC32", checksum::resolve).never_throws(),
     &Function::new("CRC32IEEE", checksum::resolve).never_throws(),
     &Function::new("CRC64", checksum::resolve).never_throws(),
+    &Function::new("BLAKE3", digest::resolve).never_throws(),
+    &Function::new("MD4", digest::resolve).never_throws(),
+    &Function::new("RIPEMD160", digest::resolve).never_throws(),
+    &Function::new("SHA1", digest::resolve).never_throws(),
+    &Function::new("SHA512_256", digest::resolve).never_throws(),
+    &Function::new("keccak256", digest::resolve).never_throws(),
+    &Function::new("farmFingerprint64", any::resolve64).never_throws(),
+    &Function::new("metroHash64", any::resolve64).never_throws(),
+    &Function::new("HMAC", keyed::resolve_hmac),
+    &Function::new("javaHashUTF16LE", java::resolve_utf16),
     &Function::new("MD5", digest::resolve).never_throws(),
     &Function::new("SHA224", digest::resolve).never_throws(),
     &Function::new("SHA256", digest::resolve).never_throws(),

@@ -204,3 +204,23 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool) -> Settled {
         applied.arrays.arrays(&item, &applied.items.take(&UInt32Array::from(positions))?)
     })
 }
+
+/// `arrayTopK`, `arrayBottomK`: the items with the greatest or the least results, in their order; those with NULL are left out.
+pub(super) fn extremes(call: &Call<'_>, are_greatest: bool) -> Settled {
+    let item = call.item.clone();
+    Finish::new(DataType::array(item.clone()), move |applied| {
+        let results = applied.results.materialize()?;
+        let order = ItemOrder::new(&results, are_greatest)?;
+        let nulls = results.nulls().cloned();
+        let (mut positions, mut ends) = (Vec::new(), vec![0i32]);
+        for (row, range) in applied.arrays.ranges().enumerate() {
+            let mut own: Vec<u32> = range.map(|at| at as u32).collect();
+            own.retain(|at| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*at as usize)));
+            order.sort(&mut own)?;
+            own.truncate(applied.limit(row));
+            positions.extend(own);
+            ends.push(positions.len() as i32);
+        }
+        arrays_of(applied.items, positions, ends)
+    })
+}

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
+use super::simple::integers;
 use crate::function::{Argument, FunctionContext};
 use crate::higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 use flat::Flat;
@@ -47,6 +48,8 @@ pub(crate) const FUNCTIONS: &[&dyn HigherOrderFunction] = &[
     &REVERSE_SORT,
     &PARTIAL_SORT,
     &PARTIAL_REVERSE_SORT,
+    &TOP,
+    &BOTTOM,
     &fold::ArrayFold,
     &of_maps::OverMap { name: "mapApply", of_entries: &MAP },
     &of_maps::OverMap { name: "mapFilter", of_entries: &FILTER },
@@ -66,6 +69,8 @@ const ALL: OverArrays = OverArrays::new("arrayAll", |call| choose::holding(call,
 const SORT: OverArrays = OverArrays::new("arraySort", |call| choose::sort(call, false));
 const REVERSE_SORT: OverArrays = OverArrays::new("arrayReverseSort", |call| choose::sort(call, true));
 const PARTIAL_SORT: OverArrays = OverArrays::new("arrayPartialSort", |call| choose::sort(call, false)).with_limit();
+const TOP: OverArrays = OverArrays::new("arrayTopK", |call| choose::extremes(call, true)).with_limit();
+const BOTTOM: OverArrays = OverArrays::new("arrayBottomK", |call| choose::extremes(call, false)).with_limit();
 const PARTIAL_REVERSE_SORT: OverArrays =
     OverArrays::new("arrayPartialReverseSort", |call| choose::sort(call, true)).with_limit();
 
@@ -102,6 +107,15 @@ struct Applied<'a> {
     items: &'a Column,
     /// One result for each item; perhaps a constant.
     results: Column,
+    /// The limit in front of the arrays, where the function has one; 0 where it is negative.
+    limits: Vec<i64>,
+}
+
+impl Applied<'_> {
+    /// How many items of a row are wanted.
+    fn limit(&self, row: usize) -> usize {
+        self.limits.get(row).map_or(0, |limit| usize::try_from(*limit).unwrap_or(0))
+    }
 }
 
 /// What becomes of the results, and its type.
@@ -253,6 +267,7 @@ impl BoundHigherOrder for BoundOverArrays {
         let (flat, items) = Flat::of(self.name, arrays, rows)?;
         let results = flat.call(lambda, &items)?.without_low_cardinality()?;
         let first = items.first().ok_or_else(|| Error::logical("a lambda over no arrays"))?;
-        (self.finish.finish)(&Applied { arrays: &flat, items: first, results })
+        let limits = if self.arrays_from > 0 { integers(arguments, 0, rows)? } else { Vec::new() };
+        (self.finish.finish)(&Applied { arrays: &flat, items: first, results, limits })
     }
 }

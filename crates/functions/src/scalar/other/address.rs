@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use arrow_array::types::{UInt8Type, UInt32Type};
+use arrow_array::types::{UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{FixedSizeBinaryArray, UInt32Array};
 use arrow_buffer::NullBuffer;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
@@ -191,4 +191,109 @@ fn is_in_network(address: IpAddr, network: &[u8]) -> Result<bool> {
     let same_version = address.is_ipv4() == base.is_ipv4();
     let difference = number(address) ^ number(base);
     Ok(same_version && (bits == 0 || difference >> (128 - bits) == 0))
+}
+
+/// `IPv4CIDRToRange(address, bits)`, `IPv6CIDRToRange(address, bits)`: the first and the last address of a network.
+pub(super) fn resolve_range(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(2..=2)?;
+    call.integers([1])?;
+    let is_v4 = *call.type_of(0) == DataType::IPv4;
+    if !is_v4 && *call.type_of(0) != DataType::IPv6 || is_v4 != call.name.contains('4') {
+        return Err(call.illegal(0));
+    }
+    let address = call.type_of(0).clone();
+    let result = DataType::tuple([address.clone(), address.clone()]);
+    let width = if is_v4 { 32 } else { 128 };
+    call.bind(result.clone(), move |arguments, rows| {
+        let bits = integers(arguments, 1, rows)?;
+        let host_mask = |row: usize| {
+            let host = width - u32::try_from(bits[row]).unwrap_or(width).min(width);
+            if host == 128 { u128::MAX } else { (1_u128 << host) - 1 }
+        };
+        if is_v4 {
+            let addresses = Numbers::<UInt32Type>::of(arguments, 0)?;
+            let first = (0..rows).map(|row| addresses.get(row) & !(host_mask(row) as u32)).collect();
+            let last = (0..rows).map(|row| addresses.get(row) | host_mask(row) as u32).collect();
+            let columns = [first, last].map(|values| Column::from_primitive::<UInt32Type>(address.clone(), values));
+            return crate::scalar::tuple::from_elements(&result, &columns, rows);
+        }
+        let addresses = Strings::of(arguments, 0)?;
+        let (mut first, mut last) = (Vec::with_capacity(16 * rows), Vec::with_capacity(16 * rows));
+        for row in 0..rows {
+            let bits = u128::from_be_bytes(addresses.get(row).try_into().unwrap_or_default());
+            first.extend_from_slice(&(bits & !host_mask(row)).to_be_bytes());
+            last.extend_from_slice(&(bits | host_mask(row)).to_be_bytes());
+        }
+        let column = |bytes: Vec<u8>| -> Result<Column> {
+            Ok(Column::new(address.clone(), Arc::new(FixedSizeBinaryArray::try_new(16, bytes.into(), None)?)))
+        };
+        crate::scalar::tuple::from_elements(&result, &[column(first)?, column(last)?], rows)
+    })
+}
+
+/// `cutIPv6(address, bytes, bytes of an IPv4 in it)`: so many bytes at the end as zeros, as text.
+pub(super) fn resolve_cut(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(3..=3)?;
+    if !matches!(call.type_of(0), DataType::FixedString(16) | DataType::IPv6) {
+        return Err(call.illegal(0));
+    }
+    call.integers([1, 2])?;
+    call.bind(DataType::String, |arguments, rows| {
+        let addresses = Strings::of(arguments, 0)?;
+        let (cut, cut_mapped) = (integers(arguments, 1, rows)?, integers(arguments, 2, rows)?);
+        string_column(rows, rows * 24, |out, row| {
+            let mut bytes: [u8; 16] = addresses.get(row).try_into().unwrap_or_default();
+            let is_mapped = Ipv6Addr::from(bytes).to_ipv4_mapped().is_some();
+            let count = if is_mapped { cut_mapped[row] } else { cut[row] };
+            let count = usize::try_from(count).unwrap_or(0).min(16);
+            bytes[16 - count..].fill(0);
+            out.extend_from_slice(Ipv6Addr::from(bytes).to_string().as_bytes());
+            Ok(())
+        })
+    })
+}
+
+/// `MACNumToString(number)`.
+pub(super) fn resolve_mac_text(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    if *call.type_of(0) != DataType::UInt64 {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Illegal type {} of argument of function {}, expected UInt64", call.type_of(0), call.name),
+        ));
+    }
+    call.bind(DataType::String, |arguments, rows| {
+        let numbers = Numbers::<UInt64Type>::of(arguments, 0)?;
+        string_column(rows, rows * 17, |out, row| {
+            let [_, _, bytes @ ..] = numbers.get(row).to_be_bytes();
+            let text = bytes.map(|byte| format!("{byte:02X}")).join(":");
+            out.extend_from_slice(text.as_bytes());
+            Ok(())
+        })
+    })
+}
+
+/// `MACStringToNum(text)`, `MACStringToOUI(text)`: 0 for what is no address.
+pub(super) fn resolve_mac_number(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    // The first three bytes are the maker's.
+    let bytes = if call.name == "MACStringToOUI" { 3 } else { 6 };
+    call.bind(DataType::UInt64, move |arguments, rows| {
+        let texts = Strings::of(arguments, 0)?;
+        let number = |row| {
+            let text = texts.get(row);
+            let parts: Vec<&[u8]> = text.split(|byte| *byte == b':').collect();
+            let is_whole = parts.len() == 6 && parts.iter().all(|part| part.len() == 2);
+            if !is_whole && (bytes == 6 || parts.len() < 3) {
+                return 0;
+            }
+            let number = parts.iter().take(bytes).try_fold(0_u64, |number, part| {
+                let byte = u8::from_str_radix(std::str::from_utf8(part).ok()?, 16).ok()?;
+                Some(number << 8 | u64::from(byte))
+            });
+            number.unwrap_or(0)
+        };
+        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, number))
+    })
 }

@@ -6,7 +6,9 @@ mod block;
 mod check_constraint;
 mod introspection;
 mod session;
+mod setting;
 mod sleep;
+mod snowflake;
 mod throw_if;
 mod uuid;
 mod width;
@@ -27,6 +29,24 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("IPv6StringToNum", address::resolve_v6_number),
     &Function::new("IPv6StringToNumOrDefault", address::resolve_v6_number),
     &Function::new("IPv6StringToNumOrNull", address::resolve_v6_number),
+    &Function::new("UUIDToNum", snowflake::resolve_uuid_number),
+    &Function::new("UUIDv7ToDateTime", snowflake::resolve_uuid_time).never_throws(),
+    &Function::new("dateTime64ToSnowflakeID", snowflake::resolve_from_time).never_throws(),
+    &Function::new("dateTimeToSnowflakeID", snowflake::resolve_from_time).never_throws(),
+    &Function::new("dateTimeToUUIDv7", snowflake::resolve_time_uuid).with_constants().never_throws().random(),
+    &Function::new("generateSnowflakeID", snowflake::resolve_generate)
+        .with_nulls()
+        .with_constants()
+        .never_throws()
+        .random(),
+    &Function::new("snowflakeIDToDateTime", snowflake::resolve_to_time).never_throws(),
+    &Function::new("snowflakeIDToDateTime64", snowflake::resolve_to_time).never_throws(),
+    &Function::new("IPv4CIDRToRange", address::resolve_range).never_throws(),
+    &Function::new("IPv6CIDRToRange", address::resolve_range).never_throws(),
+    &Function::new("MACNumToString", address::resolve_mac_text).never_throws(),
+    &Function::new("MACStringToNum", address::resolve_mac_number).never_throws(),
+    &Function::new("MACStringToOUI", address::resolve_mac_number).never_throws(),
+    &Function::new("cutIPv6", address::resolve_cut).never_throws(),
     &Function::new("UUIDNumToString", uuid::resolve_text),
     &Function::new("UUIDStringToNum", uuid::resolve_number),
     &Function::new("addressToLine", introspection::resolve_address).of_moment(),
@@ -38,6 +58,9 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("currentDatabase", session::resolve).never_throws().of_moment(),
     &Function::new("currentUser", session::resolve).never_throws().of_moment(),
     &Function::new("demangle", introspection::resolve_demangle),
+    &Function::new("byteSize", setting::resolve_byte_size).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("getSetting", setting::resolve).never_throws().of_moment(),
+    &Function::new("getSettingOrDefault", setting::resolve).never_throws().of_moment(),
     &Function::new("displayName", session::resolve).never_throws().of_moment(),
     &Function::new("errorCodeToName", session::resolve_error_name),
     &Function::new("hostName", session::resolve).never_throws().of_moment(),

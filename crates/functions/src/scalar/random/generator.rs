@@ -7,7 +7,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A sequence of random bits.
 #[derive(Debug)]
-pub(super) struct Generator(u64);
+pub(in crate::scalar) struct Generator(u64);
 
 impl Generator {
     /// A generator that goes on where this thread's last one would not come by.
@@ -20,6 +20,17 @@ impl Generator {
             seed.set(next);
             Self(next)
         })
+    }
+
+    /// A generator whose numbers are always the same.
+    pub fn from_number(number: u64) -> Self {
+        Self(mix(number))
+    }
+
+    /// A number below another that is not 0.
+    #[inline]
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
     /// The next 64 bits.

@@ -6,6 +6,8 @@ mod number;
 mod string;
 mod uuid;
 
+pub(super) use generator::Generator;
+
 use super::simple::Function;
 use crate::function::ScalarFunction;
 
@@ -17,6 +19,12 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("rand32", number::resolve32).with_nulls().with_constants().never_throws().random(),
     &Function::new("rand64", number::resolve64).with_nulls().with_constants().never_throws().random(),
     &Function::new("randBernoulli", number::resolve_distribution).with_constants().random(),
+    &Function::new("randBinomial", number::resolve_drawn).with_constants().random(),
+    &Function::new("randChiSquared", number::resolve_drawn).with_constants().random(),
+    &Function::new("randFisherF", number::resolve_drawn).with_constants().random(),
+    &Function::new("randNegativeBinomial", number::resolve_drawn).with_constants().random(),
+    &Function::new("randPoisson", number::resolve_drawn).with_constants().random(),
+    &Function::new("randStudentT", number::resolve_drawn).with_constants().random(),
     &Function::new("randCanonical", number::resolve_canonical).with_nulls().with_constants().never_throws().random(),
     &Function::new("randConstant", number::resolve_constant).with_nulls().never_throws().of_moment(),
     &Function::new("randExponential", number::resolve_distribution).with_constants().random(),

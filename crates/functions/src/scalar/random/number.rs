@@ -48,6 +48,69 @@ fn normal(generator: &mut Generator) -> f64 {
     radius * (std::f64::consts::TAU * generator.canonical()).cos()
 }
 
+/// `randBinomial`, `randChiSquared`, `randFisherF`, `randNegativeBinomial`, `randPoisson`, `randStudentT`: `rand_distr` draws.
+pub(super) fn resolve_drawn(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    use rand_distr::{Binomial, ChiSquared, Distribution, FisherF, Gamma, Poisson, StudentT};
+    let parameters = if matches!(call.name, "randChiSquared" | "randStudentT" | "randPoisson") { 1 } else { 2 };
+    call.arguments(parameters..=parameters + 1)?;
+    call.each(0..parameters, DataType::is_number)?;
+    let parameter = |at: usize| {
+        call.constant(at).and_then(Value::as_f64).ok_or_else(|| {
+            Error::new(ErrorCode::ILLEGAL_COLUMN, format!("Parameters of function {} must be constant", call.name))
+        })
+    };
+    let first = parameter(0)?;
+    let second = if parameters > 1 { parameter(1)? } else { 0.0 };
+    let bad = || Error::new(ErrorCode::BAD_ARGUMENTS, format!("Parameters of function {} are out of range", call.name));
+    type Draw = Box<dyn Fn(&mut rand::rngs::ThreadRng) -> f64 + Send + Sync>;
+    let draw: Draw = match call.name {
+        "randBinomial" => {
+            let drawn = Binomial::new(first.max(0.0) as u64, second).map_err(|_| bad())?;
+            Box::new(move |random| drawn.sample(random) as f64)
+        }
+        "randNegativeBinomial" => {
+            // A Poisson distribution whose rate is of a gamma distribution.
+            if !(second > 0.0 && second <= 1.0) {
+                return Err(bad());
+            }
+            let rates = Gamma::new(first, (1.0 - second) / second).map_err(|_| bad())?;
+            Box::new(move |random| {
+                let rate: f64 = rates.sample(random);
+                Poisson::new(rate.max(f64::MIN_POSITIVE)).map_or(0.0, |drawn| drawn.sample(random))
+            })
+        }
+        "randPoisson" => {
+            let drawn = Poisson::new(first).map_err(|_| bad())?;
+            Box::new(move |random| drawn.sample(random))
+        }
+        "randChiSquared" => {
+            let drawn = ChiSquared::new(first).map_err(|_| bad())?;
+            Box::new(move |random| drawn.sample(random))
+        }
+        "randStudentT" => {
+            let drawn = StudentT::new(first).map_err(|_| bad())?;
+            Box::new(move |random| drawn.sample(random))
+        }
+        _ => {
+            let drawn = FisherF::new(first, second).map_err(|_| bad())?;
+            Box::new(move |random| drawn.sample(random))
+        }
+    };
+    let is_count = matches!(call.name, "randBinomial" | "randNegativeBinomial" | "randPoisson");
+    let return_type = if is_count { DataType::UInt64 } else { DataType::Float64 };
+    call.bind(return_type.clone(), move |_, rows| {
+        squall_types::checkpoint(64 * rows)?;
+        let mut random = rand::rng();
+        let values = (0..rows).map(|_| draw(&mut random));
+        Ok(match return_type {
+            DataType::UInt64 => {
+                Column::from_primitive::<UInt64Type>(return_type.clone(), values.map(|v| v as u64).collect())
+            }
+            _ => Column::from_primitive::<Float64Type>(return_type.clone(), values.collect()),
+        })
+    })
+}
+
 pub(super) fn resolve_distribution(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let parameters = if matches!(call.name, "randExponential" | "randBernoulli") { 1 } else { 2 };
     // One more argument only keeps calls apart.

@@ -20,6 +20,9 @@ mod trim;
 mod url;
 mod utf8;
 
+pub(super) use search::{fold_ascii, fold_characters};
+pub(super) use utf8::{count_characters, offset_of_character};
+
 use super::simple::Function;
 use crate::function::ScalarFunction;
 use readable::Unreadable;
@@ -51,6 +54,13 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("cutQueryString", url::resolve).never_throws(),
     &Function::new("cutQueryStringAndFragment", url::resolve).never_throws(),
     &Function::new("cutToFirstSignificantSubdomain", url::resolve).never_throws(),
+    &Function::new("cutToFirstSignificantSubdomainRFC", url::resolve).never_throws(),
+    &Function::new("cutToFirstSignificantSubdomainWithWWW", url::resolve).never_throws(),
+    &Function::new("cutToFirstSignificantSubdomainWithWWWRFC", url::resolve).never_throws(),
+    &Function::new("domainRFC", url::resolve).never_throws(),
+    &Function::new("domainWithoutWWWRFC", url::resolve).never_throws(),
+    &Function::new("firstSignificantSubdomainRFC", url::resolve).never_throws(),
+    &Function::new("topLevelDomainRFC", url::resolve).never_throws(),
     &Function::new("cutURLParameter", url::resolve_parameter).never_throws(),
     &Function::new("cutWWW", url::resolve).never_throws(),
     &Function::new("decodeURLComponent", url::resolve).never_throws(),
@@ -108,6 +118,14 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("multiSearchFirstIndexCaseInsensitive", position::resolve_many),
     &Function::new("multiSearchFirstPosition", position::resolve_many),
     &Function::new("multiSearchFirstPositionCaseInsensitive", position::resolve_many),
+    &Function::new("multiSearchAllPositionsCaseInsensitiveUTF8", position::resolve_many),
+    &Function::new("multiSearchAllPositionsUTF8", position::resolve_many),
+    &Function::new("multiSearchAnyCaseInsensitiveUTF8", position::resolve_many),
+    &Function::new("multiSearchAnyUTF8", position::resolve_many),
+    &Function::new("multiSearchFirstIndexCaseInsensitiveUTF8", position::resolve_many),
+    &Function::new("multiSearchFirstIndexUTF8", position::resolve_many),
+    &Function::new("multiSearchFirstPositionCaseInsensitiveUTF8", position::resolve_many),
+    &Function::new("multiSearchFirstPositionUTF8", position::resolve_many),
     &Function::new("netloc", url::resolve).never_throws(),
     &Function::new("ngrams", split::resolve_ngrams),
     &Function::new("notEmpty", length::resolve_empty).never_throws(),
@@ -116,6 +134,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("path", url::resolve).never_throws(),
     &Function::new("pathFull", url::resolve).never_throws(),
     &Function::new("port", url::resolve_port).never_throws(),
+    &Function::new("portRFC", url::resolve_port).never_throws(),
     &Function::new("position", position::resolve).never_throws(),
     &Function::new("positionCaseInsensitive", position::resolve).never_throws(),
     &Function::new("positionCaseInsensitiveUTF8", position::resolve).never_throws(),

@@ -98,7 +98,7 @@ pub(super) fn resolve_many(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         ));
     };
     let mode = Mode::of(call.name);
-    let name = call.name.trim_end_matches("CaseInsensitive");
+    let name = call.name.trim_end_matches("UTF8").trim_end_matches("CaseInsensitive");
     let needles: Vec<memmem::Finder<'static>> = needles
         .iter()
         .filter_map(Value::as_bytes)
@@ -135,7 +135,9 @@ pub(super) fn resolve_many(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 for row in 0..rows {
                     checkpoint(strings.get(row).len() / 4 * (1 + needles.len()))?;
                     let haystack = mode.fold(strings.get(row));
-                    let position = |needle: &memmem::Finder<'_>| needle.find(&haystack).map_or(0, |at| at as u64 + 1);
+                    let position = |needle: &memmem::Finder<'_>| {
+                        needle.find(&haystack).map_or(0, |at| mode.count(&haystack, at) as u64 + 1)
+                    };
                     positions.extend(needles.iter().map(position));
                 }
                 let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(needles.len(), rows));
@@ -154,7 +156,7 @@ pub(super) fn resolve_many(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                     if wants_index {
                         return positions.position(|at| at.is_some()).map_or(0, |index| index as u64 + 1);
                     }
-                    positions.flatten().min().map_or(0, |at| at as u64 + 1)
+                    positions.flatten().min().map_or(0, |at| mode.count(&haystack, at) as u64 + 1)
                 }))
             })
         }

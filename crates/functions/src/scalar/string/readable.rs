@@ -14,9 +14,29 @@ fn is_number(data_type: &DataType) -> bool {
     data_type.is_number() || *data_type == DataType::Bool
 }
 
+/// The digits behind the point, and the most of them.
+const DIGITS: usize = 2;
+const DIGITS_MAX: u64 = 60;
+
 pub(super) fn resolve_size(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(1..=1)?;
+    call.arguments(1..=2)?;
     call.each([0], is_number)?;
+    call.integers([1])?;
+    let digits = match call.constant(1) {
+        None if call.arguments.len() == 1 => DIGITS,
+        Some(digits) => digits.as_u64().filter(|digits| *digits <= DIGITS_MAX).ok_or_else(|| {
+            Error::new(
+                ErrorCode::ARGUMENT_OUT_OF_BOUND,
+                format!("Precision of function {} must be from 0 to {DIGITS_MAX}", call.name),
+            )
+        })? as usize,
+        None => {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_COLUMN,
+                format!("Precision of function {} must be constant", call.name),
+            ));
+        }
+    };
     let units = match call.name {
         "formatReadableSize" => BINARY_SIZE,
         "formatReadableDecimalSize" => DECIMAL_SIZE,
@@ -26,7 +46,8 @@ pub(super) fn resolve_size(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let values = floats(arguments, 0, rows)?;
         string_column(rows, rows * 12, |out, row| {
             let (value, unit) = units.scale(values[row]);
-            let number = if value.is_finite() { format!("{value:.2}") } else { format!("{value}").to_lowercase() };
+            let number =
+                if value.is_finite() { format!("{value:.digits$}") } else { format!("{value}").to_lowercase() };
             out.extend_from_slice(number.as_bytes());
             out.extend_from_slice(unit.as_bytes());
             Ok(())

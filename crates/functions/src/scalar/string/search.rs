@@ -36,12 +36,12 @@ pub(super) fn first_matches(
 }
 
 /// The lower case of ASCII letters.
-pub(super) fn fold_ascii(bytes: &[u8]) -> Vec<u8> {
+pub(in crate::scalar) fn fold_ascii(bytes: &[u8]) -> Vec<u8> {
     bytes.to_ascii_lowercase()
 }
 
 /// The lower case of all letters, a character for a character, so that positions stay.
-pub(super) fn fold_characters(bytes: &[u8]) -> Vec<u8> {
+pub(in crate::scalar) fn fold_characters(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {

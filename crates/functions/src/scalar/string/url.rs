@@ -22,6 +22,13 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "topLevelDomain" => |out, url| out.extend_from_slice(top_level_domain(domain(url))),
         "firstSignificantSubdomain" => |out, url| out.extend_from_slice(first_significant(domain(url)).0),
         "cutToFirstSignificantSubdomain" => |out, url| out.extend_from_slice(first_significant(domain(url)).1),
+        "domainRFC" => |out, url| out.extend_from_slice(domain_rfc(url)),
+        "domainWithoutWWWRFC" => |out, url| out.extend_from_slice(without_www(domain_rfc(url))),
+        "topLevelDomainRFC" => |out, url| out.extend_from_slice(top_level_domain(domain_rfc(url))),
+        "firstSignificantSubdomainRFC" => |out, url| out.extend_from_slice(first_significant(domain_rfc(url)).0),
+        "cutToFirstSignificantSubdomainRFC" => |out, url| out.extend_from_slice(first_significant(domain_rfc(url)).1),
+        "cutToFirstSignificantSubdomainWithWWW" => |out, url| out.extend_from_slice(significant(domain(url)).1),
+        "cutToFirstSignificantSubdomainWithWWWRFC" => |out, url| out.extend_from_slice(significant(domain_rfc(url)).1),
         "netloc" => |out, url| out.extend_from_slice(netloc(url)),
         "path" => |out, url| out.extend_from_slice(until(path_full(url), b"?#")),
         "pathFull" => |out, url| out.extend_from_slice(path_full(url)),
@@ -136,6 +143,15 @@ fn domain(url: &[u8]) -> &[u8] {
     }
 }
 
+/// The host as RFC 3986 has it: behind the last `@` of the authority, whatever stands before it.
+fn domain_rfc(url: &[u8]) -> &[u8] {
+    let authority = netloc(url);
+    let host = &authority[authority.iter().rposition(|&byte| byte == b'@').map_or(0, |at| at + 1)..];
+    let host = until(host, b":");
+    let dot = host.iter().rposition(|&byte| byte == b'.');
+    if dot.is_some_and(|dot| dot + 1 != host.len()) { host } else { &[] }
+}
+
 fn netloc(url: &[u8]) -> &[u8] {
     let rest = after_scheme(url).unwrap_or(url);
     until(rest, b"/?#")
@@ -162,7 +178,11 @@ fn is_shared(domain: &[u8], top_level: &[u8]) -> bool {
 
 /// The first significant part of a host (`example` of `news.example.co.uk`) and the host from it on.
 fn first_significant(host: &[u8]) -> (&[u8], &[u8]) {
-    let host = without_www(host);
+    significant(without_www(host))
+}
+
+/// The same, where `www.` counts as any other part.
+fn significant(host: &[u8]) -> (&[u8], &[u8]) {
     let dots: Vec<usize> = host.iter().enumerate().rev().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at).collect();
     let part_before = |at: usize, dot: Option<usize>| {
         let start = dot.map_or(0, |dot| dot + 1);
@@ -219,12 +239,13 @@ pub(super) fn resolve_port(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=2)?;
     call.strings([0])?;
     call.each([1], |data_type| *data_type == DataType::UInt16)?;
-    call.bind(DataType::UInt16, |arguments, rows| {
+    let is_rfc = call.name.ends_with("RFC");
+    call.bind(DataType::UInt16, move |arguments, rows| {
         let urls = Strings::of(arguments, 0)?;
         let defaults =
             if arguments.len() > 1 { Numbers::<UInt16Type>::of(arguments, 1)? } else { Numbers::Constant(0) };
         Ok(primitive_column::<UInt16Type>(DataType::UInt16, rows, |row| {
-            let host = domain(urls.get(row));
+            let host = if is_rfc { domain_rfc(urls.get(row)) } else { domain(urls.get(row)) };
             let rest = offset_in(urls.get(row), host).map_or(&[][..], |start| &urls.get(row)[start + host.len()..]);
             let digits = rest.strip_prefix(b":").map_or(&[][..], |rest| until(rest, b"/?#"));
             let port = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse::<u16>().ok());

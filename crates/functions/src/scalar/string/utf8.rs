@@ -18,7 +18,7 @@ pub(super) fn begins_character(byte: u8) -> bool {
 }
 
 /// The number of characters.
-pub(super) fn count_characters(bytes: &[u8]) -> usize {
+pub(in crate::scalar) fn count_characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| begins_character(byte)).count()
 }
 
@@ -41,7 +41,7 @@ pub(super) fn character_length(bytes: &[u8]) -> usize {
 }
 
 /// Where the character of this number begins; the end where there are not so many.
-pub(super) fn offset_of_character(bytes: &[u8], number: usize) -> usize {
+pub(in crate::scalar) fn offset_of_character(bytes: &[u8], number: usize) -> usize {
     let mut begins = bytes.iter().enumerate().filter(|(_, byte)| begins_character(**byte));
     begins.nth(number).map_or(bytes.len(), |(at, _)| at)
 }

@@ -1,4 +1,7 @@
-//! Tuples: making them and taking them apart.
+//! Tuples: making them and taking them apart, and arithmetic over their elements.
+
+pub(super) mod arithmetic;
+mod shape;
 
 use std::sync::Arc;
 
@@ -16,6 +19,24 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("tuple", tuple).with_nulls().with_dictionaries().never_throws(),
     &Function::new("tupleElement", tuple_element).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("flattenTuple", shape::flatten).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("tupleConcat", shape::concat).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("tupleToNameValuePairs", shape::name_value_pairs).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("tupleHammingDistance", shape::hamming_distance).never_throws(),
+    &Function::new("tupleDivide", |call| arithmetic::of_tuples(call, "divide")),
+    &Function::new("tupleIntDiv", |call| arithmetic::of_tuples(call, "intDiv")),
+    &Function::new("tupleIntDivOrZero", |call| arithmetic::of_tuples(call, "intDivOrZero")),
+    &Function::new("tupleMinus", |call| arithmetic::of_tuples(call, "minus")),
+    &Function::new("tupleModulo", |call| arithmetic::of_tuples(call, "modulo")),
+    &Function::new("tupleMultiply", |call| arithmetic::of_tuples(call, "multiply")),
+    &Function::new("tuplePlus", |call| arithmetic::of_tuples(call, "plus")),
+    &Function::new("tupleDivideByNumber", |call| arithmetic::by_number(call, "divide")),
+    &Function::new("tupleIntDivByNumber", |call| arithmetic::by_number(call, "intDiv")),
+    &Function::new("tupleIntDivOrZeroByNumber", |call| arithmetic::by_number(call, "intDivOrZero")),
+    &Function::new("tupleModuloByNumber", |call| arithmetic::by_number(call, "modulo")),
+    &Function::new("tupleMultiplyByNumber", |call| arithmetic::by_number(call, "multiply")),
+    &Function::new("tuplePositiveModuloByNumber", |call| arithmetic::by_number(call, "positiveModulo")),
+    &Function::new("tupleNegate", |call| arithmetic::of_one(call, "negate")),
     &Function::new("tupleNames", tuple_names).with_nulls().with_dictionaries().never_throws(),
 ];
 

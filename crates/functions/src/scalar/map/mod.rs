@@ -1,5 +1,7 @@
 //! Maps: making them, and their keys and values as arrays. A map is an array of entries; `map[key]` is `arrayElement`.
 
+mod arithmetic;
+
 use std::sync::Arc;
 
 use arrow_array::{Array, UInt32Array};
@@ -28,12 +30,23 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("mapContainsValueLike", |call| contains_like(call, Part::Value)),
     &Function::new("mapExtractKeyLike", |call| extract_like(call, Part::Key)),
     &Function::new("mapExtractValueLike", |call| extract_like(call, Part::Value)),
+    &Function::new("mapAdd", |call| arithmetic::combine(call, false)),
+    &Function::new("mapPopulateSeries", arithmetic::populate),
+    &Function::new("mapSubtract", |call| arithmetic::combine(call, true)),
+    &Function::new("mapUpdate", arithmetic::update).never_throws(),
     &Function::new("mapConcat", |call| of_entries(call, "arrayConcat", 0)),
     &Function::new("mapSort", |call| of_entries(call, "arraySort", 0)),
     &Function::new("mapReverseSort", |call| of_entries(call, "arrayReverseSort", 0)),
     &Function::new("mapPartialSort", |call| of_entries(call, "arrayPartialSort", 1)),
     &Function::new("mapPartialReverseSort", |call| of_entries(call, "arrayPartialReverseSort", 1)),
 ];
+
+/// A map column of keys and values of which each row has those up to its end.
+fn from_parts(result: &DataType, keys: &Column, values: &Column, ends: Vec<i32>) -> Result<Column> {
+    let entry = result.map_entry_type();
+    let entries = super::tuple::from_elements(&entry, &[keys.clone(), values.clone()], keys.rows())?;
+    Ok(list_column(&entry, ends, entries.to_array()?)?.with_type(result.clone()))
+}
 
 /// A function that is one of arrays over the maps' entries: all arguments from `maps_from` on are maps.
 fn of_entries(call: &Call<'_>, of_arrays: &str, maps_from: usize) -> Bound {

@@ -1,0 +1,337 @@
+//! Times of any usual shape: ISO 8601, RFC 1123, dates with names of months, timestamps, American dates. A text is read number by number
+//! and word by word; what a number is follows from its length, from what stands behind it and from what is known already.
+
+use squall_types::calendar::{DAY_SECONDS, civil_from_days, days_from_civil, days_of_month};
+use squall_types::{Error, Result};
+
+use super::super::format::{MONTHS, WEEKDAYS};
+use super::{Parsed, unreadable};
+
+/// What a function expects.
+#[derive(Clone, Copy)]
+pub(super) struct Style {
+    /// The month is before the day in dates of numbers.
+    pub is_american: bool,
+    /// Fractions of seconds count.
+    pub has_fractions: bool,
+}
+
+#[derive(Default)]
+struct Fields {
+    year: i64,
+    month: i64,
+    day: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    nanoseconds: i64,
+    has_time: bool,
+    is_pm: Option<bool>,
+    offset: Option<i64>,
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    rest: &'a [u8],
+}
+
+/// Zones by name with hours from UTC.
+const ZONES: [(&str, i64); 13] = [
+    ("UTC", 0),
+    ("GMT", 0),
+    ("MSK", 3),
+    ("MSD", 4),
+    ("EST", -5),
+    ("EDT", -4),
+    ("CST", -6),
+    ("CDT", -5),
+    ("MST", -7),
+    ("MDT", -6),
+    ("PST", -8),
+    ("PDT", -7),
+    ("Z", 0),
+];
+
+impl Reader<'_> {
+    fn failed(&self, what: &str) -> Error {
+        unreadable(format!("Cannot read DateTime: {what}: cannot parse '{}'", String::from_utf8_lossy(self.text)))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
+    }
+
+    fn skip(&mut self, count: usize) {
+        self.rest = self.rest.get(count..).unwrap_or_default();
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.skip(usize::from(found));
+        found
+    }
+
+    /// The digits at the front, 20 at most.
+    fn digits(&mut self) -> &[u8] {
+        let count = self.rest.iter().take(20).take_while(|byte| byte.is_ascii_digit()).count();
+        let (digits, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        digits
+    }
+
+    /// A number of one or two digits; `None` where there is none.
+    fn short(&mut self) -> Result<Option<i64>> {
+        match self.digits() {
+            [] => Ok(None),
+            digits @ ([_] | [_, _]) => Ok(Some(number(digits))),
+            _ => Err(self.failed("unexpected number of decimal digits")),
+        }
+    }
+
+    fn fraction(&mut self) -> i64 {
+        let digits = self.digits();
+        let kept = digits.get(..9).unwrap_or(digits);
+        number(kept) * 10_i64.pow(9 - kept.len() as u32)
+    }
+}
+
+fn number(digits: &[u8]) -> i64 {
+    digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))
+}
+
+/// Reads a text; `today` is the local time now, whose year stands in where a date has none.
+pub(super) fn parse(text: &[u8], style: Style, today: i64) -> Result<Parsed> {
+    let mut reader = Reader { text, rest: text };
+    let mut fields = Fields::default();
+    if text.is_empty() {
+        return Err(reader.failed("unexpected end of input"));
+    }
+    while let Some(byte) = reader.peek() {
+        if byte.is_ascii_digit() {
+            if let Some(parsed) = read_number(&mut reader, &mut fields, style)? {
+                return Ok(parsed);
+            }
+        } else {
+            read_other(&mut reader, &mut fields)?;
+        }
+    }
+    finish(&reader, fields, style, today)
+}
+
+/// A number, and what belongs to it; a timestamp is the whole result.
+fn read_number(reader: &mut Reader<'_>, fields: &mut Fields, style: Style) -> Result<Option<Parsed>> {
+    let digits = reader.digits().to_vec();
+    let part = |from: usize, to: usize| number(digits.get(from..to).unwrap_or_default());
+    let is_new = fields.year == 0 && !fields.has_time;
+    match digits.len() {
+        9 | 10 if is_new => {
+            let nanoseconds = if reader.eat(b'.') { reader.fraction() } else { 0 };
+            if !reader.rest.is_empty() {
+                return Err(reader.failed("unexpected text behind a timestamp"));
+            }
+            let nanoseconds = if style.has_fractions { nanoseconds } else { 0 };
+            return Ok(Some(Parsed { seconds: number(&digits), is_utc: true, nanoseconds }));
+        }
+        13 if is_new => {
+            let nanoseconds = if style.has_fractions { part(10, 13) * 1_000_000 } else { 0 };
+            return Ok(Some(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds }));
+        }
+        16 if is_new && style.has_fractions => {
+            return Ok(Some(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 16) * 1_000 }));
+        }
+        19 if is_new && style.has_fractions => {
+            return Ok(Some(Parsed { seconds: part(0, 10), is_utc: true, nanoseconds: part(10, 19) }));
+        }
+        14 if is_new => {
+            (fields.year, fields.month, fields.day) = (part(0, 4), part(4, 6), part(6, 8));
+            (fields.hour, fields.minute, fields.second) = (part(8, 10), part(10, 12), part(12, 14));
+            fields.has_time = true;
+        }
+        8 if fields.year == 0 => (fields.year, fields.month, fields.day) = (part(0, 4), part(4, 6), part(6, 8)),
+        6 if fields.year == 0 && fields.month == 0 => (fields.year, fields.month) = (part(0, 4), part(4, 6)),
+        6 if !fields.has_time => {
+            (fields.hour, fields.minute, fields.second) = (part(0, 2), part(2, 4), part(4, 6));
+            fields.has_time = true;
+        }
+        4 if fields.year == 0 => {
+            fields.year = part(0, 4);
+            read_after_year(reader, fields)?;
+        }
+        1 | 2 => read_short(reader, fields, number(&digits), style)?,
+        _ => return Err(reader.failed("unexpected number of decimal digits")),
+    }
+    Ok(None)
+}
+
+/// `-MM-DD` and the like behind a year.
+fn read_after_year(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
+    let Some(delimiter) = reader.peek().filter(|byte| matches!(byte, b'-' | b'/' | b'.' | b':')) else { return Ok(()) };
+    reader.skip(1);
+    match reader.short()? {
+        Some(month) => fields.month = month,
+        None if delimiter == b'-' => {
+            fields.month = name(reader, &MONTHS).ok_or_else(|| reader.failed("a month is expected"))?
+        }
+        None => return Err(reader.failed("a month is expected")),
+    }
+    if reader.eat(delimiter) {
+        fields.day = reader.short()?.ok_or_else(|| reader.failed("a day is expected"))?;
+    }
+    Ok(())
+}
+
+/// A number of one or two digits: of a time, of a date, or a day of the month.
+fn read_short(reader: &mut Reader<'_>, fields: &mut Fields, value: i64, style: Style) -> Result<()> {
+    match reader.peek() {
+        Some(b':') if !fields.has_time => {
+            reader.skip(1);
+            fields.hour = value;
+            fields.minute = reader.short()?.ok_or_else(|| reader.failed("minutes are expected"))?;
+            if reader.eat(b':') {
+                fields.second = reader.short()?.ok_or_else(|| reader.failed("seconds are expected"))?;
+            }
+            fields.has_time = true;
+        }
+        Some(delimiter @ (b'/' | b'.' | b'-')) if fields.day == 0 => {
+            reader.skip(1);
+            match reader.short()? {
+                Some(second) if style.is_american => (fields.month, fields.day) = (value, second),
+                Some(second) => (fields.day, fields.month) = (value, second),
+                None => {
+                    fields.day = value;
+                    fields.month = name(reader, &MONTHS).ok_or_else(|| reader.failed("a month is expected"))?;
+                }
+            }
+            if fields.month > 12 {
+                std::mem::swap(&mut fields.month, &mut fields.day);
+            }
+            if reader.eat(delimiter) {
+                let digits = reader.digits();
+                fields.year = match digits.len() {
+                    4 => number(digits),
+                    2 => {
+                        let short = number(digits);
+                        short + if short >= 70 { 1900 } else { 2000 }
+                    }
+                    _ => return Err(reader.failed("a year is expected")),
+                };
+            }
+        }
+        // A second number alone is the hour, the first one the day.
+        _ if fields.day != 0 => {
+            if fields.has_time {
+                return Err(reader.failed("the time is there twice"));
+            }
+            fields.hour = value;
+            fields.has_time = true;
+        }
+        _ => fields.day = value,
+    }
+    Ok(())
+}
+
+/// One of these names, or its first three letters; the position from 1.
+fn name(reader: &mut Reader<'_>, names: &[&str]) -> Option<i64> {
+    let length = reader.rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let word = reader.rest.get(..length)?;
+    let start = word.get(..3)?;
+    let at =
+        names.iter().position(|name| name.as_bytes().get(..3).is_some_and(|own| own.eq_ignore_ascii_case(start)))?;
+    // The rest of the word belongs to it where it is the whole name; otherwise it is read anew.
+    let is_whole = names.get(at).is_some_and(|name| word.eq_ignore_ascii_case(name.as_bytes()));
+    reader.skip(if is_whole { length } else { 3 });
+    Some(at as i64 + 1)
+}
+
+fn read_other(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
+    match reader.peek() {
+        Some(b' ' | b',' | b';') => reader.skip(1),
+        Some(b'T' | b't') if reader.rest.get(1).is_some_and(u8::is_ascii_digit) => reader.skip(1),
+        Some(b'.') if fields.has_time => {
+            reader.skip(1);
+            fields.nanoseconds = reader.fraction();
+        }
+        Some(sign @ (b'+' | b'-')) if fields.has_time || fields.year != 0 => {
+            reader.skip(1);
+            let digits = reader.digits();
+            let (hours, minutes) = match digits.len() {
+                4 => (number(digits.get(..2).unwrap_or_default()), number(digits.get(2..).unwrap_or_default())),
+                3 => (number(digits.get(..1).unwrap_or_default()), number(digits.get(1..).unwrap_or_default())),
+                1 | 2 => {
+                    let hours = number(digits);
+                    let minutes = if reader.eat(b':') { reader.short()?.unwrap_or(0) } else { 0 };
+                    (hours, minutes)
+                }
+                _ => return Err(reader.failed("unexpected number of decimal digits for time zone offset")),
+            };
+            let seconds = hours * 3600 + minutes * 60;
+            fields.offset = Some(if sign == b'-' { -seconds } else { seconds });
+        }
+        Some(byte) if byte.is_ascii_alphabetic() => read_word(reader, fields)?,
+        _ => return Err(reader.failed("unexpected symbol")),
+    }
+    Ok(())
+}
+
+fn read_word(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
+    let length = reader.rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let word = reader.rest.get(..length).unwrap_or_default();
+    let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
+    if is("AM") || is("PM") {
+        if !fields.has_time && fields.day != 0 && fields.month == 0 {
+            // `10 AM` is a time without a date.
+            (fields.hour, fields.day, fields.has_time) = (fields.day, 0, true);
+        }
+        fields.is_pm = Some(is("PM"));
+        reader.skip(length);
+        return Ok(());
+    }
+    if let Some((_, hours)) = ZONES.iter().find(|(name, _)| is(name)) {
+        fields.offset = Some(hours * 3600);
+        reader.skip(length);
+        return Ok(());
+    }
+    if let Some(month) = name(reader, &MONTHS) {
+        fields.month = month;
+        return Ok(());
+    }
+    if name(reader, &WEEKDAYS).is_some() {
+        return Ok(());
+    }
+    Err(reader.failed("unexpected word"))
+}
+
+fn finish(reader: &Reader<'_>, mut fields: Fields, style: Style, today: i64) -> Result<Parsed> {
+    if fields.year == 0 && fields.month == 0 && fields.day == 0 && !fields.has_time {
+        return Err(reader.failed("neither Date nor Time was parsed successfully"));
+    }
+    let (month, day) = (fields.month.max(1), fields.day.max(1));
+    if fields.year == 0 {
+        // Without a year it is the latest such date that is not in the future.
+        let (year, this_month, this_day) = civil_from_days(today.div_euclid(DAY_SECONDS) as i32);
+        fields.year = i64::from(year);
+        if fields.month == 0 && fields.day == 0 {
+            fields.year = 2000;
+        } else if (month, day) > (i64::from(this_month), i64::from(this_day)) {
+            fields.year -= 1;
+        }
+    }
+    if month > 12 || day > i64::from(days_of_month(fields.year as i32, month as u32)) {
+        return Err(reader.failed(&format!("unexpected date: {}-{month}-{day}", fields.year)));
+    }
+    match fields.is_pm {
+        Some(true) if fields.hour < 12 => fields.hour += 12,
+        Some(false) if fields.hour == 12 => fields.hour = 0,
+        _ => {}
+    }
+    if fields.hour > 23 || fields.minute > 59 || fields.second > 59 {
+        return Err(reader.failed(&format!("unexpected time: {}:{}:{}", fields.hour, fields.minute, fields.second)));
+    }
+    let days = i64::from(days_from_civil(fields.year as i32, month as u32, day as u32));
+    let local = days * DAY_SECONDS + fields.hour * 3600 + fields.minute * 60 + fields.second;
+    Ok(Parsed {
+        seconds: local - fields.offset.unwrap_or(0),
+        is_utc: fields.offset.is_some(),
+        nanoseconds: if style.has_fractions { fields.nanoseconds } else { 0 },
+    })
+}
