@@ -1,5 +1,6 @@
 //! `+ - * /` and their relatives over numbers, and over dates, times and intervals.
 
+mod clock;
 mod decimal;
 mod division;
 mod number;
@@ -52,6 +53,9 @@ fn wide_or(
 
 fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
+    if let Some(bound) = clock::plus(call)? {
+        return Ok(bound);
+    }
     if let Some(bound) = time::plus(call)? {
         return Ok(bound);
     }
@@ -63,6 +67,9 @@ fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 fn minus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
+    if let Some(bound) = clock::minus(call)? {
+        return Ok(bound);
+    }
     if let Some(bound) = time::minus(call)? {
         return Ok(bound);
     }

@@ -60,8 +60,10 @@ fn difference(call: &Call<'_>) -> Result<Bound> {
         (DataType::DateTime(_), DataType::DateTime(_)) => call.bind(result.clone(), move |arguments, rows| {
             binary::<UInt32Type, UInt32Type, Int32Type>(&result, arguments, rows, |l, r| l.wrapping_sub(r) as i32)
         }),
-        (DataType::DateTime64(..), _) | (_, DataType::DateTime64(..)) => {
-            Err(Error::not_implemented("The difference of DateTime64, which is a Decimal,"))
+        (DataType::DateTime64(..), DataType::DateTime64(..) | DataType::DateTime(_))
+        | (DataType::DateTime(_), DataType::DateTime64(..)) => {
+            let digits = pair.0.time_digits().max(pair.1.time_digits());
+            super::clock::difference(call, DataType::DateTime64(digits, None))
         }
         _ => Err(illegal_pair(call)),
     }?;

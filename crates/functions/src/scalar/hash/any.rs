@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, FixedSizeBinaryArray};
 use arrow_buffer::ToByteSlice;
 use squall_types::{Column, DataType, Error, Result, checkpoint, grow, match_primitive};
@@ -295,6 +295,10 @@ fn hash_column<H: Copy>(algorithm: &Algorithm<H>, column: &Column, hashes: &mut 
             }, _ => return Err(Error::logical("a decimal that is no number"))),
         },
         // ClickHouse hashes decimals, of which this is one, by their bytes.
+        DataType::Time => {
+            let values = array.as_primitive::<Int32Type>().values();
+            add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice())));
+        }
         DataType::DateTime64(..) | DataType::Time64(_) => {
             let values = array.as_primitive::<Int64Type>().values();
             add(algorithm, hashes, values.iter().map(|value| (algorithm.bytes)(value.to_byte_slice())));
