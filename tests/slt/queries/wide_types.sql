@@ -237,3 +237,8 @@ SELECT toTypeName(CAST(1 AS double precision));
 SELECT toTypeName(CAST(1 AS DOUBLE(10, 2)));
 SELECT toTypeName(CAST(1 AS SET));
 SELECT toTypeName(CAST(1 AS BIT));
+SELECT toTime('00:00:05') - toTime('00:00:07'), toTime64('00:00:05.5', 1) - toTime64('00:00:07.25', 2), toTime('00:00:07') + INTERVAL 1 MINUTE, toTime64('00:00:07.5', 1) + INTERVAL 1 MILLISECOND;
+SELECT toTypeName(toDateTime64(1, 3, 'UTC') - toDateTime64(2, 6, 'UTC')), toDateTime64(1.5, 3, 'UTC') - toDateTime(2, 'UTC');
+CREATE TABLE shapes (p Point, r Ring, i IntervalDay) ENGINE = MergeTree ORDER BY tuple();
+INSERT INTO shapes VALUES ((1, 2), [(0, 0), (1, 1)], 3);
+SELECT p, r, i, p.1 FROM shapes;
