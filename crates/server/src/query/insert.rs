@@ -143,6 +143,9 @@ pub(super) async fn select_into(
 /// Tables of the engine Buffer that follow each other from an INSERT on.
 const BUFFERS_MAX: usize = 16;
 
+/// A table and the columns of it that are written, where they are named.
+type Target = (Arc<dyn Table>, Option<Vec<ast::Expression>>);
+
 /// The table that an INSERT writes, and its columns: a table of the engine Buffer passes all on to its destination at once.
 fn target(
     session: &Session,
@@ -150,7 +153,7 @@ fn target(
     table: &str,
     columns: Option<&[ast::Expression]>,
     context: &QueryContext,
-) -> Result<(Arc<dyn Table>, Option<Vec<ast::Expression>>)> {
+) -> Result<Target> {
     let (mut database, mut name) = (database.to_owned(), table.to_owned());
     let mut columns = columns.map(<[ast::Expression]>::to_vec);
     for _ in 0..BUFFERS_MAX {
