@@ -79,6 +79,7 @@ fn table(engine: &Engine, keys: &[i16]) -> Arc<TableHandle> {
     let databases = Databases::in_memory();
     let definition = TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         columns: vec![ColumnDescription {
             name: "ResolutionWidth".into(),
             data_type: DataType::Int16,

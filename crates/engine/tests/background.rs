@@ -40,6 +40,7 @@ fn databases(folder: &Path, columns: usize) -> Arc<Databases> {
     let key = Expression::Column { position: 0, data_type: DataType::UInt64 };
     let definition = TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         columns: (0..columns).map(column).collect(),
         engine: "MergeTree".into(),
         engine_arguments: Vec::new(),

@@ -93,6 +93,7 @@ fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> 
     };
     let definition = TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         columns: columns.iter().enumerate().map(description).collect(),
         engine: "Memory".into(),
         engine_arguments: Vec::new(),

@@ -10,7 +10,7 @@ use crate::analyzer::{Analyzer, Definitions, analyze_query, text, typed_literal}
 use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
-use crate::definition::{Constraint, KeyExpression, TABLE_FUNCTION, TableDefinition, VIEW};
+use crate::definition::{Constraint, KeyExpression, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::insert::plan_defaults;
@@ -30,7 +30,6 @@ const COLUMNS_MAX: usize = 10_000;
 pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext<'_>) -> Result<TableDefinition> {
     let elements = create.elements.clone().unwrap_or_default();
     refuse(!elements.projections.is_empty(), "A projection of a table")?;
-    refuse(!elements.indices.is_empty(), "A skip index")?;
     let mut storage = create.storage.clone().unwrap_or_default();
     let mut columns = declared_columns(&elements.columns, context)?;
     if let Some(function) = table_function(create, context)? {
@@ -72,6 +71,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     refuse(!storage.ttl.is_empty(), "TTL")?;
     let keys = Keys { columns: &columns, context };
     let constraints = constraints(create, &elements, &columns, context)?;
+    let indices = indices(create, &elements, &columns, context)?;
     let in_columns: Vec<ast::Expression> = elements
         .columns
         .iter()
@@ -96,6 +96,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     let settings = storage.settings.iter().map(plan_setting).collect::<Result<_>>()?;
     Ok(TableDefinition {
         constraints,
+        indices,
         engine: storage.engine.as_ref().map_or(DEFAULT_ENGINE, |engine| &engine.name).into(),
         engine_arguments,
         sorting_key,
@@ -438,6 +439,70 @@ fn settle_deprecated(storage: &mut ast::Storage, context: &PlannerContext<'_>) -
     storage.settings.retain(|setting| setting.name != "index_granularity");
     storage.settings.push(setting);
     Ok(())
+}
+
+/// The skip indexes that are declared, or those of the table that this one is like.
+fn indices(
+    create: &ast::CreateTable,
+    elements: &ast::TableElements,
+    columns: &[ColumnDescription],
+    context: &PlannerContext<'_>,
+) -> Result<Vec<SkipIndex>> {
+    let mut indices: Vec<SkipIndex> = Vec::new();
+    for declared in &elements.indices {
+        let index = plan_index(declared, columns, context)?;
+        if indices.iter().any(|known| known.name == index.name) {
+            let message =
+                format!("Duplicated index name {} is not allowed. Please use a different index name", index.name);
+            return Err(Error::new(ErrorCode::ILLEGAL_INDEX, message));
+        }
+        indices.push(index);
+    }
+    if let Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name)) = &create.source
+        && elements.columns.is_empty()
+        && create.storage.as_ref().is_none_or(|storage| storage.engine.is_none())
+        && !create.temporary
+    {
+        let analyzer = Analyzer::new(context);
+        let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
+        let like = context.catalog.definition(database, analyzer.identifier(&name.table)?)?;
+        indices.extend(like.iter().flat_map(|like| like.indices.iter().cloned()));
+    }
+    Ok(indices)
+}
+
+/// A skip index of a table of these columns.
+///
+/// # Errors
+/// `INCORRECT_QUERY` for an unknown type; `NOT_IMPLEMENTED` for one that is more than a way to skip granules; those of the expression.
+pub fn plan_index(
+    declared: &ast::IndexDeclaration,
+    columns: &[ColumnDescription],
+    context: &PlannerContext<'_>,
+) -> Result<SkipIndex> {
+    let name = &declared.name.value;
+    let Some(kind) = &declared.index_type else {
+        let message = format!("Index type is required for index {name}");
+        return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
+    };
+    match kind.name.as_str() {
+        "minmax" | "set" | "bloom_filter" | "ngrambf_v1" | "tokenbf_v1" => {}
+        "hypothesis" | "text" | "vector_similarity" | "sparse_grams" => {
+            return Err(Error::not_implemented(format!("A skip index of type {}", kind.name)));
+        }
+        other => {
+            let message = format!("Unknown Index type '{other}': When validating secondary index `{name}`");
+            return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
+        }
+    }
+    expression_over(columns, &declared.expression, context)?;
+    let call = ast::Expression::new(ast::ExpressionKind::Function(Box::new(kind.clone())), ast::Span::default());
+    Ok(SkipIndex {
+        name: name.as_str().into(),
+        sql: text::expression(&declared.expression).into(),
+        kind: text::expression(&call).into(),
+        granularity: declared.granularity,
+    })
 }
 
 /// A constraint of a table of these columns.

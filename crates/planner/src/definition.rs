@@ -26,6 +26,26 @@ pub struct Constraint {
     pub sql: Arc<str>,
 }
 
+/// A skip index. It is kept and shown, and read by nobody: parts hold the bounds of all columns in every granule as it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SkipIndex {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What is indexed, in SQL.
+    pub sql: Arc<str>,
+    /// `minmax`, `set(100)`, ….
+    pub kind: Arc<str>,
+    /// Granules of an entry.
+    pub granularity: u64,
+}
+
+impl std::fmt::Display for SkipIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = text::expression(&ast::Expression::identifier(&*self.name));
+        write!(f, "INDEX {name} {} TYPE {} GRANULARITY {}", self.sql, self.kind, self.granularity)
+    }
+}
+
 /// A table's definition.
 #[derive(Clone, Debug, Default)]
 pub struct TableDefinition {
@@ -47,6 +67,8 @@ pub struct TableDefinition {
     pub comment: Arc<str>,
     /// `CONSTRAINT`.
     pub constraints: Vec<Constraint>,
+    /// `INDEX`.
+    pub indices: Vec<SkipIndex>,
 }
 
 impl TableDefinition {

@@ -50,6 +50,7 @@ pub(crate) fn definition(
     let sql = text::expression(&ast::Expression::new(call, ast::Span::default()));
     Ok(TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         columns: if declared.is_empty() { of_function } else { declared },
         engine: TABLE_FUNCTION.into(),
         engine_arguments: vec![Value::string(sql), Value::string(engine)],

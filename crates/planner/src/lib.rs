@@ -24,8 +24,8 @@ pub use bind::bind_expression;
 pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
-pub use create::{plan_column_codec, plan_constraint, plan_setting, plan_table_definition};
-pub use definition::{Constraint, KeyExpression, TABLE_FUNCTION, TableDefinition, VIEW};
+pub use create::{plan_column_codec, plan_constraint, plan_index, plan_setting, plan_table_definition};
+pub use definition::{Constraint, KeyExpression, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,

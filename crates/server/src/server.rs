@@ -123,6 +123,11 @@ impl Server {
         folder.map_or(Ok(()), create_folder)?;
         let access = AccessControl::open(&config.users, &config.server.default_profile, folder, &mut warnings)?;
         let objects = Objects::open(folder)?;
+        if source.local.is_none()
+            && let Err(error) = std::fs::create_dir_all(&config.server.user_files_path)
+        {
+            tracing::warn!(folder = config.server.user_files_path, %error, "there is no folder of user files");
+        }
         masking::set_rules(&config.masking_rules);
         for warning in config.findings.warnings.iter().chain(&warnings) {
             tracing::warn!(target: "Config", "{warning}");

@@ -153,7 +153,7 @@ impl<'a> Lexer<'a> {
                 b'/' if self.byte(1) == b'*' => {
                     let start = self.position;
                     let body = self.text.get(start + 2..).unwrap_or(&[]);
-                    match find(body, b"*/") {
+                    match comment_body(body) {
                         Some(length) => self.position += length + 4,
                         None => {
                             self.position = self.text.len();
@@ -387,6 +387,26 @@ impl<'a> Lexer<'a> {
             }
         }
     }
+}
+
+/// The length of a comment up to what ends it, without what begins it; comments may be within.
+fn comment_body(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (1_usize, 0);
+    while let Some(pair) = text.get(at..at + 2) {
+        match pair {
+            b"/*" => depth += 1,
+            b"*/" => depth -= 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+        at += 2;
+    }
+    None
 }
 
 /// Where `needle` first stands in `haystack`.

@@ -169,6 +169,7 @@ fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
     };
     TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         sorting_key: sorting.iter().map(key).collect(),
         columns,
         engine: "MergeTree".into(),

@@ -38,6 +38,7 @@ pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{DetachedPart, PartSelection, PartSource, merge_tree_settings};
+pub use null::null_table;
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartWork, ScanRequest,

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, Constraint, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, TableDefinition, TableMetadata};
 use squall_types::{Block, Result};
+use uuid::Uuid;
 
 use crate::identity::{TableIdentity, TableName};
 use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
@@ -22,6 +23,16 @@ impl NullTable {
     pub(crate) fn new(name: Arc<TableName>, identity: Arc<TableIdentity>) -> Self {
         Self { name, identity }
     }
+}
+
+/// The table function `null('structure')`: no rows, and a place for any.
+///
+/// # Errors
+/// Where a type cannot be in a table.
+pub fn null_table(columns: Vec<ColumnDescription>) -> Result<Arc<dyn Table>> {
+    let definition = TableDefinition { columns, engine: "Null".into(), ..TableDefinition::default() };
+    let identity = TableIdentity::new(Uuid::nil(), Arc::new(definition))?;
+    Ok(Arc::new(NullTable::new(Arc::new(TableName::new("_table_function", "null")), Arc::new(identity))))
 }
 
 impl TableMetadata for NullTable {

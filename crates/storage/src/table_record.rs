@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use squall_planner::{ColumnDefault, ColumnDescription, Constraint, DefaultKind, KeyExpression, TableDefinition};
+use squall_planner::{
+    ColumnDefault, ColumnDescription, Constraint, DefaultKind, KeyExpression, SkipIndex, TableDefinition,
+};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use uuid::Uuid;
 
@@ -28,6 +30,29 @@ pub(crate) struct TableRecord {
     /// Conditions on rows, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) constraints: Vec<ConstraintRecord>,
+    /// Skip indexes, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) indices: Vec<IndexRecord>,
+}
+
+/// A skip index.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct IndexRecord {
+    pub(crate) name: String,
+    pub(crate) sql: String,
+    pub(crate) kind: String,
+    pub(crate) granularity: u64,
+}
+
+impl IndexRecord {
+    pub(crate) fn new(index: &SkipIndex) -> Self {
+        Self {
+            name: index.name.to_string(),
+            sql: index.sql.to_string(),
+            kind: index.kind.to_string(),
+            granularity: index.granularity,
+        }
+    }
 }
 
 /// A condition on a table's rows.
@@ -86,6 +111,7 @@ impl TableRecord {
             settings: definition.settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             comment: definition.comment.to_string(),
             constraints: definition.constraints.iter().map(ConstraintRecord::new).collect(),
+            indices: definition.indices.iter().map(IndexRecord::new).collect(),
         }
     }
 
@@ -131,6 +157,16 @@ impl TableRecord {
             partition_key: keys(&self.partition_key)?,
             settings: self.settings.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
             comment: self.comment.as_str().into(),
+            indices: self
+                .indices
+                .iter()
+                .map(|index| SkipIndex {
+                    name: index.name.as_str().into(),
+                    sql: index.sql.as_str().into(),
+                    kind: index.kind.as_str().into(),
+                    granularity: index.granularity,
+                })
+                .collect(),
             constraints: self
                 .constraints
                 .iter()

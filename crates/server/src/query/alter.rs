@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{plan_column_codec, plan_constraint, plan_setting};
+use squall_planner::{plan_column_codec, plan_constraint, plan_index, plan_setting};
 use squall_sql::ast::{self, AlterCommand, ColumnProperty, Literal, PartitionSelector};
 use squall_storage::{DefinitionChange, PartCommand, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
@@ -75,6 +75,15 @@ fn definition_changes(
                 plan_constraint(constraint, table.columns(), planner)
             })?;
             changes.push(DefinitionChange::AddConstraint { constraint, if_not_exists: *if_not_exists });
+        }
+        AlterCommand::AddIndex { if_not_exists, index, .. } => {
+            let table = session.databases_of(database).table(database, table)?;
+            let index = planning::planner_now(session, context, |planner| plan_index(index, table.columns(), planner))?;
+            changes.push(DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists });
+        }
+        AlterCommand::DropIndex { if_exists, index } => {
+            let name = identifier(session, index)?.into();
+            changes.push(DefinitionChange::DropIndex { name, if_exists: *if_exists });
         }
         AlterCommand::DropConstraint { if_exists, constraint } => {
             let name = identifier(session, constraint)?.into();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_files::{Data, FileTable, FileTableOptions, TargetFile};
 use squall_formats::FormatOptions;
-use squall_planner::TableMetadata;
+use squall_planner::{ColumnDescription, TableMetadata};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Table, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
@@ -42,6 +42,9 @@ fn file_arguments(arguments: &[Value]) -> Result<FileTableOptions> {
 /// # Errors
 /// What is wrong with the function; those of [`TargetFile::new`].
 pub(super) fn target(session: &Session, function: &ast::Function, columns: Option<Schema>) -> Result<Arc<dyn Table>> {
+    if function.name == "null" {
+        return null_target(function, columns);
+    }
     if function.name != "file" {
         return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
     }
@@ -64,6 +67,23 @@ pub(super) fn target(session: &Session, function: &ast::Function, columns: Optio
         (structure, _) => squall_formats::parse_structure(structure)?,
     };
     Ok(Arc::new(TargetFile::new(&table, schema, &session.server.file_reach()?, options(session)?)?))
+}
+
+/// What takes all rows and keeps none: `null('structure')`, or `null()` with the columns that come.
+fn null_target(function: &ast::Function, columns: Option<Schema>) -> Result<Arc<dyn Table>> {
+    if let Some(structure) = function.arguments.first() {
+        let structure = structure.as_literal().and_then(ast::Literal::as_str).unwrap_or_default();
+        return squall_storage::table_function("null", &[Value::string(structure)]);
+    }
+    let columns = columns.ok_or_else(|| wrong_count("Table function 'null' requires one argument: the structure"))?;
+    let column = |(name, data_type): (Arc<str>, squall_types::DataType)| ColumnDescription {
+        name,
+        data_type,
+        default: None,
+        comment: "".into(),
+        codec: None,
+    };
+    squall_storage::null_table(columns.fields.into_iter().map(column).collect())
 }
 
 /// The table of a path or pattern alone.

@@ -129,7 +129,17 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
                  '' AS comment, '' AS index_comment, 'YES' AS visible, \
                  if(match(part.1, '^[a-zA-Z_][a-zA-Z0-9_]*$'), '', part.1) AS expression FROM ({keys})"
             );
-            let select = query(&format!("SELECT * FROM ({inner}) ORDER BY key_name, seq_in_index"))?;
+            let skipping = format!(
+                "SELECT table, toUInt8(1) AS non_unique, name AS key_name, toUInt32(1) AS seq_in_index, '' AS column_name, \
+                 NULL AS collation, 0 AS cardinality, NULL AS sub_part, NULL AS packed, NULL AS `null`, upper(type) AS index_type, \
+                 '' AS comment, '' AS index_comment, 'YES' AS visible, expr AS expression FROM system.data_skipping_indices \
+                 WHERE database = {} AND table = {}",
+                literal(&database),
+                literal(&table)
+            );
+            let select = query(&format!(
+                "SELECT * FROM ({inner} UNION ALL {skipping}) ORDER BY index_type, column_name, seq_in_index"
+            ))?;
             match filter {
                 Some(filter) => with_condition(select, filter.clone())?,
                 None => select,

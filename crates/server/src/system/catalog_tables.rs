@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::{Arc, Weak};
 
-use squall_planner::{ColumnDescription, Constraint, DefaultKind, KeyExpression};
+use squall_planner::{ColumnDescription, Constraint, DefaultKind, KeyExpression, SkipIndex};
 use squall_sql::ast;
 use squall_storage::{PartInfo, TEMPORARY_DATABASE, Table, TableDescription};
 use squall_types::{DataType, Result, Value};
@@ -198,6 +198,34 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     Arc::new(table)
 }
 
+pub(super) fn data_skipping_indices(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
+    let of = server.clone();
+    let gather = move || {
+        let mut rows = Vec::new();
+        for table in all_tables(&of, &viewer)? {
+            let Some(definition) = table.definition.clone() else { continue };
+            rows.extend(definition.indices.iter().cloned().map(|index| (table.clone(), index)));
+        }
+        Ok(rows)
+    };
+    let table = SystemTable::new("data_skipping_indices", gather)
+        .column("database", "String", |(table, _): &(Arc<TableDescription>, SkipIndex)| text(shown_database(table)))
+        .column("table", "String", |(table, _)| text(table.table.name()))
+        .column("name", "String", |(_, index)| text(&index.name))
+        .column("type", "String", |(_, index)| text(index.kind.split('(').next().unwrap_or_default()))
+        .column("type_full", "String", |(_, index)| text(&index.kind))
+        .column("expr", "String", |(_, index)| {
+            let items = index.sql.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+            text(items.unwrap_or(&index.sql))
+        })
+        .constant("creation", "Enum8('Explicit' = 0, 'Implicit' = 1)", Value::Int64(0))
+        .column("granularity", "UInt64", |(_, index)| number(index.granularity))
+        .constant("data_compressed_bytes", "UInt64", number(0_u64))
+        .constant("data_uncompressed_bytes", "UInt64", number(0_u64))
+        .constant("marks_bytes", "UInt64", number(0_u64));
+    Arc::new(table)
+}
+
 pub(super) fn constraints(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let of = server.clone();
     let gather = move || {
@@ -338,6 +366,7 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
         })
         .collect();
     let mut columns = columns;
+    columns.extend(row.definition.iter().flat_map(|definition| &definition.indices).map(ToString::to_string));
     for constraint in row.definition.iter().flat_map(|definition| &definition.constraints) {
         let kind = if constraint.is_assumed { "ASSUME" } else { "CHECK" };
         columns.push(format!("CONSTRAINT {} {kind} {}", quote(&constraint.name), constraint.sql));

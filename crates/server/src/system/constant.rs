@@ -21,6 +21,7 @@ fn table_function_names() -> Vec<&'static str> {
         "generateSeries",
         "generate_series",
         "merge",
+        "null",
         "numbers",
         "numbers_mt",
         "remote",
@@ -156,21 +157,6 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "data_skipping_indices",
-        &[
-            ("database", "String"),
-            ("table", "String"),
-            ("name", "String"),
-            ("type", "String"),
-            ("type_full", "String"),
-            ("expr", "String"),
-            ("granularity", "UInt64"),
-            ("data_compressed_bytes", "UInt64"),
-            ("data_uncompressed_bytes", "UInt64"),
-            ("marks_bytes", "UInt64"),
-        ],
-    ),
-    (
         "projections",
         &[
             ("database", "String"),
@@ -278,7 +264,7 @@ fn table_engines() -> Arc<dyn Table> {
     let mut table = SystemTable::new("table_engines", || Ok(ENGINES.to_vec()))
         .column("name", "String", |row: &(&str, bool)| text(row.0))
         .column("supports_settings", "UInt8", |row| flag(row.1))
-        .constant("supports_skipping_indices", "UInt8", flag(false))
+        .column("supports_skipping_indices", "UInt8", is_merge_tree)
         .constant("supports_projections", "UInt8", flag(false))
         .column("supports_sort_order", "UInt8", is_merge_tree)
         .constant("supports_ttl", "UInt8", flag(false))

@@ -7,7 +7,7 @@ use squall_planner::{ColumnDescription, DefaultKind};
 use squall_types::Schema;
 use uuid::Uuid;
 
-use crate::table_record::{ColumnRecord, ConstraintRecord, TableRecord};
+use crate::table_record::{ColumnRecord, ConstraintRecord, IndexRecord, TableRecord};
 
 /// A database as the catalog keeps it.
 #[derive(Clone, Debug)]
@@ -112,6 +112,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 "sorting" => record.sorting_key.push(expression),
                 "primary" => record.primary_key.get_or_insert_default().push(expression),
                 "partition" => record.partition_key.push(expression),
+                "index" => record.indices.extend(serde_json::from_str::<IndexRecord>(&expression).ok()),
                 // One that cannot be read lets in nothing.
                 "constraint" => record.constraints.push(serde_json::from_str(&expression).unwrap_or_else(|_| {
                     ConstraintRecord { name: "unreadable".to_owned(), is_assumed: false, sql: "0".to_owned() }

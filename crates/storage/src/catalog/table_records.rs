@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::change::{Change, now, quoted};
 use crate::identity::TableIdentity;
 use crate::merge_tree::LakeColumn;
-use crate::table_record::{ConstraintRecord, default_kind_name};
+use crate::table_record::{ConstraintRecord, IndexRecord, default_kind_name};
 
 /// A database to be recorded.
 pub(crate) struct NewDatabase<'a> {
@@ -167,6 +167,12 @@ fn insert_constraints(change: &Change, id: i64, definition: &TableDefinition) ->
             params![id, position as i64, record],
         )?;
     }
+    for (position, index) in definition.indices.iter().enumerate() {
+        let record = serde_json::to_string(&IndexRecord::new(index)).unwrap_or_default();
+        change
+            .transaction
+            .execute("INSERT INTO squall_key VALUES (?1, 'index', ?2, ?3)", params![id, position as i64, record])?;
+    }
     Ok(())
 }
 
@@ -194,7 +200,7 @@ pub(super) fn alter_table(change: &mut Change, id: i64, definition: &TableDefini
         .execute("UPDATE squall_table SET comment = ?2 WHERE table_id = ?1", params![id, &*definition.comment])?;
     change
         .transaction
-        .execute("DELETE FROM squall_key WHERE table_id = ?1 AND key_kind = 'constraint'", params![id])?;
+        .execute("DELETE FROM squall_key WHERE table_id = ?1 AND key_kind IN ('constraint', 'index')", params![id])?;
     insert_constraints(change, id, definition)?;
     change.transaction.execute("DELETE FROM squall_setting WHERE table_id = ?1", params![id])?;
     insert_settings(change, id, definition)

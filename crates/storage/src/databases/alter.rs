@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Constraint, TableDefinition};
+use squall_planner::{Constraint, SkipIndex, TableDefinition};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::Databases;
@@ -43,6 +43,20 @@ pub enum DefinitionChange {
         /// `IF NOT EXISTS`.
         if_not_exists: bool,
     },
+    /// `ADD INDEX`.
+    AddIndex {
+        /// The index.
+        index: SkipIndex,
+        /// `IF NOT EXISTS`.
+        if_not_exists: bool,
+    },
+    /// `DROP INDEX`.
+    DropIndex {
+        /// The index.
+        name: Arc<str>,
+        /// `IF EXISTS`.
+        if_exists: bool,
+    },
     /// `DROP CONSTRAINT`.
     DropConstraint {
         /// The constraint.
@@ -79,6 +93,24 @@ impl DefinitionChange {
                         let message = format!("Cannot add constraint {name}: constraint with this name already exists");
                         return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
                     }
+                }
+            }
+            Self::AddIndex { index, if_not_exists } => {
+                match definition.indices.iter().any(|known| known.name == index.name) {
+                    false => definition.indices.push(index.clone()),
+                    true if *if_not_exists => {}
+                    true => {
+                        let message = format!("Cannot add index {}: index with this name already exists", index.name);
+                        return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
+                    }
+                }
+            }
+            Self::DropIndex { name, if_exists } => {
+                let before = definition.indices.len();
+                definition.indices.retain(|known| known.name != *name);
+                if definition.indices.len() == before && !if_exists {
+                    let message = format!("Wrong index name. Cannot find index `{name}` to drop");
+                    return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
                 }
             }
             Self::DropConstraint { name, if_exists } => {

@@ -437,6 +437,7 @@ fn check_new(in_database: &Database, database: &str, name: &str) -> Result<()> {
 fn dictionary_table(definition: DictionaryDefinition) -> TableDefinition {
     TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         columns: definition.columns,
         engine: "Dictionary".into(),
         engine_arguments: vec![Value::string(&*definition.sql)],

@@ -9,6 +9,10 @@ use crate::merge_tree;
 /// A definition that its engine can have, with what the engine takes by default written out.
 pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> Result<TableDefinition> {
     let engine = definition.engine.clone();
+    if !definition.indices.is_empty() && !engine.ends_with("MergeTree") {
+        let message = format!("Engine {engine} doesn't support skipping indices");
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
     match &*engine {
         "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
         | "GenerateRandom" => {

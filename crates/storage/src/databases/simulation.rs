@@ -177,6 +177,7 @@ fn definition() -> TableDefinition {
     };
     TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         columns: ["insert", "part", "row"].map(column).to_vec(),
         engine: "MergeTree".into(),
         engine_arguments: Vec::new(),

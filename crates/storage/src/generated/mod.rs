@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use squall_types::{Error, ErrorCode, Result, Value};
 
+use crate::null::null_table;
 use crate::table::Table;
 use random::Random;
 use sequence::Sequence;
@@ -55,6 +56,10 @@ pub fn table_function(name: &str, arguments: &[Value]) -> Result<Arc<dyn Table>>
             let rows = last.checked_sub(first).map_or(0, |span| (span / step).saturating_add(1));
             Ok(Arc::new(Sequence::new(name, "generate_series", first, step, rows)))
         }
+        "null" => match arguments {
+            [structure] => null_table(random::columns_of(name, structure)?),
+            _ => Err(wrong_count("Table function 'null' requires one argument: the structure".to_owned())),
+        },
         "generateRandom" => Ok(Arc::new(Random::new(arguments)?)),
         "zeros" | "zeros_mt" => match numbers(name, arguments)?.as_slice() {
             [] => Ok(Arc::new(Zeros::new("_table_function", name, "SystemZeros", "zero", None))),

@@ -49,23 +49,8 @@ impl Random {
                  max_array_length]",
             ));
         };
-        let structure = structure.as_str().ok_or_else(|| bad("The structure of generateRandom must be a string"))?;
-        let DataType::Tuple(elements) = DataType::parse(&format!("Tuple({structure})"))? else {
-            return Err(bad("The structure of generateRandom must name columns and types"));
-        };
-        let mut columns = Vec::with_capacity(elements.len());
-        for element in elements.iter() {
-            let name =
-                element.name.clone().ok_or_else(|| bad("Each column of generateRandom has a name and a type"))?;
-            check(&element.data_type)?;
-            columns.push(ColumnDescription {
-                name,
-                data_type: element.data_type.clone(),
-                default: None,
-                comment: "".into(),
-                codec: None,
-            });
-        }
+        let columns = columns_of("generateRandom", structure)?;
+        columns.iter().try_for_each(|column| check(&column.data_type))?;
         let number = |at: usize, default: u64| match numbers.get(at) {
             None | Some(Value::Null) => Ok(default),
             Some(value) => value
@@ -80,6 +65,30 @@ impl Random {
         }
         Ok(Self { columns, seed, lengths })
     }
+}
+
+/// The columns of a structure, `'a UInt8, b String'`.
+///
+/// # Errors
+/// `BAD_ARGUMENTS`, and those of the types.
+pub(super) fn columns_of(function: &str, structure: &Value) -> Result<Vec<ColumnDescription>> {
+    let bad = || {
+        let message =
+            format!("The structure of table function {function} must be a string of names and types of columns");
+        Error::new(ErrorCode::BAD_ARGUMENTS, message)
+    };
+    let structure = structure.as_str().ok_or_else(bad)?;
+    let DataType::Tuple(elements) = DataType::parse(&format!("Tuple({structure})"))? else { return Err(bad()) };
+    let column = |element: &squall_types::TupleElement| {
+        Ok(ColumnDescription {
+            name: element.name.clone().ok_or_else(bad)?,
+            data_type: element.data_type.clone(),
+            default: None,
+            comment: "".into(),
+            codec: None,
+        })
+    };
+    elements.iter().map(column).collect()
 }
 
 impl TableMetadata for Random {

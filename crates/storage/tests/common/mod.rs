@@ -26,6 +26,7 @@ pub fn definition(engine: &str, of: &[(&str, &str)], sorting_key: &[&str]) -> Ta
     let sorting_key = sorting_key.iter().map(|name| key(&columns, name)).collect();
     TableDefinition {
         constraints: Vec::new(),
+        indices: Vec::new(),
         columns,
         engine: engine.into(),
         engine_arguments: Vec::new(),
