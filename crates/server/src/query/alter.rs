@@ -11,7 +11,7 @@ use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Va
 use super::drop_limit::DropLimit;
 use super::statement::{identifier, refuse_cluster, table_name, temporary_table_name};
 use super::system_command::run_blocking;
-use super::{Answer, planning, show};
+use super::{Answer, planning, required, show};
 use crate::session::Session;
 
 /// Runs ALTER TABLE.
@@ -51,6 +51,54 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     Ok(Answer::Done)
 }
 
+/// Runs CREATE INDEX.
+pub(super) async fn create_index(
+    session: &Session,
+    statement: &ast::CreateIndex,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
+    if statement.unique {
+        return Err(Error::not_implemented("CREATE UNIQUE INDEX"));
+    }
+    let add = AlterCommand::AddIndex {
+        if_not_exists: statement.if_not_exists,
+        index: statement.index.clone(),
+        placement: ast::Placement::Last,
+    };
+    alter_alone(session, &statement.table, &statement.cluster, add, context).await
+}
+
+/// Runs DROP INDEX.
+pub(super) async fn drop_index(
+    session: &Session,
+    statement: &ast::DropObject,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
+    let Some(table) = &statement.table else {
+        return Err(Error::new(ErrorCode::SYNTAX_ERROR, "DROP INDEX needs a table: DROP INDEX name ON table"));
+    };
+    let drop = AlterCommand::DropIndex { if_exists: statement.if_exists, index: statement.name.clone() };
+    alter_alone(session, table, &statement.cluster, drop, context).await
+}
+
+/// Runs ALTER TABLE of one command, with the rights that it needs.
+async fn alter_alone(
+    session: &Session,
+    table: &ast::TableName,
+    cluster: &ast::OnCluster,
+    command: AlterCommand,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
+    let mut statement = ast::AlterTable::of(table.clone(), vec![command]);
+    statement.cluster.clone_from(cluster);
+    let statement = ast::Statement::AlterTable(Box::new(statement));
+    required::check(session, &statement)?;
+    match &statement {
+        ast::Statement::AlterTable(statement) => run(session, statement, context).await,
+        _ => Err(Error::logical("an ALTER is none")),
+    }
+}
+
 /// Adds what a command changes of a table's definition; `false` where it is about something else.
 fn definition_changes(
     session: &Session,
@@ -80,6 +128,16 @@ fn definition_changes(
             let table = session.databases_of(database).table(database, table)?;
             let index = planning::planner_now(session, context, |planner| plan_index(index, table.columns(), planner))?;
             changes.push(DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists });
+        }
+        // Parts are read by the bounds that they hold as it is.
+        AlterCommand::MaterializeIndex { if_exists, index, .. } | AlterCommand::ClearIndex { if_exists, index, .. } => {
+            let name = identifier(session, index)?;
+            let definition = session.databases_of(database).describe(database, table)?.definition;
+            let mut known = definition.iter().flat_map(|definition| &definition.indices);
+            if !*if_exists && !known.any(|index| *index.name == *name) {
+                let message = format!("Unknown index: {name}");
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+            }
         }
         AlterCommand::DropIndex { if_exists, index } => {
             let name = identifier(session, index)?.into();

@@ -41,7 +41,9 @@ pub(super) fn check(session: &Session, statement: &Statement) -> Result<()> {
         Statement::DropObject(statement) => match statement.kind {
             ObjectKind::Function => access.check(P::DropFunction, &[]),
             ObjectKind::NamedCollection => access.check(P::DropNamedCollection, &[]),
-            ObjectKind::Index | ObjectKind::Workload | ObjectKind::Resource => access.check(P::Drop, &[]),
+            // The ALTER that it stands for is checked.
+            ObjectKind::Index => Ok(()),
+            ObjectKind::Workload | ObjectKind::Resource => access.check(P::Drop, &[]),
         },
         Statement::Delete(statement) => on_table(P::AlterDelete, &statement.table),
         Statement::Update(statement) => on_table(P::AlterUpdate, &statement.table),

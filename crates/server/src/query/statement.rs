@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_sql::ast::{self, DropAction, SettingValue, Statement};
+use squall_sql::ast::{self, DropAction, ObjectKind, SettingValue, Statement};
 use squall_storage::TEMPORARY_DATABASE;
 use squall_types::{Error, ErrorCode, Result};
 
@@ -89,6 +89,10 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
         Statement::CreateFunction(statement) => object::create_function(session, statement).await,
         Statement::CreateNamedCollection(statement) => object::create_collection(session, statement).await,
         Statement::AlterNamedCollection(statement) => object::alter_collection(session, statement).await,
+        Statement::CreateIndex(statement) => alter::create_index(session, statement, context).await,
+        Statement::DropObject(statement) if statement.kind == ObjectKind::Index => {
+            alter::drop_index(session, statement, context).await
+        }
         Statement::DropObject(statement) => object::drop(session, statement).await,
         Statement::Drop(statement) => drop::drop(session, statement).await,
         Statement::Rename(statement) => rename::rename(session, statement).await,
@@ -200,7 +204,6 @@ fn describe_kind(statement: &Statement) -> &'static str {
     match statement {
         Statement::Delete(_) => "DELETE",
         Statement::Update(_) => "UPDATE",
-        Statement::CreateIndex(_) => "CREATE INDEX",
         Statement::CreateWorkload(_) => "CREATE WORKLOAD",
         Statement::CreateResource(_) => "CREATE RESOURCE",
         Statement::AlterDatabase(_) => "ALTER DATABASE",

@@ -21,6 +21,13 @@ pub struct AlterTable {
     pub output: Output,
 }
 
+impl AlterTable {
+    /// A statement that comes from no text.
+    pub fn of(table: TableName, commands: Vec<AlterCommand>) -> Self {
+        Self { temporary: false, table, cluster: None, commands, output: Output::default() }
+    }
+}
+
 /// `ALTER DATABASE name [ON CLUSTER c] command, …`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AlterDatabase {
