@@ -66,7 +66,35 @@ pub fn default(kind: DefaultKind, expression: &str) -> Option<ColumnDefault> {
 
 pub struct Tables {
     tables: Vec<Arc<Table>>,
-    views: HashMap<&'static str, Arc<ast::Query>>,
+    view: Arc<View>,
+}
+
+/// A view of the database `default`.
+#[derive(Debug)]
+struct View {
+    columns: Vec<ColumnDescription>,
+    query: Arc<ast::Query>,
+}
+
+impl TableMetadata for View {
+    fn database(&self) -> &str {
+        "default"
+    }
+    fn name(&self) -> &str {
+        "v"
+    }
+    fn engine(&self) -> &str {
+        "View"
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        &self.columns
+    }
+    fn view_query(&self) -> Option<&Arc<ast::Query>> {
+        Some(&self.query)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
 }
 
 impl Tables {
@@ -102,9 +130,9 @@ impl Tables {
                 rows: None,
             }),
         ];
-        let mut views = HashMap::new();
-        views.insert("v", Arc::new(query("SELECT a, b + 1 AS b1 FROM t WHERE a > 1")));
-        Self { tables, views }
+        let query = Arc::new(query("SELECT a, b + 1 AS b1 FROM t WHERE a > 1"));
+        let view = Arc::new(View { columns: columns("a UInt8, b1 Int64"), query });
+        Self { tables, view }
     }
 }
 
@@ -114,15 +142,14 @@ impl Catalog for Tables {
         if !self.tables.iter().any(|known| known.database == database) {
             return Err(Error::new(ErrorCode::UNKNOWN_DATABASE, format!("Database {database} does not exist")));
         }
+        if database == self.view.database() && table == self.view.name() {
+            return Ok(self.view.clone());
+        }
         let found = self.tables.iter().find(|known| known.database == database && known.name == table);
         match found {
             Some(table) => Ok(table.clone()),
             None => Err(Error::new(ErrorCode::UNKNOWN_TABLE, format!("Table {database}.{table} does not exist"))),
         }
-    }
-
-    fn view(&self, database: Option<&str>, table: &str) -> Option<Arc<ast::Query>> {
-        database.is_none_or(|database| database == "default").then(|| self.views.get(table).cloned())?
     }
 
     fn tables(&self, database: &str) -> Result<Vec<String>> {
