@@ -399,6 +399,8 @@ fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptio
                 .collect();
             Ok(Arc::new(StructArray::try_new_with_length(fields, columns, array.nulls().cloned(), array.len())?))
         }
+        (T::String, T::AggregateFunction(_)) => Ok(array.clone()),
+        (T::AggregateFunction(_), T::AggregateFunction(_)) => Err(no_conversion(from, to)),
         (T::Array(_) | T::Tuple(_) | T::Map(..), _) | (_, T::Array(_) | T::Tuple(_) | T::Map(..)) => {
             Err(no_conversion(from, to))
         }

@@ -20,6 +20,7 @@
 //! | `Array(T)` | `ListArray` of T |
 //! | `Map(K, V)` | `ListArray` of `StructArray` (`keys`, `values`) |
 //! | `Tuple(…)` | `StructArray`, fields named `1`, `2`, … where they have no name |
+//! | `AggregateFunction(…)` | `BinaryArray` of states |
 //! | `Nothing` | `NullArray` |
 
 use std::fmt;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, Fields};
 
+use crate::aggregate_type::AggregateType;
 use crate::error::{Error, ErrorCode, Result};
 
 /// A ClickHouse data type.
@@ -76,6 +78,7 @@ pub enum DataType {
     Array(Arc<DataType>),
     Map(Arc<DataType>, Arc<DataType>),
     Tuple(Arc<[TupleElement]>),
+    AggregateFunction(Arc<AggregateType>),
 }
 
 /// One element of a `Tuple`.
@@ -211,7 +214,15 @@ impl DataType {
 
     /// Whether `Nullable(self)` exists.
     pub fn can_be_inside_nullable(&self) -> bool {
-        !matches!(self, Self::Nullable(_) | Self::LowCardinality(_) | Self::Array(_) | Self::Map(..) | Self::Tuple(_))
+        !matches!(
+            self,
+            Self::Nullable(_)
+                | Self::LowCardinality(_)
+                | Self::Array(_)
+                | Self::Map(..)
+                | Self::Tuple(_)
+                | Self::AggregateFunction(_)
+        )
     }
 
     /// `UInt8`…`UInt64`, which machines count with.
@@ -410,6 +421,7 @@ impl fmt::Display for DataType {
             Self::LowCardinality(inner) => write!(f, "LowCardinality({inner})"),
             Self::Array(item) => write!(f, "Array({item})"),
             Self::Map(key, value) => write!(f, "Map({key}, {value})"),
+            Self::AggregateFunction(state) => write!(f, "{state}"),
             Self::Tuple(elements) => {
                 f.write_str("Tuple(")?;
                 for (at, element) in elements.iter().enumerate() {

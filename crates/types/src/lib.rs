@@ -1,6 +1,7 @@
 //! ClickHouse's data types over Arrow arrays: what a [`Column`] and a [`Block`] are, how values are typed, cast and printed, and
 //! the one [`Error`] that crosses crate boundaries. Knows no SQL, no plans and no files.
 
+pub mod aggregate_type;
 pub mod block;
 pub mod calendar;
 pub mod cast;
@@ -28,6 +29,7 @@ pub mod type_name;
 pub mod value;
 mod wrappers;
 
+pub use aggregate_type::AggregateType;
 pub use block::{Block, Schema};
 pub use cast::{CastMode, CastOptions, cast, cast_value, convert_value};
 pub use checkpoint::checkpoint;

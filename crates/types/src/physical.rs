@@ -66,7 +66,7 @@ impl DataType {
             },
             Self::Float32 => Physical::Float32,
             Self::Float64 => Physical::Float64,
-            Self::String => Physical::Bytes,
+            Self::String | Self::AggregateFunction(_) => Physical::Bytes,
             Self::FixedString(length) => Physical::Fixed(*length),
             Self::IPv6 => Physical::Fixed(16),
             Self::UUID => Physical::Uuid,

@@ -6,6 +6,7 @@ pub type Family = (&'static str, bool, &'static str);
 
 /// Every name that a type is called by, in order.
 pub const FAMILIES: &[Family] = &[
+    ("AggregateFunction", false, ""),
     ("Array", false, ""),
     ("BIGINT", true, "Int64"),
     ("BIGINT SIGNED", true, "Int64"),
@@ -113,6 +114,7 @@ pub const FAMILIES: &[Family] = &[
     ("SMALLINT", true, "Int16"),
     ("SMALLINT SIGNED", true, "Int16"),
     ("SMALLINT UNSIGNED", true, "UInt16"),
+    ("SimpleAggregateFunction", false, ""),
     ("String", false, ""),
     ("TEXT", true, "String"),
     ("TIMESTAMP", true, "DateTime"),

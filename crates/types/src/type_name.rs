@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::aggregate_type::AggregateType;
 use crate::data_type::{DECIMAL_DIGITS_MAX, DataType, EnumValues, IntervalKind, TupleElement};
 use crate::error::{Error, ErrorCode, Result};
 use crate::type_family::{WORDS_MAX, find, is_alias};
@@ -146,6 +147,56 @@ impl<'a> NameReader<'a> {
         Ok(inner)
     }
 
+    /// A function's name, and its parameters as they are written.
+    fn function_name(&mut self) -> Result<(&'a str, &'a str)> {
+        let name = self.word();
+        if name.is_empty() {
+            return Err(self.error("the name of an aggregate function"));
+        }
+        let mut parameters = "";
+        if self.eat('(') {
+            let start = self.at;
+            let mut open = 1;
+            while open > 0 {
+                let Some(next) = self.text[self.at..].chars().next() else { return Err(self.error("')'")) };
+                match next {
+                    '\'' => {
+                        self.quoted('\'')?;
+                        continue;
+                    }
+                    '(' => open += 1,
+                    ')' => open -= 1,
+                    _ => {}
+                }
+                self.at += next.len_utf8();
+            }
+            parameters = self.text[start..self.at - 1].trim();
+        }
+        Ok((name, parameters))
+    }
+
+    fn aggregate_function(&mut self, depth: usize) -> Result<DataType> {
+        self.expect('(')?;
+        self.spaces();
+        let mut version = None;
+        if self.text[self.at..].starts_with(|c: char| c.is_ascii_digit()) {
+            version = Some(self.number()?);
+            self.expect(',')?;
+        }
+        let (function, parameters) = self.function_name()?;
+        let mut arguments = Vec::new();
+        while self.eat(',') {
+            arguments.push(self.data_type(depth + 1)?);
+        }
+        self.expect(')')?;
+        Ok(DataType::AggregateFunction(Arc::new(AggregateType {
+            version,
+            function: function.into(),
+            parameters: parameters.into(),
+            arguments: arguments.into(),
+        })))
+    }
+
     fn data_type(&mut self, depth: usize) -> Result<DataType> {
         if depth > DEPTH_MAX {
             return Err(Error::new(ErrorCode::TOO_DEEP_RECURSION, "Too deeply nested data type"));
@@ -230,6 +281,16 @@ impl<'a> NameReader<'a> {
                     }
                     _ => DataType::LowCardinality(Arc::new(inner)),
                 }
+            }
+            "AggregateFunction" => self.aggregate_function(depth)?,
+            // Its values are those of the type; the function matters to tables that merge rows.
+            "SimpleAggregateFunction" => {
+                self.expect('(')?;
+                self.function_name()?;
+                self.expect(',')?;
+                let inner = self.data_type(depth + 1)?;
+                self.expect(')')?;
+                inner
             }
             "Array" => DataType::Array(Arc::new(self.inner(depth)?)),
             "Map" => {
@@ -454,6 +515,10 @@ mod tests {
             "UInt8",
             "Array(Nullable(String))",
             "Tuple(UInt8, LowCardinality(Nullable(String)))",
+            "AggregateFunction(count)",
+            "AggregateFunction(1, sumMap, Array(UInt8), Array(UInt64))",
+            "Array(AggregateFunction(quantiles(0.5, 0.9), UInt64))",
+            "AggregateFunction(groupConcat(',)'), Nullable(String))",
             "Tuple(a UInt8, `b c` Array(Tuple(x Date, y DateTime('Europe/Berlin'))))",
             "Map(LowCardinality(String), UInt64)",
             "Enum8('a' = -1, 'b\\'c' = 2)",

@@ -63,7 +63,9 @@ impl Layout {
             DataType::Int64 => (PhysicalType::INT64, 0, None, ArrowType::Int64),
             DataType::Float32 => (PhysicalType::FLOAT, 0, None, ArrowType::Float32),
             DataType::Float64 => (PhysicalType::DOUBLE, 0, None, ArrowType::Float64),
-            DataType::String => (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::String), ArrowType::Binary),
+            DataType::String | DataType::AggregateFunction(_) => {
+                (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::String), ArrowType::Binary)
+            }
             DataType::Enum8(_) | DataType::Enum16(_) => {
                 (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::Enum), ArrowType::Binary)
             }

@@ -169,7 +169,8 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::Float32 => "float32",
         DataType::Float64 => "float64",
         DataType::String => "varchar",
-        DataType::FixedString(_)
+        DataType::AggregateFunction(_)
+        | DataType::FixedString(_)
         | DataType::IPv6
         | DataType::UInt128
         | DataType::UInt256

@@ -337,7 +337,7 @@ impl Node {
             DataType::Decimal(precision, scale) => Self::Decimal256(Vec::new(), *precision, *scale),
             DataType::Float32 => Self::Float32(Vec::new()),
             DataType::Float64 => Self::Float64(Vec::new()),
-            DataType::String => Self::String(vec![0], Vec::new()),
+            DataType::String | DataType::AggregateFunction(_) => Self::String(vec![0], Vec::new()),
             DataType::FixedString(width) => Self::FixedString(*width, Vec::new()),
             DataType::UUID => Self::Uuid(Vec::new()),
             DataType::IPv4 => Self::Ipv4(Vec::new()),

@@ -218,7 +218,7 @@ impl Node {
             }
             DataType::Float32 => Values::Float32(values!(Float32Type)),
             DataType::Float64 => Values::Float64(values!(Float64Type)),
-            DataType::String => Values::String(array.as_binary().clone()),
+            DataType::String | DataType::AggregateFunction(_) => Values::String(array.as_binary().clone()),
             DataType::FixedString(_) => Values::FixedString(array.as_fixed_size_binary().clone()),
             DataType::UUID => Values::Uuid(array.as_fixed_size_binary().clone()),
             DataType::IPv4 => Values::Ipv4(values!(UInt32Type)),
