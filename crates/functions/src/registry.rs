@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{AggregateType, DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
@@ -85,6 +85,19 @@ pub(crate) fn check_introspection_allowed(context: &FunctionContext) -> Result<(
 /// The aggregate function's own name and its combinators, the innermost first; `None` where there is no such function.
 pub fn aggregate_name_parts(name: &str) -> Option<(&'static str, Vec<&'static str>)> {
     aggregate::name_parts(name)
+}
+
+/// The function whose states a type has.
+///
+/// # Errors
+/// As those of [`resolve_aggregate`].
+pub fn aggregate_of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
+    aggregate::of_states(state)
+}
+
+/// The names of all combinators of aggregate functions, and whether each is one that no name is written with.
+pub fn aggregate_combinators() -> Vec<(&'static str, bool)> {
+    aggregate::combinator_names()
 }
 
 /// Whether the result of an aggregate function of this name, with combinators, depends on the order of rows in no way.

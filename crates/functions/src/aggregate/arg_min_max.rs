@@ -1,4 +1,5 @@
-//! `argMin(arg, value)` and `argMax(arg, value)`: the argument of the row with the least or greatest value, the first of several.
+//! `argMin(arg, value)` and `argMax(arg, value)`: the argument of the row with the least or greatest value, the first of several;
+//! `argAndMin` and `argAndMax` give the value, too.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,21 +11,27 @@ use crate::accumulator::AggregateFunction;
 use super::element::{AnyValue, Bytes, Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
+use super::results::value_column;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let (argument, value) = call.two_arguments()?;
-    let (data_type, greatest) = (argument.clone(), call.name == "argMax");
+    let (data_type, greatest) = (argument.clone(), call.name.ends_with("Max"));
     let value_type = value.clone();
+    let with_value = call.name.starts_with("argAnd");
+    let return_type = if with_value { DataType::tuple([argument.clone(), value.clone()]) } else { argument.clone() };
     Ok(
-        with_element!(value, E => grouped::function(ArgExtreme::<E> { data_type, value_type, greatest, element: PhantomData })),
+        with_element!(value, E => grouped::function(ArgExtreme::<E> { return_type, data_type, value_type, with_value, greatest, element: PhantomData })),
     )
 }
 
 #[derive(Debug)]
 struct ArgExtreme<E> {
+    return_type: DataType,
     data_type: DataType,
     value_type: DataType,
+    /// Whether the value is given, too.
+    with_value: bool,
     greatest: bool,
     element: PhantomData<E>,
 }
@@ -43,7 +50,7 @@ impl<E: Element> StateFunction for ArgExtreme<E> {
     const HAS_HEAP: bool = true;
 
     fn return_type(&self) -> &DataType {
-        &self.data_type
+        &self.return_type
     }
 
     fn state(&self) -> Self::State {
@@ -98,6 +105,19 @@ impl<E: Element> StateFunction for ArgExtreme<E> {
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let mut builder = ColumnBuilder::new(self.data_type.clone());
         let default = default_value(&self.data_type);
+        if self.with_value {
+            let extremes = E::column(
+                &self.value_type,
+                states.iter().map(|state| {
+                    state.as_ref().map_or_else(|| E::default(&self.value_type), |best| best.value.clone())
+                }),
+            )?;
+            let pair = |(row, state): (usize, &Self::State)| {
+                let argument = state.as_ref().map_or(&default, |best| &best.argument).clone();
+                Value::Tuple([argument, extremes.value(row)].into())
+            };
+            return value_column(&self.return_type, states.iter().enumerate().map(pair));
+        }
         for state in &states {
             builder.append(state.as_ref().map_or(&default, |best| &best.argument))?;
         }

@@ -12,8 +12,9 @@ use super::number::floats;
 use super::state_bytes::{Raw, take_floats};
 use super::variance::float_column;
 
+/// What is asked of the sums.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Population,
     Sample,
     Correlation,
@@ -51,6 +52,55 @@ pub(super) struct Moments {
     products: f64,
 }
 
+impl Moments {
+    #[inline]
+    pub fn add(&mut self, left: f64, right: f64) {
+        self.count += 1.0;
+        self.left += left;
+        self.right += right;
+        self.left_squares += left * left;
+        self.right_squares += right * right;
+        self.products += left * right;
+    }
+
+    pub fn merge(&mut self, from: &Self) {
+        self.count += from.count;
+        self.left += from.left;
+        self.right += from.right;
+        self.left_squares += from.left_squares;
+        self.right_squares += from.right_squares;
+        self.products += from.products;
+    }
+
+    pub fn write(&self, kind: Kind, out: &mut Vec<u8>) {
+        let Self { count, left, right, left_squares, right_squares, products } = *self;
+        [count, left, right, products].into_iter().for_each(|sum| sum.put(out));
+        // Only a correlation asks for the squares.
+        if kind == Kind::Correlation {
+            [left_squares, right_squares].into_iter().for_each(|sum| sum.put(out));
+        }
+    }
+
+    pub fn read(kind: Kind, bytes: &mut &[u8]) -> Result<Self> {
+        let [count, left, right, products] = take_floats(bytes)?;
+        let [left_squares, right_squares] = if kind == Kind::Correlation { take_floats(bytes)? } else { [0.0; 2] };
+        Ok(Self { count, left, right, left_squares, right_squares, products })
+    }
+
+    pub fn result(&self, kind: Kind) -> f64 {
+        match kind {
+            Kind::Population => (self.products - self.left * self.right / self.count) / self.count,
+            Kind::Sample if self.count < 2.0 => f64::NAN,
+            Kind::Sample => (self.products - self.left * self.right / self.count) / (self.count - 1.0),
+            Kind::Correlation => {
+                let spread = |sum: f64, squares: f64| self.count * squares - sum * sum;
+                let root = (spread(self.left, self.left_squares) * spread(self.right, self.right_squares)).sqrt();
+                (self.count * self.products - self.left * self.right) / root
+            }
+        }
+    }
+}
+
 impl StateFunction for Covariance {
     type State = Moments;
     type Rows<'a> = (Vec<f64>, Vec<f64>);
@@ -70,52 +120,24 @@ impl StateFunction for Covariance {
 
     #[inline]
     fn add(&self, state: &mut Self::State, (lefts, rights): &Self::Rows<'_>, row: usize) {
-        let (left, right) = (lefts[row], rights[row]);
-        state.count += 1.0;
-        state.left += left;
-        state.right += right;
-        state.left_squares += left * left;
-        state.right_squares += right * right;
-        state.products += left * right;
+        state.add(lefts[row], rights[row]);
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
-        into.count += from.count;
-        into.left += from.left;
-        into.right += from.right;
-        into.left_squares += from.left_squares;
-        into.right_squares += from.right_squares;
-        into.products += from.products;
+        into.merge(&from);
         Ok(())
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        let Moments { count, left, right, left_squares, right_squares, products } = *state;
-        [count, left, right, products].into_iter().for_each(|sum| sum.put(out));
-        if self.kind == Kind::Correlation {
-            [left_squares, right_squares].into_iter().for_each(|sum| sum.put(out));
-        }
+        state.write(self.kind, out);
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        let [count, left, right, products] = take_floats(bytes)?;
-        // Only a correlation asks for the squares.
-        let [left_squares, right_squares] = if self.kind == Kind::Correlation { take_floats(bytes)? } else { [0.0; 2] };
-        Ok(Moments { count, left, right, left_squares, right_squares, products })
+        Moments::read(self.kind, bytes)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        let result = |m: Moments| match self.kind {
-            Kind::Population => (m.products - m.left * m.right / m.count) / m.count,
-            Kind::Sample if m.count < 2.0 => f64::NAN,
-            Kind::Sample => (m.products - m.left * m.right / m.count) / (m.count - 1.0),
-            Kind::Correlation => {
-                let spread = |sum: f64, squares: f64| m.count * squares - sum * sum;
-                let root = (spread(m.left, m.left_squares) * spread(m.right, m.right_squares)).sqrt();
-                (m.count * m.products - m.left * m.right) / root
-            }
-        };
-        Ok(float_column(&self.return_type, states.into_iter().map(result)))
+        Ok(float_column(&self.return_type, states.iter().map(|moments| moments.result(self.kind))))
     }
 }

@@ -133,7 +133,7 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
         let [column] = arguments else { return Err(Error::logical("groupUniqArray takes one argument")) };
-        Ok((row_hashes(arguments, column.rows()), E::rows(column)?))
+        Ok((row_hashes(arguments, column.rows())?, E::rows(column)?))
     }
 
     fn make_room(&self, state: &mut Self::State, rows: usize) -> Result<()> {
@@ -198,7 +198,7 @@ impl<E: Element> StateFunction for GroupUniqArray<E> {
         // Hashes are not written: they are those of a column of the values.
         let DataType::Array(item) = &self.data_type else { return Err(Error::logical("a set that is no array")) };
         let column = E::column(item, values.iter().cloned())?;
-        let hashes = row_hashes(std::slice::from_ref(&column), values.len());
+        let hashes = row_hashes(std::slice::from_ref(&column), values.len())?;
         let mut state = self.state();
         hashes.into_iter().zip(values).for_each(|(hash, value)| state.add(hash, self.limit, || value));
         Ok(state)

@@ -3,47 +3,99 @@
 //! skipped, constants and dictionaries are written out) are here and in `combinator`.
 
 mod adapted;
+mod analysis_of_variance;
 mod any;
+mod any_heavy;
 mod arg_min_max;
 mod as_floats;
 mod average;
 mod average_weighted;
+mod bfloat16;
 mod bits;
 mod combinator;
+mod contingency;
 mod count;
 mod covariance;
+mod dd_sketch;
+mod delta_sum;
+mod deterministic;
+mod distributions;
 mod element;
+mod entropy;
+mod events;
 mod family;
 mod flame_graph;
+mod float_sums;
+mod funnel;
+mod gini;
+mod gk_summary;
 mod group_array;
+mod group_array_insert_at;
+mod group_array_intersect;
+mod group_array_moving;
+mod group_array_pick;
+mod group_bitmap;
 mod group_concat;
 mod group_uniq_array;
 mod grouped;
 mod hash_set;
+mod histogram;
 mod hyper_log_log;
+mod information_value;
+mod intervals;
+mod kahan;
+mod largest_triangle;
+mod levels;
+mod literals;
+mod mapped_arrays;
+mod mean_tests;
 mod min_max;
+mod moment_matrix;
+mod moving_average;
+mod next_node;
 mod nothing;
 mod number;
+mod ordered;
 mod parted;
+mod pcg;
 mod plain;
+mod prometheus_histogram;
 mod quantile;
+mod rank_tests;
 mod ranks;
+mod regression;
+mod results;
+mod row_bytes;
 mod row_hash;
+mod samples;
 mod selection;
+mod sequence;
 mod shape;
+mod sketched;
 mod small_set;
+mod sparkbar;
 mod state_bytes;
 mod sum;
+mod sum_count;
+mod t_digest;
+mod time_decayed;
+mod time_series;
+mod time_series_grid;
+mod timing;
 mod top_k;
 mod uniq;
 mod uniq_exact;
+mod uniq_up_to;
+mod value_key;
 mod value_list;
 mod variance;
+mod weighted_values;
+mod welford;
 mod wide;
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Result, Value};
+use squall_types::{AggregateType, DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
 use crate::registry::{own_name, unknown_function};
@@ -95,6 +147,11 @@ pub(crate) fn ignores_order(name: &str) -> bool {
     name_parts(name).and_then(|(name, _)| Family::of(name)).is_some_and(|family| family.ignores_order)
 }
 
+/// The names of all combinators, and whether each is internal.
+pub(crate) fn combinator_names() -> Vec<(&'static str, bool)> {
+    combinator::names().collect()
+}
+
 /// The names of all functions, without combinators and aliases.
 pub(crate) const NAMES: &[&str] = &family::names();
 
@@ -132,9 +189,108 @@ fn settle(
         let suffix = name.strip_prefix(nested).unwrap_or_default();
         return settle(&format!("{under_if}{suffix}If"), parameters, arguments, combinators - 1);
     }
+    let nested_parameters = combinator.nested_parameters(parameters)?;
+    if combinator.skips_nulls() && arguments.iter().any(DataType::is_nullable) {
+        if arguments.iter().any(|argument| *argument.inner() == DataType::Nothing) {
+            return Ok(Arc::new(nothing::Nothing::new(false)));
+        }
+        let inner: Vec<DataType> = arguments.iter().map(DataType::remove_nullable).collect();
+        let function = settle(name, parameters, &inner, combinators)?;
+        return Ok(Arc::new(combinator::SkipNulls::new(function, Nulls::Skipped, arguments.len())));
+    }
+    if combinator == Combinator::Map && !matches!(arguments, [DataType::Map(..)]) {
+        return settle_family(mapped_arrays(name, nested, arguments)?, parameters, arguments);
+    }
+    match combinator {
+        Combinator::State => {
+            let function = settle(nested, parameters, arguments, combinators - 1)?;
+            // The state of what merges states is one of the function itself.
+            let data_type = match nested.strip_suffix("Merge").filter(|under| exists(under)) {
+                Some(_) => arguments.first().cloned().unwrap_or(DataType::Nothing),
+                None => combinator::state_type(&full_name(nested), parameters, arguments),
+            };
+            return Ok(Arc::new(combinator::OfState::new(function, data_type)));
+        }
+        Combinator::Merge => {
+            let state = combinator::merged_type(&full_name(nested), arguments)?;
+            let own;
+            let parameters = match parameters {
+                [] => {
+                    own = literals::read(&state.parameters)?;
+                    &own[..]
+                }
+                parameters => parameters,
+            };
+            let function = settle(nested, parameters, &state.arguments, combinators - 1)?;
+            return Ok(Arc::new(combinator::OverStates::new(function)));
+        }
+        _ => {}
+    }
+    if combinator == Combinator::Tuple {
+        let functions = combinator::element_arguments(arguments)?
+            .iter()
+            .map(|arguments| settle(nested, parameters, arguments, combinators - 1))
+            .collect::<Result<_>>()?;
+        return Ok(combinator::apply_tuple(functions, arguments));
+    }
     let nested_arguments = combinator.nested_arguments(arguments)?;
-    let function = settle(nested, parameters, &nested_arguments, combinators - 1)?;
-    combinator.apply(function, arguments)
+    let function = settle(nested, nested_parameters, &nested_arguments, combinators - 1)?;
+    combinator.apply(name, function, parameters, arguments)
+}
+
+/// A function's name without aliases, with its combinators.
+fn full_name(name: &str) -> String {
+    match name_parts(name) {
+        Some((own, combinators)) => own.to_owned() + &combinators.concat(),
+        None => name.to_owned(),
+    }
+}
+
+/// The function whose states a type has.
+///
+/// # Errors
+/// As those of [`resolve`].
+pub(crate) fn of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
+    resolve(&state.function, &literals::read(&state.parameters)?, &state.arguments)
+}
+
+/// A function as a text names it, with parameters: `quantile(0.9)`.
+///
+/// # Errors
+/// As those of [`resolve`], `UNKNOWN_AGGREGATE_FUNCTION`, `BAD_ARGUMENTS` where the text is no such name.
+pub(crate) fn of_text(text: &str, arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
+    let text = text.trim();
+    let (name, parameters) = match text.split_once('(') {
+        None => (text, Vec::new()),
+        Some((name, rest)) => {
+            let inside = rest.trim_end().strip_suffix(')').ok_or_else(|| {
+                Error::new(ErrorCode::BAD_ARGUMENTS, format!("Missing parenthesis in aggregate function's name {text}"))
+            })?;
+            (name.trim_end(), literals::read(inside)?)
+        }
+    };
+    if !exists(name) {
+        return Err(Error::new(ErrorCode::UNKNOWN_AGGREGATE_FUNCTION, format!("Unknown aggregate function {name}")));
+    }
+    resolve(name, &parameters, arguments)
+}
+
+/// `sumMap`, `minMap` and `maxMap` of arrays of keys and values.
+fn mapped_arrays(name: &str, nested: &str, arguments: &[DataType]) -> Result<&'static Family> {
+    let own = match own_name(nested) {
+        "sum" => "sumMappedArrays",
+        "min" => "minMappedArrays",
+        "max" => "maxMappedArrays",
+        _ => "",
+    };
+    let is_arrays = matches!(arguments, [DataType::Tuple(_)] | [DataType::Array(_), ..]);
+    Family::of(own).filter(|_| is_arrays).ok_or_else(|| {
+        let message = match is_arrays {
+            true => format!("Aggregation '{name}' is not implemented for mapped arrays."),
+            false => "Aggregate function Map requires map as argument".to_owned(),
+        };
+        Error::new(ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT, message)
+    })
 }
 
 fn settle_family(family: &Family, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
@@ -146,5 +302,5 @@ fn settle_family(family: &Family, parameters: &[Value], arguments: &[DataType]) 
     }
     let inner: Vec<DataType> = arguments.iter().map(DataType::remove_nullable).collect();
     let function = (family.resolve)(&Call { name: family.name, parameters, arguments: &inner })?;
-    Ok(Arc::new(combinator::SkipNulls::new(function, family.nulls == Nulls::Skipped)))
+    Ok(Arc::new(combinator::SkipNulls::new(function, family.nulls, arguments.len())))
 }

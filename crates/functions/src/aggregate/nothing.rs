@@ -1,11 +1,25 @@
 //! Aggregates of `NULL` literals: there is never a value, so the result is NULL, or 0 of functions that count.
 
-use arrow_array::types::UInt64Type;
-use squall_types::{Column, DataType, Result, Value};
+use std::sync::Arc;
+
+use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 
+use super::family::Call;
 use super::state_bytes::Raw;
+
+/// `nothing` and its kin: functions that take anything and see nothing.
+pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
+    call.without_parameters()?;
+    Ok(Arc::new(Nothing {
+        return_type: match call.name {
+            "nothingNull" => DataType::Nothing.to_nullable(),
+            "nothingUInt64" => DataType::UInt64,
+            _ => DataType::UInt8,
+        },
+    }))
+}
 
 /// The function that no value ever reaches.
 #[derive(Debug)]
@@ -47,10 +61,7 @@ impl Accumulator for NoValues {
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
-        if self.return_type == DataType::UInt64 {
-            return Ok(Column::from_primitive::<UInt64Type>(self.return_type, vec![0; groups]));
-        }
-        Column::constant(self.return_type, &Value::Null, groups)?.materialize()
+        Column::default_values(self.return_type, groups)?.materialize()
     }
 
     fn serialize(&mut self, _: usize, out: &mut Vec<u8>) -> Result<()> {

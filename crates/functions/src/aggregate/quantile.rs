@@ -6,9 +6,8 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt16Type, UInt32Type};
-use arrow_array::{ArrowPrimitiveType, ListArray};
-use arrow_buffer::OffsetBuffer;
+use arrow_array::ArrowPrimitiveType;
+use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use crate::accumulator::AggregateFunction;
@@ -16,9 +15,11 @@ use crate::accumulator::AggregateFunction;
 use super::element::{Element, Primitive};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
+use super::levels::{Levels, levels};
 use super::number::{Number, with_number};
+use super::pcg::Pcg;
 use super::ranks::{FEW, Ranks};
-use super::state_bytes::{Raw, put_varint, take_count, take_varint};
+use super::state_bytes::{Raw, put_string, put_varint, take_count, take_string};
 use super::value_list::ValueList;
 
 /// How a level becomes a value of the sorted ones.
@@ -38,19 +39,6 @@ enum Kind {
     Exclusive,
 }
 
-/// The levels asked for, and the type of the answer.
-#[derive(Clone, Debug)]
-struct Levels {
-    levels: Arc<[f64]>,
-    /// The type of one level's value.
-    item: DataType,
-    /// `item`, or an array of it for the functions of several levels.
-    return_type: DataType,
-}
-
-/// No more levels than ClickHouse's parser would take in a sane query.
-const LEVELS_MAX: usize = 1000;
-
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let many = call.name.starts_with("quantiles");
     let kind = match call.name.trim_start_matches("quantiles").trim_start_matches("quantile") {
@@ -61,7 +49,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
         "ExactExclusive" => Kind::Exclusive,
         _ => Kind::Sampled,
     };
-    let levels = levels(call, many)?;
+    let levels = levels(call, call.parameters, many)?;
     if kind == Kind::Exclusive && levels.iter().any(|level| *level <= 0.0 || *level >= 1.0) {
         return Err(Error::new(
             ErrorCode::BAD_ARGUMENTS,
@@ -89,82 +77,15 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
         }
         other => return Err(call.illegal_type(other)),
     };
-    let return_type = if many { DataType::array(item.clone()) } else { item.clone() };
-    let levels = Levels { levels, item, return_type };
+    let levels = Levels::new(levels, item, many);
     Ok(with_number!(argument, T => match kind {
         Kind::Sampled => grouped::function(Sampled::<T> { levels, number: PhantomData }),
         _ => grouped::function(Exact::<T> { levels, kind, number: PhantomData }),
     }, otherwise return Err(call.illegal_type(argument))))
 }
 
-fn levels(call: &Call<'_>, many: bool) -> Result<Arc<[f64]>> {
-    let count = call.parameters.len();
-    let wrong_number = |message: &str| Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
-    match (many, count) {
-        (false, 0) => return Ok([0.5].into()),
-        (false, 1) => {}
-        (false, _) => {
-            return wrong_number(&format!("Aggregate function {} requires one level parameter or less", call.name));
-        }
-        (true, 0) => {
-            return wrong_number(
-                "Aggregate function for calculation of multiple quantiles require at least one parameter",
-            );
-        }
-        (true, _) if count > LEVELS_MAX => return wrong_number("Too many levels of quantiles"),
-        (true, _) => {}
-    }
-    let level = |parameter: &squall_types::Value| match parameter.as_f64() {
-        Some(level) if (0.0..=1.0).contains(&level) => Ok(level),
-        Some(_) => Err(Error::new(ErrorCode::PARAMETER_OUT_OF_BOUND, "Quantile level is out of range [0..1]")),
-        None => {
-            Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, format!("Cannot convert {parameter} to a quantile level")))
-        }
-    };
-    call.parameters.iter().map(level).collect()
-}
-
-impl Levels {
-    fn is_many(&self) -> bool {
-        matches!(self.return_type, DataType::Array(_))
-    }
-
-    /// The result of the values of every group, group after group, a value for each level.
-    fn result(&self, items: Column, groups: usize) -> Result<Column> {
-        if !self.is_many() {
-            return Ok(items);
-        }
-        let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(self.levels.len(), groups));
-        let array = ListArray::try_new(self.item.arrow_list_item(), offsets, items.array().clone(), None)?;
-        Ok(Column::new(self.return_type.clone(), Arc::new(array)))
-    }
-
-    /// Interpolated values as the item's type: dates are cut to whole days and seconds, decimals to their digits.
-    fn interpolated(&self, values: Vec<f64>) -> Column {
-        let item = self.item.clone();
-        match item {
-            DataType::Date => {
-                Column::from_primitive::<UInt16Type>(item, values.into_iter().map(|v| v as u16).collect())
-            }
-            DataType::DateTime(_) => {
-                Column::from_primitive::<UInt32Type>(item, values.into_iter().map(|v| v as u32).collect())
-            }
-            DataType::DateTime64(..) => {
-                Column::from_primitive::<Int64Type>(item, values.into_iter().map(|v| v as i64).collect())
-            }
-            DataType::Decimal(..=9, _) => {
-                Column::from_primitive::<Int32Type>(item, values.into_iter().map(|v| v as i32).collect())
-            }
-            DataType::Decimal(..) => {
-                Column::from_primitive::<Int64Type>(item, values.into_iter().map(|v| v as i64).collect())
-            }
-            _ => Column::from_primitive::<Float64Type>(item, values),
-        }
-    }
-}
-
 /// The value between `sorted[floor(at)]` and its neighbour.
-fn between(sorted: &[f64], at: f64) -> f64 {
+pub(super) fn between(sorted: &[f64], at: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let left = (at.max(0.0) as usize).min(last);
     if left == last {
@@ -189,69 +110,63 @@ struct Sampled<T> {
 }
 
 /// A uniform sample of `total` values.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reservoir {
-    sample: Vec<f64>,
+#[derive(Clone, Debug)]
+pub(super) struct Reservoir<V> {
+    sample: Vec<V>,
     total: u64,
-    random: u64,
+    random: Pcg,
 }
 
-impl Reservoir {
-    /// A number below `bound`, by splitmix64: the same for the same values, so that results repeat.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((u128::from(bits ^ (bits >> 31)) * u128::from(bound)) >> 64) as u64
+impl<V: Copy> Reservoir<V> {
+    /// What the random numbers begin with: the same for the same values, so that results repeat.
+    const BEGIN: u64 = 123_456;
+
+    fn new() -> Self {
+        Self { sample: Vec::new(), total: 0, random: Pcg::new(Self::BEGIN) }
     }
 
     #[inline]
-    fn add(&mut self, value: f64) {
-        if value.is_nan() {
-            return;
-        }
+    fn add(&mut self, value: V) {
         self.total += 1;
         if self.sample.len() < SAMPLE_MAX {
             self.sample.push(value);
             return;
         }
-        let at = self.below(self.total) as usize;
+        let at = self.random.below(self.total) as usize;
         if let Some(slot) = self.sample.get_mut(at) {
             *slot = value;
         }
     }
 
     fn merge(&mut self, mut other: Self) {
-        if self.total < other.total {
-            std::mem::swap(self, &mut other);
+        if other.total > SAMPLE_MAX as u64 && self.total <= SAMPLE_MAX as u64 {
+            std::mem::swap(&mut self.sample, &mut other.sample);
+            std::mem::swap(&mut self.total, &mut other.total);
         }
-        if other.total as usize == other.sample.len() {
+        if other.total <= SAMPLE_MAX as u64 {
             other.sample.into_iter().for_each(|value| self.add(value));
             return;
         }
-        // Both are full samples of more: draw from each as often as a draw from all values would.
-        let total = self.total + other.total;
-        let mut merged = Vec::with_capacity(SAMPLE_MAX);
-        let (mut left, mut right) = (self.total, other.total);
-        while merged.len() < SAMPLE_MAX {
-            let from_left = self.below(left + right) < left;
-            let places = if from_left { self.sample.len() } else { other.sample.len() };
-            let at = self.below(places as u64) as usize;
-            let (sample, remaining) =
-                if from_left { (&mut self.sample, &mut left) } else { (&mut other.sample, &mut right) };
-            if at < sample.len() {
-                merged.push(sample.swap_remove(at));
+        // Of two full samples the other's share of all values is replaced, at even distances.
+        self.total += other.total;
+        let distance = self.total as f64 / other.total as f64;
+        if distance * 2.0 >= SAMPLE_MAX as f64 {
+            let at = self.random.below(distance as u64) as usize;
+            if let (Some(slot), Some(value)) = (self.sample.get_mut(at), other.sample.get(at)) {
+                *slot = *value;
             }
-            *remaining -= 1;
+            return;
         }
-        self.sample = merged;
-        self.total = total;
+        let mut at = 0.0;
+        while let (Some(slot), Some(value)) = (self.sample.get_mut(at as usize), other.sample.get(at as usize)) {
+            *slot = *value;
+            at += distance;
+        }
     }
 }
 
 impl<T: Number> StateFunction for Sampled<T> {
-    type State = Reservoir;
+    type State = Reservoir<T::Native>;
     type Rows<'a> = &'a [T::Native];
 
     const HAS_HEAP: bool = true;
@@ -261,7 +176,7 @@ impl<T: Number> StateFunction for Sampled<T> {
     }
 
     fn state(&self) -> Self::State {
-        Reservoir::default()
+        Reservoir::new()
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
@@ -270,7 +185,9 @@ impl<T: Number> StateFunction for Sampled<T> {
 
     #[inline]
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
-        state.add(T::to_f64(rows[row]));
+        if !T::to_f64(rows[row]).is_nan() {
+            state.add(rows[row]);
+        }
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
@@ -279,32 +196,38 @@ impl<T: Number> StateFunction for Sampled<T> {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(state.total, out);
-        state.random.put(out);
-        put_varint(state.sample.len() as u64, out);
+        (SAMPLE_MAX as u64).put(out);
+        state.total.put(out);
+        put_string(state.random.text().as_bytes(), out);
         state.sample.iter().for_each(|value| value.put(out));
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        let (total, random) = (take_varint(bytes)?, Raw::take(bytes)?);
-        let sample = (0..take_count(bytes)?).map(|_| Raw::take(bytes)).collect::<Result<Vec<f64>>>()?;
+        if u64::take(bytes)? != SAMPLE_MAX as u64 {
+            return Err(Error::new(ErrorCode::INCORRECT_DATA, "A sample of another size"));
+        }
+        let total = u64::take(bytes)?;
+        let random = Pcg::parse(take_string(bytes)?)?;
+        let count = total.min(SAMPLE_MAX as u64);
+        let sample = (0..count).map(|_| Raw::take(bytes)).collect::<Result<Vec<T::Native>>>()?;
         Ok(Reservoir { sample, total, random })
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
         let groups = states.len();
         let mut values = Vec::with_capacity(groups * self.levels.levels.len());
-        for mut state in states {
-            state.sample.sort_unstable_by(f64::total_cmp);
-            let last = state.sample.len().saturating_sub(1) as f64;
-            values.extend(self.levels.levels.iter().map(|level| between(&state.sample, level * last)));
+        for state in states {
+            let mut sample: Vec<f64> = state.sample.into_iter().map(T::to_f64).collect();
+            sample.sort_unstable_by(f64::total_cmp);
+            let last = sample.len().saturating_sub(1) as f64;
+            values.extend(self.levels.levels.iter().map(|level| between(&sample, level * last)));
         }
         self.levels.result(self.levels.interpolated(values), groups)
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
-        state.sample.capacity() * size_of::<f64>()
+        state.sample.capacity() * size_of::<T::Native>()
     }
 }
 

@@ -1,7 +1,5 @@
-//! A 128-bit hash of a row's values, for functions that tell rows of any types apart. Two different rows meet with a chance so
-//! small that ClickHouse, too, takes equal hashes for equal rows.
-
-use std::hash::Hasher;
+//! Hashes of rows, for functions that tell rows of any types apart, as ClickHouse computes them: states hold them, and clients see
+//! states. Two different rows meet in 128 bits with a chance so small that equal hashes are taken for equal rows.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -9,123 +7,137 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::DataType as ArrowType;
-use siphasher::sip128::{Hasher128, SipHasher13};
-use squall_types::{Column, Value};
+use squall_types::{Column, DataType, Result};
 
-/// The hashes of rows `0..rows` of these columns, which are neither constants nor dictionaries.
-pub(super) fn row_hashes(columns: &[Column], rows: usize) -> Vec<u128> {
+use super::row_bytes::RowBytes;
+use crate::scalar::hash::{city, sip};
+
+/// The columns' values as bytes; a tuple counts as its elements.
+fn bytes_of(columns: &[Column]) -> Result<Vec<RowBytes>> {
+    let columns = columns.iter().map(|column| RowBytes::new(column.data_type(), column.array()));
+    let mut columns = columns.collect::<Result<Vec<_>>>()?;
+    if let [RowBytes::Tuple(elements)] = &mut columns[..] {
+        columns = std::mem::take(elements);
+    }
+    Ok(columns)
+}
+
+/// 128-bit hashes of rows `0..rows` of these columns, which are neither constants nor dictionaries. Of one UUID they are its own bits.
+pub(super) fn row_hashes(columns: &[Column], rows: usize) -> Result<Vec<u128>> {
     if let [column] = columns
         && let Some(strings) = column.array().as_binary_opt::<i32>()
         && column.nulls().is_none()
+        && *column.data_type() == DataType::String
     {
-        let hash = |row| {
-            let mut hasher = SipHasher13::new();
-            hasher.write(strings.value(row));
-            hasher.finish128().as_u128()
-        };
-        return (0..rows).map(hash).collect();
+        return Ok((0..rows).map(|row| sip::hash128(strings.value(row))).collect());
     }
-    let mut hashers = vec![SipHasher13::new(); rows];
-    for column in columns {
-        add_column(&mut hashers, column);
-    }
-    hashers.into_iter().map(|hasher| hasher.finish128().as_u128()).collect()
+    let is_one = columns.len() == 1;
+    let is_uuid = is_one && columns.iter().all(|column| *column.data_type() == DataType::UUID);
+    let columns = bytes_of(columns)?;
+    let mut bytes = Vec::new();
+    let hash = |row| {
+        bytes.clear();
+        match &columns[..] {
+            [column] if is_one => column.append_plain(row, &mut bytes),
+            _ => columns.iter().for_each(|column| column.append(row, &mut bytes)),
+        }
+        match <[u8; 16]>::try_from(&bytes[..]) {
+            Ok(uuid) if is_uuid => u128::from_le_bytes(uuid),
+            _ => sip::hash128(&bytes),
+        }
+    };
+    Ok((0..rows).map(hash).collect())
 }
 
-fn add_column(hashers: &mut [SipHasher13], column: &Column) {
-    fn primitive<T: ArrowPrimitiveType>(
-        hashers: &mut [SipHasher13],
-        array: &dyn Array,
-        bits: impl Fn(T::Native) -> u64,
-    ) {
-        let values = array.as_primitive::<T>().values();
-        hashers.iter_mut().zip(values.iter()).for_each(|(hasher, &value)| hasher.write_u64(bits(value)));
+/// CityHash64 of each value's bytes.
+pub(super) fn byte_hashes(column: &Column) -> Result<Vec<u64>> {
+    let source = RowBytes::new(column.data_type(), column.array())?;
+    let mut bytes = Vec::new();
+    let hash = |row| match source.contiguous(row) {
+        Some(bytes) => city::hash64(bytes),
+        None => {
+            bytes.clear();
+            source.append_plain(row, &mut bytes);
+            city::hash64(&bytes)
+        }
+    };
+    Ok((0..column.rows()).map(hash).collect())
+}
+
+/// Numbers of up to 64 bits as they are, with their sign; `None` of other columns.
+pub(super) fn number_bits(column: &Column) -> Option<Vec<u64>> {
+    fn bits<T: ArrowPrimitiveType>(array: &dyn Array, bits: impl Fn(T::Native) -> u64) -> Option<Vec<u64>> {
+        Some(array.as_primitive_opt::<T>()?.values().iter().map(|&value| bits(value)).collect())
     }
     let array = &**column.array();
-    if array.null_count() > 0 {
-        for (row, hasher) in hashers.iter_mut().enumerate() {
-            add_value(hasher, &column.value(row));
-        }
-        return;
-    }
     match array.data_type() {
-        ArrowType::UInt8 => primitive::<UInt8Type>(hashers, array, u64::from),
-        ArrowType::UInt16 => primitive::<UInt16Type>(hashers, array, u64::from),
-        ArrowType::UInt32 => primitive::<UInt32Type>(hashers, array, u64::from),
-        ArrowType::UInt64 => primitive::<UInt64Type>(hashers, array, |value| value),
-        ArrowType::Int8 => primitive::<Int8Type>(hashers, array, |value| value as u64),
-        ArrowType::Int16 => primitive::<Int16Type>(hashers, array, |value| value as u64),
-        ArrowType::Int32 => primitive::<Int32Type>(hashers, array, |value| value as u64),
-        ArrowType::Int64 => primitive::<Int64Type>(hashers, array, |value| value as u64),
-        ArrowType::Float32 => primitive::<Float32Type>(hashers, array, |value| f64::from(value).to_bits()),
-        ArrowType::Float64 => primitive::<Float64Type>(hashers, array, f64::to_bits),
-        ArrowType::Binary => {
-            let strings = array.as_binary::<i32>();
-            hashers.iter_mut().zip(strings.iter()).for_each(|(hasher, value)| add_bytes(hasher, value.unwrap_or(&[])));
-        }
-        _ => hashers.iter_mut().enumerate().for_each(|(row, hasher)| add_value(hasher, &column.value(row))),
+        ArrowType::UInt8 => bits::<UInt8Type>(array, u64::from),
+        ArrowType::UInt16 => bits::<UInt16Type>(array, u64::from),
+        ArrowType::UInt32 => bits::<UInt32Type>(array, u64::from),
+        ArrowType::UInt64 => bits::<UInt64Type>(array, |value| value),
+        ArrowType::Int8 => bits::<Int8Type>(array, |value| value as u64),
+        ArrowType::Int16 => bits::<Int16Type>(array, |value| value as u64),
+        ArrowType::Int32 => bits::<Int32Type>(array, |value| value as u64),
+        ArrowType::Int64 => bits::<Int64Type>(array, |value| value as u64),
+        ArrowType::Float32 => bits::<Float32Type>(array, |value| u64::from(value.to_bits())),
+        ArrowType::Float64 => bits::<Float64Type>(array, f64::to_bits),
+        _ => None,
     }
 }
 
-fn add_bytes(hasher: &mut SipHasher13, bytes: &[u8]) {
-    hasher.write_u64(bytes.len() as u64);
-    hasher.write(bytes);
+/// A number for each row that is the same for equal rows: a number's own bits, otherwise a hash.
+pub(super) enum Keys {
+    /// Numbers: not yet hashed.
+    Numbers(Vec<u64>),
+    /// Hashes of one string or another single value.
+    Values(Vec<u64>),
+    /// Hashes of several values.
+    Rows(Vec<u64>),
 }
 
-/// Adds a value so that it hashes as the same value in a column without NULLs does; a NULL is marked by a byte.
-fn add_value(hasher: &mut SipHasher13, value: &Value) {
-    match value {
-        Value::Null => hasher.write_u8(0xFF),
-        Value::Bool(value) => hasher.write_u64(u64::from(*value)),
-        Value::UInt64(value) => hasher.write_u64(*value),
-        Value::Int64(value) => hasher.write_u64(*value as u64),
-        Value::Int256(value) | Value::Decimal(value, _) => hasher.write(&value.to_le_bytes()),
-        Value::UInt256(value) => hasher.write(&value.to_le_bytes()),
-        Value::Float64(value) => hasher.write_u64(value.to_bits()),
-        Value::String(bytes) => add_bytes(hasher, bytes),
-        Value::Uuid(bytes) => add_bytes(hasher, bytes),
-        Value::Array(items) | Value::Tuple(items) => {
-            hasher.write_u64(items.len() as u64);
-            items.iter().for_each(|item| add_value(hasher, item));
-        }
-        Value::Map(entries) => {
-            hasher.write_u64(entries.len() as u64);
-            entries.iter().for_each(|(key, value)| {
-                add_value(hasher, key);
-                add_value(hasher, value);
-            });
-        }
-    }
-}
-
-/// 64-bit hashes of the rows, every bit of which may be relied on: for samples and sketches.
-pub(super) fn value_hashes(columns: &[Column]) -> Vec<u64> {
-    let rows = columns.first().map_or(0, Column::rows);
+/// The keys of rows `0..rows`.
+pub(super) fn keys(columns: &[Column], rows: usize) -> Result<Keys> {
     if let [column] = columns {
-        let array = &**column.array();
-        fn mixed<T: ArrowPrimitiveType>(array: &dyn Array, bits: impl Fn(T::Native) -> u64) -> Vec<u64> {
-            array.as_primitive::<T>().values().iter().map(|&value| mix(bits(value))).collect()
+        if let Some(bits) = number_bits(column) {
+            return Ok(Keys::Numbers(bits));
         }
-        match array.data_type() {
-            ArrowType::UInt8 => return mixed::<UInt8Type>(array, u64::from),
-            ArrowType::UInt16 => return mixed::<UInt16Type>(array, u64::from),
-            ArrowType::UInt32 => return mixed::<UInt32Type>(array, u64::from),
-            ArrowType::UInt64 => return mixed::<UInt64Type>(array, |value| value),
-            ArrowType::Int8 => return mixed::<Int8Type>(array, |value| value as u64),
-            ArrowType::Int16 => return mixed::<Int16Type>(array, |value| value as u64),
-            ArrowType::Int32 => return mixed::<Int32Type>(array, |value| value as u64),
-            ArrowType::Int64 => return mixed::<Int64Type>(array, |value| value as u64),
-            ArrowType::Float32 => return mixed::<Float32Type>(array, |value| u64::from(value.to_bits())),
-            ArrowType::Float64 => return mixed::<Float64Type>(array, f64::to_bits),
-            _ => {}
+        if matches!(column.data_type(), DataType::String | DataType::FixedString(_) | DataType::IPv6) {
+            return Ok(Keys::Values(byte_hashes(column)?));
+        }
+        if *column.data_type() == DataType::UUID {
+            // Of a UUID as of any wide integer.
+            let source = RowBytes::new(column.data_type(), column.array())?;
+            let mut bytes = Vec::new();
+            let hash = |row| {
+                bytes.clear();
+                source.append(row, &mut bytes);
+                sip::hash128(&bytes) as u64
+            };
+            return Ok(Keys::Values((0..rows).map(hash).collect()));
         }
     }
-    row_hashes(columns, rows).into_iter().map(|hash| hash as u64).collect()
+    let sources = bytes_of(columns)?;
+    if !sources.iter().all(RowBytes::is_simple) {
+        return Ok(Keys::Rows(row_hashes(columns, rows)?.into_iter().map(|hash| hash as u64).collect()));
+    }
+    let mut bytes = Vec::new();
+    let hash = |row| {
+        let hashes = sources.iter().map(|source| match source.contiguous(row) {
+            Some(bytes) => city::hash64(bytes),
+            None => {
+                bytes.clear();
+                source.append_plain(row, &mut bytes);
+                city::hash64(&bytes)
+            }
+        });
+        hashes.reduce(|all, hash| city::combine(hash, all)).unwrap_or_default()
+    };
+    Ok(Keys::Rows((0..rows).map(hash).collect()))
 }
 
 /// The finalizer of MurmurHash3: a bijection of 64 bits in which every input bit changes every output bit half of the time.
 #[inline]
-fn mix(mut bits: u64) -> u64 {
+pub(super) fn mix(mut bits: u64) -> u64 {
     bits ^= bits >> 33;
     bits = bits.wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     bits ^= bits >> 33;

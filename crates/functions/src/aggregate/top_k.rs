@@ -1,59 +1,93 @@
-//! `topK`: the most frequent values, about: Filtered Space-Saving with three counters for every value asked for (Homem, Carvalho, *Finding
-//! top-k elements in data streams*, 2010). Exact while the distinct values fit the counters; beyond, a newcomer takes a counter only when
-//! it, or values of its bin, came as often as the least frequent value that has one: rare values do not push out frequent ones.
+//! `topK`, `topKWeighted`, `approx_top_k`, `approx_top_sum`: the most frequent values, about: Filtered Space-Saving (Homem, Carvalho,
+//! *Finding top-k elements in data streams*, 2010). Exact while the distinct values fit the counters; beyond, a newcomer takes a counter
+//! only when it, or values of its bin, came as often as the least frequent value that has one: rare values do not push out frequent ones.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
 
 use super::element::{Element, with_element};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
-use super::row_hash::row_hashes;
-use super::state_bytes::{Raw, put_varint, take_count, take_varint};
+use super::results::value_column;
+use super::row_hash::{number_bits, row_hashes};
+use super::state_bytes::{put_varint, take_count, take_varint};
 use super::value_list::{ValueList, list_column};
 
 /// ClickHouse's bound on the number of counters.
 const COUNTERS_MAX: u64 = 0xFF_FFFF;
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
-    let parameter = |at: usize, default: u64| match call.parameters.get(at) {
-        None => Ok(default),
-        Some(value) => {
-            value.as_u64().or_else(|| value.as_f64().map(|value| value as u64)).filter(|value| *value > 0).ok_or_else(
-                || {
-                    Error::new(
-                        ErrorCode::ARGUMENT_OUT_OF_BOUND,
-                        format!("Parameter {value} is illegal for aggregate function 'topK'"),
-                    )
-                },
-            )
+    let (is_approx, is_weighted) = match call.name {
+        "approx_top_k" => (true, false),
+        "approx_top_sum" => (true, true),
+        name => (false, name == "topKWeighted"),
+    };
+    let out_of_bound = |what: String| Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, what);
+    let number = |value: &Value| {
+        let number = value.as_u64().or_else(|| value.as_f64().map(|value| value as u64)).filter(|value| *value > 0);
+        number
+            .ok_or_else(|| out_of_bound(format!("Parameter {value} is illegal for aggregate function '{}'", call.name)))
+    };
+    let limit = call.parameters.first().map(number).transpose()?.unwrap_or(10);
+    let counters = match (call.parameters.get(1), is_approx) {
+        // The number of counters itself, or how many there are for each value that is asked for.
+        (Some(counters), true) => number(counters)?.max(limit),
+        (Some(factor), false) => limit.saturating_mul(number(factor)?),
+        (None, _) => limit.saturating_mul(3),
+    };
+    let with_counts = match call.parameters.get(2) {
+        None => is_approx,
+        Some(option) if option.as_str() == Some("counts") && !is_approx => true,
+        Some(option) => {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Aggregate function '{}' doesn't support a parameter: {option}", call.name),
+            ));
         }
     };
-    if call.parameters.len() > 2 {
-        return Err(Error::not_implemented("The third parameter of aggregate function topK"));
+    if call.parameters.len() > 3 || is_approx && call.parameters.len() > 2 {
+        return Err(call.wrong_parameters("fewer parameters"));
     }
-    let (limit, load_factor) = (parameter(0, 10)?, parameter(1, 3)?);
-    let counters = limit.saturating_mul(load_factor);
-    if counters > COUNTERS_MAX {
+    if counters > COUNTERS_MAX || limit > COUNTERS_MAX {
+        return Err(out_of_bound(format!(
+            "Too large parameter(s) for aggregate function '{}' (maximum is {COUNTERS_MAX})",
+            call.name
+        )));
+    }
+    let argument = if is_weighted { call.two_arguments()?.0 } else { call.argument()? };
+    if let (true, [_, weight]) = (is_weighted, call.arguments)
+        && !weight.is_integer()
+    {
         return Err(Error::new(
-            ErrorCode::ARGUMENT_OUT_OF_BOUND,
-            format!("Too large parameter(s) for aggregate function 'topK' (maximum is {COUNTERS_MAX})"),
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("The second argument for aggregate function '{}' must have integer type", call.name),
         ));
     }
-    let argument = call.argument()?;
-    let data_type = DataType::array(argument.clone());
+    let item = argument.clone();
+    let result = match with_counts {
+        true => {
+            DataType::named_tuple([("item", item.clone()), ("count", DataType::UInt64), ("error", DataType::UInt64)])
+        }
+        false => item.clone(),
+    };
+    let data_type = DataType::array(result);
     let (limit, counters) = (limit as usize, counters as usize);
-    Ok(with_element!(argument, E => grouped::function(TopK::<E> { data_type, limit, counters, element: PhantomData })))
+    Ok(
+        with_element!(argument, E => grouped::function(TopK::<E> { data_type, item, with_counts, limit, counters, element: PhantomData })),
+    )
 }
 
 #[derive(Debug)]
 struct TopK<E> {
     data_type: DataType,
+    item: DataType,
+    /// Whether counts and errors are given, too.
+    with_counts: bool,
     limit: usize,
     counters: usize,
     element: PhantomData<E>,
@@ -67,8 +101,8 @@ const BINS_PER_COUNTER: usize = 6;
 pub(super) struct Counters<V> {
     counters: Vec<Counter<V>>,
     by_hash: HashMap<u128, u32>,
-    /// Counts and positions, so that the least frequent value is found at once.
-    by_count: BTreeSet<(u64, u32)>,
+    /// The counters with the most frequent value first; of equal ones, that which came to its count first.
+    order: Vec<u32>,
     /// How often, at most, values of a bin came that have no counter. Empty until all counters are taken.
     bins: Vec<u64>,
 }
@@ -78,40 +112,65 @@ struct Counter<V> {
     hash: u128,
     value: V,
     count: u64,
+    /// By how much the count may be too high.
+    error: u64,
+    /// Its place in the order.
+    place: u32,
+}
+
+impl<V> Counter<V> {
+    fn precedes(&self, other: &Self) -> bool {
+        self.count > other.count || self.count == other.count && self.error < other.error
+    }
 }
 
 impl<V> Counters<V> {
-    fn add(&mut self, hash: u128, counters_max: usize, value: impl FnOnce() -> V) {
+    fn add(&mut self, hash: u128, weight: u64, counters_max: usize, value: impl FnOnce() -> V) {
         if let Some(&at) = self.by_hash.get(&hash) {
-            let counter = &mut self.counters[at as usize];
-            self.by_count.remove(&(counter.count, at));
-            counter.count += 1;
-            self.by_count.insert((counter.count, at));
+            self.counters[at as usize].count += weight;
+            self.rise(at);
             return;
         }
         if self.counters.len() < counters_max {
-            self.push(Counter { hash, value: value(), count: 1 });
+            self.push(hash, value(), weight, 0);
             return;
         }
         if self.bins.is_empty() {
             self.bins = vec![0; Self::bins_of(counters_max)];
         }
-        let Some(&(least, at)) = self.by_count.first() else { return };
+        let Some(&last) = self.order.last() else { return };
+        let (least, least_hash) = (self.counters[last as usize].count, self.counters[last as usize].hash);
         let mask = self.bins.len() - 1;
-        let bin = &mut self.bins[hash as usize & mask];
-        let count = *bin + 1;
-        if count < least {
-            *bin = count;
+        let bin = self.bins[hash as usize & mask];
+        let (count, error) = if weight > least {
+            (weight, 0)
+        } else if bin + weight < least {
+            self.bins[hash as usize & mask] = bin + weight;
             return;
-        }
+        } else {
+            self.bins[least_hash as usize & mask] = least;
+            (bin + weight, bin)
+        };
         // The newcomer takes the place of the least frequent.
-        self.by_count.pop_first();
-        let counter = &mut self.counters[at as usize];
-        self.bins[counter.hash as usize & mask] = least;
-        self.by_hash.remove(&counter.hash);
-        *counter = Counter { hash, value: value(), count };
-        self.by_hash.insert(hash, at);
-        self.by_count.insert((count, at));
+        self.by_hash.remove(&least_hash);
+        self.by_hash.insert(hash, last);
+        let place = self.counters[last as usize].place;
+        self.counters[last as usize] = Counter { hash, value: value(), count, error, place };
+        self.rise(last);
+    }
+
+    /// Moves a counter before those that it precedes now.
+    fn rise(&mut self, at: u32) {
+        let mut place = self.counters[at as usize].place as usize;
+        while let Some(before) = place.checked_sub(1)
+            && self.counters[at as usize].precedes(&self.counters[self.order[before] as usize])
+        {
+            let other = self.order[before];
+            self.order.swap(place, before);
+            self.counters[other as usize].place = place as u32;
+            place = before;
+        }
+        self.counters[at as usize].place = place as u32;
     }
 
     /// How many bins there are beside so many counters.
@@ -119,58 +178,78 @@ impl<V> Counters<V> {
         (counters_max * BINS_PER_COUNTER).next_power_of_two()
     }
 
-    fn push(&mut self, counter: Counter<V>) {
+    fn push(&mut self, hash: u128, value: V, count: u64, error: u64) {
         let at = self.counters.len() as u32;
-        self.by_hash.insert(counter.hash, at);
-        self.by_count.insert((counter.count, at));
-        self.counters.push(counter);
+        self.by_hash.insert(hash, at);
+        self.order.push(at);
+        self.counters.push(Counter { hash, value, count, error, place: at });
+        self.rise(at);
     }
 
     /// What values without a counter have come at most.
     fn unknown(&self, counters_max: usize) -> u64 {
-        if self.counters.len() < counters_max { 0 } else { self.by_count.first().map_or(0, |(count, _)| *count) }
+        match self.order.last() {
+            Some(last) if self.counters.len() >= counters_max => self.counters[*last as usize].count,
+            _ => 0,
+        }
+    }
+
+    /// The values in their order.
+    fn into_sorted(self) -> impl Iterator<Item = Counter<V>> {
+        let mut counters: Vec<Option<Counter<V>>> = self.counters.into_iter().map(Some).collect();
+        self.order.into_iter().filter_map(move |at| counters.get_mut(at as usize).and_then(Option::take))
     }
 
     /// The counters of both (Cafaro, Pulimeno, Tempesta, *A parallel space saving algorithm*, 2016): a value that only one side knows
     /// has come on the other at most as often as its least frequent one.
-    fn merge(&mut self, from: Self, counters_max: usize) {
+    fn merge(&mut self, mut from: Self, counters_max: usize) {
         let (unknown_here, unknown_there) = (self.unknown(counters_max), from.unknown(counters_max));
-        let mut counters = std::mem::take(&mut self.counters);
-        counters.iter_mut().for_each(|counter| counter.count += unknown_there);
-        for mut counter in from.counters {
-            match self.by_hash.get(&counter.hash).and_then(|at| counters.get_mut(*at as usize)) {
-                Some(known) => known.count += counter.count - unknown_there,
+        let bins = std::mem::take(&mut from.bins);
+        self.counters.iter_mut().for_each(|counter| {
+            counter.count += unknown_there;
+            counter.error += unknown_there;
+        });
+        for counter in from.into_sorted() {
+            match self.by_hash.get(&counter.hash) {
+                Some(&at) => {
+                    let known = &mut self.counters[at as usize];
+                    known.count = (known.count + counter.count).saturating_sub(unknown_there);
+                    known.error = (known.error + counter.error).saturating_sub(unknown_there);
+                    self.rise(at);
+                }
                 None => {
-                    counter.count += unknown_here;
-                    counters.push(counter);
+                    self.push(counter.hash, counter.value, counter.count + unknown_here, counter.error + unknown_here);
                 }
             }
         }
-        counters.sort_by_key(|counter| std::cmp::Reverse(counter.count));
-        counters.truncate(counters_max);
-        self.by_hash.clear();
-        self.by_count.clear();
-        counters.into_iter().for_each(|counter| self.push(counter));
-        if self.bins.is_empty() {
-            self.bins = from.bins;
-        } else {
-            self.bins.iter_mut().zip(from.bins).for_each(|(bin, other)| *bin += other);
+        if self.counters.len() > counters_max {
+            let whole = std::mem::replace(self, Self::new());
+            self.bins = whole.bins.clone();
+            let kept = whole.into_sorted().take(counters_max);
+            kept.for_each(|counter| self.push(counter.hash, counter.value, counter.count, counter.error));
         }
+        if self.bins.is_empty() {
+            self.bins = bins;
+        } else {
+            self.bins.iter_mut().zip(bins).for_each(|(bin, other)| *bin += other);
+        }
+    }
+
+    fn new() -> Self {
+        Self { counters: Vec::new(), by_hash: HashMap::new(), order: Vec::new(), bins: Vec::new() }
     }
 }
 
-impl<E: Element> TopK<E> {
-    fn item(&self) -> Result<&DataType> {
-        match &self.data_type {
-            DataType::Array(item) => Ok(item),
-            _ => Err(Error::logical("topK gives no array")),
-        }
-    }
+/// The arguments of a block.
+pub(super) struct Rows<'a, E: Element> {
+    hashes: Vec<u128>,
+    values: E::Rows<'a>,
+    weights: Option<Vec<u64>>,
 }
 
 impl<E: Element> StateFunction for TopK<E> {
     type State = Counters<E::Owned>;
-    type Rows<'a> = (Vec<u128>, E::Rows<'a>);
+    type Rows<'a> = Rows<'a, E>;
 
     const HAS_HEAP: bool = true;
 
@@ -179,16 +258,20 @@ impl<E: Element> StateFunction for TopK<E> {
     }
 
     fn state(&self) -> Self::State {
-        Counters { counters: Vec::new(), by_hash: HashMap::new(), by_count: BTreeSet::new(), bins: Vec::new() }
+        Counters::new()
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
-        let [column] = arguments else { return Err(Error::logical("topK takes one argument")) };
-        Ok((row_hashes(arguments, column.rows()), E::rows(column)?))
+        let [column, weights @ ..] = arguments else { return Err(Error::logical("topK takes an argument")) };
+        let hashes = row_hashes(std::slice::from_ref(column), column.rows())?;
+        let weights =
+            weights.first().map(|weights| number_bits(weights).ok_or_else(|| Error::logical("weights are numbers")));
+        Ok(Rows { hashes, values: E::rows(column)?, weights: weights.transpose()? })
     }
 
-    fn add(&self, state: &mut Self::State, (hashes, rows): &Self::Rows<'_>, row: usize) {
-        state.add(hashes[row], self.counters, || E::own(E::get(rows, row)));
+    fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize) {
+        let weight = rows.weights.as_ref().map_or(1, |weights| weights[row]);
+        state.add(rows.hashes[row], weight, self.counters, || E::own(E::get(&rows.values, row)));
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
@@ -197,44 +280,63 @@ impl<E: Element> StateFunction for TopK<E> {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        let item = self.item()?;
         put_varint(state.counters.len() as u64, out);
-        for counter in &state.counters {
-            counter.hash.put(out);
+        for counter in state.order.iter().filter_map(|at| state.counters.get(*at as usize)) {
+            E::write(&self.item, &counter.value, out)?;
             put_varint(counter.count, out);
-            E::write(item, &counter.value, out)?;
+            put_varint(counter.error, out);
         }
-        put_varint(state.bins.len() as u64, out);
-        state.bins.iter().for_each(|bin| put_varint(*bin, out));
+        let bins = Counters::<E::Owned>::bins_of(self.counters);
+        put_varint(bins as u64, out);
+        (0..bins).for_each(|at| put_varint(state.bins.get(at).copied().unwrap_or(0), out));
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        let item = self.item()?;
-        let mut state = self.state();
+        let wrong = |what: &str| Error::new(ErrorCode::INCORRECT_DATA, format!("A state of topK {what}"));
+        let mut read = Vec::new();
         for _ in 0..take_count(bytes)? {
-            let (hash, count) = (Raw::take(bytes)?, take_varint(bytes)?);
-            let value = E::read(item, bytes)?;
-            if state.counters.len() == self.counters || state.by_hash.contains_key(&hash) {
-                return Err(Error::new(ErrorCode::INCORRECT_DATA, "A state of topK has a counter too many"));
+            read.push((E::read(&self.item, bytes)?, take_varint(bytes)?, take_varint(bytes)?));
+        }
+        if read.len() > self.counters {
+            return Err(wrong("has a counter too many"));
+        }
+        let column =
+            E::column(&self.item, read.iter().map(|(value, ..)| value.clone()).collect::<Vec<_>>().into_iter())?;
+        let hashes = row_hashes(std::slice::from_ref(&column), read.len())?;
+        let mut state = self.state();
+        for ((value, count, error), hash) in read.into_iter().zip(hashes) {
+            if state.by_hash.contains_key(&hash) {
+                return Err(wrong("has a value twice"));
             }
-            state.push(Counter { hash, value, count });
+            state.push(hash, value, count, error);
         }
         let bins = take_count(bytes)?;
         if bins != 0 && bins != Counters::<E::Owned>::bins_of(self.counters) {
-            return Err(Error::new(ErrorCode::INCORRECT_DATA, "A state of topK of other parameters"));
+            return Err(wrong("of other parameters"));
         }
         state.bins = (0..bins).map(|_| take_varint(bytes)).collect::<Result<_>>()?;
         Ok(state)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        let most_frequent = |mut state: Self::State| {
-            state.counters.sort_by_key(|counter| std::cmp::Reverse(counter.count));
-            state.counters.truncate(self.limit);
-            ValueList::from(state.counters.into_iter().map(|counter| counter.value).collect::<Vec<_>>())
-        };
-        list_column::<E>(&self.data_type, states.into_iter().map(most_frequent))
+        if !self.with_counts {
+            let list = |state: Self::State| {
+                ValueList::from(state.into_sorted().take(self.limit).map(|counter| counter.value).collect::<Vec<_>>())
+            };
+            return list_column::<E>(&self.data_type, states.into_iter().map(list));
+        }
+        let mut lists = Vec::with_capacity(states.len());
+        for state in states {
+            let counters: Vec<_> = state.into_sorted().take(self.limit).collect();
+            let values: Vec<E::Owned> = counters.iter().map(|counter| counter.value.clone()).collect();
+            let values = E::column(&self.item, values.into_iter())?;
+            let item = |(row, counter): (usize, &Counter<E::Owned>)| {
+                Value::Tuple([values.value(row), Value::UInt64(counter.count), Value::UInt64(counter.error)].into())
+            };
+            lists.push(Value::Array(counters.iter().enumerate().map(item).collect()));
+        }
+        value_column(&self.data_type, lists)
     }
 
     fn heap_bytes(&self, state: &Self::State) -> usize {

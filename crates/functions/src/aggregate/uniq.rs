@@ -1,9 +1,8 @@
 //! `uniq`: an estimate of the number of distinct values by adaptive sampling, in bounded memory.
 //!
-//! The state is a set of 64-bit hashes. Once it has more than 65,536 of them, only hashes that end in one zero bit are kept, then
-//! in two, and so on; the estimate is the set's size times the share that is kept. Up to 65,536 distinct values the answer is
-//! exact (but for collisions of 64 bits), above it errs by about 0.4 %. (Bar-Yossef et al., *Counting Distinct Elements in a Data
-//! Stream*, 2002.)
+//! The state is a set of 32-bit hashes. Once it has more than 65,536 of them, only hashes that end in one zero bit are kept, then
+//! in two, and so on; the estimate is the set's size times the share that is kept, and somewhat more for values whose hashes met. It
+//! errs by about 0.4 %. (Bar-Yossef et al., *Counting Distinct Elements in a Data Stream*, 2002.)
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::hash_set::HashSet;
-use super::row_hash::value_hashes;
+use super::row_hash::{Keys, keys, mix};
 use super::small_set::{ManyKeys, SmallSet};
 use super::state_bytes::{Raw, put_varint, take_count};
 use super::uniq_exact::at_least_one_argument;
@@ -35,13 +34,13 @@ struct Uniq;
 /// The hashes that end in `degree` zero bits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
-    hashes: HashSet<u64>,
+    hashes: HashSet<u32>,
     degree: u32,
 }
 
-impl ManyKeys<u64> for Sample {
+impl ManyKeys<u32> for Sample {
     #[inline]
-    fn insert(&mut self, hash: u64) {
+    fn insert(&mut self, hash: u32) {
         if hash.trailing_zeros() >= self.degree && self.hashes.insert(hash) && self.hashes.len() > SAMPLES_MAX {
             self.thin(self.degree + 1);
         }
@@ -71,13 +70,30 @@ impl Sample {
     }
 
     fn estimate(&self) -> u64 {
-        (self.hashes.len() as u64) << self.degree
+        let count = self.hashes.len() as u64;
+        if self.degree == 0 {
+            return count;
+        }
+        // What is left away is somewhere between two multiples of a power of two.
+        let scaled = (count << self.degree) + (u64::from(crc32(count)) & ((1 << self.degree) - 1));
+        // As many values fill so many of all 32-bit hashes.
+        let all = 4_294_967_296.0_f64;
+        (all * (all.ln() - (all - scaled as f64).ln())).round() as u64
     }
 }
 
+/// CRC-32C of a number's bytes, from all bits set on and not inverted.
+fn crc32(number: u64) -> u32 {
+    const POLYNOMIAL: u32 = 0x82F6_3B78;
+    let byte = |crc: u32, byte: u8| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (POLYNOMIAL & (crc & 1).wrapping_neg()))
+    };
+    number.to_le_bytes().into_iter().fold(u32::MAX, byte)
+}
+
 impl StateFunction for Uniq {
-    type State = SmallSet<u64, Sample>;
-    type Rows<'a> = Vec<u64>;
+    type State = SmallSet<u32, Sample>;
+    type Rows<'a> = Vec<u32>;
 
     const HAS_HEAP: bool = true;
 
@@ -90,7 +106,10 @@ impl StateFunction for Uniq {
     }
 
     fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Self::Rows<'a>> {
-        Ok(value_hashes(arguments))
+        Ok(match keys(arguments, arguments.first().map_or(0, Column::rows))? {
+            Keys::Numbers(keys) | Keys::Values(keys) => keys.into_iter().map(|key| mix(key) as u32).collect(),
+            Keys::Rows(hashes) => hashes.into_iter().map(|hash| hash as u32).collect(),
+        })
     }
 
     #[inline]

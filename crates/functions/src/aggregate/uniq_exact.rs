@@ -42,9 +42,10 @@ pub(super) fn at_least_one_argument(call: &Call<'_>) -> Result<()> {
 }
 
 /// How a block's rows become keys of a set.
-trait Keys: std::fmt::Debug + Send + Sync + 'static {
+pub(super) trait Keys: std::fmt::Debug + Send + Sync + 'static {
     type Key: SetKey + Send + 'static;
 
+    /// The keys of a block's rows.
     fn keys(arguments: &[Column]) -> Result<Cow<'_, [Self::Key]>>;
     /// Appends a key, as wide as the argument's values are.
     fn put(key: Self::Key, out: &mut Vec<u8>);
@@ -117,7 +118,7 @@ macro_rules! key_is_value {
 key_is_value!(UInt32Type u32, UInt64Type u64);
 
 #[derive(Debug)]
-struct PrimitiveKeys<T>(PhantomData<T>);
+pub(super) struct PrimitiveKeys<T>(PhantomData<T>);
 
 impl<T: KeyBits + std::fmt::Debug + Send + Sync> Keys for PrimitiveKeys<T> {
     type Key = T::Key;
@@ -137,13 +138,13 @@ impl<T: KeyBits + std::fmt::Debug + Send + Sync> Keys for PrimitiveKeys<T> {
 }
 
 #[derive(Debug)]
-struct HashKeys;
+pub(super) struct HashKeys;
 
 impl Keys for HashKeys {
     type Key = u128;
 
     fn keys(arguments: &[Column]) -> Result<Cow<'_, [u128]>> {
-        Ok(Cow::Owned(row_hashes(arguments, arguments.first().map_or(0, Column::rows))))
+        row_hashes(arguments, arguments.first().map_or(0, Column::rows)).map(Cow::Owned)
     }
 
     fn put(key: u128, out: &mut Vec<u8>) {

@@ -100,6 +100,15 @@ fn illegal(call: &Call<'_>) -> Error {
 fn resolve(call: &Call<'_>, comparison: Comparison) -> Bound {
     call.arguments(2..=2)?;
     let (left, right) = (call.type_of(0), call.type_of(1));
+    if matches!(left, DataType::AggregateFunction(_)) || matches!(right, DataType::AggregateFunction(_)) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!(
+                "Illegal types of arguments (`{left}`, `{right}`) of function `{}`: states are not comparable",
+                call.name
+            ),
+        ));
+    }
     if let (DataType::Tuple(l), DataType::Tuple(r)) = (left, right) {
         if l.len() != r.len() {
             return Err(Error::new(

@@ -14,7 +14,7 @@ mod encoding;
 mod encryption;
 mod extreme;
 mod geo;
-mod hash;
+pub(crate) mod hash;
 pub(crate) mod higher_order;
 mod json;
 mod kernel;
@@ -32,6 +32,7 @@ mod series;
 pub(crate) mod set;
 mod sides;
 mod simple;
+mod states;
 mod string;
 mod text;
 mod tuple;
@@ -78,6 +79,7 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     rounding::FUNCTIONS,
     series::FUNCTIONS,
     set::FUNCTIONS,
+    states::FUNCTIONS,
     string::FUNCTIONS,
     text::FUNCTIONS,
     tuple::FUNCTIONS,

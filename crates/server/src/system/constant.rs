@@ -175,9 +175,9 @@ pub(super) fn tables() -> Vec<Arc<dyn Table>> {
         build_options(),
         data_type_families(),
         Arc::new(
-            SystemTable::new("aggregate_function_combinators", || Ok(vec!["If"]))
-                .column("name", "String", |row: &&str| text(row))
-                .constant("is_internal", "UInt8", flag(false)),
+            SystemTable::new("aggregate_function_combinators", || Ok(squall_functions::aggregate_combinators()))
+                .column("name", "String", |(name, _): &(&str, bool)| text(name))
+                .column("is_internal", "UInt8", |(_, is_internal): &(&str, bool)| flag(*is_internal)),
         ),
         table_engines(),
         Arc::new(

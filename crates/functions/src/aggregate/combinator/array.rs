@@ -99,7 +99,7 @@ impl Adapter for Items {
 }
 
 /// The first argument's arrays, whose lengths are those of all, and the items of each argument.
-fn flatten(arguments: &[Column]) -> Result<(&ListArray, Vec<Column>)> {
+pub(super) fn flatten(arguments: &[Column]) -> Result<(&ListArray, Vec<Column>)> {
     let mut items = Vec::with_capacity(arguments.len());
     let mut first: Option<&ListArray> = None;
     for argument in arguments {

@@ -70,7 +70,7 @@ impl DistinctRows {
 impl Accumulator for DistinctRows {
     fn update(&mut self, group_ids: GroupIds<'_>, groups: usize, arguments: &[Column], rows: usize) -> Result<()> {
         self.grow(groups);
-        for (row, hash) in row_hashes(arguments, rows).into_iter().enumerate() {
+        for (row, hash) in row_hashes(arguments, rows)?.into_iter().enumerate() {
             let group = match group_ids {
                 GroupIds::Single => 0,
                 GroupIds::Direct8(ids) => usize::from(ids[row]),

@@ -14,20 +14,25 @@ use crate::aggregate::state_bytes::Raw;
 use crate::frames::{FrameSeen, FrameStep, FrameWalk, walk_selected};
 
 use super::or_null::{Seen, with_nulls};
+use crate::aggregate::family::Nulls;
 
 /// A function that takes nullable arguments, over one that does not.
 #[derive(Debug)]
 pub(in crate::aggregate) struct SkipNulls {
     function: Arc<dyn AggregateFunction>,
     return_type: DataType,
+    /// Whether a state tells if there was a row without NULL.
+    is_marked: bool,
 }
 
 impl SkipNulls {
-    /// `nullable_result`: whether a group without values gives NULL.
-    pub fn new(function: Arc<dyn AggregateFunction>, nullable_result: bool) -> Self {
+    /// A group without values gives NULL where the function skips them and its result can be NULL.
+    pub fn new(function: Arc<dyn AggregateFunction>, nulls: Nulls, arguments: usize) -> Self {
         let inner = function.return_type();
-        let return_type = if nullable_result { inner.to_nullable() } else { inner.clone() };
-        Self { function, return_type }
+        let return_type = if nulls == Nulls::Skipped { inner.to_nullable() } else { inner.clone() };
+        let has_none = matches!(inner, DataType::Array(_) | DataType::Map(..)) || inner.is_nullable();
+        let is_marked = nulls == Nulls::Counted || arguments > 1 || !has_none;
+        Self { function, return_type, is_marked }
     }
 }
 
@@ -39,7 +44,7 @@ impl AggregateFunction for SkipNulls {
     fn accumulator(&self) -> Box<dyn Accumulator> {
         Box::new(NotNull {
             nested: self.function.accumulator(),
-            seen: (self.return_type != *self.function.return_type()).then(Seen::default),
+            seen: self.is_marked.then(Seen::default),
             return_type: self.return_type.clone(),
         })
     }
@@ -78,7 +83,7 @@ impl FrameWalk for NotNullWalk<'_> {
 
 struct NotNull {
     nested: Box<dyn Accumulator>,
-    /// Which groups had a row without NULL; not kept where the result is not nullable.
+    /// Which groups had a row without NULL, where it is asked for.
     seen: Option<Seen>,
     return_type: DataType,
 }

@@ -32,7 +32,7 @@ fn shift_mix(value: u64) -> u64 {
 
 /// Two hashes as one: `Hash128to64`.
 #[inline]
-pub(super) fn combine(left: u64, right: u64) -> u64 {
+pub(crate) fn combine(left: u64, right: u64) -> u64 {
     const MULTIPLIER: u64 = 0x9DDF_EA08_EB38_2D69;
     let mut first = (left ^ right).wrapping_mul(MULTIPLIER);
     first ^= first >> 47;
@@ -103,7 +103,7 @@ fn weak_32_with_seeds(bytes: &[u8], at: usize, a: u64, b: u64) -> (u64, u64) {
 }
 
 /// CityHash64 of bytes.
-pub(super) fn hash64(bytes: &[u8]) -> u64 {
+pub(crate) fn hash64(bytes: &[u8]) -> u64 {
     let length = bytes.len();
     match length {
         0..=16 => return hash_0_to_16(bytes),

@@ -22,7 +22,12 @@ pub(super) fn hash64(value: u64) -> u64 {
 /// `intHash32`: Thomas Wang's hash of 64 to 32 bits behind a salt.
 #[inline]
 pub(super) fn hash32(value: u64) -> u32 {
-    let mut bits = value ^ 0x75D9_543D_E018_BF45;
+    unsalted32(value ^ 0x75D9_543D_E018_BF45)
+}
+
+/// The same without the salt.
+#[inline]
+pub(crate) fn unsalted32(mut bits: u64) -> u32 {
     bits = (!bits).wrapping_add(bits << 18);
     bits ^= bits.rotate_right(31);
     bits = bits.wrapping_mul(21);

@@ -3,15 +3,15 @@
 
 mod any;
 mod checksum;
-mod city;
+pub(crate) mod city;
 mod digest;
-mod integer;
+pub(crate) mod integer;
 mod java;
 mod jump;
 mod keyed;
 mod metro;
 mod murmur;
-mod sip;
+pub(crate) mod sip;
 
 use super::simple::Function;
 use crate::function::ScalarFunction;

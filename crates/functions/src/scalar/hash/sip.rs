@@ -65,6 +65,14 @@ pub(super) fn hash(bytes: &[u8]) -> (u64, (u64, u64)) {
     (hash, (state.0[0] ^ state.0[1], state.0[2] ^ state.0[3]))
 }
 
+/// ClickHouse's 128 bits.
+#[inline]
+pub(crate) fn hash128(bytes: &[u8]) -> u128 {
+    let mut state = State::of(bytes, false);
+    state.end();
+    u128::from(state.0[2] ^ state.0[3]) << 64 | u128::from(state.0[0] ^ state.0[1])
+}
+
 /// The published 128-bit variant.
 pub(super) fn reference(bytes: &[u8]) -> (u64, u64) {
     let mut state = State::of(bytes, true);

@@ -46,18 +46,20 @@ pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
     let (append, digits): (fn(&mut Vec<u8>, u8), usize) =
         if call.name == "hex" { (append_hex, 2) } else { (append_bin, 8) };
     match call.type_of(0) {
-        DataType::String | DataType::FixedString(_) | DataType::UUID | DataType::IPv6 => {
-            call.bind(DataType::String, move |arguments, rows| {
-                let strings = Strings::of(arguments, 0)?;
-                string_column(rows, strings.bytes(rows) * 2, |out, row| {
-                    let bytes = strings.get(row).len();
-                    checkpoint(bytes)?;
-                    grow(out, bytes * digits)?;
-                    strings.get(row).iter().for_each(|&byte| append(out, byte));
-                    Ok(())
-                })
+        DataType::String
+        | DataType::FixedString(_)
+        | DataType::UUID
+        | DataType::IPv6
+        | DataType::AggregateFunction(_) => call.bind(DataType::String, move |arguments, rows| {
+            let strings = Strings::of(arguments, 0)?;
+            string_column(rows, strings.bytes(rows) * 2, |out, row| {
+                let bytes = strings.get(row).len();
+                checkpoint(bytes)?;
+                grow(out, bytes * digits)?;
+                strings.get(row).iter().for_each(|&byte| append(out, byte));
+                Ok(())
             })
-        }
+        }),
         DataType::Float32 | DataType::Float64 => call.bind(DataType::String, move |arguments, rows| {
             let column = argument(arguments, 0)?.materialize()?;
             // Floats are shown as they lie in memory.

@@ -1,0 +1,133 @@
+//! `quantileExactWeighted`, `quantileExactWeightedInterpolated`, `quantileInterpolatedWeighted`: every distinct value with its weight.
+
+use std::collections::HashMap;
+
+use squall_types::{Result, checkpoint};
+
+use super::ordered::Numbers;
+use super::sketched::Sketch;
+use super::state_bytes::{Raw, put_varint, take_count};
+
+/// How a level becomes a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rule {
+    /// The first value up to which the weights are the level's share.
+    Exact,
+    /// Each value stands in the middle of its weight; between two of them in proportion.
+    Middles,
+    /// As if each value was there as often as its weight says; between two of them in proportion.
+    Positions,
+}
+
+#[derive(Debug)]
+pub(super) struct Weighted {
+    pub numbers: Numbers,
+    pub rule: Rule,
+}
+
+impl Weighted {
+    fn exact(sorted: &[(u64, u64)], total: f64, level: f64) -> u64 {
+        let wanted = (total * level).ceil();
+        let mut sum = 0_u64;
+        for (value, weight) in sorted {
+            sum = sum.saturating_add(*weight);
+            if sum as f64 >= wanted {
+                return *value;
+            }
+        }
+        sorted.last().map_or(0, |(value, _)| *value)
+    }
+
+    fn middles(&self, sorted: &[(u64, u64)], total: f64, level: f64) -> f64 {
+        let mut sum = 0.0;
+        let mut middle = |weight: u64| {
+            sum += weight as f64;
+            (sum - 0.5 * weight as f64) / total
+        };
+        let places: Vec<f64> = sorted.iter().map(|(_, weight)| middle(*weight)).collect();
+        let last = sorted.len() - 1;
+        // The last place at or before the level, but that there is one behind it.
+        let left = places.partition_point(|place| *place <= level).saturating_sub(1).min(last.saturating_sub(1));
+        let right = (left + 1).min(last);
+        let (x_left, x_right) = (places[left], places[right]);
+        let (mut y_left, mut y_right) = (self.numbers.to_f64(sorted[left].0), self.numbers.to_f64(sorted[right].0));
+        if level < x_left {
+            y_right = y_left;
+        }
+        if level > x_right {
+            y_left = y_right;
+        }
+        let (dx, dy) = (x_right - x_left, y_right - y_left);
+        y_left + dy / if dx == 0.0 { 1.0 } else { dx } * (level - x_left)
+    }
+
+    fn positions(&self, sorted: &[(u64, u64)], total: f64, level: f64) -> f64 {
+        let position = (total - 1.0) * level;
+        let (lower, higher) = (position.floor(), position.ceil());
+        let at = |position: f64| {
+            let mut sum = 0.0;
+            let found = sorted.iter().find(|(_, weight)| {
+                sum += *weight as f64;
+                sum >= position + 1.0
+            });
+            self.numbers.to_f64(found.or(sorted.last()).map_or(0, |(value, _)| *value))
+        };
+        let (low, high) = (at(lower), at(higher));
+        if lower == higher || low == high { low } else { (higher - position) * low + (position - lower) * high }
+    }
+}
+
+impl Sketch for Weighted {
+    type State = HashMap<u64, u64>;
+
+    fn state(&self) -> Self::State {
+        HashMap::new()
+    }
+
+    fn add(&self, state: &mut Self::State, value: u64, weight: u64) {
+        let sum = state.entry(value).or_default();
+        *sum = sum.wrapping_add(weight);
+    }
+
+    fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
+        checkpoint(from.len() * 50)?;
+        from.into_iter().for_each(|(value, weight)| self.add(into, value, weight));
+        Ok(())
+    }
+
+    fn quantiles(&self, state: Self::State, levels: &[f64], item: Numbers) -> Vec<u64> {
+        let mut sorted: Vec<(u64, u64)> = state.into_iter().collect();
+        sorted.sort_unstable();
+        if sorted.is_empty() {
+            return vec![item.none(); levels.len()];
+        }
+        let total = sorted.iter().fold(0_u64, |total, (_, weight)| total.saturating_add(*weight)) as f64;
+        let value = |level: &f64| match self.rule {
+            Rule::Exact => Self::exact(&sorted, total, *level),
+            Rule::Middles => item.rank_of(self.middles(&sorted, total, *level)),
+            Rule::Positions => item.rank_of(self.positions(&sorted, total, *level)),
+        };
+        levels.iter().map(value).collect()
+    }
+
+    fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
+        put_varint(state.len() as u64, out);
+        for (value, weight) in state {
+            self.numbers.put(*value, out);
+            weight.put(out);
+        }
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
+        (0..take_count(bytes)?).map(|_| Ok((self.numbers.take(bytes)?, Raw::take(bytes)?))).collect()
+    }
+
+    fn items(&self, state: &Self::State) -> usize {
+        state.len()
+    }
+
+    fn heap_bytes(&self, state: &Self::State) -> usize {
+        state.capacity() * 18
+    }
+}
