@@ -23,13 +23,39 @@ pub(crate) enum Cells<'a> {
     Int64(&'a [i64]),
     Float32(&'a [f32]),
     Float64(&'a [f64]),
-    String { offsets: &'a [i32], bytes: &'a [u8] },
-    Fixed { bytes: &'a [u8], width: usize },
+    String {
+        offsets: &'a [i32],
+        bytes: &'a [u8],
+    },
+    /// States of an aggregate function, and that of no rows.
+    States {
+        states: &'a arrow_array::BinaryArray,
+        fresh: Vec<u8>,
+    },
+    Fixed {
+        bytes: &'a [u8],
+        width: usize,
+    },
     Uuid(&'a [u8]),
-    Nullable { nulls: Option<&'a NullBuffer>, inner: Box<Cells<'a>> },
-    LowCardinality { keys: &'a [u32], nulls: Option<&'a NullBuffer>, is_nullable: bool, values: Box<Cells<'a>> },
-    Array { offsets: &'a [i32], items: Box<Cells<'a>> },
-    Map { offsets: &'a [i32], keys: Box<Cells<'a>>, values: Box<Cells<'a>> },
+    Nullable {
+        nulls: Option<&'a NullBuffer>,
+        inner: Box<Cells<'a>>,
+    },
+    LowCardinality {
+        keys: &'a [u32],
+        nulls: Option<&'a NullBuffer>,
+        is_nullable: bool,
+        values: Box<Cells<'a>>,
+    },
+    Array {
+        offsets: &'a [i32],
+        items: Box<Cells<'a>>,
+    },
+    Map {
+        offsets: &'a [i32],
+        keys: Box<Cells<'a>>,
+        values: Box<Cells<'a>>,
+    },
     Tuple(Vec<Cells<'a>>),
 }
 
@@ -100,6 +126,10 @@ impl<'a> Cells<'a> {
                         .map(|(element, column)| Self::new(&element.data_type, &**column))
                         .collect::<Result<_>>()?,
                 )
+            }
+            DataType::AggregateFunction(state) => {
+                let states = array.as_binary_opt::<i32>().ok_or_else(|| bad_array(array))?;
+                Self::States { states, fresh: crate::states::fresh(state)? }
             }
             _ => Self::flat(data_type.physical(), array)?,
         })

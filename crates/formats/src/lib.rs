@@ -27,6 +27,7 @@ mod quantity;
 mod row_binary;
 mod scan;
 pub mod schema;
+mod states;
 mod tab_separated;
 mod tabular;
 mod utf8;

@@ -24,6 +24,7 @@ use crate::native_sparse::{KIND_SPARSE, Kind, put_positions, read_sparse, to_sen
 use crate::native_strings::StringLengths;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
+use crate::states::StateReader;
 use crate::uuid::swap_halves;
 use crate::wire::{Cursor, Stop, put_string, put_varint};
 
@@ -140,6 +141,7 @@ fn write_values(data_type: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> R
                 write_values(&element.data_type, &**column, out)?;
             }
         }
+        DataType::AggregateFunction(state) => crate::states::write_array(state, array, out)?,
         _ => write_flat(data_type.physical(), array, out)?,
     }
     Ok(())
@@ -490,6 +492,7 @@ fn read_values(
                     .map_err(Error::from)?,
             )
         }
+        DataType::AggregateFunction(state) => StateReader::new(state)?.read_array(rows, input)?,
         _ => read_flat(data_type.physical(), rows, nulls, input)?,
     })
 }

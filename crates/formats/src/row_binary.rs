@@ -44,6 +44,10 @@ impl Cells<'_> {
             Self::Float32(values) => number!(values),
             Self::Float64(values) => number!(values),
             Self::String { offsets, bytes } => put_string(out, string(offsets, bytes, row)),
+            Self::States { states, fresh } => match states.value(row) {
+                [] => out.extend_from_slice(fresh),
+                bytes => out.extend_from_slice(bytes),
+            },
             Self::Fixed { bytes, width } => out.extend_from_slice(&bytes[row * width..(row + 1) * width]),
             Self::Uuid(bytes) => {
                 out.extend_from_slice(&swap_halves(*bytes[row * 16..].first_chunk().unwrap_or(&[0; 16])))
@@ -291,7 +295,11 @@ pub(crate) fn read_binary(builder: &mut Builder, input: &mut Cursor<'_>) -> Resu
             values.push(number);
         }
         Values::String(strings) => {
-            strings.bytes.extend_from_slice(input.string(STRING_BYTES_MAX)?);
+            let bytes = match &builder.data_type {
+                DataType::AggregateFunction(state) => crate::states::StateReader::new(state)?.read(input)?,
+                _ => input.string(STRING_BYTES_MAX)?,
+            };
+            strings.bytes.extend_from_slice(bytes);
             strings.end_row()?;
         }
         Values::FixedString { bytes, width } => bytes.extend_from_slice(input.take(*width)?),
