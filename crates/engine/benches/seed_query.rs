@@ -122,6 +122,7 @@ fn plan(table: Arc<TableHandle>) -> Plan {
         aggregates: vec![AggregateCall { name: "count()".into(), function: count, arguments: Vec::new() }],
         schema: Arc::new(Schema::new([("ResolutionWidth", DataType::Int16), ("count()", DataType::UInt64)])),
         with_totals: false,
+        sets: None,
     })
 }
 

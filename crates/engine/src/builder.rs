@@ -257,6 +257,7 @@ impl Builder {
                     aggregates: Vec::new(),
                     schema: input.schema().clone(),
                     with_totals: false,
+                    sets: None,
                 };
                 let chains = self.lower(input, false)?;
                 vec![self.aggregate(&distinct, chains, true)?]
@@ -421,9 +422,8 @@ impl Builder {
         let calls = aggregate.aggregates.clone();
         let existence = matches!(kind, KeyKind::Direct8 | KeyKind::Direct16 { .. })
             .then(|| calls.iter().position(AggregateCall::counts_rows).unwrap_or(calls.len()));
-        let with_totals = aggregate.with_totals;
-        let grouping =
-            Arc::new(Grouping { keys: aggregate.keys.clone(), key_types, kind, calls, existence, with_totals });
+        let (with_totals, sets, keys) = (aggregate.with_totals, aggregate.sets, aggregate.keys.clone());
+        let grouping = Arc::new(Grouping { keys, key_types, kind, calls, existence, with_totals, sets });
         let merge = if with_totals {
             let row: Arc<TotalsRow> = Arc::default();
             self.totals = Some(Totals::Of(row.clone()));

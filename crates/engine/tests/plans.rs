@@ -175,7 +175,7 @@ fn aggregate(input: Plan, keys: Vec<Expression>, argument: Option<Expression>) -
     let fields = key_fields
         .chain(aggregates.iter().enumerate().map(|(at, call)| (format!("a{at}"), call.function.return_type().clone())));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    Plan::Aggregate(Aggregate { input: Box::new(input), keys, aggregates, schema, with_totals: false })
+    Plan::Aggregate(Aggregate { input: Box::new(input), keys, aggregates, schema, with_totals: false, sets: None })
 }
 
 #[test]
@@ -406,7 +406,8 @@ fn joins_on_disk_are_those_in_memory() {
         let fields = aggregates.iter().enumerate();
         let fields = fields.map(|(at, call)| (format!("a{at}"), call.function.return_type().clone()));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let sums = Aggregate { input: Box::new(join), keys: Vec::new(), aggregates, schema, with_totals: false };
+        let sums =
+            Aggregate { input: Box::new(join), keys: Vec::new(), aggregates, schema, with_totals: false, sets: None };
         let plan = Plan::Aggregate(sums);
         let expected = rows(&engine, &plan);
         let context = context(&[("max_bytes_before_external_join", "300000"), ("inline_rows_limit", "0")]);

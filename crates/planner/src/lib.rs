@@ -37,8 +37,8 @@ pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
 pub use load::{ContextReader, SourceReader, load};
 pub use plan::{
-    Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, Nearest,
-    Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
+    Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, KeySets,
+    Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
 };
 pub use uses::{QueryUses, Used};
 pub use view::{parse_view, plan_view_definition};

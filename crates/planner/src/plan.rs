@@ -292,6 +292,17 @@ pub struct Aggregate {
     pub schema: Arc<Schema>,
     /// `WITH TOTALS`: the aggregates over all rows besides, as an extra row with default keys.
     pub with_totals: bool,
+    /// ROLLUP, CUBE, GROUPING SETS: what is to be known of the sets.
+    pub sets: Option<KeySets>,
+}
+
+/// Several sets of keys at once: each row comes once for each set, with defaults for the keys that the set has not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeySets {
+    /// The key, by position, that is the set's number, from 0.
+    pub number: usize,
+    /// Whether set 0 has no keys and one group also where no rows come.
+    pub has_group_without_rows: bool,
 }
 
 /// One aggregate of an aggregation.
@@ -474,6 +485,34 @@ impl Plan {
         }
     }
 
+    /// Calls `visit` with every expression of this step, not of those below.
+    pub fn visit_expressions(&self, visit: &mut dyn FnMut(&Expression)) {
+        match self {
+            Self::Values { .. } | Self::Distinct { .. } | Self::Union { .. } => {}
+            Self::Scan(scan) => scan.predicate.iter().for_each(visit),
+            Self::Filter { predicate, .. } => visit(predicate),
+            Self::Project { expressions, .. }
+            | Self::LimitBy { keys: expressions, .. }
+            | Self::ArrayJoin { arrays: expressions, .. } => expressions.iter().for_each(visit),
+            Self::Sort { keys, .. } => keys.iter().for_each(|key| visit(&key.expression)),
+            Self::Limit { ties, .. } => ties.iter().flatten().for_each(|key| visit(&key.expression)),
+            Self::Aggregate(aggregate) => {
+                let arguments = aggregate.aggregates.iter().flat_map(|call| &call.arguments);
+                aggregate.keys.iter().chain(arguments).for_each(visit);
+            }
+            Self::Window(window) => {
+                let arguments = window.calls.iter().flat_map(|call| &call.arguments);
+                let order = window.order_by.iter().map(|key| &key.expression);
+                window.partition_by.iter().chain(order).chain(arguments).for_each(visit);
+            }
+            Self::Join(join) => {
+                join.keys.iter().flat_map(|key| [&key.left, &key.right]).for_each(&mut *visit);
+                join.nearest.iter().flat_map(|nearest| [&nearest.left, &nearest.right]).for_each(&mut *visit);
+                join.condition.iter().for_each(visit);
+            }
+        }
+    }
+
     /// The steps right below this one.
     pub fn inputs(&self) -> impl Iterator<Item = &Self> {
         let (some, many): ([Option<&Self>; 2], &[Self]) = match self {
@@ -497,6 +536,16 @@ impl Plan {
     pub fn replace(&mut self, make: impl FnOnce(Self) -> Self) {
         let empty = Self::Union { inputs: Vec::new(), schema: Arc::default() };
         *self = make(std::mem::replace(self, empty));
+    }
+
+    /// Puts what `make` makes of this plan in its place.
+    ///
+    /// # Errors
+    /// That of `make`.
+    pub fn replace_with(&mut self, make: impl FnOnce(Self) -> Result<Self>) -> Result<()> {
+        let empty = Self::Union { inputs: Vec::new(), schema: Arc::default() };
+        *self = make(std::mem::replace(self, empty))?;
+        Ok(())
     }
 
     /// No rows of a schema.

@@ -258,6 +258,12 @@ impl Units for Merging {
             }
             // No rows at all: without keys there is one group all the same.
             None if grouping.keys.is_empty() => (grouping.kind.table(&grouping.key_types), grouping.accumulators()?),
+            None if grouping.sets.is_some_and(|sets| sets.has_group_without_rows) => {
+                let keys = grouping.key_types.iter().map(|key| Column::default_values(key.clone(), 1));
+                return self
+                    .give_block(keys.collect::<Result<_>>()?, grouping.accumulators()?, 1, false, &rows, &mut pieces)
+                    .await;
+            }
             None => return Ok(()),
         };
         let mut to = Vec::new();

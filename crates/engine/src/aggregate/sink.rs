@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use arrow_array::BooleanArray;
+use arrow_array::types::UInt16Type;
+use arrow_buffer::BooleanBuffer;
 use parking_lot::Mutex;
 use squall_functions::{Accumulator, GroupIds};
-use squall_planner::{AggregateCall, Expression};
+use squall_planner::{AggregateCall, Expression, KeySets};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result};
 
 use super::key_table::{KeyKind, KeyTable};
@@ -24,6 +27,7 @@ pub(crate) struct Grouping {
     /// one past them for a count of its own.
     pub(crate) existence: Option<usize>,
     pub(crate) with_totals: bool,
+    pub(crate) sets: Option<KeySets>,
 }
 
 impl Grouping {
@@ -190,13 +194,29 @@ impl LocalSink for AggregateLocal {
                 format!("Limit for rows to GROUP BY exceeded: has {groups} rows, maximum: {}", self.groups_max);
             return Err(Error::new(ErrorCode::TOO_MANY_ROWS, message));
         }
+        // Of the rows that come once for each set of keys, those of one set count.
+        let of_totals = match self.grouping.sets.filter(|_| !self.totals.is_empty()) {
+            Some(sets) => {
+                let numbers = keys[sets.number].as_primitive::<UInt16Type>()?.values();
+                let counted = BooleanBuffer::collect_bool(rows, |row| numbers[row] == 0);
+                let rows = counted.count_set_bits();
+                Some((BooleanArray::new(counted, None), rows))
+            }
+            None => None,
+        };
         for (at, accumulator) in self.accumulators.iter_mut().enumerate() {
             let expressions = self.grouping.calls.get(at).map_or(&[][..], |call| &call.arguments);
             let arguments =
                 expressions.iter().map(|argument| evaluate(argument, &block)).collect::<Result<Vec<_>>>()?;
             accumulator.update(ids, groups, &arguments, rows)?;
             if let Some(totals) = self.totals.get_mut(at) {
-                totals.update(GroupIds::Single, 1, &arguments, rows)?;
+                match &of_totals {
+                    None => totals.update(GroupIds::Single, 1, &arguments, rows)?,
+                    Some((counted, rows)) => {
+                        let arguments = arguments.iter().map(|argument| argument.filter(counted, *rows));
+                        totals.update(GroupIds::Single, 1, &arguments.collect::<Result<Vec<_>>>()?, *rows)?;
+                    }
+                }
             }
         }
         self.spill_if_needed()

@@ -31,9 +31,9 @@ impl Scope<'_> {
                     return Ok(keys);
                 }
             }
-            ast::GroupBy::Rollup(_) => return Err(Error::not_implemented("ROLLUP")),
-            ast::GroupBy::Cube(_) => return Err(Error::not_implemented("CUBE")),
-            ast::GroupBy::GroupingSets(_) => return Err(Error::not_implemented("GROUPING SETS")),
+            ast::GroupBy::Rollup(_) | ast::GroupBy::Cube(_) | ast::GroupBy::GroupingSets(_) => {
+                return Err(Error::logical("several sets of keys where one was expected"));
+            }
         }
         let is_constant = |scope: &Self, key: NodeId| scope.graph.constant_value(key).is_some();
         let mut distinct = Vec::with_capacity(keys.len());
@@ -51,7 +51,11 @@ impl Scope<'_> {
         Ok(distinct)
     }
 
-    fn add_key(&mut self, expression: &ast::Expression, items: &[Item], keys: &mut Vec<NodeId>) -> Result<()> {
+    /// Adds a key of GROUP BY, which may stand for several.
+    ///
+    /// # Errors
+    /// Those of the key's expression.
+    pub fn add_key(&mut self, expression: &ast::Expression, items: &[Item], keys: &mut Vec<NodeId>) -> Result<()> {
         if let Some(item) = self.positional(expression, items)? {
             keys.push(item.node);
             return Ok(());

@@ -60,7 +60,7 @@ impl Scope<'_> {
             "arrayJoin" => return self.array_join(call),
             "caseWithExpression" => return self.case_with_expression(call),
             "getSetting" => return self.get_setting(call),
-            "grouping" => return Err(Error::not_implemented("Function grouping")),
+            "grouping" | "GROUPING" => return self.grouping_call(call),
             "untuple" => return Err(Error::not_implemented("Function untuple in this place")),
             _ => {}
         }
@@ -129,6 +129,9 @@ impl Scope<'_> {
         let name = canonical_name(name).unwrap_or(name);
         if let Some(known) = self.graph.find_function(name, &arguments) {
             return Ok(known);
+        }
+        if let Some(key) = self.key_of_keys(name, &arguments) {
+            return Ok(key);
         }
         let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
         if looks_up(name) {
@@ -373,7 +376,10 @@ impl Scope<'_> {
         // `count(*)` counts rows, whatever their columns.
         let counts_rows = name.eq_ignore_ascii_case("count")
             && matches!(&call.arguments[..], [argument] if is_plain_asterisk(argument));
-        let arguments = if counts_rows { Vec::new() } else { self.arguments(&call.arguments)? };
+        let arguments = match counts_rows {
+            true => Vec::new(),
+            false => self.before_grouping(|scope| scope.arguments(&call.arguments))?,
+        };
         let mut shown = String::new();
         self.append_call_name(call, &mut shown)?;
         self.aggregate_of(name, &parameters, arguments, shown)

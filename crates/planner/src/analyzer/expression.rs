@@ -31,7 +31,7 @@ impl<'q> Scope<'q> {
             ExpressionKind::Identifier(parts) if expression.alias.is_none() => {
                 self.analyzer.count_element()?;
                 match self.identifier(parts)? {
-                    Some(node) => Ok(node),
+                    Some(node) => Ok(self.as_grouped(node)),
                     None => Err(self.unknown_identifier(parts, "expression or function")),
                 }
             }
@@ -52,7 +52,7 @@ impl<'q> Scope<'q> {
         self.depth += 1;
         let result = self.resolve_shallow(expression);
         self.depth -= 1;
-        result
+        Ok(self.as_grouped(result?))
     }
 
     fn resolve_shallow(&mut self, expression: &ast::Expression) -> Result<NodeId> {
@@ -128,7 +128,10 @@ impl<'q> Scope<'q> {
         {
             return Ok(Some(self.graph.constant(value, data_type)));
         }
-        Ok(None)
+        match self.outer.map_or(Ok(None), |outer| outer.column(parts))? {
+            Some((number, data_type)) => self.outer_column(number, data_type).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The column of the source that a name means, with or without the table's name before it.

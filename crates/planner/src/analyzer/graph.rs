@@ -9,7 +9,9 @@ use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
 use squall_functions::{AggregateFunction, BoundFunction, BoundHigherOrder};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
-use crate::plan::{WindowCallFunction, WindowFrame};
+use super::correlated::OUTER;
+use super::decorrelate::SubqueryKind;
+use crate::plan::{Plan, WindowCallFunction, WindowFrame};
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -32,6 +34,12 @@ pub(crate) enum NodeKind {
     Parameter { depth: u32, at: usize },
     /// A function of a lambda. What the lambda captures comes after the function's other arguments.
     HigherOrder { call: Arc<HigherOrderNode>, operands: Vec<NodeId> },
+    /// The number of the set of keys for which a row comes (ROLLUP, CUBE, GROUPING SETS).
+    GroupingSet,
+    /// A key as grouped rows have it, Nullable.
+    GroupKey(NodeId),
+    /// A subquery that reads columns of this query; the operands are these, and last what IN looks for.
+    Correlated { call: Arc<CorrelatedNode>, operands: Vec<NodeId> },
     /// A function of a window: its arguments, then the keys of the partition, then those of the order.
     Window { call: Arc<WindowNode>, operands: Vec<NodeId> },
 }
@@ -51,6 +59,15 @@ pub(crate) struct HigherOrderNode {
     pub body: NodeId,
     /// How many of the operands are the function's arguments; the others are captured.
     pub arguments: usize,
+}
+
+/// The part of a subquery that is not its operands.
+#[derive(Debug)]
+pub(crate) struct CorrelatedNode {
+    /// What it is for.
+    pub kind: SubqueryKind,
+    /// Its rows.
+    pub plan: Plan,
 }
 
 /// The part of a window function that is not its operands.
@@ -85,7 +102,11 @@ pub(crate) const LAMBDA_DEPTH_MAX: u32 = 64;
 impl NodeKind {
     /// Whether it is computed row by row from other nodes.
     pub fn is_call(&self) -> bool {
-        matches!(self, Self::Function { .. } | Self::HigherOrder { .. })
+        match self {
+            Self::Function { name, .. } => &**name != OUTER,
+            Self::HigherOrder { .. } => true,
+            _ => false,
+        }
     }
 }
 
@@ -113,6 +134,8 @@ pub(crate) struct Node {
     pub has_window: bool,
     /// Whether an `arrayJoin` is in it.
     pub has_array_join: bool,
+    /// Whether a subquery that reads columns of this query is in it.
+    pub has_subquery: bool,
     /// Whether equal input makes equal results.
     pub is_deterministic: bool,
     /// The lambdas whose arguments are in it: a bit for each depth.
@@ -213,6 +236,63 @@ impl Graph {
         match found {
             Some(id) => *id,
             None => self.add(hash, Node::leaf(NodeKind::Constant(value), data_type)),
+        }
+    }
+
+    /// The node of the number of a row's set of keys.
+    pub fn grouping_set(&mut self) -> NodeId {
+        let hash = self.hash(&8u8);
+        let same = |id: &NodeId| matches!(self.node(*id).kind, NodeKind::GroupingSet);
+        match self.known.find(hash, same) {
+            Some(id) => *id,
+            None => self.add(hash, Node::leaf(NodeKind::GroupingSet, DataType::UInt16)),
+        }
+    }
+
+    /// The node of a key as grouped rows have it.
+    pub fn group_key(&mut self, key: NodeId, data_type: DataType) -> NodeId {
+        let hash = self.hash(&(9u8, key));
+        let same = |id: &NodeId| matches!(self.node(*id).kind, NodeKind::GroupKey(known) if known == key);
+        match self.known.find(hash, same) {
+            Some(id) => *id,
+            None => self.add(hash, Node::leaf(NodeKind::GroupKey(key), data_type)),
+        }
+    }
+
+    /// The node of a subquery that reads `operands`: one of its own, as subqueries are not compared.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for too big an expression, `TOO_DEEP_AST`.
+    pub fn correlated(
+        &mut self,
+        kind: SubqueryKind,
+        plan: Plan,
+        operands: Vec<NodeId>,
+        data_type: DataType,
+    ) -> Result<NodeId> {
+        let call = Arc::new(CorrelatedNode { kind, plan });
+        let hash = self.hash(&(10u8, Arc::as_ptr(&call).addr(), &operands[..]));
+        let mut node = self.parent(&operands, NodeKind::Column(0), data_type)?;
+        node.has_subquery = true;
+        node.kind = NodeKind::Correlated { call, operands };
+        Ok(self.add(hash, node))
+    }
+
+    /// The conditions that must all hold for a condition to hold.
+    pub fn conjuncts(&self, condition: NodeId, into: &mut Vec<NodeId>) {
+        match &self.node(condition).kind {
+            NodeKind::Function { name, arguments, .. } if &**name == "and" => {
+                arguments.iter().for_each(|argument| self.conjuncts(*argument, into));
+            }
+            _ => into.push(condition),
+        }
+    }
+
+    /// The key that a node is of grouped rows; the node itself otherwise.
+    pub fn key_before(&self, id: NodeId) -> NodeId {
+        match self.node(id).kind {
+            NodeKind::GroupKey(key) => key,
+            _ => id,
         }
     }
 
@@ -416,10 +496,15 @@ impl Graph {
     /// The nodes directly below a node; what is inside a lambda is not among them.
     pub fn children(&self, id: NodeId) -> &[NodeId] {
         match &self.node(id).kind {
-            NodeKind::Column(_) | NodeKind::Constant(_) | NodeKind::Parameter { .. } => &[],
+            NodeKind::Column(_)
+            | NodeKind::Constant(_)
+            | NodeKind::Parameter { .. }
+            | NodeKind::GroupingSet
+            | NodeKind::GroupKey(_) => &[],
             NodeKind::Function { arguments: children, .. }
             | NodeKind::Aggregate { arguments: children, .. }
             | NodeKind::HigherOrder { operands: children, .. }
+            | NodeKind::Correlated { operands: children, .. }
             | NodeKind::Window { operands: children, .. } => children,
             NodeKind::ArrayJoin(array) => std::slice::from_ref(array),
         }
@@ -432,6 +517,7 @@ impl Graph {
             node.has_aggregate |= child.has_aggregate;
             node.has_window |= child.has_window;
             node.has_array_join |= child.has_array_join;
+            node.has_subquery |= child.has_subquery;
             node.is_deterministic &= child.is_deterministic;
             node.lambdas |= child.lambdas;
             node.size = node.size.saturating_add(child.size);
@@ -486,6 +572,7 @@ impl Node {
             has_aggregate: false,
             has_window: false,
             has_array_join: false,
+            has_subquery: false,
             is_deterministic: true,
             lambdas: 0,
             size: 1,
@@ -509,6 +596,9 @@ fn hash_node(hasher: &DefaultHashBuilder, node: &Node) -> u64 {
         NodeKind::Parameter { depth, at } => hasher.hash_one((5u8, depth, at)),
         NodeKind::HigherOrder { call, operands } => hasher.hash_one((6u8, &*call.name, call.body, &operands[..])),
         NodeKind::Window { call, operands } => hasher.hash_one((7u8, &*call.identity, &operands[..])),
+        NodeKind::GroupingSet => hasher.hash_one(8u8),
+        NodeKind::Correlated { call, operands } => hasher.hash_one((10u8, Arc::as_ptr(call).addr(), &operands[..])),
+        NodeKind::GroupKey(key) => hasher.hash_one((9u8, key)),
     }
 }
 

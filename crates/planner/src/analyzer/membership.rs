@@ -7,6 +7,8 @@ use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Value, checkpoint, exact_value, grow, reserve};
 
 use super::conversion;
+use super::correlated::Reference;
+use super::decorrelate::SubqueryKind;
 use super::graph::{NodeId, NodeKind};
 use super::scope::Scope;
 use crate::plan::Plan;
@@ -39,7 +41,11 @@ impl Scope<'_> {
                 if let Some(known) = self.subqueries.get(&std::ptr::from_ref(&**query)).and_then(|known| known.node) {
                     return self.scalar(name, vec![left, known]);
                 }
-                Some(self.plan_subquery(query)?)
+                let (plan, references) = self.plan_subquery(query)?;
+                if !references.is_empty() {
+                    return self.correlated_membership(name, left, plan, &references);
+                }
+                Some(plan)
             }
             ExpressionKind::Identifier(parts) => match self.identifier(parts)? {
                 Some(_) => None,
@@ -66,6 +72,26 @@ impl Scope<'_> {
             known.node = Some(set);
         }
         self.scalar(name, vec![left, set])
+    }
+
+    /// `x IN (SELECT …)` of a subquery that reads columns of this query.
+    fn correlated_membership(
+        &mut self,
+        name: &str,
+        left: NodeId,
+        plan: Plan,
+        references: &[Reference],
+    ) -> Result<NodeId> {
+        let plan = self.one_column(plan)?;
+        let found = self.correlated(SubqueryKind::In, plan, references, Some(left))?;
+        let found = if name == "in" { found } else { self.scalar("not", vec![found])? };
+        if !self.graph.data_type(left).is_nullable() {
+            return Ok(found);
+        }
+        // Whether NULL is in a set is not known.
+        let is_null = self.scalar("isNull", vec![left])?;
+        let unknown = self.graph.constant(Value::Null, DataType::Nullable(Arc::new(DataType::UInt8)));
+        self.scalar("if", vec![is_null, unknown, found])
     }
 
     /// `x IN (a, 1)` with columns on the right: a chain of comparisons, or a search in an array.

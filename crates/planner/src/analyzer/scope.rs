@@ -10,6 +10,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::Analyzer;
 use super::graph::{Graph, NodeId};
+use super::grouping::AfterGrouping;
 use super::source::Source;
 use crate::plan::Plan;
 
@@ -21,26 +22,12 @@ pub(crate) trait Outer {
     /// The value of an alias, where it is a constant.
     fn constant(&self, name: &str) -> Result<Option<(Value, DataType)>>;
 
+    /// The number and the type of a column of the query around, which the subquery then reads for each of that query's rows.
+    fn column(&self, name: &[ast::Identifier]) -> Result<Option<(usize, DataType)>>;
+
     /// Whether the subquery stands in an expression: messages then show it in parentheses.
     fn is_expression(&self) -> bool {
         false
-    }
-}
-
-/// A scope as a subquery in an expression sees it.
-pub(crate) struct InExpression<'q>(pub &'q Scope<'q>);
-
-impl Outer for InExpression<'_> {
-    fn common_table(&self, name: &str) -> Result<Option<Plan>> {
-        self.0.common_table(name)
-    }
-
-    fn constant(&self, name: &str) -> Result<Option<(Value, DataType)>> {
-        self.0.constant(name)
-    }
-
-    fn is_expression(&self) -> bool {
-        true
     }
 }
 
@@ -66,6 +53,10 @@ pub(crate) struct Scope<'q> {
     pub subqueries: HashMap<*const ast::Query, Subquery>,
     /// Expressions of ALIAS columns, kept so that addresses of queries stay unique.
     pub parsed: Vec<ast::Expression>,
+    /// What is known of the keys once rows are grouped.
+    pub after_grouping: Option<AfterGrouping>,
+    /// Whether something was resolved that the keys of GROUP BY must be known for.
+    pub needs_keys: bool,
 }
 
 /// A name that a lambda gives: an argument of it, or an alias in it.
@@ -147,7 +138,17 @@ impl<'q> Scope<'q> {
             depth: 0,
             subqueries: HashMap::new(),
             parsed: Vec::new(),
+            after_grouping: None,
+            needs_keys: false,
         }
+    }
+
+    /// The same names without anything resolved yet: for what is to be known while this scope is busy.
+    pub fn aside(&self) -> Self {
+        let mut aside = Scope::without_select(self.analyzer, self.outer);
+        aside.source = self.source.names();
+        aside.aliases = self.aliases.iter().map(|(name, alias)| (*name, alias.reset())).collect();
+        aside
     }
 
     fn add_with(&mut self, with: &'q [WithItem]) -> Result<()> {
@@ -211,9 +212,14 @@ impl<'q> Scope<'q> {
     pub fn begin_new_graph(&mut self) -> Graph {
         let settings = self.analyzer.context.settings;
         let graph = Graph::new(settings.max_expanded_ast_elements, settings.max_ast_depth);
-        self.aliases.values_mut().for_each(|alias| *alias = alias.reset());
+        self.forget_aliases();
         self.subqueries.values_mut().for_each(|subquery| subquery.node = None);
         std::mem::replace(&mut self.graph, graph)
+    }
+
+    /// Forgets what aliases were resolved to, as they now mean other nodes.
+    pub fn forget_aliases(&mut self) {
+        self.aliases.values_mut().for_each(|alias| *alias = alias.reset());
     }
 
     /// The SELECT's named windows.
@@ -336,10 +342,12 @@ impl<'q> Scope<'q> {
 /// The expressions of a SELECT that may hold aliases, but for its WITH.
 fn expressions(select: &ast::Select) -> impl Iterator<Item = &ast::Expression> {
     let order_by = select.order_by.iter().flat_map(|order| order.items.iter().map(|item| &item.expression));
-    let group_by: &[ast::Expression] = match &select.group_by {
-        Some(ast::GroupBy::Expressions(keys) | ast::GroupBy::Rollup(keys) | ast::GroupBy::Cube(keys)) => keys,
-        _ => &[],
+    let (group_by, sets): (&[ast::Expression], &[Vec<ast::Expression>]) = match &select.group_by {
+        Some(ast::GroupBy::Expressions(keys) | ast::GroupBy::Rollup(keys) | ast::GroupBy::Cube(keys)) => (keys, &[]),
+        Some(ast::GroupBy::GroupingSets(sets)) => (&[], sets),
+        Some(ast::GroupBy::All) | None => (&[], &[]),
     };
+    let group_by = group_by.iter().chain(sets.iter().flatten());
     let limit_by = select.limit_by.iter().flat_map(|limit| &limit.by);
     let clauses = [&select.prewhere, &select.filter, &select.having, &select.qualify];
     select.projection.iter().chain(clauses.into_iter().flatten()).chain(group_by).chain(order_by).chain(limit_by)
@@ -375,6 +383,11 @@ impl Outer for Scope<'_> {
             }
         }
         self.outer.map_or(Ok(None), |outer| outer.constant(name))
+    }
+
+    /// A subquery in FROM sees nothing of the tables beside it, only what is around all of them.
+    fn column(&self, name: &[ast::Identifier]) -> Result<Option<(usize, DataType)>> {
+        self.outer.map_or(Ok(None), |outer| outer.column(name))
     }
 }
 

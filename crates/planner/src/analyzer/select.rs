@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use squall_functions::FunctionContext;
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::Analyzer;
 use super::graph::NodeId;
+use super::grouping::Keys;
+use super::limit::{RowRange, limited, limited_by};
 use super::scope::{Outer, Scope};
-use super::stage::{ArrayItems, Missing, Stage};
+use super::stage::{ArrayItems, Missing, Stage, Unbuilt};
 use crate::expression::Expression;
 use crate::plan::{Plan, SortKey};
 
@@ -32,28 +35,22 @@ struct OrderKey {
     nulls_first: bool,
 }
 
-/// LIMIT and OFFSET as numbers.
-#[derive(Clone, Copy)]
-struct RowLimit {
-    limit: Option<u64>,
-    offset: u64,
-    with_ties: bool,
-}
-
 /// The clauses of a SELECT, resolved.
 struct Clauses {
     items: Vec<Item>,
     filters: Vec<NodeId>,
     /// None where rows are not grouped.
-    keys: Option<Vec<NodeId>>,
+    keys: Option<Keys>,
     with_totals: bool,
-    having: Option<NodeId>,
+    /// All of HAVING's conditions.
+    having: Vec<NodeId>,
     qualify: Option<NodeId>,
     order: Vec<OrderKey>,
     distinct: bool,
-    /// Keys, offset and count.
-    limit_by: Option<(Vec<NodeId>, u64, u64)>,
-    limit: Option<RowLimit>,
+    /// Keys and the rows of each group.
+    limit_by: Option<(Vec<NodeId>, RowRange)>,
+    limit: Option<RowRange>,
+    with_ties: bool,
 }
 
 impl Analyzer<'_> {
@@ -77,7 +74,7 @@ impl Analyzer<'_> {
 
 impl Scope<'_> {
     fn clauses(&mut self, select: &ast::Select) -> Result<Clauses> {
-        let items = self.items(&select.projection)?;
+        let mut items = self.items(&select.projection)?;
         if items.is_empty() {
             return Err(self.in_scope(Error::new(
                 ErrorCode::EMPTY_LIST_OF_COLUMNS_QUERIED,
@@ -90,7 +87,18 @@ impl Scope<'_> {
             let node = self.resolve(filter)?;
             filters.push((self.condition(node, clause)?, clause));
         }
-        let keys = select.group_by.as_ref().map(|group_by| self.group_keys(group_by, &items)).transpose()?;
+        let keys = select.group_by.as_ref().map(|group_by| self.grouping(group_by, &items)).transpose()?;
+        if keys.as_ref().is_some_and(|keys| keys.sets.is_some()) || self.needs_keys && keys.is_some() {
+            // What was resolved so far knew nothing of the keys.
+            self.begin_grouped(keys.as_ref().unwrap_or(&Keys::default()));
+            items = self.items(&select.projection)?;
+            if select.with_totals && matches!(select.group_by, Some(ast::GroupBy::GroupingSets(_))) {
+                return Err(Error::new(
+                    ErrorCode::NOT_IMPLEMENTED,
+                    "WITH TOTALS and GROUPING SETS are not supported together",
+                ));
+            }
+        }
         let having = match &select.having {
             Some(having) => {
                 let node = self.resolve(having)?;
@@ -116,40 +124,61 @@ impl Scope<'_> {
                     keys.extend(items.iter().map(|item| item.node));
                 }
                 self.add_limit_keys(&limit_by.by, &items, &mut keys)?;
-                let count = self.row_count(&limit_by.count, "LIMIT")?;
-                let offset = limit_by.offset.as_ref().map(|offset| self.row_count(offset, "OFFSET")).transpose()?;
-                Some((keys, offset.unwrap_or(0), count))
+                Some((keys, self.row_range(Some(&limit_by.count), limit_by.offset.as_ref())?))
             }
             None => None,
         };
         let limit = match &select.limit {
-            Some(limit) => Some(RowLimit {
-                limit: limit.count.as_ref().map(|count| self.row_count(count, "LIMIT")).transpose()?,
-                offset: limit.offset.as_ref().map_or(Ok(0), |offset| self.row_count(offset, "OFFSET"))?,
-                with_ties: limit.with_ties,
-            }),
+            Some(limit) => Some(self.row_range(limit.count.as_ref(), limit.offset.as_ref())?),
             None => None,
         };
-        if limit.is_some_and(|limit| limit.with_ties) && select.order_by.is_none() {
+        let with_ties = select.limit.as_ref().is_some_and(|limit| limit.with_ties);
+        if with_ties && select.order_by.is_none() {
             return Err(Error::new(ErrorCode::WITH_TIES_WITHOUT_ORDER_BY, "Can not use WITH TIES without ORDER BY"));
         }
-        self.check_windows_apart(&filters, keys.as_deref().unwrap_or_default(), having)?;
-        self.check_aggregates(&filters, keys.as_deref().unwrap_or_default())?;
+        if self.needs_keys && keys.is_none() {
+            return Err(Error::new(
+                ErrorCode::ILLEGAL_AGGREGATION,
+                format!("GROUPING function is found in SELECT without GROUP BY in query {}", self.text()),
+            ));
+        }
+        let key_nodes: &[NodeId] = keys.as_ref().map_or(&[], |keys| &keys.keys);
+        self.check_windows_apart(&filters, key_nodes, having)?;
+        self.check_aggregates(&filters, key_nodes)?;
         // Also where nothing is left of them but their types: toTypeName(count()) is one row.
         let has_aggregates = self.graph.has_aggregates();
-        let keys = keys.or_else(|| (has_aggregates || select.with_totals).then(Vec::new));
+        let keys = keys.or_else(|| (has_aggregates || select.with_totals).then(Keys::default));
         Ok(Clauses {
             items,
-            filters: filters.into_iter().map(|(filter, _)| filter).collect(),
+            filters: self.conjuncts(&filters)?,
             keys,
             with_totals: select.with_totals,
-            having,
+            having: self.conjuncts(&having.map(|having| (having, "HAVING")).into_iter().collect::<Vec<_>>())?,
             qualify,
             order,
             distinct: select.distinct,
             limit_by,
             limit,
+            with_ties,
         })
+    }
+
+    /// Conditions cut at AND where subqueries that read outer columns are in them: these are tested last, on what the others leave.
+    fn conjuncts(&mut self, conditions: &[(NodeId, &str)]) -> Result<Vec<NodeId>> {
+        let mut all = Vec::with_capacity(conditions.len());
+        for (condition, clause) in conditions {
+            if !self.graph.node(*condition).has_subquery {
+                all.push(*condition);
+                continue;
+            }
+            let mut parts = Vec::new();
+            self.graph.conjuncts(*condition, &mut parts);
+            for part in parts {
+                all.push(self.condition(part, clause)?);
+            }
+        }
+        all.sort_by_key(|condition| self.graph.node(*condition).has_subquery);
+        Ok(all)
     }
 
     fn items(&mut self, projection: &[ast::Expression]) -> Result<Vec<Item>> {
@@ -157,8 +186,9 @@ impl Scope<'_> {
         for expression in projection {
             match &expression.kind {
                 ExpressionKind::Matcher(matcher) => {
-                    let columns = self.expand(matcher)?;
-                    items.extend(columns.into_iter().map(|(node, name)| Item { node, name: name.into() }));
+                    for (node, name) in self.expand(matcher)? {
+                        items.push(Item { node: self.as_grouped(node), name: name.into() });
+                    }
                 }
                 ExpressionKind::Function(call) if call.name == "untuple" => {
                     self.untuple(expression, call, &mut items)?
@@ -295,37 +325,6 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// The number of a LIMIT or an OFFSET.
-    fn row_count(&mut self, expression: &ast::Expression, clause: &str) -> Result<u64> {
-        let node = self.resolve(expression)?;
-        let refused = |scope: &Self| {
-            scope.in_scope(Error::new(
-                ErrorCode::INVALID_LIMIT_EXPRESSION,
-                format!(
-                    "{clause} expression must be constant with numeric type. Actual: {}",
-                    super::text::expression(expression)
-                ),
-            ))
-        };
-        match self.graph.constant_value(node) {
-            Some(Value::UInt64(count)) if self.graph.data_type(node).inner().is_integer() => Ok(*count),
-            Some(Value::Int64(count)) if self.graph.data_type(node).inner().is_integer() => {
-                u64::try_from(*count).map_err(|_| Error::not_implemented(format!("A negative {clause}")))
-            }
-            Some(Value::Float64(count)) if *count > 0.0 && *count < 1.0 => {
-                Err(Error::not_implemented(format!("A fractional {clause}")))
-            }
-            Some(Value::Float64(count)) => Err(Error::new(
-                ErrorCode::INVALID_LIMIT_EXPRESSION,
-                format!(
-                    "The value {count} of {clause} expression is not representable as UInt64 or Int64 or Float64 in the \
-                     range (0, 1)"
-                ),
-            )),
-            _ => Err(refused(self)),
-        }
-    }
-
     /// The source's ARRAY JOINs: each array with the column of its items, and whether rows of empty arrays stay.
     pub fn take_array_joins(&mut self) -> Vec<(Vec<ArrayItems>, bool)> {
         let array_joins = std::mem::take(&mut self.source.array_joins);
@@ -346,54 +345,49 @@ impl Scope<'_> {
     /// The steps of the plan, from the source up.
     fn build(mut self, clauses: Clauses) -> Result<Plan> {
         let joins = self.take_array_joins();
+        let functions = &self.analyzer.context.functions;
         let Self { graph, source, .. } = &mut self;
         let mut stage = source.take_stage(graph);
         for (columns, is_left) in &joins {
             stage.array_join(columns, *is_left)?;
         }
-        let result = build_steps(&mut stage, &clauses);
+        let result = build_steps(&mut stage, &clauses, functions);
         let plan = stage.into_plan();
         match result {
             Ok(()) => Ok(plan),
-            Err(missing) => Err(self.not_an_aggregate(&missing)),
+            Err(Unbuilt::Missing(missing)) => Err(self.not_an_aggregate(&missing)),
+            Err(Unbuilt::Error(error)) => Err(error),
         }
     }
 }
 
 /// Puts the steps of a SELECT on top of its source.
-fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> {
+fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionContext) -> Result<(), Unbuilt> {
     // What is computed once rows are grouped, or simply last.
     let mut last: Vec<NodeId> = clauses.items.iter().map(|item| item.node).collect();
     last.extend(clauses.order.iter().map(|key| key.node));
-    last.extend(clauses.having);
+    last.extend(clauses.having.iter().copied());
     last.extend(clauses.qualify);
-    last.extend(clauses.limit_by.iter().flat_map(|(keys, ..)| keys));
+    last.extend(clauses.limit_by.iter().flat_map(|(keys, _)| keys));
 
     if !clauses.filters.is_empty() {
         let mut later = last.clone();
-        later.extend(clauses.keys.iter().flatten());
+        later.extend(clauses.keys.iter().flat_map(|keys| &keys.keys));
         stage.unnest(&clauses.filters)?;
         stage.keep_random(&clauses.filters, &later)?;
         for filter in &clauses.filters {
-            let predicate = stage.lower(*filter)?;
-            stage.then(|input| Plan::Filter { input, predicate });
+            stage.filter(*filter, functions)?;
         }
     }
     if let Some(keys) = &clauses.keys {
-        let aggregates = stage.aggregates_below(&last, keys);
-        let mut roots = keys.clone();
-        for aggregate in &aggregates {
-            roots.extend(stage.children(*aggregate));
-        }
-        stage.unnest(&roots)?;
-        stage.share(&roots)?;
-        stage.aggregate(keys, &aggregates, clauses.with_totals)?;
+        let aggregates = stage.aggregates_below(&last, &keys.keys);
+        stage.aggregate(keys, &aggregates, clauses.with_totals, functions)?;
     }
     stage.unnest(&last)?;
-    if let Some(having) = clauses.having {
-        let predicate = stage.lower(having)?;
-        stage.then(|input| Plan::Filter { input, predicate });
+    for having in &clauses.having {
+        stage.filter(*having, functions)?;
     }
+    stage.join_subqueries(&last, functions)?;
     stage.windows(&last)?;
     if let Some(qualify) = clauses.qualify {
         let predicate = stage.lower(qualify)?;
@@ -403,22 +397,22 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> 
     let selected: Vec<NodeId> = outputs.iter().map(|(node, _)| *node).collect();
 
     // With a LIMIT, most rows that are sorted are thrown away: what is selected is better computed afterwards.
-    let sorts_first = clauses.limit.is_some_and(|limit| limit.limit.is_some())
+    let sorts_first = clauses.limit.and_then(RowRange::rows).is_some_and(|(_, limit)| limit.is_some())
         && !clauses.order.is_empty()
         && !clauses.distinct
         && clauses.limit_by.is_none()
         && last.iter().all(|node| stage.is_deterministic(*node));
     if sorts_first {
         sort(stage, &clauses.order)?;
-        limit(stage, clauses)?;
+        limit(stage, clauses, functions)?;
         stage.share(&selected)?;
-        return stage.project(&outputs);
+        return Ok(stage.project(&outputs)?);
     }
 
     stage.share(&last)?;
     let mut columns = outputs.clone();
     let keys = clauses.order.iter().map(|key| key.node);
-    for node in keys.chain(clauses.limit_by.iter().flat_map(|(keys, ..)| keys.iter().copied())) {
+    for node in keys.chain(clauses.limit_by.iter().flat_map(|(keys, _)| keys.iter().copied())) {
         let is_constant = matches!(stage.lower(node), Ok(Expression::Constant { .. }));
         if !is_constant && !columns.iter().any(|(known, _)| *known == node) {
             columns.push((node, "key".into()));
@@ -435,11 +429,14 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> 
         }
     }
     sort(stage, &clauses.order)?;
-    if let Some((keys, offset, count)) = &clauses.limit_by {
-        let keys = keys.iter().map(|key| stage.lower(*key)).collect::<Result<_, _>>()?;
-        stage.then(|input| Plan::LimitBy { input, offset: *offset, limit: *count, keys });
+    if let Some((keys, range)) = &clauses.limit_by {
+        let keys = keys.iter().map(|key| stage.lower(*key)).collect::<Result<Vec<_>, _>>()?;
+        match range.rows() {
+            Some((offset, Some(limit))) => stage.then(|input| Plan::LimitBy { input, offset, limit, keys }),
+            _ => stage.try_then(|input| limited_by(input, *range, keys, functions))?,
+        }
     }
-    limit(stage, clauses)?;
+    limit(stage, clauses, functions)?;
     if columns.len() > outputs.len() {
         stage.keep_first(outputs.len());
     }
@@ -461,12 +458,13 @@ fn sort(stage: &mut Stage<'_>, order: &[OrderKey]) -> Result<(), Missing> {
     Ok(())
 }
 
-fn limit(stage: &mut Stage<'_>, clauses: &Clauses) -> Result<(), Missing> {
-    let Some(row_limit) = clauses.limit else { return Ok(()) };
-    if row_limit.limit.is_none() && row_limit.offset == 0 {
-        return Ok(());
+fn limit(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionContext) -> Result<(), Unbuilt> {
+    let Some(range) = clauses.limit else { return Ok(()) };
+    let ties = clauses.with_ties.then(|| sort_keys(stage, &clauses.order)).transpose()?;
+    match range.rows() {
+        Some((0, None)) => {}
+        Some((offset, limit)) => stage.then(|input| Plan::Limit { input, offset, limit, ties }),
+        None => stage.try_then(|input| limited(input, range, ties, functions))?,
     }
-    let ties = row_limit.with_ties.then(|| sort_keys(stage, &clauses.order)).transpose()?;
-    stage.then(|input| Plan::Limit { input, offset: row_limit.offset, limit: row_limit.limit, ties });
     Ok(())
 }

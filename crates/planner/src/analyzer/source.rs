@@ -195,7 +195,7 @@ pub(crate) struct TableNames<'a> {
 }
 
 /// A column that an ARRAY JOIN adds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JoinedColumn {
     /// The name that stands for the item.
     pub name: Arc<str>,
@@ -256,6 +256,25 @@ impl Source {
     /// Names alone, without rows: for a JOIN's own condition.
     pub fn names_of_join(schema: Arc<Schema>, tree: JoinTree) -> Self {
         Self::of(Rows::Joined(None, schema, tree))
+    }
+
+    /// The same names without the rows.
+    pub fn names(&self) -> Self {
+        let rows = match &self.rows {
+            Rows::One => Rows::One,
+            Rows::Table(table) => Rows::Table(table.clone()),
+            Rows::Plan(_, schema) => Rows::Plan(None, schema.clone()),
+            Rows::Joined(_, schema, tree) => Rows::Joined(None, schema.clone(), tree.clone()),
+        };
+        Self {
+            rows,
+            database: self.database.clone(),
+            table: self.table.clone(),
+            alias: self.alias.clone(),
+            joined: self.joined.clone(),
+            array_joins: Vec::new(),
+            virtual_columns: self.virtual_columns,
+        }
     }
 
     /// What was joined, where something was.

@@ -4,12 +4,17 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
+use squall_functions::FunctionContext;
 use squall_types::{DataType, Error, Schema};
 
+use super::decorrelate::{Correlated, SubqueryKind, Wanted};
 use super::graph::{Graph, NodeId, NodeKind, WindowNode, WindowOrder};
+use super::grouping::Keys;
 use crate::explain::hidden_name;
 use crate::expression::{Expression, Lambda};
-use crate::plan::{Aggregate, AggregateCall, Plan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame};
+use crate::plan::{
+    Aggregate, AggregateCall, KeySets, Plan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
+};
 
 /// A plan under construction, with the nodes that its columns hold.
 pub(crate) struct Stage<'g> {
@@ -20,6 +25,35 @@ pub(crate) struct Stage<'g> {
 
 /// An array, the node of its items, and the items' name.
 pub(crate) type ArrayItems = (NodeId, NodeId, Arc<str>);
+
+/// Why a step of a SELECT cannot be built.
+pub(crate) enum Unbuilt {
+    /// A column is not there.
+    Missing(Missing),
+    /// Something else is wrong.
+    Error(Error),
+}
+
+impl From<Missing> for Unbuilt {
+    fn from(missing: Missing) -> Self {
+        Self::Missing(missing)
+    }
+}
+
+impl From<Error> for Unbuilt {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Unbuilt> for Error {
+    fn from(unbuilt: Unbuilt) -> Self {
+        match unbuilt {
+            Unbuilt::Missing(missing) => missing.into(),
+            Unbuilt::Error(error) => error,
+        }
+    }
+}
 
 /// Why a node cannot be computed: a column that is no longer there, because rows were grouped and it is not a key.
 pub(crate) struct Missing(pub NodeId);
@@ -41,6 +75,80 @@ impl<'g> Stage<'g> {
     /// Puts a step that keeps the columns on top.
     pub fn then(&mut self, step: impl FnOnce(Box<Plan>) -> Plan) {
         self.plan.replace(|plan| step(Box::new(plan)));
+    }
+
+    /// Puts steps that keep the columns on top.
+    ///
+    /// # Errors
+    /// That of `steps`.
+    pub fn try_then(&mut self, steps: impl FnOnce(Plan) -> Result<Plan, Error>) -> Result<(), Error> {
+        self.plan.replace_with(steps)
+    }
+
+    /// Computes the subqueries in `roots` that read columns of this plan, the innermost first, each once: it is joined to the plan.
+    ///
+    /// # Errors
+    /// The column that is missing, and where a subquery cannot be joined.
+    pub fn join_subqueries(&mut self, roots: &[NodeId], functions: &FunctionContext) -> Result<(), Unbuilt> {
+        let mut found = Vec::new();
+        let mut visited = HashSet::new();
+        roots.iter().for_each(|root| self.find_subqueries(*root, &mut visited, &mut found));
+        for id in found {
+            let column = self.plan.schema().len();
+            self.join_subquery(id, Wanted::Column, functions)?;
+            self.columns.insert(id, column);
+        }
+        Ok(())
+    }
+
+    /// Keeps the rows for which a condition holds. Where it is whether a subquery has rows, it is a semi join.
+    ///
+    /// # Errors
+    /// The column that is missing, and where a subquery cannot be joined.
+    pub fn filter(&mut self, condition: NodeId, functions: &FunctionContext) -> Result<(), Unbuilt> {
+        let is_predicate = |id: NodeId| match &self.graph.node(id).kind {
+            NodeKind::Correlated { call, .. } => call.kind != SubqueryKind::Scalar && !self.columns.contains_key(&id),
+            _ => false,
+        };
+        let (subquery, wanted) = match &self.graph.node(condition).kind {
+            NodeKind::Function { name, arguments, .. } if &**name == "not" => (arguments[0], Wanted::NotMatching),
+            _ => (condition, Wanted::Matching),
+        };
+        if is_predicate(subquery) {
+            self.join_subqueries(self.graph.children(subquery), functions)?;
+            return self.join_subquery(subquery, wanted, functions);
+        }
+        self.join_subqueries(&[condition], functions)?;
+        let predicate = self.lower(condition)?;
+        self.then(|input| Plan::Filter { input, predicate });
+        Ok(())
+    }
+
+    fn find_subqueries(&self, id: NodeId, visited: &mut HashSet<NodeId>, found: &mut Vec<NodeId>) {
+        let node = self.graph.node(id);
+        if !node.has_subquery || self.columns.contains_key(&id) || !visited.insert(id) {
+            return;
+        }
+        // Aggregates' own subqueries are joined before the aggregation, those of windows' arguments after it.
+        if matches!(node.kind, NodeKind::Aggregate { .. }) {
+            return;
+        }
+        self.graph.children(id).iter().for_each(|child| self.find_subqueries(*child, visited, found));
+        if matches!(node.kind, NodeKind::Correlated { .. }) {
+            found.push(id);
+        }
+    }
+
+    fn join_subquery(&mut self, id: NodeId, wanted: Wanted, functions: &FunctionContext) -> Result<(), Unbuilt> {
+        let NodeKind::Correlated { call, operands } = &self.graph.node(id).kind else { return Err(Missing(id).into()) };
+        let operands = operands.iter().map(|operand| self.lower(*operand)).collect::<Result<Vec<_>, _>>()?;
+        let (references, value) = match call.kind {
+            SubqueryKind::In => operands.split_at(operands.len() - 1),
+            _ => (&operands[..], &[][..]),
+        };
+        let subquery =
+            Correlated { kind: call.kind, plan: call.plan.clone(), references, value: value.first(), functions };
+        Ok(self.try_then(|plan| subquery.join(plan, wanted))?)
     }
 
     /// Puts an ARRAY JOIN on top: each array of `arrays` becomes a column that holds the node beside it.
@@ -249,11 +357,49 @@ impl<'g> Stage<'g> {
         self.graph.children(id).iter().for_each(|child| self.find_needed(*child, visited, needed));
     }
 
-    /// Puts an aggregation on top. Afterwards only `keys` and `aggregates` are there.
+    /// Puts an aggregation on top. Afterwards only the keys and `aggregates` are there.
     ///
     /// # Errors
     /// The column that is missing.
-    pub fn aggregate(&mut self, keys: &[NodeId], aggregates: &[NodeId], with_totals: bool) -> Result<(), Missing> {
+    pub fn aggregate(
+        &mut self,
+        keys: &Keys,
+        aggregates: &[NodeId],
+        with_totals: bool,
+        functions: &FunctionContext,
+    ) -> Result<(), Unbuilt> {
+        let mut roots: Vec<NodeId> = keys.keys.clone();
+        aggregates.iter().for_each(|aggregate| roots.extend(self.children(*aggregate)));
+        self.unnest(&roots)?;
+        self.join_subqueries(&roots, functions)?;
+        let Some(sets) = &keys.sets else {
+            self.share(&roots)?;
+            return Ok(self.aggregate_by(&keys.keys, &keys.keys, aggregates, (with_totals, None))?);
+        };
+        // Before rows are repeated.
+        let calls = roots.iter().filter(|root| self.graph.node(**root).kind.is_call()).copied();
+        let mut computed: Vec<NodeId> = Vec::new();
+        calls.for_each(|call| {
+            if !computed.contains(&call) {
+                computed.push(call)
+            }
+        });
+        self.compute(computed, &roots)?;
+        self.array_join(&[(sets.numbers, sets.number, "__grouping_set".into())], false)?;
+        let with_number = |keys: &[NodeId]| keys.iter().copied().chain([sets.number]).collect::<Vec<_>>();
+        let (masked, grouped) = (with_number(&sets.masked), with_number(&sets.grouped));
+        let key_sets = KeySets { number: keys.keys.len(), has_group_without_rows: sets.has_group_without_rows };
+        Ok(self.aggregate_by(&masked, &grouped, aggregates, (with_totals, Some(key_sets)))?)
+    }
+
+    /// Groups by the values of `keys`, which are those of `grouped` afterwards.
+    fn aggregate_by(
+        &mut self,
+        keys: &[NodeId],
+        grouped: &[NodeId],
+        aggregates: &[NodeId],
+        (with_totals, sets): (bool, Option<KeySets>),
+    ) -> Result<(), Missing> {
         let key_expressions = keys.iter().map(|key| self.lower(*key)).collect::<Result<Vec<_>, _>>()?;
         let input = self.plan.schema().clone();
         let mut fields: Vec<(Arc<str>, DataType)> = Vec::with_capacity(keys.len() + aggregates.len());
@@ -274,9 +420,9 @@ impl<'g> Stage<'g> {
             fields.push((call.name.clone(), node.data_type.clone()));
         }
         let schema = Arc::new(Schema { fields });
-        self.columns = keys.iter().chain(aggregates).enumerate().map(|(at, id)| (*id, at)).collect();
+        self.columns = grouped.iter().chain(aggregates).enumerate().map(|(at, id)| (*id, at)).collect();
         self.then(|input| {
-            Plan::Aggregate(Aggregate { input, keys: key_expressions, aggregates: calls, schema, with_totals })
+            Plan::Aggregate(Aggregate { input, keys: key_expressions, aggregates: calls, schema, with_totals, sets })
         });
         Ok(())
     }
@@ -300,10 +446,10 @@ impl<'g> Stage<'g> {
             }
         }
         self.compute(computed, roots)?;
-        let mut windows: Vec<(Keys, WindowFrame, Vec<NodeId>)> = Vec::new();
+        let mut windows: Vec<(WindowKeys, WindowFrame, Vec<NodeId>)> = Vec::new();
         for id in found {
             let NodeKind::Window { call, operands } = &self.graph.node(id).kind else { continue };
-            let keys = Keys::of(self.graph, call, operands);
+            let keys = WindowKeys::of(self.graph, call, operands);
             match windows.iter_mut().find(|(known, frame, _)| *known == keys && *frame == call.frame) {
                 Some((_, _, functions)) => functions.push(id),
                 None => windows.push((keys, call.frame, vec![id])),
@@ -311,7 +457,7 @@ impl<'g> Stage<'g> {
         }
         // A window whose keys are the first keys of another needs no order of its own after it.
         windows.sort_by_key(|(keys, ..)| std::cmp::Reverse(keys.0.len()));
-        let mut order = Keys::default();
+        let mut order = WindowKeys::default();
         for (keys, frame, functions) in windows {
             let sort = self.sort_keys(&keys)?;
             if !order.begins_with(&keys) {
@@ -334,7 +480,7 @@ impl<'g> Stage<'g> {
         }
     }
 
-    fn sort_keys(&self, keys: &Keys) -> Result<Vec<SortKey>, Missing> {
+    fn sort_keys(&self, keys: &WindowKeys) -> Result<Vec<SortKey>, Missing> {
         let key = |(node, order): &(NodeId, WindowOrder)| {
             Ok(SortKey { expression: self.lower(*node)?, descending: order.descending, nulls_first: order.nulls_first })
         };
@@ -343,7 +489,7 @@ impl<'g> Stage<'g> {
 
     fn window(
         &mut self,
-        keys: &Keys,
+        keys: &WindowKeys,
         mut sort: Vec<SortKey>,
         frame: WindowFrame,
         functions: &[NodeId],
@@ -487,9 +633,9 @@ fn lower(graph: &Graph, id: NodeId, columns: &HashMap<NodeId, usize>, schema: &S
 
 /// The keys of a window that are no constants: so many of the partition, then those of the order, each once.
 #[derive(Clone, Default, PartialEq, Eq)]
-struct Keys(Vec<(NodeId, WindowOrder)>, usize);
+struct WindowKeys(Vec<(NodeId, WindowOrder)>, usize);
 
-impl Keys {
+impl WindowKeys {
     fn of(graph: &Graph, call: &WindowNode, operands: &[NodeId]) -> Self {
         let ascending = WindowOrder { descending: false, nulls_first: false };
         let keys = operands.iter().skip(call.arguments);

@@ -5,8 +5,11 @@ use std::sync::Arc;
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, TupleElement, Value};
 
+use super::correlated::{InExpression, Reference};
+use super::decorrelate::SubqueryKind;
 use super::graph::NodeId;
-use super::scope::{InExpression, Scope, Subquery};
+use super::scope::{Scope, Subquery};
+use super::stage::project;
 use crate::expression::Expression;
 use crate::plan::Plan;
 use crate::rules::optimize;
@@ -22,7 +25,12 @@ impl Scope<'_> {
         if let Some(Subquery { node: Some(node), .. }) = self.subqueries.get(&address) {
             return Ok(*node);
         }
-        let plan = self.plan_subquery(query)?;
+        let (plan, references) = self.plan_subquery(query)?;
+        if !references.is_empty() {
+            let plan = self.one_column(plan)?;
+            let node = self.correlated(SubqueryKind::Scalar, plan, &references, None)?;
+            return Ok(self.remember_subquery(query, node));
+        }
         let fields = plan.schema().fields.clone();
         // Of two rows one is too many.
         let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(2), ties: None };
@@ -78,7 +86,11 @@ impl Scope<'_> {
         if let Some(Subquery { node: Some(node), .. }) = self.subqueries.get(&address) {
             return Ok(*node);
         }
-        let plan = self.plan_subquery(query)?;
+        let (plan, references) = self.plan_subquery(query)?;
+        if !references.is_empty() {
+            let node = self.correlated(SubqueryKind::Exists, plan, &references, None)?;
+            return Ok(self.remember_subquery(query, node));
+        }
         let plan = Plan::Limit { input: Box::new(plan), offset: 0, limit: Some(1), ties: None };
         let found = self.run(plan)?.iter().any(|block| !block.is_empty());
         let node = self.graph.constant(Value::UInt64(u64::from(found)), DataType::UInt8);
@@ -94,12 +106,36 @@ impl Scope<'_> {
         self.subqueries.entry(std::ptr::from_ref(query)).or_insert(Subquery { number, node: None });
     }
 
-    /// The plan of a subquery in an expression, which sees this scope's names.
+    /// Keeps the node of a subquery for where it is used again.
+    pub fn remember_subquery(&mut self, query: &ast::Query, node: NodeId) -> NodeId {
+        if let Some(subquery) = self.subqueries.get_mut(&std::ptr::from_ref(query)) {
+            subquery.node = Some(node);
+        }
+        node
+    }
+
+    /// A plan with one column: several make a tuple.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR`.
+    pub fn one_column(&self, plan: Plan) -> Result<Plan> {
+        let columns: Vec<Expression> =
+            plan.schema().types().enumerate().map(|(at, data_type)| Expression::column(at, data_type)).collect();
+        if columns.len() == 1 {
+            return Ok(plan);
+        }
+        let tuple = crate::rules::call("tuple", columns, &self.analyzer.context.functions)?;
+        Ok(project(plan, vec![tuple], ["tuple".into()].into_iter()))
+    }
+
+    /// The plan of a subquery in an expression, which sees this scope's names, and those of them that it reads row by row.
     ///
     /// # Errors
     /// The subquery's own.
-    pub fn plan_subquery(&self, query: &ast::Query) -> Result<Plan> {
-        self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(&InExpression(self))))
+    pub fn plan_subquery(&self, query: &ast::Query) -> Result<(Plan, Vec<Reference>)> {
+        let outer = InExpression::new(self);
+        let plan = self.analyzer.nested(|| self.analyzer.plan_body(&query.body, Some(&outer)))?;
+        Ok((plan, outer.into_references()))
     }
 
     /// The rows of a plan.

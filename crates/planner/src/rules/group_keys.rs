@@ -13,7 +13,7 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     plan.try_for_each_input(apply)?;
     let Plan::Aggregate(aggregate) = plan else { return Ok(()) };
     // The row of totals has default keys, of which functions are not the default.
-    if aggregate.with_totals || aggregate.keys.len() < 2 {
+    if aggregate.with_totals || aggregate.sets.is_some() || aggregate.keys.len() < 2 {
         return Ok(());
     }
     let mut is_kept = vec![true; aggregate.keys.len()];

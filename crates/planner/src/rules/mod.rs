@@ -18,6 +18,8 @@ mod trivial_count;
 
 use std::sync::Arc;
 
+pub(crate) use predicate_pushdown::as_join_key;
+
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
 use squall_types::{Column, DataType, Result, Value, checkpoint};
 

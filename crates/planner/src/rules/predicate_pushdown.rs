@@ -48,9 +48,10 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
             }
             push(input, below, functions)?;
         }
-        Plan::Aggregate(Aggregate { input, keys, with_totals, .. }) => {
+        Plan::Aggregate(Aggregate { input, keys, with_totals, sets, .. }) => {
             for condition in conditions {
-                let mut tests_keys = condition.is_deterministic() && !*with_totals && !keys.is_empty();
+                let mut tests_keys =
+                    condition.is_deterministic() && !*with_totals && sets.is_none() && !keys.is_empty();
                 condition.visit_columns(&mut |position| tests_keys &= position < keys.len());
                 if tests_keys && can_substitute(&condition, keys) {
                     below.push(condition.substitute(keys));
@@ -151,7 +152,7 @@ fn push_into_join(
             (true, false) if left_is_free => of_left.push(condition.map_columns(&to_left)),
             (false, true) if right_is_free => of_right.push(condition.map_columns(&to_right)),
             (true, true) if join.kind == JoinKind::Inner && join.strictness == All => {
-                match equality(&condition, first).map(|(left, right)| as_key(&left, &right, functions)) {
+                match equality(&condition, first).map(|(left, right)| as_join_key(&left, &right, functions)) {
                     Some(Some(JoinKey { left, right })) => {
                         join.keys
                             .push(JoinKey { left: left.map_columns(&to_left), right: right.map_columns(&to_right) });
@@ -168,7 +169,7 @@ fn push_into_join(
 }
 
 /// An equality as a key of a join; `None` where keys are compared in another way than `equals` compares.
-fn as_key(left: &Expression, right: &Expression, functions: &FunctionContext) -> Option<JoinKey> {
+pub(crate) fn as_join_key(left: &Expression, right: &Expression, functions: &FunctionContext) -> Option<JoinKey> {
     let data_type = key_type(left.data_type(), right.data_type()).ok()?;
     let is_signed = |side: &Expression| side.data_type().inner().is_signed_integer();
     // Keys of 64 bits are compared by bits whatever their sign.
