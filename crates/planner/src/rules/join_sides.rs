@@ -41,7 +41,7 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
 }
 
 /// How many rows a step gives at most, where that is known.
-fn rows(plan: &Plan) -> Option<u64> {
+pub(super) fn rows(plan: &Plan) -> Option<u64> {
     match plan {
         Plan::Scan(scan) => scan.table.rows(),
         Plan::Values { blocks, .. } => Some(blocks.iter().map(|block| block.rows() as u64).sum()),

@@ -4,9 +4,11 @@
 mod aggregate_arithmetic;
 mod column_pruning;
 mod constant_rows;
+mod disjunctions;
 mod distinct;
 mod duplicate_aggregates;
 mod group_keys;
+mod join_order;
 mod join_sides;
 mod late_projection;
 mod limit_pushdown;
@@ -49,6 +51,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     checkpoint(PASS_WORK)?;
     redundant_sort::apply(&mut plan);
     if settings.enable_optimize_predicate_expression {
+        join_order::apply(&mut plan)?;
         predicate_pushdown::apply(&mut plan, &context.functions)?;
     }
     checkpoint(PASS_WORK)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use squall_functions::FunctionContext;
 use squall_types::{DataType, Result};
 
+use super::disjunctions::{factored, implied};
 use super::{all_of, conjuncts};
 use crate::analyzer::{cast, equality, key_type, sides_of};
 use crate::expression::Expression;
@@ -31,6 +32,7 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
             }
             other => other,
         });
+        own = factored(own, functions)?;
         // The filter's own conditions first: they were tested before those above.
         own.append(&mut conditions);
         return push(plan, own, functions);
@@ -157,7 +159,15 @@ fn push_into_join(
                         join.keys
                             .push(JoinKey { left: left.map_columns(&to_left), right: right.map_columns(&to_right) });
                     }
-                    _ => above.push(condition),
+                    _ => {
+                        if let Some(left) = implied(&condition, &|part| sides_of(part, first) == (true, false), functions)? {
+                            of_left.push(left.map_columns(&to_left));
+                        }
+                        if let Some(right) = implied(&condition, &|part| sides_of(part, first) == (false, true), functions)? {
+                            of_right.push(right.map_columns(&to_right));
+                        }
+                        above.push(condition);
+                    }
                 }
             }
             _ => above.push(condition),
