@@ -160,10 +160,14 @@ fn push_into_join(
                             .push(JoinKey { left: left.map_columns(&to_left), right: right.map_columns(&to_right) });
                     }
                     _ => {
-                        if let Some(left) = implied(&condition, &|part| sides_of(part, first) == (true, false), functions)? {
+                        if let Some(left) =
+                            implied(&condition, &|part| sides_of(part, first) == (true, false), functions)?
+                        {
                             of_left.push(left.map_columns(&to_left));
                         }
-                        if let Some(right) = implied(&condition, &|part| sides_of(part, first) == (false, true), functions)? {
+                        if let Some(right) =
+                            implied(&condition, &|part| sides_of(part, first) == (false, true), functions)?
+                        {
                             of_right.push(right.map_columns(&to_right));
                         }
                         above.push(condition);
