@@ -24,7 +24,7 @@ SELECT sumResample(0, 5, 0)(number, number) FROM numbers(4);
 SELECT sumMap(map(number % 2, number)), sumMap([number % 2, 5], [number, 1]), minMap([number % 2], [number]), sumMapFiltered([1, 2])([number], [10]) FROM numbers(4);
 SELECT sumTuple((number, 1)), corrTuple((number, 1), (number, 2)) FROM numbers(3);
 SELECT sumForEachIf([number], number > 1), sumIfForEach([number], [number > 1]), sumForEachResample(0, 2, 1)([number], number % 2), sumResampleForEach(0, 2, 1)([number], [number % 2]) FROM numbers(4);
-SELECT quantilesTDigest(0.1, 0.5, 0.9)(number), quantileDeterministic(0.5)(number, number), quantileExactWeighted(0.5)(number, number), quantileInterpolatedWeighted(0.5)(number, number), quantileBFloat16(0.5)(number), quantileTiming(0.5)(number), quantileGK(100, 0.3)(number) FROM numbers(1000);
+SELECT quantilesTDigest(0.1, 0.5, 0.9)(number), quantileDeterministic(0.5)(number, number), quantileExactWeighted(0.5)(number, number), quantileInterpolatedWeighted(0.5)(number, number), quantileBFloat16(0.5)(number), quantileTiming(0.5)(number) FROM numbers(1000);
 SELECT quantileTDigest(number), quantileTiming(number), quantileDeterministic(number, 1), quantileExactWeighted(number, 1) FROM numbers(0);
 SELECT topK(2)(number % 5), topKWeighted(2)(number % 5, number), approx_top_sum(2)(number % 5, number) FROM numbers(12);
 SELECT hex(sumState(number)), hex(avgState(number)), hex(uniqState(number)), hex(quantileTDigestState(number)), hex(sumForEachState([number])) FROM numbers(3);

@@ -5,7 +5,7 @@ use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{MessageHeader, root_as_message};
 
-use squall_types::{Result, checkpoint, grow, reserve};
+use squall_types::{Result, checkpoint, grow};
 
 use super::{Container, arrow_error, incorrect};
 
@@ -140,7 +140,9 @@ impl Messages {
             }
             if batch.compression().is_some() {
                 let buffers = batch.buffers().into_iter().flatten();
-                reserve(plain_bytes(buffers.map(|buffer| (buffer.offset(), buffer.length())), body)?)?;
+                let plain = plain_bytes(buffers.map(|buffer| (buffer.offset(), buffer.length())), body)?;
+                // The library allocates what is announced, and ends the process where it cannot: so it is tried here.
+                grow(&mut Vec::<u8>::new(), plain)?;
             }
         }
         Ok(Some(end))
