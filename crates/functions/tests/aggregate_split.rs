@@ -413,7 +413,7 @@ fn results_are_the_naive_models() {
 
 #[test]
 fn estimates_of_many_values_are_near() {
-    for (name, error_max) in [("uniq", 0.02), ("uniqCombined", 0.02), ("uniqHLL12", 0.07)] {
+    for (name, error_max) in [("uniq", 0.02), ("uniqCombined", 0.02), ("uniqHLL12", 0.1)] {
         let function = resolve_aggregate(name, &[], &[DataType::UInt64]).unwrap();
         for count in [10_000_u64, 100_000, 1_000_000] {
             let mut workers: Vec<Box<dyn Accumulator>> = Vec::new();

@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(
             cut_text(text, 4).unwrap(),
             "SELECT __table1.b AS `__table1.b`, __table1.a + 1 AS `plus(__table1.a, 1_UInt8)` FROM d.t AS __table1 \
-             ORDER BY __table1.a + 1 ASC LIMIT 2 + 1"
+             ORDER BY __table1.a + 1 ASC LIMIT plus(2, 1)"
         );
         assert!(!cut_text(text, 1).unwrap().contains("LIMIT"));
     }

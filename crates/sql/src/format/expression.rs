@@ -126,6 +126,25 @@ impl Writer {
         }
     }
 
+    /// The arguments of a call. Names before a lambda would be its parameters, so that it stands in parentheses.
+    fn arguments(&mut self, arguments: &[Expression]) {
+        let is_name = |argument: &Expression| {
+            argument.alias.is_none() && matches!(&argument.kind, ExpressionKind::Identifier(parts) if parts.len() == 1)
+        };
+        match arguments.split_last() {
+            Some((last, before))
+                if !before.is_empty()
+                    && matches!(last.kind, ExpressionKind::Lambda(_))
+                    && before.iter().all(is_name) =>
+            {
+                self.expressions(before);
+                self.text(", ");
+                self.expression(last, true);
+            }
+            _ => self.expressions(arguments),
+        }
+    }
+
     pub(super) fn expressions(&mut self, items: &[Expression]) {
         let wrap_lambdas = std::mem::take(&mut self.wrap_lambdas);
         self.joined(items, ", ", |w, item| w.expression(item, false));
@@ -322,7 +341,7 @@ impl Writer {
                 self.expression(otherwise, false);
             }
         } else {
-            self.expressions(&function.arguments);
+            self.arguments(&function.arguments);
         }
         if !function.settings.is_empty() {
             if !function.arguments.is_empty() {

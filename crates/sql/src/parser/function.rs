@@ -466,7 +466,7 @@ impl Parser<'_> {
 fn with_names_before(arguments: &mut Vec<Expression>) {
     let Some((last, before)) = arguments.split_last() else { return };
     let ExpressionKind::Lambda(lambda) = &last.kind else { return };
-    if before.is_empty() || lambda.parameters.len() != 1 || last.alias.is_some() {
+    if before.is_empty() || lambda.parameters.len() != 1 || last.alias.is_some() || last.parenthesized.0 {
         return;
     }
     let name = |expression: &Expression| match &expression.kind {

@@ -521,7 +521,6 @@ settings! {
     intersect_default_mode: String as String = "ALL" only ["", "ALL", "DISTINCT"], "What INTERSECT without ALL or DISTINCT means.";
     group_by_use_nulls: bool as Bool = "0", "Whether keys that a set of ROLLUP, CUBE or GROUPING SETS has not are NULL instead of the type's default.";
     force_grouping_standard_compatibility: bool as Bool = "1", "Whether grouping() has a 1 for each key that is not in the set, as the standard wants it, or for each that is.";
-    max_recursive_cte_evaluation_depth: u64 as UInt64 = "1000", "How often a query of WITH RECURSIVE may be repeated.";
     regexp_max_matches_per_row: u64 as UInt64 = "1000", "The most matches in one row of extractAllGroupsHorizontal; more are an error.";
     describe_compact_output: bool as Bool = "0", "Whether DESCRIBE gives names and types only.";
     describe_include_subcolumns: bool as Bool = "0", "Whether DESCRIBE gives subcolumns, too.";

@@ -25,8 +25,10 @@ pub(super) fn resolve_positions(call: &Call<'_>) -> Bound {
 
 fn bind(call: &Call<'_>, item: DataType, value: fn(u64) -> u64) -> Bound {
     call.arguments(1..=1)?;
-    let Some(width) = call.type_of(0).fixed_width_bytes().filter(|width| call.type_of(0).is_integer() && *width <= 8)
-    else {
+    if !call.type_of(0).is_integer() && *call.type_of(0) != DataType::Bool {
+        return Err(call.illegal(0));
+    }
+    let Some(width) = call.type_of(0).fixed_width_bytes().filter(|width| *width <= 8) else {
         return Err(call.illegal(0));
     };
     call.bind(DataType::array(item.clone()), move |arguments, rows| {
