@@ -98,7 +98,7 @@ def test_insert_in_several_blocks(client, table):
         ("SELECT nothing", errors.ErrorCodes.UNKNOWN_IDENTIFIER),
         ("SELECT * FROM nowhere", errors.ErrorCodes.UNKNOWN_TABLE),
         ("SELECT 1 +", errors.ErrorCodes.SYNTAX_ERROR),
-        ("SELECT nothing()", errors.ErrorCodes.UNKNOWN_FUNCTION),
+        ("SELECT no_such_function()", errors.ErrorCodes.UNKNOWN_FUNCTION),
         ("SELECT 'a' + 1", errors.ErrorCodes.ILLEGAL_TYPE_OF_ARGUMENT),
     ],
 )

@@ -265,12 +265,12 @@ def test_files_are_written(server, files):
     server.query("DROP USER writer")
 
 
-def test_decimals_of_parquet_are_floats(server, files):
+def test_decimals_of_parquet(server, files):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     import decimal
 
     values = pyarrow.array([decimal.Decimal("1.25"), None, decimal.Decimal("-7.50")], pyarrow.decimal128(12, 2))
     parquet.write_table(pyarrow.table({"d": values, "s": pyarrow.array(["a", "b", None])}), files / "decimal.parquet")
-    assert columns(server, "file('decimal.parquet')") == "d Nullable(Float64), s Nullable(String)"
+    assert columns(server, "file('decimal.parquet')") == "d Nullable(Decimal(12, 2)), s Nullable(String)"
     assert server.query("SELECT * FROM file('decimal.parquet')") == "1.25\ta\n\\N\tb\n-7.5\t\\N\n"
