@@ -152,10 +152,10 @@ def test_a_suite_of_ones_own_goes_on_reports_and_compares(tmp_path):
     page = tmp_path / "report.html"
     storm("report", results, "--output", page, "--charts", tmp_path / "charts")
     html = page.read_text()
-    assert "Squall answered every request" in html and html.count("<svg ") == 4 and "http://" not in html.replace("http://www.w3.org/", "")
+    assert "Squall answered every request" in html and html.count("<svg ") == 6 and "http://" not in html.replace("http://www.w3.org/", "")
     charts = sorted((tmp_path / "charts").iterdir())
-    assert [chart.name for chart in charts if chart.suffix == ".png"] == [f"lookup_{g}_{n}.png" for g in (16, 64) for n in (1, 2)]
-    assert len(charts) == 8 and all(chart.read_bytes().startswith(b"\x89PNG") for chart in charts if chart.suffix == ".png")
+    assert [chart.name for chart in charts if chart.suffix == ".png"] == [f"lookup_{g}_{n}.png" for g in (16, 64) for n in (1, 2, 3)]
+    assert len(charts) == 12 and all(chart.read_bytes().startswith(b"\x89PNG") for chart in charts if chart.suffix == ".png")
     few = tmp_path / "few.csv"
     with few.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
