@@ -5,4 +5,4 @@ from program import build, run_checks
 
 def test_go(server):
     folder = build("go", "go")
-    run_checks([folder / "program", server.native_port, server.http_port], least=115)
+    run_checks([folder / "program", server.native_port, server.http_port], least=151)

@@ -56,9 +56,8 @@ def test_expressions(people):
 
 
 def test_set_operations(people):
-    with needs("INTERSECT"):
-        assert people.intersect(people).count().execute() == 3
-        assert people.difference(people).count().execute() == 0
+    assert people.intersect(people).count().execute() == 3
+    assert people.difference(people).count().execute() == 0
 
 
 def test_tables_of_this_program(connection, people):

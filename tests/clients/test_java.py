@@ -13,4 +13,4 @@ NEW = ["clickhouse-jdbc-0.9.9-all.jar"]
 def test_jdbc(server, jars):
     folder = build("java", "java", "javac", "curl")
     path = os.pathsep.join(str(folder / jar) for jar in ["", *jars, "slf4j-api-2.0.17.jar"])
-    run_checks(["java", "-cp", path, "Main", server.http_port], least=37)
+    run_checks(["java", "-cp", path, "Main", server.http_port], least=43)

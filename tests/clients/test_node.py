@@ -5,4 +5,4 @@ from program import build, run_checks
 
 def test_node(server):
     folder = build("node", "node", "npm")
-    run_checks(["node", folder / "main.mjs", server.http_port], least=50, cwd=folder)
+    run_checks(["node", folder / "main.mjs", server.http_port], least=69, cwd=folder)
