@@ -107,6 +107,33 @@ pub(super) fn insert(samples: &mut BTreeMap<i64, f64>, time: i64, value: f64) {
     }
 }
 
+/// Adds the samples of another state.
+///
+/// # Errors
+/// Where the query is to end.
+pub(super) fn merge_samples(into: &mut BTreeMap<i64, f64>, from: BTreeMap<i64, f64>) -> Result<()> {
+    checkpoint(from.len() * 50)?;
+    from.into_iter().for_each(|(time, value)| insert(into, time, value));
+    Ok(())
+}
+
+/// Writes samples as a state.
+pub(super) fn write_samples(samples: &BTreeMap<i64, f64>, out: &mut Vec<u8>) {
+    put_varint(samples.len() as u64, out);
+    for (time, value) in samples {
+        time.put(out);
+        value.put(out);
+    }
+}
+
+/// Reads samples that were a state.
+///
+/// # Errors
+/// Bytes that end too early.
+pub(super) fn read_samples(bytes: &mut &[u8]) -> Result<BTreeMap<i64, f64>> {
+    (0..take_count(bytes)?).map(|_| Ok((Raw::take(bytes)?, Raw::take(bytes)?))).collect()
+}
+
 /// The samples of a block.
 pub(super) struct Samples {
     /// Where each row's samples begin, where a row has several.
@@ -225,16 +252,12 @@ impl StateFunction for Kept {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(state.len() as u64, out);
-        for (time, value) in state {
-            time.put(out);
-            value.put(out);
-        }
+        write_samples(state, out);
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        (0..take_count(bytes)?).map(|_| Ok((Raw::take(bytes)?, Raw::take(bytes)?))).collect()
+        read_samples(bytes)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

@@ -11,7 +11,6 @@ use crate::accumulator::AggregateFunction;
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::results::value_column;
-use super::state_bytes::{Raw, put_varint, take_count};
 use super::time_series::{self, Samples};
 
 /// The most times of a grid.
@@ -227,9 +226,7 @@ impl StateFunction for Grid {
     }
 
     fn merge(&self, into: &mut Self::State, from: Self::State) -> Result<()> {
-        checkpoint(from.len() * 50)?;
-        from.into_iter().for_each(|(time, value)| time_series::insert(into, time, value));
-        Ok(())
+        time_series::merge_samples(into, from)
     }
 
     fn items(&self, state: &Self::State) -> usize {
@@ -237,16 +234,12 @@ impl StateFunction for Grid {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        put_varint(state.len() as u64, out);
-        for (time, value) in state {
-            time.put(out);
-            value.put(out);
-        }
+        time_series::write_samples(state, out);
         Ok(())
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        (0..take_count(bytes)?).map(|_| Ok((Raw::take(bytes)?, Raw::take(bytes)?))).collect()
+        time_series::read_samples(bytes)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
