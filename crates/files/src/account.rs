@@ -9,7 +9,7 @@ use squall_types::checkpoint::{self, Supervisor};
 
 /// Whom a thread worked for when it was asked.
 #[derive(Clone, Default)]
-pub(crate) struct Account {
+pub struct Account {
     memory: Option<Arc<MemoryTracker>>,
     owner: Option<Owner>,
     supervisor: Option<Arc<dyn Supervisor>>,

@@ -15,7 +15,7 @@ pub(crate) fn is_plain(path: &str) -> bool {
 ///
 /// # Errors
 /// `BAD_ARGUMENTS` for too many.
-pub(crate) fn alternatives(pattern: &str) -> Result<Vec<String>> {
+pub fn alternatives(pattern: &str) -> Result<Vec<String>> {
     let mut done = Vec::new();
     let mut open = vec![pattern.to_owned()];
     while let Some(next) = open.pop() {

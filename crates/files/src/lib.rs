@@ -12,8 +12,10 @@ mod schema;
 mod table;
 mod write;
 
+pub use account::Account;
 pub use compression::Compression;
 pub use file::open_plain;
+pub use glob::alternatives;
 pub use path::Reach;
 pub use table::{Data, FileTable, FileTableOptions, Stream};
 pub use write::TargetFile;

@@ -106,6 +106,35 @@ pub trait LoadedByQuery: Send + Sync {
     fn load(&self, anew: bool, source: &mut dyn SourceReader) -> Result<()>;
 }
 
+/// A call of `remote` or `remoteSecure`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemoteCall {
+    /// `host:port`, or an expression for several servers.
+    pub addresses: String,
+    /// What is read there.
+    pub target: RemoteTarget,
+    /// The user there, `default` where none is named.
+    pub user: String,
+    /// The user's password, which is empty where none is given.
+    pub password: String,
+    /// Whether the connection is under TLS.
+    pub is_secure: bool,
+}
+
+/// What such a call reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RemoteTarget {
+    /// A table.
+    Table {
+        /// The database's name.
+        database: String,
+        /// The table's name.
+        table: String,
+    },
+    /// A table function, as SQL.
+    Function(String),
+}
+
 /// Where names of tables are looked up.
 pub trait Catalog: Send + Sync {
     /// Takes note of something that the query uses. Tables are found by looking them up; this is for the rest.
@@ -214,6 +243,14 @@ pub trait Catalog: Send + Sync {
     /// `NOT_IMPLEMENTED` where it is another's.
     fn check_address_is_local(&self, address: &str) -> Result<()> {
         Err(Error::not_implemented(format!("Reading from another server, {address},")))
+    }
+
+    /// A table of other servers; `None` where the address is this server's own. May wait as [`table_function`](Self::table_function) does.
+    ///
+    /// # Errors
+    /// `ACCESS_DENIED`; those of the address, of the connection, and of the other server.
+    fn remote(&self, call: &RemoteCall, _subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
+        self.check_address_is_local(&call.addresses).map(|()| None)
     }
 
     /// The table that a table function with constant arguments makes: `numbers(10)`. Where it must wait for something it asks whether

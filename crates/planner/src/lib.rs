@@ -19,9 +19,11 @@ pub mod rules;
 pub mod uses;
 mod view;
 
-pub use analyzer::{MEMBERSHIPS, analyze_query};
+pub use analyzer::{MEMBERSHIPS, analyze_query, remote_call};
 pub use bind::bind_expression;
-pub use catalog::{Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, TableMetadata};
+pub use catalog::{
+    Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, RemoteCall, RemoteTarget, TableMetadata,
+};
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::{plan_column_codec, plan_constraint, plan_index, plan_setting, plan_table_definition};

@@ -1,5 +1,5 @@
-//! Table functions that stand for other tables: `merge`, and `cluster`, `clusterAllReplicas` and `remote` where the only server
-//! that they name is this one. They become plans over those tables; functions that make rows of their own are the catalog's.
+//! Table functions that stand for other tables: `merge`, `remote`, and `cluster` and `clusterAllReplicas` where the only server that they
+//! name is this one. They become plans over those tables; functions that make rows of their own are the catalog's.
 
 use std::sync::Arc;
 
@@ -10,6 +10,9 @@ use super::conversion::{cast, supertype};
 use super::from::{whole, whole_with_hidden};
 use super::scope::Scope;
 use super::source::Source;
+use super::{Analyzer, text};
+use crate::catalog::{RemoteCall, RemoteTarget};
+use crate::context::PlannerContext;
 use crate::expression::Expression;
 use crate::plan::Plan;
 
@@ -18,6 +21,16 @@ struct Merged {
     database: String,
     name: String,
     plan: Plan,
+}
+
+/// What a call of `remote` or `remoteSecure` means.
+///
+/// # Errors
+/// What is wrong with its arguments.
+pub fn remote_call(function: &ast::Function, context: &PlannerContext<'_>) -> Result<RemoteCall> {
+    let analyzer = Analyzer::new(context);
+    let [address, table @ ..] = function.arguments.as_slice() else { return Err(no_table(&function.name)) };
+    Scope::without_select(&analyzer, None).remote_call(&function.name, address, table)
 }
 
 impl Scope<'_> {
@@ -96,15 +109,54 @@ impl Scope<'_> {
         self.remote_table(name, table)
     }
 
-    /// `remote('127.0.0.1', database.table, …)`: the table itself where the address is this server's.
+    /// `remote('host:port', database.table[, user[, password]])`: the table of that server; the table itself where the address is this
+    /// server's own.
     ///
     /// # Errors
-    /// `NOT_IMPLEMENTED` for other addresses.
+    /// What is wrong with the arguments; those of the other server.
     pub fn remote(&mut self, name: &str, arguments: &[ast::Expression]) -> Result<Source> {
         let [address, table @ ..] = arguments else { return Err(no_table(name)) };
-        let address = self.name_argument(address)?;
-        self.analyzer.context.catalog.check_address_is_local(&address)?;
-        self.remote_table(name, table)
+        let call = self.remote_call(name, address, table)?;
+        let context = self.analyzer.context;
+        match context.catalog.remote(&call, context.subqueries)? {
+            Some(table) => Ok(Source::table(table).named(None, None)),
+            None => self.remote_table(name, table),
+        }
+    }
+
+    /// What a call of `remote` means.
+    fn remote_call(
+        &mut self,
+        name: &str,
+        address: &ast::Expression,
+        arguments: &[ast::Expression],
+    ) -> Result<RemoteCall> {
+        let addresses = self.name_argument(address)?;
+        let (target, others) = match arguments {
+            [] => (RemoteTarget::Table { database: "system".into(), table: "one".into() }, arguments),
+            [first, others @ ..] if matches!(first.kind, ExpressionKind::Function(_)) => {
+                (RemoteTarget::Function(text::expression(first)), others)
+            }
+            [first, others @ ..] => {
+                let first = self.name_argument(first)?;
+                match (first.split_once('.'), others) {
+                    (Some((database, table)), _) => {
+                        (RemoteTarget::Table { database: database.to_owned(), table: table.to_owned() }, others)
+                    }
+                    (None, [table, others @ ..]) => {
+                        (RemoteTarget::Table { database: first, table: self.name_argument(table)? }, others)
+                    }
+                    (None, []) => return Err(no_table(name)),
+                }
+            }
+        };
+        // A sharding key may follow, which concerns INSERT alone.
+        let is_text =
+            |argument: &&ast::Expression| argument.as_literal().is_some_and(|literal| literal.as_str().is_some());
+        let mut texts = others.iter().take_while(is_text);
+        let user = texts.next().map_or(Ok("default".to_owned()), |user| self.name_argument(user))?;
+        let password = texts.next().map_or(Ok(String::new()), |password| self.name_argument(password))?;
+        Ok(RemoteCall { addresses, target, user, password, is_secure: name.eq_ignore_ascii_case("remoteSecure") })
     }
 
     /// The table that such a function's arguments name: `database.table`, `database, table`, or a table function.

@@ -16,10 +16,11 @@ use hyper::{Request, Uri, header};
 use hyper_util::rt::TokioIo;
 use squall_formats::{FormatOptions, Statistics, input_format, output_format};
 use squall_planner::{OutsidePlace, OutsideSource};
+use squall_remote::Reach;
 use squall_runtime::ThreadPool;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
-use crate::access::{Reach, RemoteHosts};
+use crate::access::RemoteHosts;
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, Constraint, DefaultKind, LoadedByQuery, QueryUses, SubqueryRunner, TableDefinition,
-    TableMetadata, Used,
+    Catalog, ColumnDescription, Constraint, DefaultKind, LoadedByQuery, QueryUses, RemoteCall, SubqueryRunner,
+    TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -17,6 +17,7 @@ use squall_types::{Error, ErrorCode, Result, Value};
 use super::data_function;
 use super::kept_plan::is_made_up;
 use super::planning::lookups;
+use super::remote;
 use crate::access::{Privilege, PrivilegeSet};
 use crate::session::Session;
 use crate::system;
@@ -302,6 +303,15 @@ impl Catalog for QueryCatalog<'_> {
     fn check_address_is_local(&self, address: &str) -> Result<()> {
         self.session.access.check_source(Privilege::Remote)?;
         system::check_address_is_local(&self.session.server, address)
+    }
+
+    fn remote(&self, call: &RemoteCall, subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
+        self.session.access.check_source(Privilege::Remote)?;
+        let Some(peers) = remote::peers(self.session, call)? else { return Ok(None) };
+        self.note_moment();
+        // The other server is asked.
+        subqueries.check_may_run()?;
+        remote::table(peers, call).map(Some)
     }
 
     fn table_function(

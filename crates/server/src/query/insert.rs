@@ -10,8 +10,10 @@ use squall_engine::evaluate::evaluate;
 use squall_engine::{Check, InsertStream, QueryContext};
 use squall_formats::{Evaluate, FormatOptions, InputBlock, InputFormat, Omitted, input_format};
 use squall_planner::{
-    ColumnDescription, Expression, InsertPlan, Plan, Used, insert_columns, plan_defaults, plan_insert,
+    ColumnDescription, Expression, InsertPlan, Plan, RemoteCall, RemoteTarget, Used, insert_columns, plan_defaults,
+    plan_insert, remote_call,
 };
+use squall_remote::Peers;
 use squall_sql::ast::{self, InsertSource, InsertTarget};
 use squall_storage::Table;
 use squall_types::checkpoint::leash;
@@ -21,7 +23,7 @@ use super::catalog::TABLE_FUNCTION_DATABASE;
 use super::data_function;
 use super::statement::table_name;
 use super::system_command::run_blocking;
-use super::{Answer, planning, show};
+use super::{Answer, planning, remote, show};
 use crate::access::Privilege;
 use crate::session::Session;
 
@@ -34,10 +36,32 @@ const MEMORY_WAIT: Duration = Duration::from_millis(20);
 /// Runs INSERT, up to where a client's data are wanted.
 pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Arc<QueryContext>) -> Result<Answer> {
     let name = match &statement.target {
-        InsertTarget::Table(name) => name,
-        InsertTarget::Function(function) => return run_into_function(session, statement, function, context).await,
+        InsertTarget::Table(name) => table_name(session, name)?,
+        InsertTarget::Function(function) => {
+            let call = if matches!(function.name.to_ascii_lowercase().as_str(), "remote" | "remotesecure") {
+                session.access.check_target_source(Privilege::Remote)?;
+                Some(planning::planner_now(session, context, |planner| remote_call(function, planner))?)
+            } else {
+                None
+            };
+            match call {
+                None => return run_into_function(session, statement, function, None, context).await,
+                Some(call) => match (remote::peers(session, &call)?, &call.target) {
+                    (Some(peers), _) => {
+                        return run_into_function(session, statement, function, Some((peers, call)), context).await;
+                    }
+                    // The address is this server's own.
+                    (None, RemoteTarget::Table { database, table }) => (database.clone(), table.clone()),
+                    (None, RemoteTarget::Function(_)) => {
+                        return Err(Error::not_implemented(
+                            "INSERT INTO FUNCTION remote of this server's own function",
+                        ));
+                    }
+                },
+            }
+        }
     };
-    let (database, table) = table_name(session, name)?;
+    let (database, table) = name;
     match &statement.source {
         InsertSource::Query(query) => {
             select_into(session, &database, &table, statement.columns.as_deref(), query, context).await?;
@@ -55,22 +79,31 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
     }
 }
 
-/// Runs `INSERT INTO FUNCTION file(…)`.
+/// Runs `INSERT INTO FUNCTION file(…)`, or into the table of another server that the function calls.
 async fn run_into_function(
     session: &Session,
     statement: &ast::Insert,
     function: &ast::Function,
+    remote: Option<(Peers, RemoteCall)>,
     context: &Arc<QueryContext>,
 ) -> Result<Answer> {
     if statement.partition_by.is_some() {
         return Err(Error::not_implemented("INSERT INTO FUNCTION … PARTITION BY"));
     }
-    if function.name != "null" {
+    if function.name != "null" && remote.is_none() {
         session.access.check_target_source(Privilege::File)?;
     }
+    let named = match (&remote, statement.columns.as_deref()) {
+        (Some(_), Some(columns)) => Some(remote::column_names(columns)?),
+        _ => None,
+    };
     let target = |schema: Option<Schema>| {
-        let (session, function) = (session.clone(), function.clone());
-        run_blocking(move || data_function::target(&session, &function, schema))
+        let (session, function, remote) = (session.clone(), function.clone(), remote.clone());
+        let named = named.clone();
+        run_blocking(move || match remote {
+            Some((peers, call)) => remote::target(peers, &call, named.as_deref()),
+            None => data_function::target(&session, &function, schema),
+        })
     };
     match &statement.source {
         InsertSource::Query(query) => {

@@ -26,6 +26,7 @@ mod optimize;
 mod parsing;
 mod plan_template;
 mod planning;
+mod remote;
 mod rename;
 mod required;
 mod show;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use squall_remote::{Address, shards};
 use squall_storage::Table;
 use squall_types::{Error, ErrorCode, Result, Value};
 
@@ -75,14 +76,15 @@ pub(crate) fn check_cluster_is_local(server: &Server, name: &str) -> Result<()> 
 /// `NOT_IMPLEMENTED` where it is not.
 pub(crate) fn check_address_is_local(server: &Server, address: &str) -> Result<()> {
     let own_port = server.config.load().server.tcp_port;
-    let (host, port) = match address.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') => (host, port.parse().ok()),
-        _ => (address, Some(own_port)),
-    };
-    match port {
-        Some(port) if is_local(host, port, own_port) => Ok(()),
+    match shards(address, own_port as u16)?.as_slice() {
+        [replicas] if replicas.iter().all(|address| is_own(server, address)) => Ok(()),
         _ => Err(elsewhere(address)),
     }
+}
+
+/// Whether an address is this server's own.
+pub(crate) fn is_own(server: &Server, address: &Address) -> bool {
+    is_local(&address.host, u64::from(address.port), server.config.load().server.tcp_port)
 }
 
 fn elsewhere(address: &str) -> Error {

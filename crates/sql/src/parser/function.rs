@@ -121,10 +121,16 @@ impl Parser<'_> {
 
     /// A plain call whose name is read already: a table function, an engine, `disk(type = …)`.
     pub(super) fn function_with_settings(&mut self, name: Identifier) -> Parsed<Function> {
-        match self.function_call(name)?.kind {
-            ExpressionKind::Function(function) => Ok(*function),
-            _ => self.fail("function"),
-        }
+        self.enter(2)?;
+        let before = self.grow();
+        let mut function = Function::new("", Vec::new());
+        function.name_span = name.span;
+        function.name = name.value;
+        // A list that follows is that of an INSERT's columns: table functions have no parameters.
+        self.arguments(&mut function)?;
+        self.leave(2);
+        self.grown(before, 2)?;
+        Ok(function)
     }
 
     /// `OVER name` or `OVER (…)`, the word read already.

@@ -1,0 +1,15 @@
+//! Tables of other servers, ClickHouse's and Squall's, as tables: which servers an address means, what columns a table there has, and the
+//! scan and the INSERT that stream its rows over the native protocol. Who may reach which address is the server's to say.
+
+mod address;
+mod condition;
+mod link;
+mod reach;
+mod read;
+mod table;
+mod write;
+
+pub use address::{Address, shards};
+pub use link::Peers;
+pub use reach::Reach;
+pub use table::{RemoteTable, Target};

@@ -1,0 +1,115 @@
+//! The connection to another server: who is asked and as whom, and the thread of the pool that waits for it.
+
+use std::time::Duration;
+
+use squall_files::Account;
+use squall_native::{Connection, Options, Tls};
+use squall_runtime::ThreadPool;
+use squall_runtime::thread_pool::JobOptions;
+use squall_types::{Error, ErrorCode, Result};
+
+use crate::address::Address;
+use crate::reach::Reach;
+
+/// How long each replica is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server that computes may say nothing: it sends its progress ten times a second.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
+
+/// The servers that hold a table's rows, and as whom they are asked.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    /// The replicas of each shard, with what of their addresses may be asked.
+    pub shards: Vec<Vec<(Address, Reach)>>,
+    /// The user there.
+    pub user: String,
+    /// The user's password.
+    pub password: String,
+    /// Whether to speak under TLS.
+    pub is_secure: bool,
+}
+
+impl Peers {
+    /// Connects to the first replica of a shard that answers.
+    ///
+    /// # Errors
+    /// `UNACCEPTABLE_URL` where no address may be asked; the server's exception where it refuses the user; `ALL_CONNECTION_TRIES_FAILED`.
+    pub(crate) async fn connect(&self, shard: usize) -> Result<Connection> {
+        let mut failures = Vec::new();
+        for (address, reach) in self.shards.get(shard).into_iter().flatten() {
+            match tokio::time::timeout(CONNECT_TIMEOUT, self.connect_to(address, *reach)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(error)) if matches!(error.code, ErrorCode::NETWORK_ERROR | ErrorCode::DNS_ERROR) => {
+                    failures.push(error.message.to_string());
+                }
+                Ok(Err(error)) => return Err(error),
+                Err(_) => failures.push(format!("No answer from {address} in {CONNECT_TIMEOUT:?}")),
+            }
+        }
+        let message = format!("All connection tries failed. {}", failures.join("; "));
+        Err(Error::new(ErrorCode::ALL_CONNECTION_TRIES_FAILED, message))
+    }
+
+    async fn connect_to(&self, address: &Address, reach: Reach) -> Result<Connection> {
+        let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
+        let found = found.map_err(|error| Error::new(ErrorCode::DNS_ERROR, format!("{address}: {error}")))?;
+        let tls = if self.is_secure { Some(Tls::new(&address.host, None, false)?) } else { None };
+        let options = Options {
+            host: address.host.clone(),
+            user: self.user.clone(),
+            password: self.password.clone(),
+            connect_timeout: CONNECT_TIMEOUT,
+            tls,
+            client_name: "server",
+            ..Options::local(address.port)
+        };
+        let message =
+            format!("Host {} is not allowed in configuration file, see <remote_url_allow_hosts>", address.host);
+        let mut failure = Error::new(ErrorCode::UNACCEPTABLE_URL, message);
+        for address in found.filter(|address| reach.admits(address.ip())) {
+            match Connection::connect_to(address, &options).await {
+                Ok(connection) => return Ok(connection),
+                Err(other) => failure = other.error,
+            }
+        }
+        Err(failure)
+    }
+
+    /// The addresses, for errors and logs.
+    pub(crate) fn names(&self) -> String {
+        let shard = |replicas: &Vec<(Address, Reach)>| {
+            replicas.iter().map(|(address, _)| address.to_string()).collect::<Vec<_>>().join("|")
+        };
+        self.shards.iter().map(shard).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// What a server sends next, unless it is silent for too long.
+pub(crate) async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T> {
+    tokio::time::timeout(SILENCE_MAX, answer).await.map_err(|_| {
+        let message = format!("The other server is silent for {} s", SILENCE_MAX.as_secs());
+        Error::new(ErrorCode::SOCKET_TIMEOUT, message)
+    })
+}
+
+/// Waits on the calling thread, which must be one that may.
+///
+/// # Errors
+/// Those of the work.
+pub(crate) fn wait_for<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
+    runtime.block_on(work)
+}
+
+/// Has a thread of the pool work on an account, until the end of the work, which tells of its failure itself.
+///
+/// # Errors
+/// `CANNOT_SCHEDULE_TASK`.
+pub(crate) fn on_thread(account: Account, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let options = JobOptions { owner: account.owner(), ..JobOptions::default() };
+    let job = move || account.charge(work);
+    ThreadPool::global()
+        .schedule_with(options, job)
+        .map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))
+}
