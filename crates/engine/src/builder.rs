@@ -376,7 +376,12 @@ impl Builder {
             predicate: scan.predicate.clone(),
             limit: scan.limit,
         };
-        let source = TableHandle::of(&*scan.table)?.0.scan(&request)?;
+        let table = &TableHandle::of(&*scan.table)?.0;
+        let settings = &self.context.settings;
+        if settings.force_primary_key || settings.force_index_by_date {
+            table.check_index_is_used(&request, settings)?;
+        }
+        let source = table.scan(&request)?;
         if let Some(rows) = source.rows_total() {
             let total = &self.context.progress.total_rows_to_read;
             total.fetch_add(rows, std::sync::atomic::Ordering::Relaxed);

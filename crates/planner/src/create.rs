@@ -177,7 +177,9 @@ fn declared_columns(
         // Where no type is written, the default tells it, below.
         let data_type = match &declaration.data_type {
             Some(data_type) => {
-                modified(DataType::parse(&squall_sql::format_data_type(data_type))?, declaration.nullable)?
+                let parsed = DataType::parse(&squall_sql::format_data_type(data_type))?;
+                let by_default = context.settings.data_type_default_nullable && !parsed.is_nullable();
+                modified(parsed, declaration.nullable.or(by_default.then_some(true)))?
             }
             None => DataType::Nothing,
         };

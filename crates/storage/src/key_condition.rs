@@ -180,6 +180,11 @@ impl KeyCondition {
         matches!(self.root, Node::Unknown | Node::Constant(true))
     }
 
+    /// Whether what is known of these fields can rule anything out.
+    pub(crate) fn is_useful(&self, of: &dyn Fn(Field) -> bool) -> bool {
+        is_useful(&self.root, of)
+    }
+
     /// Whether rows whose fields lie in these ranges can match. `range` answers `None` for a field of which nothing is known.
     pub(crate) fn can_match(&self, range: &dyn Fn(Field) -> Option<ValueRange>) -> bool {
         check(&self.root, range).can_be_true
@@ -203,6 +208,22 @@ impl KeyCondition {
     /// The smallest and largest value of `field` with which the whole predicate can be true: its bounding interval.
     pub(crate) fn bounds(&self, field: Field) -> (Option<Value>, Option<Value>) {
         bounds(&self.root, field)
+    }
+}
+
+fn is_useful(node: &Node, of: &dyn Fn(Field) -> bool) -> bool {
+    match node {
+        Node::Unknown | Node::Constant(true) => false,
+        Node::Constant(false) => true,
+        Node::And(nodes) => nodes.iter().any(|node| is_useful(node, of)),
+        Node::Or(nodes) => nodes.iter().all(|node| is_useful(node, of)),
+        Node::Not(node) => match &**node {
+            Node::And(nodes) => nodes.iter().all(|node| is_useful(&Node::Not(Box::new(node.clone())), of)),
+            Node::Or(nodes) => nodes.iter().any(|node| is_useful(&Node::Not(Box::new(node.clone())), of)),
+            Node::Constant(value) => *value,
+            node => is_useful(node, of),
+        },
+        Node::Within(within) => of(within.field),
     }
 }
 

@@ -23,6 +23,14 @@ pub trait Table: TableMetadata {
     /// Where the table cannot be read.
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>>;
 
+    /// Checks that a scan will look only where its condition can be true, as `force_primary_key` and `force_index_by_date` ask.
+    ///
+    /// # Errors
+    /// `INDEX_NOT_USED`.
+    fn check_index_is_used(&self, _request: &ScanRequest, _settings: &Settings) -> Result<()> {
+        Ok(())
+    }
+
     /// Begins an INSERT.
     ///
     /// # Errors

@@ -20,6 +20,13 @@ use crate::uses::Used;
 pub(crate) const FOLDED_BYTES_MAX: usize = 1 << 20;
 
 /// The body of a function that SQL defined, with a call's arguments in the places of its parameters.
+/// Whether an aggregate of NULLs alone is NULL, as `sum` is and `count` is not.
+fn gives_null_for_nulls(name: &str, parameters: &[Value], types: &[DataType]) -> bool {
+    let nullable: Vec<DataType> = types.iter().map(DataType::to_nullable).collect();
+    !name.ends_with("OrNull")
+        && resolve_aggregate(name, parameters, &nullable).is_ok_and(|function| function.return_type().is_nullable())
+}
+
 fn substituted(lambda: &ast::Lambda, call: &ast::Function) -> Result<ast::Expression> {
     struct Substitution<'a>(Vec<(&'a str, &'a ast::Expression)>);
     impl ast::Visitor for Substitution<'_> {
@@ -431,6 +438,15 @@ impl Scope<'_> {
         let types: Vec<DataType> = arguments.iter().map(|argument| self.graph.data_type(*argument).clone()).collect();
         self.analyzer.context.catalog.note(Used::AggregateFunction(name));
         check_aggregate_allowed(name, &self.analyzer.context.functions)?;
+        let or_null;
+        let name = if self.analyzer.context.settings.aggregate_functions_null_for_empty
+            && gives_null_for_nulls(name, parameters, &types)
+        {
+            or_null = format!("{name}OrNull");
+            &*or_null
+        } else {
+            name
+        };
         let function = resolve_aggregate(name, parameters, &types)?;
         let mut identity = canonical_name(name).unwrap_or(name).to_owned();
         for parameter in parameters {

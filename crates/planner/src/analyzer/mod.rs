@@ -58,7 +58,13 @@ const ELEMENT_WORK: usize = 2_000;
 /// Everything that can be wrong with a query, with ClickHouse's codes.
 pub fn analyze_query(query: &ast::Query, context: &PlannerContext<'_>) -> Result<Plan> {
     let analyzer = Analyzer::new(context);
-    analyzer.plan_body(&query.body, None)
+    let plan = analyzer.plan_body(&query.body, None)?;
+    Ok(match (context.settings.offset, context.settings.limit) {
+        (0, 0) => plan,
+        (offset, limit) => {
+            Plan::Limit { input: Box::new(plan), offset, limit: (limit > 0).then_some(limit), ties: None }
+        }
+    })
 }
 
 /// What the analysis of one query shares among all its SELECTs: the context, and counts against the limits.

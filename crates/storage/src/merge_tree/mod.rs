@@ -42,7 +42,7 @@ use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, Constraint, Expression, KeyExpression, TableDefinition, TableMetadata};
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Settings, Value};
 
 use crate::catalog::{Catalog, StoredPart};
 use crate::column_cache::ColumnCache;
@@ -404,6 +404,14 @@ impl Table for MergeTreeTable {
             Ok(scan) => Ok(Arc::new(scan)),
             Err(segments) => Ok(cold_scan::ColdScan::start(segments, &columns, request)),
         }
+    }
+
+    fn check_index_is_used(&self, request: &ScanRequest, settings: &Settings) -> Result<()> {
+        pruning::check_index_is_used(
+            &self.live,
+            request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns)).as_ref(),
+            settings,
+        )
     }
 
     fn insert(&self) -> Result<Arc<dyn Insertion>> {

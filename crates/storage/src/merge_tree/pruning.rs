@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use squall_planner::Expression;
+use squall_planner::{Expression, KeyExpression};
 use squall_runtime::profile_events::{Timed, count};
 use squall_runtime::{CurrentMetric, ProfileEvent};
-use squall_types::{Result, Rows};
+use squall_types::{Error, ErrorCode, Result, Rows, Settings};
 
 use super::MergeTree;
 use super::key_search::{is_searchable, rows_within};
@@ -58,6 +58,37 @@ pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&
     }
     segments.retain(|segment| segment.rows > 0);
     Ok(segments)
+}
+
+/// What `force_primary_key` and `force_index_by_date` check: whether a scan with this predicate can leave anything out by the primary
+/// key, and by the partition key or its columns.
+pub(super) fn check_index_is_used(
+    table: &MergeTree,
+    predicate: Option<&Expression>,
+    settings: &Settings,
+) -> Result<()> {
+    let useful = |keys: &[KeyExpression]| {
+        let mut columns = Vec::new();
+        keys.iter().for_each(|key| key.expression.visit_columns(&mut |column| columns.push(column)));
+        predicate.is_some_and(|predicate| {
+            KeyCondition::new(predicate, keys).is_useful(&|field| match field {
+                Field::Column(column) => columns.contains(&column),
+                Field::Key(_) => true,
+            })
+        })
+    };
+    let partition_key = &table.identity.definition.partition_key;
+    if settings.force_index_by_date && !partition_key.is_empty() && !useful(partition_key) {
+        let message = "Neither MinMax index by columns of the partition key nor the partition key itself is used and setting \
+                       'force_index_by_date' is set";
+        return Err(Error::new(ErrorCode::INDEX_NOT_USED, message));
+    }
+    if settings.force_primary_key && !table.primary_key.is_empty() && !useful(&table.primary_key) {
+        let keys: Vec<&str> = table.primary_key.iter().map(|key| &*key.sql).collect();
+        let message = format!("Primary key ({}) is not used and setting 'force_primary_key' is set", keys.join(", "));
+        return Err(Error::new(ErrorCode::INDEX_NOT_USED, message));
+    }
+    Ok(())
 }
 
 /// How many stretches of rows that follow each other the segments are.

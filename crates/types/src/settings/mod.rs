@@ -499,6 +499,12 @@ settings! {
     async_insert: bool as Bool = "0", "Accepted for compatibility: inserts are synchronous.";
     wait_for_async_insert: bool as Bool = "1", "Accepted for compatibility: inserts are synchronous.";
     max_partitions_per_insert_block: u64 as UInt64 = "100", "The most partitions that one block of an INSERT may touch; 0 is unlimited.";
+    force_primary_key: bool as Bool = "0", "Whether a query fails whose conditions say nothing of the primary key of a MergeTree table that it reads.";
+    force_index_by_date: bool as Bool = "0", "Whether a query fails whose conditions say nothing of the partition key of a MergeTree table that it reads, nor of the key's columns.";
+    limit: u64 as UInt64 = "0", "The most rows of a query's result, beside its own LIMIT; 0 is all.";
+    offset: u64 as UInt64 = "0", "So many first rows of a query's result are left out, beside its own OFFSET.";
+    aggregate_functions_null_for_empty: bool as Bool = "0", "Whether aggregate functions give NULL for no rows, as with -OrNull, rather than a default; count and its like do not.";
+    data_type_default_nullable: bool as Bool = "0", "Whether columns of CREATE TABLE that say neither NULL nor NOT NULL are Nullable.";
     join_use_nulls: bool as Bool = "0", "Whether outer joins fill with NULL rather than with defaults.";
     join_default_strictness: String as String = "ALL", "What JOIN without ALL or ANY means: ALL, ANY, or an error where empty.";
     any_join_distinct_right_table_keys: bool as Bool = "0", "Whether ANY JOIN takes one row of each key of the right table for any number of rows of the left one.";
