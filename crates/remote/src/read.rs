@@ -113,10 +113,9 @@ async fn follow(peers: &Peers, shard: usize, text: &str, counts: bool, blocks: &
                 }
             }
             Packet::Data(block) => {
-                if blocks.send(Ok(block)).await.is_err() {
-                    let _ = connection.cancel().await;
-                    return Ok(());
-                }
+                let Err(_) = blocks.send(Ok(block)).await else { continue };
+                let _ = connection.cancel().await;
+                return Ok(());
             }
             Packet::Exception(error) => return Err(error),
             Packet::EndOfStream => return Ok(()),
