@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use squall_planner::fill::Fill;
 use squall_planner::{Aggregate, AggregateCall, Expression, Join, JoinStrictness, Plan, Scan, SortKey, Window};
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, PartMerge, ScanRequest, TableHandle, TableScan};
@@ -15,6 +16,7 @@ use crate::aggregate::key_table::KeyKind;
 use crate::aggregate::merge::{Merge, Merging, Partitioning};
 use crate::aggregate::sink::{AggregateSink, Grouping};
 use crate::aggregate::spilled::Spilling;
+use crate::fill::WithFill;
 use crate::insert::{Commit, Input, InputScan, InsertSink};
 use crate::join::{
     BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side,
@@ -230,6 +232,7 @@ impl Builder {
                 vec![self.sort(chains, input.schema(), keys, *limit)]
             }
             Plan::Window(window) => vec![self.window(window)?],
+            Plan::Fill(fill) => vec![self.fill(fill)?],
             Plan::Limit { input, offset, limit, ties } => {
                 let chains = self.lower(input, true)?;
                 let is_sorted = chains.iter().all(|chain| chain.is_sorted);
@@ -463,6 +466,18 @@ impl Builder {
         collected.extend(self.end(chains, Arc::new(WindowSink::new(collecting.clone()))));
         let computing = WindowComputing::new(Arc::new(window.clone()), collecting);
         let mut chain = Chain::new(self.units(computing), "ComputeWindows", collected);
+        chain.is_sorted = true;
+        Ok(chain)
+    }
+
+    fn fill(&mut self, fill: &Fill) -> Result<Chain> {
+        let chains = self.lower(&fill.input, false)?;
+        let works = Works::new(self.context.clone());
+        let mut collected = self.works(&works, "WriteSortedRows");
+        let collecting = Collecting::whole(works, self.context.clone());
+        collected.extend(self.end(chains, Arc::new(WindowSink::new(collecting.clone()))));
+        let filling = WithFill::new(fill.clone(), collecting);
+        let mut chain = Chain::new(self.units(filling), "FillingTransform", collected);
         chain.is_sorted = true;
         Ok(chain)
     }

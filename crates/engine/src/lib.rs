@@ -6,6 +6,7 @@ mod builder;
 pub mod engine;
 pub mod evaluate;
 mod execution;
+mod fill;
 mod insert;
 mod join;
 #[cfg(all(test, feature = "model"))]

@@ -104,6 +104,11 @@ pub trait ScalarFunction: Send + Sync {
         false
     }
 
+    /// Whether its name alone is a call of it, where nothing else has that name: `SELECT CURRENT_DATE`.
+    fn stands_alone(&self) -> bool {
+        false
+    }
+
     /// Which kinds of argument the registry handles for this function.
     fn defaults(&self) -> Defaults {
         Defaults::default()

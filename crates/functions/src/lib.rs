@@ -25,7 +25,7 @@ pub use properties::{Lazy, Properties};
 pub use registry::{
     FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_name_parts, aggregate_of_states,
     all_functions, canonical_name, check_aggregate_allowed, edit_distance, higher_order, ignores_order, looks_up,
-    resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
+    resolve_aggregate, resolve_scalar, scalar_exists, stands_alone, state_and_merge, unknown_function,
 };
 pub use scalar::set::in_set;
 pub use window::{

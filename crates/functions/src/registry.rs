@@ -48,6 +48,11 @@ pub fn looks_up(name: &str) -> bool {
     scalar(name).is_some_and(|function| function.looks_up())
 }
 
+/// Whether a name alone is a call of the function of this name, where nothing else has it: `CURRENT_DATE`.
+pub fn stands_alone(name: &str) -> bool {
+    scalar(name).is_some_and(|function| function.stands_alone())
+}
+
 /// The aggregate function `name`, with combinators, for these parameters and arguments.
 ///
 /// # Errors
@@ -93,6 +98,13 @@ pub fn aggregate_name_parts(name: &str) -> Option<(&'static str, Vec<&'static st
 /// As those of [`resolve_aggregate`].
 pub fn aggregate_of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
     aggregate::of_states(state)
+}
+
+/// A function that gives the states of this one, and one that gives this one's results for such states: what `-State` and `-Merge` make.
+pub fn state_and_merge(
+    function: &Arc<dyn AggregateFunction>,
+) -> (Arc<dyn AggregateFunction>, Arc<dyn AggregateFunction>) {
+    aggregate::state_and_merge(function)
 }
 
 /// The names of all combinators of aggregate functions, and whether each is one that no name is written with.

@@ -75,6 +75,7 @@ fn name(plan: &Plan) -> String {
         Plan::Project { .. } => "Expression".to_owned(),
         Plan::Aggregate(_) => "Aggregating".to_owned(),
         Plan::Window(_) => "Window".to_owned(),
+        Plan::Fill(_) => "Filling".to_owned(),
         Plan::Sort { .. } => "Sorting".to_owned(),
         Plan::Limit { limit: None, .. } => "Offset".to_owned(),
         Plan::Limit { .. } => "Limit".to_owned(),
@@ -174,6 +175,19 @@ fn details(plan: &Plan) -> Vec<String> {
             if let Some(condition) = &join.condition {
                 let fields = left.fields.iter().chain(&right.fields).cloned().collect();
                 details.push(format!("Residual filter: {}", text(condition, &Schema { fields })));
+            }
+            details
+        }
+        Plan::Fill(fill) => {
+            let names: Vec<&str> = fill.input.schema().names().collect();
+            let name = |column: usize| names.get(column).copied().unwrap_or_default();
+            let columns = fill.columns.iter().map(|column| name(column.column));
+            let mut details = vec![format!("Columns: {}", columns.collect::<Vec<_>>().join(", "))];
+            if !fill.interpolated.is_empty() {
+                let columns = fill.interpolated.iter().map(|(column, expression)| {
+                    format!("{} AS {}", name(*column), text(expression, fill.input.schema()))
+                });
+                details.push(format!("Interpolate: {}", columns.collect::<Vec<_>>().join(", ")));
             }
             details
         }

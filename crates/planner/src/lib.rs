@@ -11,6 +11,7 @@ pub mod describe;
 pub mod dictionary;
 pub mod explain;
 pub mod expression;
+pub mod fill;
 mod function_table;
 pub mod insert;
 pub mod load;

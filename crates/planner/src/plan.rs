@@ -9,6 +9,7 @@ use squall_types::{Block, DataType, Result, Schema};
 
 use crate::catalog::TableMetadata;
 use crate::expression::Expression;
+use crate::fill::Fill;
 
 /// A step and the steps below it.
 #[derive(Clone, Debug)]
@@ -83,6 +84,8 @@ pub enum Plan {
         /// The columns.
         schema: Arc<Schema>,
     },
+    /// The rows in their order, with those that are missing between them (`WITH FILL`).
+    Fill(Fill),
     /// The input's columns and one more for each window function. Rows come in the window's order.
     Window(Window),
     /// One row per item of the arrays, which advance together (`ARRAY JOIN`).
@@ -475,6 +478,7 @@ impl Plan {
             }
             Self::Aggregate(aggregate) => visit(&mut aggregate.input),
             Self::Window(window) => visit(&mut window.input),
+            Self::Fill(fill) => visit(&mut fill.input),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Sort { input, .. }
@@ -489,6 +493,7 @@ impl Plan {
     pub fn visit_expressions(&self, visit: &mut dyn FnMut(&Expression)) {
         match self {
             Self::Values { .. } | Self::Distinct { .. } | Self::Union { .. } => {}
+            Self::Fill(fill) => fill.interpolated.iter().for_each(|(_, expression)| visit(expression)),
             Self::Scan(scan) => scan.predicate.iter().for_each(visit),
             Self::Filter { predicate, .. } => visit(predicate),
             Self::Project { expressions, .. }
@@ -521,6 +526,7 @@ impl Plan {
             Self::Join(join) => ([Some(&*join.left), Some(&*join.right)], &[]),
             Self::Aggregate(aggregate) => ([Some(&*aggregate.input), None], &[]),
             Self::Window(window) => ([Some(&*window.input), None], &[]),
+            Self::Fill(fill) => ([Some(&*fill.input), None], &[]),
             Self::Filter { input, .. }
             | Self::Project { input, .. }
             | Self::Sort { input, .. }
@@ -565,6 +571,7 @@ impl Plan {
             Self::Scan(scan) => &scan.schema,
             Self::Aggregate(aggregate) => &aggregate.schema,
             Self::Window(window) => &window.schema,
+            Self::Fill(fill) => fill.input.schema(),
             Self::Join(join) => &join.schema,
             Self::Values { schema, .. }
             | Self::Project { schema, .. }

@@ -48,6 +48,11 @@ pub(crate) enum TokenKind {
     GreaterOrEquals,
     /// `<=>`.
     Spaceship,
+    /// `~`, `~*`, `!~`, `!~*`.
+    Match,
+    MatchAnyCase,
+    NotMatch,
+    NotMatchAnyCase,
     Pipe,
     Concatenation,
     At,
@@ -223,6 +228,10 @@ impl<'a> Lexer<'a> {
             b'=' if self.byte(1) == b'=' => (T::Equals, 2),
             b'=' => (T::Equals, 1),
             b'!' if self.byte(1) == b'=' => (T::NotEquals, 2),
+            b'!' if self.byte(1) == b'~' && self.byte(2) == b'*' => (T::NotMatchAnyCase, 3),
+            b'!' if self.byte(1) == b'~' => (T::NotMatch, 2),
+            b'~' if self.byte(1) == b'*' => (T::MatchAnyCase, 2),
+            b'~' => (T::Match, 1),
             b'!' => (T::Error(LexicalError::SingleExclamationMark), 1),
             b'<' if self.byte(1) == b'=' && self.byte(2) == b'>' => (T::Spaceship, 3),
             b'<' if self.byte(1) == b'=' => (T::LessOrEquals, 2),

@@ -38,3 +38,7 @@ SELECT DISTINCT a FROM (SELECT number%3 a FROM numbers(6)) GROUP BY ROLLUP(a) OR
 SELECT number%2 AS a, number%3 AS b, uniq(number), groupArray(number) FROM numbers(3) GROUP BY GROUPING SETS((a),(b)) ORDER BY ALL;
 SELECT a, b, c, count() FROM (SELECT number%2 a, number%3 b, number%5 c FROM numbers(30)) GROUP BY GROUPING SETS((a,b),(c),(a,c),()) ORDER BY ALL;
 SELECT toDate('2020-01-01')+number%2 d, toNullable(number%2) n, count() FROM numbers(4) GROUP BY CUBE(d,n) ORDER BY ALL;
+-- Keys that are functions of keys.
+SELECT number%2 AS a, a+1, (a+1)*2 , a+1+1, count() FROM numbers(4) GROUP BY ROLLUP(a, a+1, a+1+1) ORDER BY ALL SETTINGS group_by_use_nulls=1;
+SELECT number%2 AS a, (a+1)*2 AS x, count() FROM numbers(4) GROUP BY CUBE(a, (a+1)*2) ORDER BY ALL SETTINGS group_by_use_nulls=1;
+SELECT number%2 AS a, (a+1)*2 AS x, x+1, count() FROM numbers(4) GROUP BY GROUPING SETS((a), ((a+1)*2)) ORDER BY ALL SETTINGS group_by_use_nulls=1;

@@ -28,3 +28,12 @@ SELECT k, count() FROM (SELECT number % 2 AS k, count() AS c FROM numbers(4) GRO
 SELECT count() FROM (SELECT k FROM (SELECT number % 2 AS k, count() AS c FROM numbers(4) GROUP BY k WITH TOTALS) ORDER BY k LIMIT 1);
 SELECT k, c FROM (SELECT number % 2 AS k, count() AS c FROM numbers(4) GROUP BY k WITH TOTALS) WHERE k IN (SELECT number % 2 AS k FROM numbers(4) GROUP BY k WITH TOTALS) ORDER BY k;
 SELECT (SELECT count() AS c FROM numbers(4) GROUP BY () WITH TOTALS) AS x;
+-- Groups that HAVING removes.
+SELECT number%3 AS k, count(), sum(number) FROM numbers(10) GROUP BY k WITH TOTALS HAVING count() > 3;
+SELECT number%3 AS k, count(), sum(number) FROM numbers(10) GROUP BY k WITH TOTALS HAVING count() > 3 SETTINGS totals_mode='before_having';
+SELECT number%3 AS k, count(), sum(number) FROM numbers(10) GROUP BY k WITH TOTALS HAVING count() > 3 SETTINGS totals_mode='after_having_inclusive';
+SELECT number%3 AS k, count(), sum(number) FROM numbers(10) GROUP BY k WITH TOTALS HAVING count() > 3 SETTINGS totals_mode='after_having_auto';
+SELECT number%3 AS k, count(), sum(number) FROM numbers(10) GROUP BY k WITH TOTALS HAVING count() > 3 SETTINGS totals_mode='after_having_exclusive';
+SELECT number%3 AS k, count(), sum(number) FROM numbers(10) GROUP BY ROLLUP(k) WITH TOTALS HAVING count() > 3;
+SELECT count() AS c WITH TOTALS HAVING c > 3;
+SELECT number % 4 AS k, uniqExact(number), groupArray(number), avg(number), min(toString(number)) FROM numbers(9) GROUP BY k WITH TOTALS HAVING count() < 3 ORDER BY k;

@@ -67,7 +67,7 @@ pub(super) fn starts_within(keys: &[SortKey], block: &Block) -> Result<Vec<u32>>
 }
 
 /// All rows.
-pub(super) struct Input {
+pub(crate) struct Input {
     blocks: Vec<Stored>,
     /// The first row of each block, and the end of all.
     firsts: Vec<u64>,
@@ -151,6 +151,11 @@ impl Input {
         }
     }
 
+    /// The number of blocks.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
     pub(super) fn units(&self) -> &[Range<u64>] {
         &self.units
     }
@@ -204,7 +209,7 @@ impl Input {
     }
 
     /// A block, read from disk where it is there.
-    pub(super) async fn load(&self, number: usize, schema: &Arc<Schema>) -> Result<Block> {
+    pub(crate) async fn load(&self, number: usize, schema: &Arc<Schema>) -> Result<Block> {
         let frame = match &*self.blocks[number].data.lock() {
             Some(Data::Memory(block)) => return Ok(block.clone()),
             Some(Data::Disk(frame)) => *frame,
@@ -230,7 +235,7 @@ impl Input {
     }
 
     /// A unit needs these blocks no more.
-    pub(super) fn let_go(&self, numbers: Range<usize>) {
+    pub(crate) fn let_go(&self, numbers: Range<usize>) {
         for block in &self.blocks[numbers] {
             if block.users.fetch_sub(1, Ordering::AcqRel) == 1 {
                 *block.data.lock() = None;

@@ -38,6 +38,20 @@ pub(crate) struct Collecting {
 impl Collecting {
     /// What does not fit is written by `works`.
     pub(crate) fn new(window: &Window, works: Arc<Works>, context: Arc<QueryContext>) -> Arc<Self> {
+        Self::cut(partition_keys(window), begins_anywhere(window), works, context)
+    }
+
+    /// Rows that are one unit.
+    pub(crate) fn whole(works: Arc<Works>, context: Arc<QueryContext>) -> Arc<Self> {
+        Self::cut(Vec::new(), false, works, context)
+    }
+
+    fn cut(
+        partition_by: Vec<SortKey>,
+        begins_anywhere: bool,
+        works: Arc<Works>,
+        context: Arc<QueryContext>,
+    ) -> Arc<Self> {
         let settings = &context.settings;
         let threshold = Threshold::new(
             context.clone(),
@@ -45,8 +59,8 @@ impl Collecting {
             settings.max_bytes_ratio_before_external_sort,
         );
         Arc::new(Self {
-            partition_by: partition_keys(window),
-            begins_anywhere: begins_anywhere(window),
+            partition_by,
+            begins_anywhere,
             context,
             threshold,
             works,
@@ -56,7 +70,7 @@ impl Collecting {
     }
 
     /// All rows, once they have come.
-    pub(super) fn input(&self) -> Input {
+    pub(crate) fn input(&self) -> Input {
         let collected = std::mem::take(&mut *self.collected.lock());
         Input::new(collected, self.file.lock().clone(), UNIT_ROWS, self.begins_anywhere)
     }

@@ -246,6 +246,18 @@ fn full_name(name: &str) -> String {
     }
 }
 
+/// A function that gives the states of this one, and one that gives this one's results for such states.
+pub(crate) fn state_and_merge(
+    function: &Arc<dyn AggregateFunction>,
+) -> (Arc<dyn AggregateFunction>, Arc<dyn AggregateFunction>) {
+    // Nobody asks whose states these are: they do not leave the query.
+    let data_type = combinator::state_type("", &[], &[]);
+    (
+        Arc::new(combinator::OfState::new(function.clone(), data_type)),
+        Arc::new(combinator::OverStates::new(function.clone())),
+    )
+}
+
 /// The function whose states a type has.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("if", if_then_else).with_nulls().without_dictionary().never_throws().lazy(Lazy::If),
     &Function::new("multiIf", multi_if).with_nulls().without_dictionary().never_throws().lazy(Lazy::MultiIf),
-    &Function::new("caseWithExpression", case_with_expression).with_nulls().without_dictionary().never_throws(),
+    &Function::new("caseWithExpression", case_with_expression).with_nulls().never_throws(),
 ];
 
 /// Which rows hold; NULL does not.
@@ -188,7 +188,8 @@ fn interleave(
     Ok(Column::new(result.clone(), array))
 }
 
-/// `CASE x WHEN a THEN b … ELSE c END` as `multiIf(x = a, b, …, c)`.
+/// `CASE x WHEN a THEN b … ELSE c END`: `transform(x, [a, …], [b, …], c)` where these are constants, otherwise
+/// `multiIf(x <=> a, b, …, c)`. NULL is found where it is looked for.
 fn case_with_expression(call: &Call<'_>) -> Bound {
     let count = call.arguments.len();
     if count < 4 || !count.is_multiple_of(2) {
@@ -197,12 +198,15 @@ fn case_with_expression(call: &Call<'_>) -> Bound {
             format!("Invalid number of arguments for function {}: {count}", call.name),
         ));
     }
+    if let Some(transform) = case_of_constants(call)? {
+        return Ok(transform);
+    }
     let mut equals = Vec::new();
     let mut arguments = Vec::new();
     for (at, argument) in call.arguments.iter().enumerate().skip(1) {
         if at % 2 == 1 && at + 1 < count {
             let pair: Vec<Argument> = call.arguments.first().into_iter().chain([argument]).cloned().collect();
-            let bound = resolve_scalar("equals", &pair, call.context)?;
+            let bound = resolve_scalar("isNotDistinctFrom", &pair, call.context)?;
             arguments.push(Argument::of(bound.return_type().remove_low_cardinality().clone()));
             equals.push(bound);
         } else {
@@ -229,4 +233,47 @@ fn case_with_expression(call: &Call<'_>) -> Bound {
             .collect::<Result<Vec<_>>>()?;
         choice.execute(&arguments, rows)
     })
+}
+
+/// The same where all that is looked for and all that is put in its place are constants of a kind; `None` otherwise.
+fn case_of_constants(call: &Call<'_>) -> Result<Option<Arc<dyn BoundFunction>>> {
+    let (Some((subject, rest)), Some(otherwise)) = (call.arguments.split_first(), call.arguments.last()) else {
+        return Ok(None);
+    };
+    let pairs = &rest[..rest.len() - 1];
+    let is_nested = matches!(subject.data_type.inner(), DataType::Tuple(_) | DataType::Array(_) | DataType::Map(..));
+    if is_nested || pairs.iter().any(|argument| argument.constant.is_none()) {
+        return Ok(None);
+    }
+    let (whens, thens): (Vec<&Argument>, Vec<&Argument>) = pairs.chunks(2).map(|pair| (&pair[0], &pair[1])).unzip();
+    let (Ok(whens), Ok(thens)) = (array_of(&whens, call), array_of(&thens, call)) else { return Ok(None) };
+    let arguments = [subject.clone(), whens.clone(), thens.clone(), otherwise.clone()];
+    let Ok(transform) = resolve_scalar("transform", &arguments, call.context) else { return Ok(None) };
+    let result = transform.return_type().clone();
+    let constant = |argument: &Argument| {
+        Column::constant(argument.data_type.clone(), argument.constant.as_ref().unwrap_or(&Value::Null), 1)
+    };
+    let (whens, thens) = (constant(&whens)?, constant(&thens)?);
+    let bound = call.bind(result, move |columns, rows| {
+        let (subject, otherwise) = (argument(columns, 0)?, argument(columns, columns.len() - 1)?);
+        let lists = [&whens, &thens].map(|list| Column::repeat(list, rows));
+        let [whens, thens] = lists;
+        transform.execute(&[subject.clone(), whens, thens, otherwise.clone()], rows)
+    })?;
+    Ok(Some(bound))
+}
+
+/// Constants as one array of their common type.
+fn array_of(items: &[&Argument], call: &Call<'_>) -> Result<Argument> {
+    let types: Vec<DataType> = items.iter().map(|item| item.data_type.clone()).collect();
+    let common = least_supertype(&types)?;
+    let options = CastOptions::to_common(call.session_zone()?);
+    let values = items.iter().map(|item| match &item.constant {
+        Some(value) if item.data_type != common && !value.is_null() => {
+            squall_types::cast_value(value, &item.data_type, &common, &options)
+        }
+        value => Ok(value.clone().unwrap_or(Value::Null)),
+    });
+    let values = values.collect::<Result<Vec<_>>>()?;
+    Ok(Argument { data_type: DataType::Array(Arc::new(common)), constant: Some(Value::Array(values.into())) })
 }

@@ -23,6 +23,7 @@ pub(crate) struct Function {
     keeps_low_cardinality: bool,
     properties: Properties,
     looks_up: bool,
+    stands_alone: bool,
 }
 
 impl Function {
@@ -30,7 +31,7 @@ impl Function {
     pub const fn new(name: &'static str, resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>) -> Self {
         let defaults = Defaults { nulls: true, low_cardinality: true, constants: true };
         let properties = Properties::UNKNOWN;
-        Self { name, resolve, defaults, keeps_low_cardinality: true, properties, looks_up: false }
+        Self { name, resolve, defaults, keeps_low_cardinality: true, properties, looks_up: false, stands_alone: false }
     }
 
     /// The function has a result for all values of the types that it takes.
@@ -87,6 +88,12 @@ impl Function {
         self.of_moment().not_folded()
     }
 
+    /// Its name alone is a call of it.
+    pub const fn standing_alone(mut self) -> Self {
+        self.stands_alone = true;
+        self
+    }
+
     /// The function sees NULLs itself.
     pub const fn with_nulls(mut self) -> Self {
         self.defaults.nulls = false;
@@ -127,6 +134,10 @@ impl ScalarFunction for Function {
 
     fn looks_up(&self) -> bool {
         self.looks_up
+    }
+
+    fn stands_alone(&self) -> bool {
+        self.stands_alone
     }
 
     fn keeps_low_cardinality(&self) -> bool {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use squall_functions::{
-    Argument, HigherOrderFunction, aggregate_exists, canonical_name, check_aggregate_allowed, higher_order, looks_up,
-    resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
+    Argument, HigherOrderFunction, aggregate_exists, aggregate_name_parts, canonical_name, check_aggregate_allowed,
+    higher_order, looks_up, resolve_aggregate, resolve_scalar, scalar_exists, unknown_function,
 };
 use squall_sql::ast::{self, ExpressionKind, MatchedColumns};
 use squall_types::settings::SettingType;
@@ -79,6 +79,14 @@ impl Scope<'_> {
         }
         let is_scalar = call.parameters.is_none() && scalar_exists(&call.name);
         if is_scalar {
+            if let Some(action) = call.nulls {
+                let words = match action {
+                    ast::NullsAction::Respect => "RESPECT",
+                    ast::NullsAction::Ignore => "IGNORE",
+                };
+                let message = format!("Function with name `{}` cannot use {words} NULLS", call.name);
+                return Err(self.in_scope(Error::new(ErrorCode::SYNTAX_ERROR, message)));
+            }
             let arguments = match looks_up(&call.name) {
                 true => self.lookup_arguments(&call.arguments)?,
                 false => self.arguments(&call.arguments)?,
@@ -87,6 +95,7 @@ impl Scope<'_> {
         }
         let name = self.aggregate_name(&call.name);
         if aggregate_exists(&name) {
+            let name = with_nulls_action(&name, call.nulls)?;
             return self.aggregate(call, &name);
         }
         if let Some(lambda) = self.analyzer.context.catalog.user_function(&call.name) {
@@ -376,9 +385,6 @@ impl Scope<'_> {
     }
 
     fn aggregate(&mut self, call: &ast::Function, name: &str) -> Result<NodeId> {
-        if call.nulls.is_some() {
-            return Err(Error::not_implemented("RESPECT NULLS and IGNORE NULLS"));
-        }
         let parameters = self.aggregate_parameters(call)?;
         // `count(*)` counts rows, whatever their columns.
         let counts_rows = name.eq_ignore_ascii_case("count")
@@ -389,6 +395,9 @@ impl Scope<'_> {
         };
         let mut shown = String::new();
         self.append_call_name(call, &mut shown)?;
+        if call.nulls == Some(ast::NullsAction::Respect) {
+            shown.push_str(" RESPECT NULLS");
+        }
         self.aggregate_of(name, &parameters, arguments, shown)
     }
 
@@ -506,6 +515,25 @@ impl Scope<'_> {
                 ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
                 "Argument for function arrayJoin must be Array or Map",
             ))),
+        }
+    }
+}
+
+/// The name of the form of an aggregate that takes NULL for a value like others, or that does not.
+fn with_nulls_action(name: &str, action: Option<ast::NullsAction>) -> Result<std::borrow::Cow<'_, str>> {
+    const RESPECTS: &str = "_respect_nulls";
+    let Some(action) = action else { return Ok(name.into()) };
+    let Some((function, combinators)) = aggregate_name_parts(name) else { return Ok(name.into()) };
+    let plain = function.strip_suffix(RESPECTS).unwrap_or(function);
+    let combinators = combinators.concat();
+    match action {
+        ast::NullsAction::Ignore => Ok(format!("{plain}{combinators}").into()),
+        ast::NullsAction::Respect => {
+            let respecting = format!("{plain}{RESPECTS}{combinators}");
+            if aggregate_exists(&respecting) {
+                return Ok(respecting.into());
+            }
+            Err(Error::not_implemented(format!("Function {name} does not support RESPECT NULLS")))
         }
     }
 }

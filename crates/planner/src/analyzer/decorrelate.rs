@@ -262,6 +262,9 @@ impl Unnesting<'_> {
             Plan::Sort { .. } | Plan::Limit { .. } => {
                 Err(Error::not_implemented("A subquery with LIMIT WITH TIES that reads columns of the query around it"))
             }
+            Plan::Fill(_) => {
+                Err(Error::not_implemented("A subquery WITH FILL that reads columns of the query around it"))
+            }
             Plan::Scan(_) | Plan::Values { .. } => Err(Error::logical("rows that read outer columns")),
         }
     }

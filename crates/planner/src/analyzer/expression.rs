@@ -1,8 +1,9 @@
 //! Expressions: literals, names, parameters and what they stand for. Calls are in `call`.
 
+use squall_functions::stands_alone;
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::text::{ValueReader, unescape};
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, TupleElement, Value};
 
 use super::graph::NodeId;
 use super::hints::maybe_you_meant;
@@ -84,11 +85,29 @@ impl<'q> Scope<'q> {
         }
     }
 
-    /// What a name stands for: an argument of a lambda, an alias, a column, a constant of the query around.
+    /// What a name stands for: an argument of a lambda, an alias, a column, a constant of the query around, a function that is called
+    /// by its name alone.
     ///
     /// # Errors
     /// Those of an alias' expression.
     pub fn identifier(&mut self, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
+        if let Some(node) = self.known_name(parts)? {
+            return Ok(Some(node));
+        }
+        match parts {
+            [name] => match self.analyzer.identifier(name)? {
+                name if stands_alone(name) => self.scalar(name, Vec::new()).map(Some),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// The same of names that the query or its tables give.
+    ///
+    /// # Errors
+    /// Those of an alias' expression.
+    pub fn known_name(&mut self, parts: &[ast::Identifier]) -> Result<Option<NodeId>> {
         let analyzer = self.analyzer;
         let Some(first) = parts.first() else { return Ok(None) };
         let name = analyzer.identifier(first)?;
@@ -196,7 +215,10 @@ impl<'q> Scope<'q> {
             return match self.position(table, name)? {
                 Some(column) => self.column(column).map(Some),
                 None if name.contains('.') => self.dotted_column(table, name),
-                None => Ok(self.table_name_column(table, name)),
+                None => match self.table_name_column(table, name) {
+                    Some(node) => Ok(Some(node)),
+                    None => self.nested_structure(table, name),
+                },
             };
         }
         // Columns of nested structures have dots in their names: the longest that is a column wins.
@@ -208,6 +230,69 @@ impl<'q> Scope<'q> {
             }
         }
         Ok(None)
+    }
+
+    /// The columns of the nested structure that a name means; `None` where it means another thing or nothing.
+    ///
+    /// # Errors
+    /// `AMBIGUOUS_IDENTIFIER`.
+    pub fn nested_columns(&mut self, parts: &[ast::Identifier]) -> Result<Option<Vec<usize>>> {
+        if self.alias_or_column(parts)? {
+            return Ok(None);
+        }
+        for qualifiers in 0..parts.len().min(3) {
+            let table = match qualifiers {
+                0 => None,
+                count => match self.qualified_table(parts, count)? {
+                    Some(table) => Some(table),
+                    None => continue,
+                },
+            };
+            let names = parts[qualifiers..].iter().map(|part| self.analyzer.identifier(part));
+            let columns = self.source.nested(table, &names.collect::<Result<Vec<_>>>()?.join("."));
+            if !columns.is_empty() {
+                return Ok(Some(columns));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a name is that of an alias or of a column itself.
+    fn alias_or_column(&mut self, parts: &[ast::Identifier]) -> Result<bool> {
+        let [name] = parts else { return Ok(false) };
+        let name = self.analyzer.identifier(name)?;
+        Ok(self.has_alias(name) || self.position(None, name)?.is_some())
+    }
+
+    /// A nested structure by its name: an array of tuples, or a tuple where its arrays were joined.
+    fn nested_structure(&mut self, table: Option<usize>, name: &str) -> Result<Option<NodeId>> {
+        let columns = self.source.nested(table, name);
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        let types: Vec<DataType> = columns.iter().map(|column| self.source.data_type(*column).clone()).collect();
+        let nodes = columns.iter().map(|column| self.column(*column)).collect::<Result<Vec<_>>>()?;
+        let items: Option<Vec<DataType>> = types
+            .iter()
+            .map(|data_type| match data_type {
+                DataType::Array(item) => Some((**item).clone()),
+                _ => None,
+            })
+            .collect();
+        let element = |(column, data_type): (&usize, DataType)| TupleElement {
+            name: Some(self.source.name(*column)[name.len() + 1..].into()),
+            data_type,
+        };
+        let (function, data_type) = match items {
+            Some(items) => {
+                let tuple = DataType::Tuple(columns.iter().zip(items).map(element).collect());
+                ("arrayZip", DataType::Array(std::sync::Arc::new(tuple)))
+            }
+            None => ("tuple", DataType::Tuple(columns.iter().zip(types).map(element).collect())),
+        };
+        let node = self.scalar(function, nodes)?;
+        let type_name = self.graph.constant(Value::string(data_type.to_string()), DataType::String);
+        self.scalar("CAST", vec![node, type_name]).map(Some)
     }
 
     /// What a name with dots in one part means, as ClickHouse's servers write it to each other: a column, and what is within it.

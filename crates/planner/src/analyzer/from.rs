@@ -260,7 +260,7 @@ impl Scope<'_> {
     pub fn constant_argument(&mut self, argument: &ast::Expression) -> Result<(Value, DataType)> {
         // Arguments of table functions see no columns; a bare word is a name, of a table or a format.
         if let ast::ExpressionKind::Identifier(parts) = &argument.kind
-            && self.identifier(parts)?.is_none()
+            && self.known_name(parts)?.is_none()
         {
             let names = parts.iter().map(|part| self.analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
             return Ok((Value::string(names.join(".")), DataType::String));
@@ -364,6 +364,9 @@ impl Scope<'_> {
         let mut arrays = Vec::with_capacity(array_join.expressions.len());
         let mut joined = Vec::with_capacity(array_join.expressions.len());
         for expression in &array_join.expressions {
+            if self.add_nested_arrays(expression, &mut arrays, &mut joined)? {
+                continue;
+            }
             let node = self.resolve_kind(expression)?;
             let name = self.name(expression)?;
             let item = match self.graph.data_type(node) {
@@ -381,9 +384,11 @@ impl Scope<'_> {
                 _ => None,
             };
             let name = match (&expression.alias, &expression.kind) {
-                (None, ast::ExpressionKind::Identifier(parts)) => {
-                    parts.last().map_or_else(|| name.as_str().into(), |part| part.value.as_str().into())
-                }
+                (None, ast::ExpressionKind::Identifier(parts)) => match replaces {
+                    // With the dots of a nested structure's column, without what qualifies it.
+                    Some(column) => self.source.name(column).into(),
+                    None => parts.last().map_or_else(|| name.as_str().into(), |part| part.value.as_str().into()),
+                },
                 _ => name.into(),
             };
             arrays.push(node);
@@ -393,6 +398,26 @@ impl Scope<'_> {
         self.source.joined.extend(joined);
         self.source.array_joins.push(ArrayJoin { arrays, first_column, is_left: array_join.left });
         Ok(())
+    }
+
+    /// `ARRAY JOIN n` of a nested structure: all its arrays. Whether it is one, without a name of its own for the items.
+    fn add_nested_arrays(
+        &mut self,
+        expression: &ast::Expression,
+        arrays: &mut Vec<NodeId>,
+        joined: &mut Vec<JoinedColumn>,
+    ) -> Result<bool> {
+        let (None, ast::ExpressionKind::Identifier(parts)) = (&expression.alias, &expression.kind) else {
+            return Ok(false);
+        };
+        let Some(columns) = self.nested_columns(parts)? else { return Ok(false) };
+        for column in columns {
+            let DataType::Array(item) = self.source.data_type(column).clone() else { return Ok(false) };
+            arrays.push(self.column(column)?);
+            let name = self.source.name(column).into();
+            joined.push(JoinedColumn { name, data_type: (*item).clone(), replaces: Some(column) });
+        }
+        Ok(true)
     }
 }
 

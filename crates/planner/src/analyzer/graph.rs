@@ -5,7 +5,7 @@
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use squall_functions::{AggregateFunction, BoundFunction, BoundHigherOrder};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
@@ -288,10 +288,22 @@ impl Graph {
         }
     }
 
-    /// The key that a node is of grouped rows; the node itself otherwise.
-    pub fn key_before(&self, id: NodeId) -> NodeId {
-        match self.node(id).kind {
-            NodeKind::GroupKey(key) => key,
+    /// What a node of grouped rows was before rows were grouped: a key, or the same function of keys, where there is one. The node
+    /// itself otherwise.
+    pub fn before_grouping(&self, id: NodeId, known: &mut HashMap<NodeId, NodeId>) -> NodeId {
+        match &self.node(id).kind {
+            NodeKind::GroupKey(key) => *key,
+            NodeKind::Function { name, arguments, .. } => {
+                if let Some(before) = known.get(&id) {
+                    return *before;
+                }
+                let before: Vec<NodeId> =
+                    arguments.iter().map(|argument| self.before_grouping(*argument, known)).collect();
+                let found = if before == *arguments { None } else { self.find_function(name, &before) };
+                let before = found.unwrap_or(id);
+                known.insert(id, before);
+                before
+            }
             _ => id,
         }
     }

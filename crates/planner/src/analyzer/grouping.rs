@@ -177,7 +177,9 @@ impl Scope<'_> {
     /// The key that a function of keys is: of `GROUP BY ROLLUP(a, a + 1)` the second.
     pub fn key_of_keys(&self, name: &str, arguments: &[NodeId]) -> Option<NodeId> {
         let after = self.after_grouping.as_ref().filter(|after| !after.nullable.is_empty())?;
-        let before: Vec<NodeId> = arguments.iter().map(|argument| self.graph.key_before(*argument)).collect();
+        let mut known = HashMap::new();
+        let before: Vec<NodeId> =
+            arguments.iter().map(|argument| self.graph.before_grouping(*argument, &mut known)).collect();
         let key = if before == arguments { None } else { self.graph.find_function(name, &before) };
         after.nullable.get(&key?).copied()
     }

@@ -1,7 +1,7 @@
 //! Asterisks and `COLUMNS(…)`: the columns that they stand for, and what `APPLY`, `EXCEPT` and `REPLACE` make of them.
 
 use squall_functions::{aggregate_exists, scalar_exists, unknown_function};
-use squall_sql::ast::{self, ColumnTransformer, ExpressionKind, MatchedColumns};
+use squall_sql::ast::{self, ColumnTransformer, MatchedColumns};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::graph::NodeId;
@@ -14,6 +14,19 @@ struct Matched {
     node: NodeId,
     /// Its name in results.
     shown: String,
+    /// What REPLACE put in its place, for the names of functions of it.
+    replaced: Option<String>,
+}
+
+impl Matched {
+    fn new(column: String, node: NodeId, shown: String) -> Self {
+        Self { column, node, shown, replaced: None }
+    }
+
+    /// Its name within those of functions of it.
+    fn operand(&self) -> &str {
+        self.replaced.as_deref().unwrap_or(&self.shown)
+    }
 }
 
 impl Scope<'_> {
@@ -38,7 +51,7 @@ impl Scope<'_> {
             for expression in expressions {
                 let node = self.resolve(expression)?;
                 let shown = self.name(expression)?;
-                matched.push(Matched { column: shown.clone(), node, shown });
+                matched.push(Matched::new(shown.clone(), node, shown));
             }
             return Ok(matched);
         }
@@ -69,7 +82,7 @@ impl Scope<'_> {
                 if self.source.join_tree().is_some() && self.has_alias(&shown) {
                     shown = self.source.qualified_name(column);
                 }
-                Ok(Matched { node: self.column(column)?, shown, column: name })
+                Ok(Matched::new(name, self.column(column)?, shown))
             })
             .collect()
     }
@@ -99,7 +112,8 @@ impl Scope<'_> {
             let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
             let number = self.graph.constant(Value::UInt64(at as u64 + 1), DataType::UInt64);
             let node = self.scalar("tupleElement", vec![tuple, number])?;
-            matched.push(Matched { shown: format!("{prefix}.{name}"), column: name, node });
+            let shown = format!("{prefix}.{name}");
+            matched.push(Matched::new(name, node, shown));
         }
         Ok(matched)
     }
@@ -120,6 +134,7 @@ impl Scope<'_> {
             ColumnTransformer::ApplyFunction { name, parameters, .. } => {
                 for matched in matched {
                     (matched.node, matched.shown) = self.apply(name, parameters, matched)?;
+                    matched.replaced = None;
                     // It is no column any more, for what follows.
                     matched.column.clone_from(&matched.shown);
                 }
@@ -133,10 +148,15 @@ impl Scope<'_> {
                 };
                 let name = self.analyzer.identifier(parameter)?;
                 for matched in matched {
-                    self.locals.push(Local { name: name.into(), node: matched.node, shown: matched.shown.clone() });
+                    self.locals.push(Local {
+                        name: name.into(),
+                        node: matched.node,
+                        shown: matched.operand().to_owned(),
+                    });
                     let result = self.resolve(&lambda.body).and_then(|node| Ok((node, self.name(&lambda.body)?)));
                     self.locals.pop();
                     (matched.node, matched.shown) = result?;
+                    matched.replaced = None;
                     matched.column.clone_from(&matched.shown);
                 }
             }
@@ -171,6 +191,7 @@ impl Scope<'_> {
                 for ((expression, _), name) in items.iter().zip(names) {
                     for matched in matched.iter_mut().filter(|matched| matched.column == name) {
                         matched.node = self.resolve_kind(expression)?;
+                        matched.replaced = Some(self.name(expression)?);
                     }
                 }
             }
@@ -193,15 +214,21 @@ impl Scope<'_> {
 
     fn apply(&mut self, name: &str, parameters: &[ast::Expression], to: &Matched) -> Result<(NodeId, String)> {
         if parameters.is_empty() && scalar_exists(name) {
-            return Ok((self.scalar(name, vec![to.node])?, format!("{name}({})", to.shown)));
+            return Ok((self.scalar(name, vec![to.node])?, format!("{name}({})", to.operand())));
         }
         let mut values = Vec::with_capacity(parameters.len());
         let mut shown = name.to_owned();
         for (at, parameter) in parameters.iter().enumerate() {
-            let ExpressionKind::Literal(literal) = &parameter.kind else {
-                return Err(Error::not_implemented("APPLY with a parameter that is no literal"));
+            let node = self.resolve(parameter)?;
+            let Some(value) = self.graph.constant_value(node).cloned() else {
+                return Err(self.in_scope(Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!(
+                        "Parameter for function '{name}' expected to have constant value. Actual: {}",
+                        super::text::expression(parameter)
+                    ),
+                )));
             };
-            let (value, _) = super::literal::typed_literal(literal)?;
             shown.push_str(if at == 0 { "(" } else { ", " });
             super::append_constant(&mut shown, &value);
             values.push(value);
@@ -209,7 +236,7 @@ impl Scope<'_> {
         if !parameters.is_empty() {
             shown.push(')');
         }
-        shown = format!("{shown}({})", to.shown);
+        shown = format!("{shown}({})", to.operand());
         let own = self.aggregate_name(name).into_owned();
         if !aggregate_exists(&own) {
             return Err(self.in_scope(unknown_function(name)));

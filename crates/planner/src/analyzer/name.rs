@@ -151,6 +151,10 @@ impl Scope<'_> {
                 Some(false) => part.push_str(" NULLS LAST"),
                 None => {}
             }
+            if let Some(locale) = &item.collation {
+                part.push_str(" COLLATE ");
+                part.push_str(locale);
+            }
             match parts.last_mut().filter(|_| at > 0) {
                 Some(before) => {
                     before.push_str(", ");
@@ -227,8 +231,10 @@ impl Scope<'_> {
                 // Where the bare name means something else, the table stays, without its database.
                 let bare = self.analyzer.identifier(&parts[qualifiers])?;
                 let table = if qualifiers > 0 { self.qualified_table(parts, qualifiers)? } else { None };
+                let names = parts[qualifiers..].iter().map(|part| self.analyzer.identifier(part));
+                let path = names.collect::<Result<Vec<_>>>()?.join(".");
                 let is_taken = self.has_alias(bare)
-                    || self.source.joined.iter().any(|joined| &*joined.name == bare)
+                    || self.source.joined.iter().any(|joined| *joined.name == *bare || *joined.name == path)
                     || table.is_some_and(|table| self.source.is_shown_qualified(table, bare));
                 if is_taken { qualifiers.saturating_sub(1) } else { qualifiers }
             }

@@ -1,12 +1,12 @@
 //! The names of one SELECT: its aliases, its common table expressions, the columns of its source, and what it sees of the
 //! queries around it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use squall_sql::ast::{self, ExpressionKind, WithItem};
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Value};
 
 use super::Analyzer;
 use super::graph::{Graph, NodeId};
@@ -84,12 +84,53 @@ enum AliasState {
     Resolved(NodeId),
 }
 
-struct CommonTable<'q> {
+pub(super) struct CommonTable<'q> {
     name: &'q str,
     columns: &'q [ast::Identifier],
     query: &'q ast::Query,
+    /// Whether it may read its own rows: `WITH RECURSIVE`.
+    pub is_recursive: bool,
+    /// Whether it is computed once, however often it is read: `AS MATERIALIZED`.
+    is_materialized: bool,
     /// While it is planned its name means what it means outside.
     is_in_progress: Cell<bool>,
+    /// Its rows, where they were computed; while it is computed recursively, those of the last step.
+    pub rows: RefCell<Option<KeptRows>>,
+    /// Whether its rows were read.
+    pub was_read: Cell<bool>,
+}
+
+/// Rows that are part of a plan.
+#[derive(Clone)]
+pub(super) struct KeptRows {
+    pub schema: Arc<Schema>,
+    pub blocks: Vec<Block>,
+}
+
+impl KeptRows {
+    pub fn plan(self) -> Plan {
+        Plan::Values { schema: self.schema, blocks: self.blocks }
+    }
+}
+
+impl<'q> CommonTable<'q> {
+    /// Its name.
+    pub fn name(&self) -> &'q str {
+        self.name
+    }
+
+    /// Its query.
+    pub fn body(&self) -> &'q ast::QueryBody {
+        &self.query.body
+    }
+
+    /// The operands of its UNION, of which the first is where recursion begins; `None` where it is none.
+    pub fn union(&self) -> Option<&'q ast::SetOperation> {
+        match &self.query.body {
+            ast::QueryBody::SetOperation(operation) if operation.operator == ast::SetOperator::Union => Some(operation),
+            _ => None,
+        }
+    }
 }
 
 impl<'q> Scope<'q> {
@@ -100,7 +141,7 @@ impl<'q> Scope<'q> {
     pub fn new(analyzer: &'q Analyzer<'q>, outer: Option<&'q dyn Outer>, select: &'q ast::Select) -> Result<Self> {
         let mut scope = Self::without_select(analyzer, outer);
         scope.select = Some(select);
-        scope.add_with(&select.with)?;
+        scope.add_with(&select.with, select.recursive)?;
         for expression in expressions(select) {
             scope.add_aliases(expression)?;
         }
@@ -115,9 +156,9 @@ impl<'q> Scope<'q> {
     ///
     /// # Errors
     /// `MULTIPLE_EXPRESSIONS_FOR_ALIAS`.
-    pub fn of_with(analyzer: &'q Analyzer<'q>, outer: Option<&'q dyn Outer>, with: &'q [WithItem]) -> Result<Self> {
+    pub fn of_with(analyzer: &'q Analyzer<'q>, outer: Option<&'q dyn Outer>, first: &'q ast::Select) -> Result<Self> {
         let mut scope = Self::without_select(analyzer, outer);
-        scope.add_with(with)?;
+        scope.add_with(&first.with, first.recursive)?;
         Ok(scope)
     }
 
@@ -151,11 +192,11 @@ impl<'q> Scope<'q> {
         aside
     }
 
-    fn add_with(&mut self, with: &'q [WithItem]) -> Result<()> {
+    fn add_with(&mut self, with: &'q [WithItem], is_recursive: bool) -> Result<()> {
         for item in with {
             match item {
                 WithItem::Expression(expression) => self.add_aliases(expression)?,
-                WithItem::Table { name, columns, query, .. } => {
+                WithItem::Table { name, columns, query, materialized } => {
                     let name = self.analyzer.identifier(name)?;
                     if self.common_tables.iter().any(|known| known.name == name) {
                         return Err(Error::new(
@@ -163,7 +204,16 @@ impl<'q> Scope<'q> {
                             format!("CTE with name {name} already exists"),
                         ));
                     }
-                    self.common_tables.push(CommonTable { name, columns, query, is_in_progress: Cell::new(false) });
+                    self.common_tables.push(CommonTable {
+                        name,
+                        columns,
+                        query,
+                        is_recursive,
+                        is_materialized: *materialized && self.analyzer.context.settings.enable_materialized_cte,
+                        is_in_progress: Cell::new(false),
+                        rows: RefCell::new(None),
+                        was_read: Cell::new(false),
+                    });
                 }
             }
         }
@@ -285,6 +335,21 @@ impl<'q> Scope<'q> {
         result
     }
 
+    /// The plan of a part of a common table expression, under the names of its columns.
+    ///
+    /// # Errors
+    /// Those of the query.
+    pub(super) fn common_table_body(&self, table: &CommonTable<'_>, body: &'q ast::QueryBody) -> Result<Plan> {
+        let plan = self.analyzer.plan_body(body, Some(self))?;
+        let names = table.columns.iter().map(|column| self.analyzer.identifier(column));
+        super::from::rename_columns(plan, &names.collect::<Result<Vec<&str>>>()?)
+    }
+
+    /// The SELECT.
+    pub(super) fn select(&self) -> Option<&'q ast::Select> {
+        self.select
+    }
+
     /// The lambda that a name stands for: `WITH x -> x + 1 AS f`.
     pub fn lambda(&self, name: &str) -> Option<&'q ast::Lambda> {
         match &self.aliases.get(name)?.expression.kind {
@@ -355,17 +420,30 @@ fn expressions(select: &ast::Select) -> impl Iterator<Item = &ast::Expression> {
 
 impl Outer for Scope<'_> {
     fn common_table(&self, name: &str) -> Result<Option<Plan>> {
-        let found = self.common_tables.iter().find(|known| known.name == name && !known.is_in_progress.get());
+        let can_be_read = |known: &&CommonTable<'_>| !known.is_in_progress.get() || known.rows.borrow().is_some();
+        let found = self.common_tables.iter().find(|known| known.name == name && can_be_read(known));
         let Some(found) = found else {
             return self.outer.map_or(Ok(None), |outer| outer.common_table(name));
         };
         self.analyzer.next_subquery();
+        if let Some(rows) = &*found.rows.borrow() {
+            found.was_read.set(true);
+            return Ok(Some(rows.clone().plan()));
+        }
         found.is_in_progress.set(true);
-        let plan = self.analyzer.plan_body(&found.query.body, Some(self));
+        let plan = match found.is_recursive {
+            true => self.recursive_table(found),
+            false => self.common_table_body(found, &found.query.body),
+        };
         found.is_in_progress.set(false);
-        let names = found.columns.iter().map(|column| self.analyzer.identifier(column));
-        let names = names.collect::<Result<Vec<&str>>>()?;
-        super::from::rename_columns(plan?, &names).map(Some)
+        let plan = plan?;
+        if !found.is_materialized {
+            return Ok(Some(plan));
+        }
+        let schema = plan.schema().clone();
+        let rows = KeptRows { blocks: self.run(plan)?, schema };
+        *found.rows.borrow_mut() = Some(rows.clone());
+        Ok(Some(rows.plan()))
     }
 
     fn constant(&self, name: &str) -> Result<Option<(Value, DataType)>> {

@@ -2,21 +2,26 @@
 
 use std::sync::Arc;
 
-use squall_functions::FunctionContext;
+use squall_functions::{FunctionContext, scalar_exists};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::Analyzer;
+use super::fill::{FillOf, Interpolated};
 use super::graph::NodeId;
 use super::grouping::Keys;
 use super::limit::{RowRange, limited, limited_by};
 use super::scope::{Outer, Scope};
 use super::stage::{ArrayItems, Missing, Stage, Unbuilt};
 use crate::expression::Expression;
+use crate::fill::{Fill, FillColumn};
 use crate::plan::{Plan, SortKey};
 
 /// What a SELECT counts for, besides its expressions, towards `max_expanded_ast_elements`.
 const SELECT_ELEMENTS: usize = 10;
+
+/// The function that gives a text's place in the order of a language.
+const COLLATION_KEY: &str = "__collationKey";
 
 /// One selected expression.
 #[derive(Clone, Debug)]
@@ -28,11 +33,12 @@ pub(crate) struct Item {
 }
 
 /// A key of ORDER BY.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct OrderKey {
     node: NodeId,
     descending: bool,
     nulls_first: bool,
+    fill: Option<Box<FillOf>>,
 }
 
 /// The clauses of a SELECT, resolved.
@@ -42,15 +48,26 @@ struct Clauses {
     /// None where rows are not grouped.
     keys: Option<Keys>,
     with_totals: bool,
+    /// Whether the totals are those of the groups that HAVING leaves.
+    totals_of_having: bool,
     /// All of HAVING's conditions.
     having: Vec<NodeId>,
     qualify: Option<NodeId>,
     order: Vec<OrderKey>,
+    interpolated: Vec<Interpolated>,
+    /// Whether rows are filled in groups of equal keys before the first filled one.
+    fills_groups: bool,
     distinct: bool,
     /// Keys and the rows of each group.
     limit_by: Option<(Vec<NodeId>, RowRange)>,
     limit: Option<RowRange>,
     with_ties: bool,
+}
+
+impl Clauses {
+    fn has_fill(&self) -> bool {
+        self.order.iter().any(|key| key.fill.is_some())
+    }
 }
 
 impl Analyzer<'_> {
@@ -99,7 +116,14 @@ impl Scope<'_> {
                 ));
             }
         }
+        let has_sets = keys.as_ref().is_some_and(|keys| keys.sets.is_some());
         let having = match &select.having {
+            Some(_) if select.with_totals && has_sets => {
+                return Err(Error::new(
+                    ErrorCode::NOT_IMPLEMENTED,
+                    "WITH TOTALS and WITH ROLLUP or CUBE are not supported together in presence of HAVING",
+                ));
+            }
             Some(having) => {
                 let node = self.resolve(having)?;
                 Some(self.condition(node, "HAVING")?)
@@ -115,6 +139,13 @@ impl Scope<'_> {
         };
         let order = match &select.order_by {
             Some(order_by) => self.order(order_by, &items)?,
+            None => Vec::new(),
+        };
+        let interpolated = match select.order_by.as_ref().and_then(|order_by| order_by.interpolate.as_ref()) {
+            Some(columns) => {
+                let keys: Vec<NodeId> = order.iter().map(|key| key.node).collect();
+                self.interpolated(columns, &items, &keys)?
+            }
             None => Vec::new(),
         };
         let limit_by = match &select.limit_by {
@@ -153,9 +184,14 @@ impl Scope<'_> {
             filters: self.conjuncts(&filters)?,
             keys,
             with_totals: select.with_totals,
+            totals_of_having: select.with_totals
+                && having.is_some()
+                && self.analyzer.context.settings.totals_mode != "before_having",
             having: self.conjuncts(&having.map(|having| (having, "HAVING")).into_iter().collect::<Vec<_>>())?,
             qualify,
             order,
+            interpolated,
+            fills_groups: self.analyzer.context.settings.use_with_fill_by_sorting_prefix,
             distinct: select.distinct,
             limit_by,
             limit,
@@ -275,20 +311,8 @@ impl Scope<'_> {
     }
 
     fn order(&mut self, order_by: &ast::OrderBy, items: &[Item]) -> Result<Vec<OrderKey>> {
-        if order_by.interpolate.is_some() {
-            return Err(Error::not_implemented("INTERPOLATE"));
-        }
         let mut order: Vec<OrderKey> = Vec::with_capacity(order_by.items.len());
         for item in &order_by.items {
-            if item.fill.is_some() {
-                return Err(Error::not_implemented("WITH FILL"));
-            }
-            if item.collation.is_some() {
-                return Err(Error::new(
-                    ErrorCode::SUPPORT_IS_DISABLED,
-                    "Collations are not supported: text is ordered by its bytes",
-                ));
-            }
             let nodes: Vec<NodeId> = if order_by.all {
                 items.iter().map(|item| item.node).collect()
             } else {
@@ -298,6 +322,22 @@ impl Scope<'_> {
                 }
             };
             for node in nodes {
+                let node = match &item.collation {
+                    Some(locale) => self.collated(node, locale)?,
+                    None => node,
+                };
+                if let Some(fill) = &item.fill {
+                    let fill = Some(Box::new(self.fill(fill, node, item.descending)?));
+                    if order.iter().any(|key| key.node == node) {
+                        return Err(Error::new(
+                            ErrorCode::INVALID_WITH_FILL_EXPRESSION,
+                            "WITH FILL of an expression that is in ORDER BY twice is not supported",
+                        ));
+                    }
+                    let nulls_first = item.nulls_first.unwrap_or(false);
+                    order.push(OrderKey { node, descending: item.descending, nulls_first, fill });
+                    continue;
+                }
                 // A constant orders nothing, and neither does a key that came before.
                 let is_known = order.iter().any(|key| key.node == node);
                 if self.graph.constant_value(node).is_none() && !is_known {
@@ -305,11 +345,24 @@ impl Scope<'_> {
                         node,
                         descending: item.descending,
                         nulls_first: item.nulls_first.unwrap_or(false),
+                        fill: None,
                     });
                 }
             }
         }
         Ok(order)
+    }
+
+    /// The bytes by which texts are in the order of a language.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_COLLATION_LOCALE`, `BAD_COLLATION` for what is no text.
+    pub fn collated(&mut self, node: NodeId, locale: &str) -> Result<NodeId> {
+        if !scalar_exists(COLLATION_KEY) {
+            return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, "Squall was built without collations"));
+        }
+        let locale = self.graph.constant(Value::string(locale), DataType::String);
+        self.scalar(COLLATION_KEY, vec![node, locale])
     }
 
     fn add_limit_keys(&mut self, by: &[ast::Expression], items: &[Item], keys: &mut Vec<NodeId>) -> Result<()> {
@@ -379,12 +432,18 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionCon
             stage.filter(*filter, functions)?;
         }
     }
+    let mut having = &clauses.having[..];
     if let Some(keys) = &clauses.keys {
         let aggregates = stage.aggregates_below(&last, &keys.keys);
-        stage.aggregate(keys, &aggregates, clauses.with_totals, functions)?;
+        if clauses.totals_of_having && stage.is_row_by_row(&clauses.having) {
+            stage.aggregate_with_totals_of(&clauses.having, keys, &aggregates, functions)?;
+            having = &[];
+        } else {
+            stage.aggregate(keys, &aggregates, clauses.with_totals, functions)?;
+        }
     }
     stage.unnest(&last)?;
-    for having in &clauses.having {
+    for having in having {
         stage.filter(*having, functions)?;
     }
     stage.join_subqueries(&last, functions)?;
@@ -401,6 +460,7 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionCon
         && !clauses.order.is_empty()
         && !clauses.distinct
         && clauses.limit_by.is_none()
+        && !clauses.has_fill()
         && last.iter().all(|node| stage.is_deterministic(*node));
     if sorts_first {
         sort(stage, &clauses.order)?;
@@ -417,6 +477,9 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionCon
         if !is_constant && !columns.iter().any(|(known, _)| *known == node) {
             columns.push((node, "key".into()));
         }
+    }
+    if clauses.has_fill() {
+        add_filled(stage, clauses, &mut columns);
     }
     stage.project(&columns)?;
     if clauses.distinct {
@@ -436,10 +499,66 @@ fn build_steps(stage: &mut Stage<'_>, clauses: &Clauses, functions: &FunctionCon
             _ => stage.try_then(|input| limited_by(input, *range, keys, functions))?,
         }
     }
+    if clauses.has_fill() {
+        fill(stage, clauses, &columns)?;
+    }
     limit(stage, clauses, functions)?;
     if columns.len() > outputs.len() {
         stage.keep_first(outputs.len());
     }
+    Ok(())
+}
+
+/// Adds the columns that WITH FILL needs: constants among the keys, and what INTERPOLATE reads.
+fn add_filled(stage: &Stage<'_>, clauses: &Clauses, columns: &mut Vec<(NodeId, Arc<str>)>) {
+    let keys = clauses.order.iter().filter(|key| key.fill.is_some()).map(|key| key.node);
+    let known = |columns: &[(NodeId, Arc<str>)], node: NodeId| columns.iter().any(|(known, _)| *known == node);
+    for node in keys {
+        if !known(columns, node) {
+            columns.push((node, "key".into()));
+        }
+    }
+    let mut open: Vec<NodeId> =
+        clauses.interpolated.iter().filter_map(|interpolated| interpolated.expression).collect();
+    while let Some(node) = open.pop() {
+        if known(columns, node) {
+            continue;
+        }
+        if stage.is_column(node) {
+            columns.push((node, "interpolated".into()));
+        } else {
+            open.extend(stage.children(node));
+        }
+    }
+}
+
+/// Puts in the rows that are missing.
+fn fill(stage: &mut Stage<'_>, clauses: &Clauses, columns: &[(NodeId, Arc<str>)]) -> Result<(), Missing> {
+    let position = |node: NodeId| columns.iter().position(|(known, _)| *known == node);
+    let mut prefix = Vec::new();
+    let mut filled: Vec<FillColumn> = Vec::new();
+    for key in &clauses.order {
+        let Some(column) = position(key.node) else { continue };
+        match &key.fill {
+            Some(fill) => {
+                let FillOf { data_type, from, to, step, staleness } = (**fill).clone();
+                filled.push(FillColumn { column, data_type, descending: key.descending, from, to, step, staleness });
+            }
+            None if filled.is_empty() && clauses.fills_groups => prefix.push(column),
+            None => {}
+        }
+    }
+    let mut interpolated = Vec::with_capacity(clauses.interpolated.len());
+    for Interpolated { item, expression } in &clauses.interpolated {
+        let expression = match expression {
+            Some(expression) => stage.lower(*expression)?,
+            None => Expression::column(*item, &stage.column_type(*item)),
+        };
+        if !prefix.contains(item) {
+            interpolated.push((*item, expression));
+        }
+    }
+    stage.then(|input| Plan::Fill(Fill { input, prefix, columns: filled, interpolated }));
     Ok(())
 }
 
@@ -452,7 +571,12 @@ fn sort_keys(stage: &Stage<'_>, order: &[OrderKey]) -> Result<Vec<SortKey>, Miss
 
 fn sort(stage: &mut Stage<'_>, order: &[OrderKey]) -> Result<(), Missing> {
     if !order.is_empty() {
-        let keys = sort_keys(stage, order)?;
+        let mut keys = sort_keys(stage, order)?;
+        // Of a constant that is filled.
+        keys.retain(|key| !matches!(key.expression, Expression::Constant { .. }));
+        if keys.is_empty() {
+            return Ok(());
+        }
         stage.then(|input| Plan::Sort { input, keys, limit: None });
     }
     Ok(())

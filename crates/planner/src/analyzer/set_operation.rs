@@ -26,7 +26,7 @@ impl Analyzer<'_> {
                 self.nested(|| match first_select(&operation.operands) {
                     Some(first) if !first.with.is_empty() => {
                         // What the first SELECT's WITH names, all others see.
-                        let with = Scope::of_with(self, outer, &first.with)?;
+                        let with = Scope::of_with(self, outer, first)?;
                         self.plan_set_operation(operation, Some(&with), outer)
                     }
                     _ => self.plan_set_operation(operation, outer, outer),

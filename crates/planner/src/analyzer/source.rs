@@ -414,6 +414,23 @@ impl Source {
         }
     }
 
+    /// The columns of a nested structure, whose names begin with its own and a dot; those that ARRAY JOINs made of them in their place.
+    pub fn nested(&self, table: Option<usize>, name: &str) -> Vec<usize> {
+        let is_of = |column: &str| column.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let columns: Vec<usize> = match (&self.rows, table) {
+            (Rows::Joined(_, _, tree), Some(table)) => {
+                let columns = tree.tables.get(table).into_iter().flat_map(|table| &table.columns);
+                columns.filter(|column| is_of(&column.name)).map(|column| column.column).collect()
+            }
+            _ => (0..self.table_columns()).filter(|column| is_of(self.name(*column))).collect(),
+        };
+        let replaced = |column: usize| {
+            let replaced = self.joined.iter().rposition(|joined| joined.replaces == Some(column));
+            replaced.map_or(column, |at| self.table_columns() + at)
+        };
+        columns.into_iter().map(replaced).collect()
+    }
+
     /// Whether a table's column is shown with the table's name in results.
     pub fn is_shown_qualified(&self, table: usize, name: &str) -> bool {
         self.join_tree().is_some_and(|tree| tree.is_shown_qualified(table, name))

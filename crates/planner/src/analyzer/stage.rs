@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use squall_functions::FunctionContext;
-use squall_types::{DataType, Error, Schema};
+use squall_functions::{FunctionContext, state_and_merge};
+use squall_types::{DataType, Error, Schema, Value};
 
 use super::decorrelate::{Correlated, SubqueryKind, Wanted};
 use super::graph::{Graph, NodeId, NodeKind, WindowNode, WindowOrder};
@@ -427,6 +427,56 @@ impl<'g> Stage<'g> {
         Ok(())
     }
 
+    /// Puts an aggregation on top whose totals are those of the groups for which `having` holds: the groups that do not meet it are
+    /// dropped while their states are still there, then one more aggregation by the same keys has the results and the totals.
+    ///
+    /// # Errors
+    /// The column that is missing.
+    pub fn aggregate_with_totals_of(
+        &mut self,
+        having: &[NodeId],
+        keys: &Keys,
+        aggregates: &[NodeId],
+        functions: &FunctionContext,
+    ) -> Result<(), Unbuilt> {
+        self.aggregate(keys, aggregates, false, functions)?;
+        let first = self.plan.schema().len() - aggregates.len();
+        let mut merges = Vec::with_capacity(aggregates.len());
+        if let Plan::Aggregate(aggregate) = &mut self.plan {
+            let mut fields = aggregate.schema.fields.clone();
+            for at in 0..aggregate.aggregates.len() {
+                let AggregateCall { name, function, arguments } = aggregate.aggregates[at].clone();
+                let (state, merge) = state_and_merge(&function);
+                let states = Expression::column(fields.len(), state.return_type());
+                fields.push((name.clone(), state.return_type().clone()));
+                merges.push(AggregateCall { name: name.clone(), function: merge, arguments: vec![states] });
+                aggregate.aggregates.push(AggregateCall { name, function: state, arguments });
+            }
+            aggregate.schema = Arc::new(Schema { fields });
+        }
+        for condition in having {
+            self.filter(*condition, functions)?;
+        }
+        let input = self.plan.schema().clone();
+        let mut fields = input.fields[..first].to_vec();
+        let mut by: Vec<Expression> =
+            fields.iter().enumerate().map(|(at, (_, data_type))| Expression::column(at, data_type)).collect();
+        if by.is_empty() {
+            // Without keys there would be a group even where HAVING leaves none.
+            by.push(Expression::Constant { value: Value::UInt64(1), data_type: DataType::UInt8 });
+            fields.push(("1".into(), DataType::UInt8));
+        }
+        let added = fields.len() - first;
+        fields.extend(input.fields[first..first + aggregates.len()].iter().cloned());
+        self.columns.retain(|_, at| *at < first + aggregates.len());
+        self.columns.values_mut().filter(|at| **at >= first).for_each(|at| *at += added);
+        let schema = Arc::new(Schema { fields });
+        self.then(|input| {
+            Plan::Aggregate(Aggregate { input, keys: by, aggregates: merges, schema, with_totals: true, sets: None })
+        });
+        Ok(())
+    }
+
     /// Computes the window functions in `roots`. Those of one window are one step; the rows are sorted before it unless they come
     /// in its order already.
     ///
@@ -562,9 +612,24 @@ impl<'g> Stage<'g> {
         Self::aggregates(self.graph, roots, keys)
     }
 
+    /// Whether a node is a column of the plan.
+    pub fn is_column(&self, id: NodeId) -> bool {
+        self.columns.contains_key(&id)
+    }
+
+    /// The type of a column of the plan.
+    pub fn column_type(&self, column: usize) -> DataType {
+        self.plan.schema().fields.get(column).map_or(DataType::Nothing, |(_, data_type)| data_type.clone())
+    }
+
     /// The nodes directly below a node.
     pub fn children(&self, id: NodeId) -> &'g [NodeId] {
         self.graph.children(id)
+    }
+
+    /// Whether none of these makes several rows of one.
+    pub fn is_row_by_row(&self, nodes: &[NodeId]) -> bool {
+        !nodes.iter().any(|id| self.graph.node(*id).has_array_join)
     }
 
     /// Whether equal input makes equal results.

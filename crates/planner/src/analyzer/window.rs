@@ -45,7 +45,11 @@ impl<'q> Scope<'q> {
         let partition_keys = operands.len() - arguments.len();
         let mut order = Vec::with_capacity(window.order_by.len());
         for item in window.order_by {
-            operands.push(self.resolve(&item.expression)?);
+            let key = self.resolve(&item.expression)?;
+            operands.push(match &item.collation {
+                Some(locale) => self.collated(key, locale)?,
+                None => key,
+            });
             order.push(WindowOrder { descending: item.descending, nulls_first: item.nulls_first.unwrap_or(false) });
         }
         if let Some(inner) = operands.iter().find(|operand| self.graph.node(**operand).has_window) {
@@ -111,8 +115,11 @@ impl<'q> Scope<'q> {
     ) -> Result<WindowCallFunction> {
         let name = self.aggregate_name(&call.name);
         self.analyzer.context.catalog.note(Used::AggregateFunction(&name));
-        let respects_nulls =
-            call.nulls == Some(ast::NullsAction::Respect) && matches!(canonical_name(&name), Some("any" | "anyLast"));
+        let is_asked = call.nulls == Some(ast::NullsAction::Respect);
+        let respects_nulls = is_asked && matches!(canonical_name(&name), Some("any" | "anyLast"));
+        if is_asked && !respects_nulls {
+            return Err(Error::not_implemented(format!("Function {} does not support RESPECT NULLS", call.name)));
+        }
         if respects_nulls || window_function_exists(&name) {
             let described: Vec<Argument> = arguments.iter().map(|argument| self.describe(*argument)).collect();
             return Ok(WindowCallFunction::Own(resolve_window(&name, &described, respects_nulls)?));
@@ -122,9 +129,6 @@ impl<'q> Scope<'q> {
                 ErrorCode::UNKNOWN_AGGREGATE_FUNCTION,
                 format!("Aggregate function with name '{}' does not exist", call.name),
             )));
-        }
-        if call.nulls == Some(ast::NullsAction::Respect) {
-            return Err(Error::not_implemented(format!("RESPECT NULLS of function {}", call.name)));
         }
         let types: Vec<DataType> = arguments.iter().map(|argument| self.graph.data_type(*argument).clone()).collect();
         check_aggregate_allowed(&name, &self.analyzer.context.functions)?;
@@ -152,8 +156,8 @@ impl<'q> Scope<'q> {
         if definition.order_by.as_ref().is_some_and(|order_by| order_by.all) {
             return Err(Error::not_implemented("ORDER BY ALL of a window"));
         }
-        if own_order.iter().any(|item| item.collation.is_some() || item.fill.is_some()) {
-            return Err(Error::not_implemented("COLLATE and WITH FILL of a window"));
+        if own_order.iter().any(|item| item.fill.is_some()) {
+            return Err(Error::not_implemented("WITH FILL of a window"));
         }
         let own =
             Window { partition_by: &definition.partition_by, order_by: own_order, frame: definition.frame.as_ref() };

@@ -86,6 +86,7 @@ fn prune(plan: &mut Plan, needed: &[bool]) -> Moves {
             keys.iter_mut().for_each(|key| renumber(key, &moves));
             moves
         }
+        Plan::Fill(fill) => prune(&mut fill.input, &vec![true; needed.len()]),
         Plan::Distinct { input } => {
             // Rows differ by all their columns.
             let below = vec![true; needed.len()];

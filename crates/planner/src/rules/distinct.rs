@@ -1,6 +1,7 @@
 //! DISTINCT is an aggregation without aggregates: it runs with the same hash tables, specialised by the keys' width and merged in
 //! parallel. Below a LIMIT it stays, because there it can stop as soon as enough rows were found.
 
+use crate::fill::Fill;
 use crate::plan::{Aggregate, Plan, Window};
 
 pub(super) fn apply(plan: &mut Plan) {
@@ -23,7 +24,9 @@ fn rewrite(plan: &mut Plan, is_limited: bool) {
         }
         Plan::Limit { input, limit, .. } => rewrite(input, limit.is_some()),
         Plan::Project { input, .. } | Plan::Filter { input, .. } => rewrite(input, is_limited),
-        Plan::Aggregate(Aggregate { input, .. }) | Plan::Window(Window { input, .. }) => rewrite(input, false),
+        Plan::Aggregate(Aggregate { input, .. })
+        | Plan::Window(Window { input, .. })
+        | Plan::Fill(Fill { input, .. }) => rewrite(input, false),
         Plan::Sort { input, .. } | Plan::LimitBy { input, .. } | Plan::ArrayJoin { input, .. } => rewrite(input, false),
         Plan::Union { inputs, .. } => inputs.iter_mut().for_each(|input| rewrite(input, is_limited)),
         Plan::Join(join) => {
@@ -46,7 +49,7 @@ fn has_totals(plan: &Plan) -> bool {
 /// Whether rows come in an order that DISTINCT keeps and an aggregation would not.
 fn is_ordered(plan: &Plan) -> bool {
     match plan {
-        Plan::Sort { .. } => true,
+        Plan::Sort { .. } | Plan::Fill(_) => true,
         Plan::Filter { input, .. }
         | Plan::Project { input, .. }
         | Plan::Limit { input, .. }

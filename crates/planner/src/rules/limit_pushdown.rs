@@ -43,6 +43,7 @@ fn push(plan: &mut Plan, wanted: Option<u64>) {
         | Plan::ArrayJoin { input, .. } => push(input, None),
         Plan::Aggregate(aggregate) => push(&mut aggregate.input, None),
         Plan::Window(window) => push(&mut window.input, None),
+        Plan::Fill(fill) => push(&mut fill.input, None),
         Plan::Join(join) => {
             // Every row of the left side makes at least one.
             let keeps_all =

@@ -16,7 +16,12 @@ pub(super) fn apply(plan: &mut Plan) -> Result<()> {
 fn merge(plan: &mut Plan, names_matter: bool) -> Result<()> {
     let passes_names_on = matches!(
         plan,
-        Plan::Filter { .. } | Plan::Sort { .. } | Plan::Limit { .. } | Plan::LimitBy { .. } | Plan::Distinct { .. }
+        Plan::Filter { .. }
+            | Plan::Sort { .. }
+            | Plan::Fill(_)
+            | Plan::Limit { .. }
+            | Plan::LimitBy { .. }
+            | Plan::Distinct { .. }
     );
     let names_matter_below = names_matter && passes_names_on;
     plan.try_for_each_input(|input| {

@@ -308,6 +308,7 @@ pub fn rows(plan: &Plan) -> Result<Vec<Block>> {
         }
         Plan::Sort { input, .. } | Plan::LimitBy { input, .. } => rows(input),
         Plan::Distinct { input } => rows(input),
+        Plan::Fill(fill) => rows(&fill.input),
         Plan::Limit { input, offset, limit, .. } => {
             let mut skip = usize::try_from(*offset).unwrap();
             let mut left = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());

@@ -331,6 +331,10 @@ impl Parser<'_> {
             T::LessOrEquals => Comparison("lessOrEquals", 1),
             T::GreaterOrEquals => Comparison("greaterOrEquals", 1),
             T::Spaceship => Binary("isNotDistinctFrom", COMPARISON, 1),
+            T::Match => Binary("match", COMPARISON, 1),
+            T::MatchAnyCase => Binary("matchCaseInsensitive", COMPARISON, 1),
+            T::NotMatch => Binary("notMatch", COMPARISON, 1),
+            T::NotMatchAnyCase => Binary("notMatchCaseInsensitive", COMPARISON, 1),
             T::Concatenation => Chain("concat", CONCATENATION),
             T::Question => Operator::Ternary,
             T::DoubleColon => Operator::Cast,
@@ -420,13 +424,13 @@ impl Parser<'_> {
     fn comparison(&mut self, name: &'static str, left: Expression) -> Parsed<Expression> {
         let start = left.span.start;
         let quantifier = self.peek().keyword;
-        if matches!(quantifier, K::ANY | K::ALL)
+        if matches!(quantifier, K::ANY | K::ALL | K::SOME)
             && self.ahead(1).kind == T::OpenRound
             && matches!(self.ahead(2).keyword, K::SELECT | K::WITH)
         {
             self.advance();
             let subquery = self.operand()?;
-            let any = quantifier == K::ANY;
+            let any = quantifier != K::ALL;
             let span = self.span_from(start);
             let (name, aggregate) = match (name, any) {
                 ("equals", true) => ("in", None),
@@ -870,6 +874,12 @@ impl Parser<'_> {
     /// The transformers after a matcher.
     fn matcher(&mut self, columns: MatchedColumns, qualifier: Vec<Identifier>, start: u32) -> Parsed<Expression> {
         let mut transformers = Vec::new();
+        let mut columns = columns;
+        if columns == MatchedColumns::All && matches!(self.peek().keyword, K::LIKE | K::ILIKE) {
+            let in_any_case = self.peek().keyword == K::ILIKE;
+            self.advance();
+            columns = MatchedColumns::Regexp(regexp_of_like(&self.string_text()?, in_any_case));
+        }
         loop {
             // EXCEPT also combines queries.
             if self.at_keyword(K::EXCEPT)
@@ -1064,6 +1074,32 @@ impl Parser<'_> {
         }
         unit
     }
+}
+
+/// The regular expression that matches what a pattern of LIKE matches.
+fn regexp_of_like(pattern: &str, in_any_case: bool) -> String {
+    let mut regexp = if in_any_case { "(?is)^".to_owned() } else { "(?s)^".to_owned() };
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        let literal = match letter {
+            '%' => {
+                regexp.push_str(".*");
+                continue;
+            }
+            '_' => {
+                regexp.push('.');
+                continue;
+            }
+            '\\' => letters.next().unwrap_or('\\'),
+            other => other,
+        };
+        if literal.is_ascii_punctuation() {
+            regexp.push('\\');
+        }
+        regexp.push(literal);
+    }
+    regexp.push('$');
+    regexp
 }
 
 fn is_plain_literal(expression: &Expression) -> bool {

@@ -383,7 +383,10 @@ settings! {
     max_subquery_depth: u64 as UInt64 = "100", "The deepest nesting of subqueries.";
     use_uncompressed_cache: bool as Bool = "0", "Accepted for compatibility: hot columns are always cached decoded.";
     extremes: bool as Bool = "0", "Whether minima and maxima of the result's columns are computed.";
-    totals_mode: String as String = "after_having_exclusive" only ["after_having_exclusive"], "How WITH TOTALS counts rows that HAVING removes: after_having_exclusive, not at all, is the only mode.";
+    totals_mode: String as String = "after_having_exclusive" only ["before_having", "after_having_exclusive", "after_having_inclusive", "after_having_auto"], "Whether WITH TOTALS counts rows of groups that HAVING removes: before_having says yes; after_having_exclusive, after_having_inclusive and after_having_auto say no (they differ where max_rows_to_group_by leaves groups out, which is an error here).";
+    use_with_fill_by_sorting_prefix: bool as Bool = "1", "WITH FILL fills each group of rows that are equal in the columns of ORDER BY before the first one with WITH FILL.";
+    enable_materialized_cte: bool as Bool = "0", "A common table expression AS MATERIALIZED is computed once, however often it is read.";
+    max_recursive_cte_evaluation_depth: u64 as UInt64 = "1000", "How often the recursive part of WITH RECURSIVE is run at most.";
     enable_optimize_predicate_expression: bool as Bool = "1", "Whether predicates are pushed into subqueries.";
     optimize_move_to_prewhere: bool as Bool = "1", "Accepted for compatibility: conditions of WHERE are always tested first where that saves reading.";
     optimize_arithmetic_operations_in_aggregate_functions: bool as Bool = "1", "Whether sum(x + c) becomes sum(x) + c * count().";

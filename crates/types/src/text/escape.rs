@@ -148,8 +148,9 @@ fn append_unescaped(out: &mut Vec<u8>, rest: &[u8]) -> Result<usize> {
             return Ok(3);
         }
         other => {
-            // A backslash before anything else that need not be escaped stands for itself: regular expressions survive.
-            if !matches!(other, b'\\' | b'`' | b'"' | b'\'' | b'/') {
+            // A backslash before anything else that need not be escaped stands for itself: regular expressions survive. Before a
+            // control character it is how some clients write one.
+            if !matches!(other, b'\\' | b'`' | b'"' | b'\'' | b'/' | ..0x20) {
                 out.push(b'\\');
             }
             *other
@@ -324,6 +325,7 @@ mod tests {
     #[test]
     fn odd_sequences() {
         assert_eq!(&*unescape(b"a\\dz\\x41").unwrap(), b"a\\dzA");
+        assert_eq!(&*unescape(b"a\\\tb\\\x01").unwrap(), b"a\tb\x01");
         assert_eq!(unescape(b"a\\").unwrap_err().code, ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE);
         let mut out = Vec::new();
         assert_eq!(read_quoted(&mut out, b"'it''s'x").unwrap(), 7);

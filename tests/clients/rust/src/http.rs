@@ -196,13 +196,13 @@ async fn parameters(client: &Client) -> Outcome {
     let found = client
         .query("SELECT {n:UInt8} AS n, {s:String} AS s, {a:Array(String)} AS a, {t:Tuple(UInt8, String)} AS t")
         .param("n", 42)
-        .param("s", "it's")
+        .param("s", "it's\ta tab")
         .param("a", vec!["x", "y'"])
         .param("t", (1, "q"))
         .fetch_one::<Parameters>()
         .await?;
     let a = vec!["x".into(), "y'".into()];
-    same(found, Parameters { n: 42, s: "it's".into(), a, t: (1, "q".into()) })
+    same(found, Parameters { n: 42, s: "it's\ta tab".into(), a, t: (1, "q".into()) })
 }
 
 async fn settings(client: &Client) -> Outcome {

@@ -6,6 +6,7 @@ mod division;
 mod number;
 pub(crate) use number::as_result;
 mod time;
+mod tuple;
 pub(crate) mod wide;
 
 use std::sync::Arc;
@@ -31,7 +32,11 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("moduloOrZero", |call| wide_or(call, wide::Operation::ModuloOrZero, division::modulo_or_zero))
         .never_throws(),
     &Function::new("positiveModulo", |call| wide_or(call, wide::Operation::PositiveModulo, division::positive_modulo)),
-    &Function::new("negate", number::negate).never_throws(),
+    &Function::new("negate", |call| match tuple::bind(call)? {
+        Some(bound) => Ok(bound),
+        None => number::negate(call),
+    })
+    .never_throws(),
     &Function::new("abs", number::abs).never_throws(),
     &Function::new("gcd", |call| wide_or(call, wide::Operation::Gcd, number::gcd)),
     &Function::new("lcm", |call| wide_or(call, wide::Operation::Lcm, number::lcm)),
@@ -45,6 +50,9 @@ fn wide_or(
     operation: wide::Operation,
     of_numbers: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>,
 ) -> Result<Arc<dyn BoundFunction>> {
+    if let Some(bound) = tuple::bind(call)? {
+        return Ok(bound);
+    }
     match wide::bind(call, operation)? {
         Some(bound) => Ok(bound),
         None => of_numbers(call),
@@ -54,6 +62,9 @@ fn wide_or(
 fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
     if let Some(bound) = clock::plus(call)? {
+        return Ok(bound);
+    }
+    if let Some(bound) = tuple::bind(call)? {
         return Ok(bound);
     }
     if let Some(bound) = time::plus(call)? {
@@ -68,6 +79,9 @@ fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 fn minus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
     if let Some(bound) = clock::minus(call)? {
+        return Ok(bound);
+    }
+    if let Some(bound) = tuple::bind(call)? {
         return Ok(bound);
     }
     if let Some(bound) = time::minus(call)? {

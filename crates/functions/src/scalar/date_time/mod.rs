@@ -114,7 +114,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("makeDateTime", construct::resolve_date_time).never_throws(),
     &Function::new("makeDateTime64", construct::resolve_date_time64),
     &Function::new("monthName", format::resolve_month_name).never_throws(),
-    &Function::new("now", now::resolve).never_throws().of_moment(),
+    &Function::new("now", now::resolve).never_throws().of_moment().standing_alone(),
     &Function::new("now64", now::resolve64).never_throws().of_moment(),
     &Function::new("serverTimezone", zone::resolve_session).never_throws().of_moment(),
     &Function::new("subDate", add::resolve_interval),
@@ -186,6 +186,6 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toYYYYMMDDhhmmss", field::resolve_digits).never_throws(),
     &Function::new("toYear", field::resolve).never_throws().monotonic(),
     &Function::new("toYearWeek", week::resolve).never_throws(),
-    &Function::new("today", now::resolve_day).never_throws().of_moment(),
+    &Function::new("today", now::resolve_day).never_throws().of_moment().standing_alone(),
     &Function::new("yesterday", now::resolve_day).never_throws().of_moment(),
 ];

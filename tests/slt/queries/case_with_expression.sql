@@ -1,0 +1,23 @@
+-- CASE x WHEN …: NULL is found where it is looked for.
+SELECT CASE 'a' WHEN 1 THEN 1 ELSE 2 END;
+SELECT CASE materialize('1') WHEN 1 THEN 1 ELSE 2 END;
+SELECT CASE number WHEN 1 THEN 'x' END, toTypeName(CASE number WHEN 1 THEN 'x' END) FROM numbers(2);
+SELECT CASE number WHEN number THEN 'x' END, toTypeName(CASE number WHEN number THEN 'x' END) FROM numbers(2);
+SELECT CASE number WHEN 1 THEN 1 WHEN 1 THEN 2 ELSE 300 END x, toTypeName(x) FROM numbers(2);
+SELECT CASE number WHEN -1 THEN 1 WHEN 1.0 THEN 2 ELSE -300 END x, toTypeName(x) FROM numbers(2);
+SELECT CASE number WHEN 1 THEN number WHEN 0 THEN 2 ELSE -300 END x, toTypeName(x) FROM numbers(2);
+SELECT CASE (1,2) WHEN (1,2) THEN 1 ELSE 0 END;
+SELECT CASE toNullable(number) WHEN 1 THEN 'a' ELSE NULL END x, toTypeName(x) FROM numbers(2);
+SELECT CASE [number] WHEN [1] THEN 'a' ELSE 'b' END FROM numbers(2);
+SELECT CASE toDate('2020-01-01')+number WHEN toDate('2020-01-01') THEN 'a' ELSE 'b' END FROM numbers(2);
+SELECT CASE toLowCardinality(toString(number)) WHEN '1' THEN 'a' ELSE 'b' END x, toTypeName(x) FROM numbers(2);
+SELECT CASE if(number=0,NULL,number) WHEN NULL THEN if(number=0,NULL,2) WHEN number THEN 7 END x, toTypeName(x) FROM numbers(2);
+SELECT CASE number WHEN 1 THEN 'a' ELSE 5 END FROM numbers(2);
+SELECT CASE toUInt8(number) WHEN 257 THEN 'a' ELSE '5' END FROM numbers(2);
+SELECT CASE toUInt8(number) WHEN -1 THEN 'a' WHEN 1 THEN 'c' ELSE '5' END FROM numbers(2);
+SELECT CASE WHEN NULL THEN 1 ELSE 2 END;
+SELECT CASE number WHEN throwIf(number=7) THEN 1 ELSE 2 END FROM numbers(2);
+SELECT DISTINCT CASE toString(number) WHEN NULL THEN 'n' WHEN '1' THEN 'o' ELSE toString(number) END x FROM numbers(3) ORDER BY x;
+SELECT CASE NULL WHEN NULL THEN 1 ELSE 2 END, CASE 1 WHEN NULL THEN 1 ELSE 2 END, CASE materialize(NULL) WHEN NULL THEN 1 ELSE 2 END;
+SELECT number, CASE if(number=1,NULL,number) WHEN NULL THEN 'n' WHEN 2 THEN 't' ELSE 'e' END FROM numbers(3);
+SELECT number, CASE if(number=1,NULL,number) WHEN if(number=1,NULL,number) THEN 'n' WHEN 2 THEN 't' ELSE 'e' END FROM numbers(3);
