@@ -61,6 +61,62 @@ pub(crate) enum TokenKind {
     Error(LexicalError),
 }
 
+impl TokenKind {
+    /// ClickHouse's name of the kind, as `tokenizeQuery` gives it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Word => "BareWord",
+            Self::Number => "Number",
+            Self::String | Self::HexString | Self::BinaryString => "StringLiteral",
+            Self::HereDoc => "HereDoc",
+            Self::QuotedIdentifier => "QuotedIdentifier",
+            Self::OpenRound => "OpeningRoundBracket",
+            Self::CloseRound => "ClosingRoundBracket",
+            Self::OpenSquare => "OpeningSquareBracket",
+            Self::CloseSquare => "ClosingSquareBracket",
+            Self::OpenCurly => "OpeningCurlyBrace",
+            Self::CloseCurly => "ClosingCurlyBrace",
+            Self::Comma => "Comma",
+            Self::Semicolon => "Semicolon",
+            Self::VerticalDelimiter => "VerticalDelimiter",
+            Self::Dot => "Dot",
+            Self::Asterisk => "Asterisk",
+            Self::Dollar => "DollarSign",
+            Self::Plus => "Plus",
+            Self::Minus => "Minus",
+            Self::Slash => "Slash",
+            Self::Percent => "Percent",
+            Self::Arrow => "Arrow",
+            Self::Question => "QuestionMark",
+            Self::Colon => "Colon",
+            Self::DoubleColon => "DoubleColon",
+            Self::Caret => "Caret",
+            Self::Equals => "Equals",
+            Self::NotEquals => "NotEquals",
+            Self::Less => "Less",
+            Self::Greater => "Greater",
+            Self::LessOrEquals => "LessOrEquals",
+            Self::GreaterOrEquals => "GreaterOrEquals",
+            Self::Spaceship => "Spaceship",
+            Self::Pipe => "PipeMark",
+            Self::Concatenation => "Concatenation",
+            Self::At => "At",
+            Self::DoubleAt => "DoubleAt",
+            Self::End => "EndOfStream",
+            Self::Error(error) => match error {
+                LexicalError::Unrecognized => "Error",
+                LexicalError::MultilineCommentNotClosed => "ErrorMultilineCommentIsNotClosed",
+                LexicalError::SingleQuoteNotClosed => "ErrorSingleQuoteIsNotClosed",
+                LexicalError::DoubleQuoteNotClosed => "ErrorDoubleQuoteIsNotClosed",
+                LexicalError::BackQuoteNotClosed => "ErrorBackQuoteIsNotClosed",
+                LexicalError::SingleExclamationMark => "ErrorSingleExclamationMark",
+                LexicalError::WrongNumber => "ErrorWrongNumber",
+                LexicalError::QueryTooLong => "ErrorMaxQuerySizeExceeded",
+            },
+        }
+    }
+}
+
 /// Why a token is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LexicalError {

@@ -32,7 +32,7 @@ impl Default for Integers {
 }
 
 impl Integers {
-    fn insert(&mut self, integer: u64) {
+    pub(crate) fn insert(&mut self, integer: u64) {
         match self {
             Self::List(list) if list.contains(&integer) => {}
             Self::List(list) if list.len() < LIST_MAX => list.push(integer),
@@ -53,38 +53,69 @@ impl Integers {
     }
 
     /// How many there are.
-    fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         match self {
             Self::List(list) => list.len() as u64,
             Self::Bitmap(bitmap) => bitmap.len(),
         }
     }
 
-    fn combine(&mut self, mut other: Self, rule: Rule) {
-        match (&mut *self, &other, rule) {
-            (_, Self::List(list), Rule::Or) => list.iter().for_each(|integer| self.insert(*integer)),
-            (Self::List(list), _, Rule::And) => {
-                let other = other.bitmap();
-                list.retain(|integer| other.contains(*integer));
-            }
-            (_, _, Rule::And) => *self.bitmap() &= other.bitmap().clone(),
-            (_, _, Rule::Or) => *self.bitmap() |= other.bitmap().clone(),
-            (_, _, Rule::Xor) => {
-                *self.bitmap() ^= other.bitmap().clone();
-                if self.count() <= LIST_MAX as u64 {
-                    let list = self.bitmap().iter().collect();
-                    *self = Self::List(list);
-                }
+    /// Whether an integer, in the form of [`Form::in_bitmaps`], is one of them.
+    pub(crate) fn contains(&self, integer: u64) -> bool {
+        match self {
+            Self::List(list) => list.contains(&integer),
+            Self::Bitmap(bitmap) => bitmap.contains(integer),
+        }
+    }
+
+    /// All of them: as they came in a list, ascending in a bitmap.
+    pub(crate) fn iter(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        match self {
+            Self::List(list) => Box::new(list.iter().copied()),
+            Self::Bitmap(bitmap) => Box::new(bitmap.iter()),
+        }
+    }
+
+    /// How many both have.
+    pub(crate) fn shared(&self, other: &Self) -> u64 {
+        match (self, other) {
+            (Self::Bitmap(bitmap), Self::Bitmap(other)) => bitmap.intersection_len(other),
+            (Self::List(list), other) | (other, Self::List(list)) => {
+                list.iter().filter(|integer| other.contains(**integer)).count() as u64
             }
         }
     }
 
-    fn write(&self, width: usize, out: &mut Vec<u8>) -> Result<()> {
+    /// Puts integers in the place of others.
+    pub(crate) fn replace(&mut self, pairs: impl Iterator<Item = (u64, u64)>) {
+        let bitmap = self.bitmap();
+        for (from, to) in pairs {
+            if from != to && bitmap.remove(from) {
+                bitmap.insert(to);
+            }
+        }
+    }
+
+    pub(crate) fn combine(&mut self, mut other: Self, rule: Rule) {
+        match (&mut *self, &other, rule) {
+            (_, Self::List(list), Rule::Or) => list.iter().for_each(|integer| self.insert(*integer)),
+            (Self::List(list), _, Rule::And) => list.retain(|integer| other.contains(*integer)),
+            (_, _, Rule::And) => *self.bitmap() &= other.bitmap().clone(),
+            (_, _, Rule::Or) => *self.bitmap() |= other.bitmap().clone(),
+            (_, _, Rule::Xor) => {
+                *self.bitmap() ^= other.bitmap().clone();
+            }
+            (Self::List(list), _, Rule::AndNot) => list.retain(|integer| !other.contains(*integer)),
+            (Self::Bitmap(bitmap), _, Rule::AndNot) => **bitmap -= other.bitmap().clone(),
+        }
+    }
+
+    pub(crate) fn write(&self, form: Form, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::List(list) => {
                 out.push(0);
                 put_varint(list.len() as u64, out);
-                list.iter().for_each(|integer| out.extend_from_slice(&integer.to_le_bytes()[..width]));
+                list.iter().for_each(|integer| out.extend_from_slice(&integer.to_le_bytes()[..form.width]));
             }
             Self::Bitmap(bitmap) => {
                 out.push(1);
@@ -96,7 +127,7 @@ impl Integers {
                     (high, part)
                 });
                 let mut bytes = Vec::new();
-                if width == 8 {
+                if form.width == 8 {
                     RoaringTreemap::from_bitmaps(parts).serialize_into(&mut bytes).map_err(wrong)?;
                 } else {
                     let part = parts.map(|(_, part)| part).next().unwrap_or_default();
@@ -109,13 +140,13 @@ impl Integers {
         Ok(())
     }
 
-    fn read(width: usize, bytes: &mut &[u8]) -> Result<Self> {
+    pub(crate) fn read(form: Form, bytes: &mut &[u8]) -> Result<Self> {
         if take_bytes(bytes, 1)? == [0] {
             let mut integers = Self::default();
             for _ in 0..take_count(bytes)? {
                 let mut integer = [0; 8];
-                integer[..width].copy_from_slice(take_bytes(bytes, width)?);
-                integers.insert(u64::from_le_bytes(integer));
+                integer[..form.width].copy_from_slice(take_bytes(bytes, form.width)?);
+                integers.insert(form.in_bitmaps(form.extend(u64::from_le_bytes(integer))));
             }
             return Ok(integers);
         }
@@ -124,7 +155,7 @@ impl Integers {
         let wrong = |error: std::io::Error| {
             Error::new(ErrorCode::INCORRECT_DATA, format!("A bitmap that cannot be read: {error}"))
         };
-        let bitmap = if width == 8 {
+        let bitmap = if form.width == 8 {
             RoaringTreemap::deserialize_from(own).map_err(wrong)?
         } else {
             RoaringTreemap::from_bitmaps([(0, RoaringBitmap::deserialize_from(own).map_err(wrong)?)])
@@ -135,34 +166,59 @@ impl Integers {
 
 /// What two bitmaps become.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Rule {
+pub(crate) enum Rule {
     And,
     Or,
     Xor,
+    AndNot,
 }
 
-/// Bytes of an integer, and those of them that it has in a bitmap.
-fn width_of(call: &Call<'_>, data_type: &DataType) -> Result<usize> {
-    match data_type.fixed_width_bytes() {
-        Some(width) if data_type.is_integer() && width <= 8 => Ok(width),
-        _ => Err(call.illegal_type(data_type)),
+/// How integers of a type are kept: in bitmaps those of up to 32 bits are numbers of 32 bits without a sign.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    /// Bytes of an integer in a list.
+    pub width: usize,
+    /// Whether the integers have a sign.
+    pub is_signed: bool,
+}
+
+impl Form {
+    /// Of integers of this type; `None` for types that have no bitmaps.
+    pub(crate) fn of(data_type: &DataType) -> Option<Self> {
+        let width = data_type.fixed_width_bytes().filter(|width| data_type.is_integer() && *width <= 8)?;
+        Some(Self { width, is_signed: data_type.is_signed_integer() })
     }
+
+    /// The bits of an integer as bitmaps have them.
+    pub(crate) fn in_bitmaps(self, bits: u64) -> u64 {
+        if self.width == 8 { bits } else { bits & u64::from(u32::MAX) }
+    }
+
+    /// An integer's own bits, without those that its sign fills.
+    pub(crate) fn own(self, bits: u64) -> u64 {
+        bits & u64::MAX >> (64 - 8 * self.width)
+    }
+
+    /// An integer of its own bits, its sign before them.
+    pub(crate) fn extend(self, own: u64) -> u64 {
+        let shift = 64 - 8 * self.width;
+        if self.is_signed { ((own << shift) as i64 >> shift) as u64 } else { own }
+    }
+}
+
+fn form_of(call: &Call<'_>, data_type: &DataType) -> Result<Form> {
+    Form::of(data_type).ok_or_else(|| call.illegal_type(data_type))
 }
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
-    Ok(grouped::function(GroupBitmap { width: width_of(call, argument)? }))
+    Ok(grouped::function(GroupBitmap { form: form_of(call, argument)? }))
 }
 
 #[derive(Debug)]
 struct GroupBitmap {
-    width: usize,
-}
-
-/// Integers as bitmaps have them: of up to 32 bits those of 32.
-fn in_bitmaps(width: usize, bits: u64) -> u64 {
-    if width == 8 { bits } else { bits & u64::MAX >> (64 - 8 * width) }
+    form: Form,
 }
 
 fn counts(states: impl Iterator<Item = u64>) -> Result<Column> {
@@ -193,7 +249,7 @@ impl StateFunction for GroupBitmap {
     fn rows(&self, arguments: &[Column]) -> Result<Vec<u64>> {
         let [column] = arguments else { return Err(Error::logical("groupBitmap takes one argument")) };
         let bits = number_bits(column).ok_or_else(|| Error::logical("integers were expected"))?;
-        Ok(bits.into_iter().map(|bits| in_bitmaps(self.width, bits)).collect())
+        Ok(bits.into_iter().map(|bits| self.form.in_bitmaps(bits)).collect())
     }
 
     fn add(&self, state: &mut Integers, rows: &Vec<u64>, row: usize) {
@@ -207,11 +263,11 @@ impl StateFunction for GroupBitmap {
     }
 
     fn write(&self, state: &Integers, out: &mut Vec<u8>) -> Result<()> {
-        state.write(self.width, out)
+        state.write(self.form, out)
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Integers> {
-        Integers::read(self.width, bytes)
+        Integers::read(self.form, bytes)
     }
 
     fn finish(&self, states: Vec<Integers>) -> Result<Column> {
@@ -226,9 +282,9 @@ impl StateFunction for GroupBitmap {
 pub(super) fn resolve_of_states(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     call.without_parameters()?;
     let argument = call.argument()?;
-    let width = match argument {
+    let form = match argument {
         DataType::AggregateFunction(state) if &*state.function == "groupBitmap" => match &*state.arguments {
-            [integer] => width_of(call, &integer.remove_nullable())?,
+            [integer] => form_of(call, &integer.remove_nullable())?,
             _ => return Err(call.illegal_type(argument)),
         },
         _ => return Err(call.illegal_type(argument)),
@@ -238,12 +294,12 @@ pub(super) fn resolve_of_states(call: &Call<'_>) -> Result<Arc<dyn AggregateFunc
         "groupBitmapOr" => Rule::Or,
         _ => Rule::Xor,
     };
-    Ok(grouped::function(OfBitmaps { width, rule }))
+    Ok(grouped::function(OfBitmaps { form, rule }))
 }
 
 #[derive(Debug)]
 struct OfBitmaps {
-    width: usize,
+    form: Form,
     rule: Rule,
 }
 
@@ -267,7 +323,7 @@ impl StateFunction for OfBitmaps {
         let states = column.as_binary()?;
         let read = |row: usize| match states.value(row) {
             [] => Ok(Integers::default()),
-            mut bytes => Integers::read(self.width, &mut bytes),
+            mut bytes => Integers::read(self.form, &mut bytes),
         };
         (0..states.len()).map(read).collect()
     }
@@ -290,11 +346,11 @@ impl StateFunction for OfBitmaps {
     }
 
     fn write(&self, state: &Self::State, out: &mut Vec<u8>) -> Result<()> {
-        state.clone().unwrap_or_default().write(self.width, out)
+        state.clone().unwrap_or_default().write(self.form, out)
     }
 
     fn read(&self, bytes: &mut &[u8]) -> Result<Self::State> {
-        Integers::read(self.width, bytes).map(Some)
+        Integers::read(self.form, bytes).map(Some)
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {

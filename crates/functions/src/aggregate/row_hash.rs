@@ -65,7 +65,7 @@ pub(super) fn byte_hashes(column: &Column) -> Result<Vec<u64>> {
 }
 
 /// Numbers of up to 64 bits as they are, with their sign; `None` of other columns.
-pub(super) fn number_bits(column: &Column) -> Option<Vec<u64>> {
+pub(crate) fn number_bits(column: &Column) -> Option<Vec<u64>> {
     fn bits<T: ArrowPrimitiveType>(array: &dyn Array, bits: impl Fn(T::Native) -> u64) -> Option<Vec<u64>> {
         Some(array.as_primitive_opt::<T>()?.values().iter().map(|&value| bits(value)).collect())
     }

@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod array;
+mod bitmap;
 mod bits;
 mod bitwise;
 mod choice;
@@ -48,6 +49,7 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     decimal::FUNCTIONS,
     array::EMPTY,
     array::FUNCTIONS,
+    bitmap::FUNCTIONS,
     bits::FUNCTIONS,
     bitwise::FUNCTIONS,
     choice::FUNCTIONS,

@@ -10,7 +10,7 @@ use arrow_array::{ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, Primiti
 use arrow_buffer::OffsetBuffer;
 use squall_types::calendar::TimeZone;
 use squall_types::text::TextOptions;
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
+use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
 
 use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
 use crate::properties::{Lazy, Properties};
@@ -441,6 +441,20 @@ pub(crate) fn string_column(
         strings.end_row()?;
     }
     strings.finish()
+}
+
+/// A column of values made one by one: for functions that few rows go through.
+pub(crate) fn value_column(
+    data_type: &DataType,
+    rows: usize,
+    mut make: impl FnMut(usize) -> Result<Value>,
+) -> Result<Column> {
+    let mut builder = ColumnBuilder::new(data_type.clone());
+    for row in 0..rows {
+        checkpoint(128)?;
+        builder.append(&make(row)?)?;
+    }
+    builder.finish()
 }
 
 /// A column of a primitive type with one value for each row.

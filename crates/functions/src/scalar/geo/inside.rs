@@ -5,10 +5,9 @@ use std::sync::Arc;
 use arrow_array::types::UInt8Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
+use super::shape::{Point, Shapes, depth};
 use crate::function::BoundFunction;
-use crate::scalar::array::Lists;
 use crate::scalar::simple::{Call, argument, floats, primitive_column};
-use crate::scalar::tuple::elements;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -39,40 +38,30 @@ pub(super) fn resolve_ellipses(call: &Call<'_>) -> Bound {
     })
 }
 
-/// How arrays of points are nested.
-fn depth(data_type: &DataType) -> Option<usize> {
-    match data_type {
-        DataType::Array(item) => depth(item).map(|depth| depth + 1),
-        DataType::Tuple(elements) => {
-            (elements.len() == 2 && elements.iter().all(|element| element.data_type.is_number())).then_some(0)
-        }
-        _ => None,
-    }
-}
-
 /// `pointInPolygon((x, y), [points…], [hole…], …)`; also of a polygon, or several, in one argument.
 pub(super) fn resolve_polygon(call: &Call<'_>) -> Bound {
     call.arguments(2..=usize::MAX)?;
-    if depth(call.type_of(0)) != Some(0) {
+    let depth = |at| depth(call.type_of(at), DataType::is_number);
+    if depth(0) != Some(0) {
         return Err(call.illegal(0));
     }
-    let depths = (1..call.arguments.len()).map(|at| depth(call.type_of(at)).filter(|depth| (1..=3).contains(depth)));
+    let depths = (1..call.arguments.len()).map(|at| depth(at).filter(|depth| (1..=3).contains(depth)));
     let depths = depths.collect::<Option<Vec<_>>>().ok_or_else(|| call.illegal(1))?;
     if depths.len() > 1 && depths.iter().any(|depth| *depth != 1) {
         return Err(call.illegal(1));
     }
     call.bind(DataType::UInt8, move |arguments, rows| {
-        let points = coordinates(argument(arguments, 0)?, rows)?;
-        let shapes = arguments.iter().skip(1).map(Shape::of).collect::<Result<Vec<_>>>()?;
+        let points = Shapes::of(argument(arguments, 0)?)?;
+        let shapes = arguments.iter().skip(1).map(Shapes::of).collect::<Result<Vec<_>>>()?;
         let mut inside = Vec::with_capacity(rows);
         for row in 0..rows {
-            let point = (points.0[row], points.1[row]);
+            let point = points.point(row);
             // The first ring is the outline, the others are holes; several polygons each have their own.
             let mut holds = false;
-            let whole: Vec<&[(f64, f64)]> = shapes.iter().flat_map(|shape| shape.rings(row)).collect();
+            let whole: Vec<&[Point]> = shapes.iter().flat_map(|shape| shape.rings(row)).collect();
             checkpoint(8 + 4 * whole.iter().map(|ring| ring.len()).sum::<usize>())?;
             match shapes.first() {
-                Some(shape) if shape.levels.len() == 3 => {
+                Some(shape) if shape.depth() == 3 => {
                     for polygon in shape.polygons(row) {
                         holds |= is_in_polygon(point, &polygon);
                     }
@@ -85,68 +74,21 @@ pub(super) fn resolve_polygon(call: &Call<'_>) -> Bound {
     })
 }
 
-fn coordinates(points: &Column, rows: usize) -> Result<(Vec<f64>, Vec<f64>)> {
-    let parts = elements(points)?;
-    Ok((floats(&parts, 0, rows)?, floats(&parts, 1, rows)?))
-}
-
-/// Points in nested arrays.
-struct Shape {
-    /// From the outermost to those of points.
-    levels: Vec<Lists>,
-    points: Vec<(f64, f64)>,
-}
-
-impl Shape {
-    fn of(column: &Column) -> Result<Self> {
-        let mut levels = vec![Lists::of_column(column)?];
-        loop {
-            let Some(last) = levels.last() else { return Err(Error::logical("no arrays")) };
-            let items = last.items.clone();
-            if let DataType::Array(_) = items.data_type() {
-                levels.push(Lists::of_column(&items)?);
-                continue;
-            }
-            let (x, y) = coordinates(&items, items.rows())?;
-            return Ok(Self { levels, points: x.into_iter().zip(y).collect() });
-        }
-    }
-
-    fn ring(&self, range: std::ops::Range<usize>) -> &[(f64, f64)] {
-        self.points.get(range).unwrap_or_default()
-    }
-
-    /// The rings of a row that has one polygon.
-    fn rings(&self, row: usize) -> Vec<&[(f64, f64)]> {
-        match &self.levels[..] {
-            [points] => vec![self.ring(points.range(row))],
-            [rings, points] => rings.range(row).map(|at| self.ring(points.range(at))).collect(),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The polygons of a row that has several.
-    fn polygons(&self, row: usize) -> Vec<Vec<&[(f64, f64)]>> {
-        let [polygons, rings, points] = &self.levels[..] else { return Vec::new() };
-        let of_polygon = |at: usize| rings.range(at).map(|at| self.ring(points.range(at))).collect();
-        polygons.range(row).map(of_polygon).collect()
-    }
-}
-
-fn is_in_polygon(point: (f64, f64), rings: &[&[(f64, f64)]]) -> bool {
+/// Whether a point is in the outline or on it, and in no hole.
+pub(super) fn is_in_polygon(point: Point, rings: &[&[Point]]) -> bool {
     let Some((outline, holes)) = rings.split_first() else { return false };
     place(point, outline) != Place::Outside && holes.iter().all(|hole| place(point, hole) != Place::Inside)
 }
 
-#[derive(PartialEq, Eq)]
-enum Place {
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
     Outside,
     Border,
     Inside,
 }
 
 /// Where a point is: how often a ray from it crosses the ring says it.
-fn place((x, y): (f64, f64), ring: &[(f64, f64)]) -> Place {
+pub(super) fn place((x, y): Point, ring: &[Point]) -> Place {
     let Some(last) = ring.last() else { return Place::Outside };
     let mut is_inside = false;
     let mut before = *last;

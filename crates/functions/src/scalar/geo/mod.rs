@@ -5,7 +5,13 @@ mod geohash;
 #[cfg(feature = "h3")]
 mod h3;
 mod inside;
+mod measure;
+mod overlay;
+mod shape;
+mod wkb;
+mod wkt;
 
+use self::overlay::Rule;
 use super::simple::Function;
 use crate::function::ScalarFunction;
 
@@ -19,6 +25,46 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("greatCircleDistance", distance::resolve).never_throws(),
     &Function::new("pointInEllipses", inside::resolve_ellipses).never_throws(),
     &Function::new("pointInPolygon", inside::resolve_polygon),
+    &Function::new("areaCartesian", measure::resolve_area),
+    &Function::new("areaSpherical", measure::resolve_area),
+    &Function::new("geometryIntersectCartesian", measure::resolve_intersects),
+    &Function::new("geometryIntersectSpherical", measure::resolve_intersects),
+    &Function::new("perimeterCartesian", measure::resolve_perimeter),
+    &Function::new("perimeterSpherical", measure::resolve_perimeter),
+    &Function::new("polygonAreaCartesian", measure::resolve_area),
+    &Function::new("polygonAreaSpherical", measure::resolve_area),
+    &Function::new("polygonConvexHullCartesian", measure::resolve_hull),
+    &Function::new("polygonPerimeterCartesian", measure::resolve_perimeter),
+    &Function::new("polygonPerimeterSpherical", measure::resolve_perimeter),
+    &Function::new("polygonsDistanceCartesian", measure::resolve_distance),
+    &Function::new("polygonsDistanceSpherical", measure::resolve_distance),
+    &Function::new("polygonsEqualsCartesian", measure::resolve_equals),
+    &Function::new("polygonsIntersectCartesian", measure::resolve_intersects),
+    &Function::new("polygonsIntersectSpherical", measure::resolve_intersects),
+    &Function::new("polygonsIntersectionCartesian", |call| overlay::resolve(call, Rule::Intersection)),
+    &Function::new("polygonsIntersectionSpherical", |call| overlay::resolve(call, Rule::Intersection)),
+    &Function::new("polygonsSymDifferenceCartesian", |call| overlay::resolve(call, Rule::SymmetricDifference)),
+    &Function::new("polygonsSymDifferenceSpherical", |call| overlay::resolve(call, Rule::SymmetricDifference)),
+    &Function::new("polygonsUnionCartesian", |call| overlay::resolve(call, Rule::Union)),
+    &Function::new("polygonsUnionSpherical", |call| overlay::resolve(call, Rule::Union)),
+    &Function::new("polygonsWithinCartesian", measure::resolve_within),
+    &Function::new("polygonsWithinSpherical", measure::resolve_within),
+    &Function::new("readWKBLineString", wkb::resolve_read),
+    &Function::new("readWKBMultiLineString", wkb::resolve_read),
+    &Function::new("readWKBMultiPoint", wkb::resolve_read),
+    &Function::new("readWKBMultiPolygon", wkb::resolve_read),
+    &Function::new("readWKBPoint", wkb::resolve_read),
+    &Function::new("readWKBPolygon", wkb::resolve_read),
+    &Function::new("readWKTLineString", wkt::resolve_read),
+    &Function::new("readWKTMultiLineString", wkt::resolve_read),
+    &Function::new("readWKTMultiPoint", wkt::resolve_read),
+    &Function::new("readWKTMultiPolygon", wkt::resolve_read),
+    &Function::new("readWKTPoint", wkt::resolve_read),
+    &Function::new("readWKTPolygon", wkt::resolve_read),
+    &Function::new("readWKTRing", wkt::resolve_read),
+    &Function::new("svg", wkt::resolve_svg),
+    &Function::new("wkb", wkb::resolve_write),
+    &Function::new("wkt", wkt::resolve_wkt),
 ];
 
 #[cfg(feature = "h3")]

@@ -11,6 +11,7 @@ mod jump;
 mod keyed;
 mod metro;
 mod murmur;
+mod similar;
 pub(crate) mod sip;
 
 use super::simple::Function;
@@ -51,6 +52,30 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("murmurHash3_128", any::resolve128).never_throws(),
     &Function::new("murmurHash3_32", any::resolve32).never_throws(),
     &Function::new("murmurHash3_64", any::resolve64).never_throws(),
+    &Function::new("ngramMinHash", similar::resolve_min),
+    &Function::new("ngramMinHashArg", similar::resolve_arg),
+    &Function::new("ngramMinHashArgCaseInsensitive", similar::resolve_arg),
+    &Function::new("ngramMinHashArgCaseInsensitiveUTF8", similar::resolve_arg),
+    &Function::new("ngramMinHashArgUTF8", similar::resolve_arg),
+    &Function::new("ngramMinHashCaseInsensitive", similar::resolve_min),
+    &Function::new("ngramMinHashCaseInsensitiveUTF8", similar::resolve_min),
+    &Function::new("ngramMinHashUTF8", similar::resolve_min),
+    &Function::new("ngramSimHash", similar::resolve_sim),
+    &Function::new("ngramSimHashCaseInsensitive", similar::resolve_sim),
+    &Function::new("ngramSimHashCaseInsensitiveUTF8", similar::resolve_sim),
+    &Function::new("ngramSimHashUTF8", similar::resolve_sim),
+    &Function::new("wordShingleMinHash", similar::resolve_min),
+    &Function::new("wordShingleMinHashArg", similar::resolve_arg),
+    &Function::new("wordShingleMinHashArgCaseInsensitive", similar::resolve_arg),
+    &Function::new("wordShingleMinHashArgCaseInsensitiveUTF8", similar::resolve_arg),
+    &Function::new("wordShingleMinHashArgUTF8", similar::resolve_arg),
+    &Function::new("wordShingleMinHashCaseInsensitive", similar::resolve_min),
+    &Function::new("wordShingleMinHashCaseInsensitiveUTF8", similar::resolve_min),
+    &Function::new("wordShingleMinHashUTF8", similar::resolve_min),
+    &Function::new("wordShingleSimHash", similar::resolve_sim),
+    &Function::new("wordShingleSimHashCaseInsensitive", similar::resolve_sim),
+    &Function::new("wordShingleSimHashCaseInsensitiveUTF8", similar::resolve_sim),
+    &Function::new("wordShingleSimHashUTF8", similar::resolve_sim),
     &Function::new("sipHash128", any::resolve128).never_throws(),
     &Function::new("sipHash128Reference", any::resolve128).never_throws(),
     &Function::new("sipHash64", any::resolve64).never_throws(),
