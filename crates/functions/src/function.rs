@@ -8,6 +8,8 @@ use squall_types::{Column, DataType, Result, Settings, Value};
 use crate::lookup::Lookups;
 use crate::moment::Moment;
 use crate::properties::Properties;
+use crate::series_tags::SeriesTags;
+use crate::surroundings::Surroundings;
 
 /// What is known of an argument when a query is planned.
 #[derive(Clone, Debug)]
@@ -52,6 +54,10 @@ pub struct FunctionContext {
     pub settings: Arc<Settings>,
     /// Where `dictGet` and `joinGet` look; nowhere outside a server.
     pub lookups: Option<Arc<dyn Lookups>>,
+    /// What functions may ask of the server and the session around the query; nothing outside a server.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
+    /// The tags of time series that the query has met.
+    pub series_tags: SeriesTags,
 }
 
 impl FunctionContext {
@@ -71,6 +77,8 @@ impl FunctionContext {
             allow_introspection_functions: false,
             settings: Arc::default(),
             lookups: None,
+            surroundings: None,
+            series_tags: SeriesTags::default(),
         }
     }
 }

@@ -13,6 +13,8 @@ mod names;
 mod properties;
 pub mod registry;
 mod scalar;
+mod series_tags;
+mod surroundings;
 pub mod window;
 
 pub use accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, STEP_ITEMS};
@@ -28,6 +30,8 @@ pub use registry::{
     resolve_aggregate, resolve_scalar, scalar_exists, stands_alone, state_and_merge, unknown_function,
 };
 pub use scalar::set::in_set;
+pub use series_tags::SeriesTags;
+pub use surroundings::Surroundings;
 pub use window::{
     FrameUse, OtherRows, Place, RowWalk, WindowFunction, WindowRows, WindowWalk, resolve_window, window_function_exists,
 };

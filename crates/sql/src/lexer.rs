@@ -455,7 +455,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// The length of a comment up to what ends it, without what begins it; comments may be within.
-fn comment_body(text: &[u8]) -> Option<usize> {
+pub(crate) fn comment_body(text: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (1_usize, 0);
     while let Some(pair) = text.get(at..at + 2) {
         match pair {

@@ -10,6 +10,7 @@
 //! dump(&Statement)                  -> String                               the tree of EXPLAIN AST
 //! normalize(text)                   -> Normalized                           literals replaced by `?`, their spans, a hash
 //! plain_tokens(text)                -> Vec<PlainToken>                      words, brackets and literals of any text
+//! spelled_tokens(text)              -> Vec<SpelledToken>                    all of it by ClickHouse's names, blanks and comments too
 //! ```
 //!
 //! A text is bytes: string literals and inline data need not be UTF-8.
@@ -23,6 +24,7 @@ mod lexer;
 mod normalize;
 mod parser;
 mod plain_token;
+mod spelled_token;
 
 pub use dump::dump;
 pub use error::{SYNTAX_ERROR, SyntaxError};
@@ -34,3 +36,4 @@ pub use parser::{
     parse_expression, parse_many,
 };
 pub use plain_token::{PlainKind, PlainToken, plain_tokens};
+pub use spelled_token::{SPELLED_KINDS, SpelledToken, spelled_tokens};

@@ -74,7 +74,7 @@ mod shape;
 mod sketched;
 mod small_set;
 mod sparkbar;
-mod state_bytes;
+pub(crate) mod state_bytes;
 mod sum;
 mod sum_count;
 mod t_digest;

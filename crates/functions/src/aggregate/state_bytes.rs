@@ -94,7 +94,7 @@ pub(super) fn turn_fixed(data_type: &DataType, bytes: &mut [u8]) {
 }
 
 /// A value in the form of `RowBinary`.
-pub(super) fn put_value(value: &Value, data_type: &DataType, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn put_value(value: &Value, data_type: &DataType, out: &mut Vec<u8>) -> Result<()> {
     let wrong = || Error::logical(format!("{value} is no value of {data_type}"));
     let list = |values: &[Value], item: &DataType, out: &mut Vec<u8>| {
         put_varint(values.len() as u64, out);

@@ -19,6 +19,7 @@ pub(crate) mod hash;
 pub(crate) mod higher_order;
 mod json;
 mod kernel;
+mod kql;
 mod logic;
 mod lookup;
 mod map;
@@ -33,6 +34,7 @@ mod series;
 pub(crate) mod set;
 mod sides;
 mod simple;
+mod statement;
 mod states;
 mod string;
 mod text;
@@ -68,6 +70,7 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     hash::FUNCTIONS,
     json::EITHER_CASE,
     json::FUNCTIONS,
+    kql::FUNCTIONS,
     logic::FUNCTIONS,
     lookup::FUNCTIONS,
     lookup::TYPED,
@@ -81,6 +84,7 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     rounding::FUNCTIONS,
     series::FUNCTIONS,
     set::FUNCTIONS,
+    statement::FUNCTIONS,
     states::FUNCTIONS,
     string::FUNCTIONS,
     text::FUNCTIONS,

@@ -26,7 +26,25 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("notIn", |call| of_constant(call, true)).never_throws(),
     &Function::new("globalIn", |call| of_constant(call, false)).never_throws(),
     &Function::new("globalNotIn", |call| of_constant(call, true)).never_throws(),
+    &Function::new("globalNotNullIn", |call| of_constant(call, true)).never_throws(),
+    &Function::new("globalNullIn", |call| of_constant(call, false)).never_throws(),
+    &Function::new("notNullIn", |call| of_constant(call, true)).never_throws(),
+    &Function::new("nullIn", |call| of_constant(call, false)).never_throws(),
+    &Function::new("globalInIgnoreSet", ignore_set).with_nulls().never_throws(),
+    &Function::new("globalNotInIgnoreSet", ignore_set).with_nulls().never_throws(),
+    &Function::new("globalNotNullInIgnoreSet", ignore_set).with_nulls().never_throws(),
+    &Function::new("globalNullInIgnoreSet", ignore_set).with_nulls().never_throws(),
+    &Function::new("inIgnoreSet", ignore_set).with_nulls().never_throws(),
+    &Function::new("notInIgnoreSet", ignore_set).with_nulls().never_throws(),
+    &Function::new("notNullInIgnoreSet", ignore_set).with_nulls().never_throws(),
+    &Function::new("nullInIgnoreSet", ignore_set).with_nulls().never_throws(),
 ];
+
+/// `inIgnoreSet` and its kin, which look at the types alone: 0.
+fn ignore_set(call: &Call<'_>) -> Bound {
+    call.arguments(2..=2)?;
+    call.bind(DataType::UInt8, |_, rows| Column::constant(DataType::UInt8, &Value::UInt64(0), rows))
+}
 
 /// `argument IN values` (`NOT IN` where negated) as a function of one argument of `argument_type`. `values` is any column that
 /// can be brought to that type: values that it does not have are in no row, and neither is NULL. For several columns on the left

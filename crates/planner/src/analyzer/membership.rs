@@ -23,11 +23,24 @@ impl Scope<'_> {
     /// # Errors
     /// `NUMBER_OF_COLUMNS_DOESNT_MATCH`, `TYPE_MISMATCH`, and those of the subquery.
     pub fn membership(&mut self, call: &ast::Function) -> Result<NodeId> {
-        let name = match call.name.as_str() {
-            "in" | "globalIn" => "in",
-            "notIn" | "globalNotIn" => "notIn",
-            other => return Err(Error::not_implemented(format!("Function {other}"))),
+        let (name, of_null) = match call.name.as_str() {
+            "in" | "globalIn" => ("in", None),
+            "nullIn" | "globalNullIn" => ("in", Some(0)),
+            "notNullIn" | "globalNotNullIn" => ("notIn", Some(1)),
+            _ => ("notIn", None),
         };
+        let found = self.plain_membership(call, name)?;
+        match of_null {
+            Some(answer) if self.graph.data_type(found).is_nullable() => {
+                let answer = self.graph.constant(Value::UInt64(answer), DataType::UInt8);
+                self.scalar("ifNull", vec![found, answer])
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// The node of `in` or `notIn`, whose answer for NULL is NULL.
+    fn plain_membership(&mut self, call: &ast::Function, name: &str) -> Result<NodeId> {
         let [left, right] = &call.arguments[..] else {
             return Err(self.in_scope_of_call(Error::new(
                 ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,

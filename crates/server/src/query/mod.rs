@@ -32,6 +32,7 @@ mod required;
 mod show;
 mod show_access;
 mod statement;
+mod surroundings;
 mod system_command;
 
 use std::collections::VecDeque;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use squall_engine::QueryContext;
 use squall_formats::FormatOptions;
-use squall_functions::{FunctionContext, Moment};
+use squall_functions::{FunctionContext, Moment, SeriesTags};
 use squall_planner::{OutsideSource, Plan, PlannerContext, SubqueryRunner, plan_query};
 use squall_runtime::ProfileEvent;
 use squall_sql::{ParserLimits, ast};
@@ -21,6 +21,7 @@ use squall_storage::NamedLookups;
 use super::cache::Parsed;
 use super::catalog::QueryCatalog;
 use super::kept_plan::KeptPlan;
+use super::surroundings::SessionSurroundings;
 use crate::dictionaries::sources;
 use crate::session::Session;
 use crate::version::REVISION;
@@ -281,6 +282,8 @@ pub(super) fn function_context(session: &Session, query_id: &Arc<str>, lookups: 
         allow_introspection_functions: session.settings.allow_introspection_functions,
         settings: session.settings.clone(),
         lookups: Some(lookups),
+        surroundings: Some(Arc::new(SessionSurroundings(session.clone()))),
+        series_tags: SeriesTags::default(),
     }
 }
 

@@ -8,10 +8,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, FixedSizeBinaryArray};
 use arrow_buffer::ToByteSlice;
-use squall_types::{Column, DataType, Error, Result, checkpoint, grow, match_primitive};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow, match_primitive};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::Call;
+use crate::scalar::simple::{Call, Numbers, Strings, primitive_column};
+use crate::scalar::tuple::elements;
 
 use super::{city, digest, integer, metro, murmur, sip};
 
@@ -28,34 +29,33 @@ const ITEMS_AT_ONCE: usize = 16 * NUMBERS_AT_ONCE;
 type HashNumbers<H> = fn(&[u64], usize, &mut Vec<H>);
 
 /// How one function hashes.
-#[derive(Clone, Copy)]
 struct Algorithm<H> {
-    bytes: fn(&[u8]) -> H,
+    bytes: Box<dyn Fn(&[u8]) -> H + Send + Sync>,
     /// The hash of numbers, where it is not that of their bytes.
     number: Option<fn(u64) -> H>,
     /// The hashes of many numbers at once, where that is faster than one after the other.
     numbers: Option<HashNumbers<H>>,
     /// The hash of an array's length.
     length: fn(u64) -> H,
-    combine: fn(H, H) -> H,
+    combine: Box<dyn Fn(H, H) -> H + Send + Sync>,
 }
 
 pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let by_bytes = |bytes: fn(&[u8]) -> u64, combine: fn(u64, u64) -> u64| Algorithm {
-        bytes,
+        bytes: Box::new(bytes),
         number: None,
         numbers: None,
         length: integer::hash64,
-        combine,
+        combine: Box::new(combine),
     };
     let mixed: fn(u64, u64) -> u64 = |left, right| integer::hash64(left) ^ right;
     let algorithm = match call.name {
         "cityHash64" => Algorithm {
-            bytes: city::hash64,
+            bytes: Box::new(city::hash64),
             number: Some(integer::hash64),
             numbers: None,
             length: integer::hash64,
-            combine: city::combine,
+            combine: Box::new(city::combine),
         },
         "farmFingerprint64" => {
             Algorithm { number: Some(integer::hash64), ..by_bytes(farmhash::fingerprint64, farm_combine) }
@@ -89,12 +89,12 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let mixed: fn(u32, u32) -> u32 = |left, right| integer::hash32(left.into()) ^ right;
-    let by_bytes = |bytes: fn(&[u8]) -> u32, combine| Algorithm {
-        bytes,
+    let by_bytes = |bytes: fn(&[u8]) -> u32, combine: fn(u32, u32) -> u32| Algorithm {
+        bytes: Box::new(bytes),
         number: None,
         numbers: None,
         length: integer::hash32,
-        combine,
+        combine: Box::new(combine),
     };
     let algorithm = match call.name {
         "xxHash32" => by_bytes(xx32, mixed),
@@ -112,8 +112,6 @@ pub(super) fn resolve32(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 }
 
 pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    /// Sixteen bytes in the order in which they are shown.
-    type Bytes = [u8; 16];
     fn sip(bytes: &[u8]) -> Bytes {
         let (low, high) = sip::hash(bytes).1;
         pair(low, high)
@@ -126,12 +124,6 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let (low, high) = murmur::hash3_128(bytes);
         pair(low, high)
     }
-    fn both(left: Bytes, right: Bytes) -> [u8; 32] {
-        let mut both = [0; 32];
-        both[..16].copy_from_slice(&left);
-        both[16..].copy_from_slice(&right);
-        both
-    }
     if call.name == "murmurHash3_128" {
         call.arguments(1..=1)?;
         call.strings([0])?;
@@ -143,11 +135,11 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         _ => (murmur, |left, _| left),
     };
     let algorithm = Algorithm {
-        bytes,
+        bytes: Box::new(bytes),
         number: None,
         numbers: None,
         length: |length| pair(integer::hash32(length).into(), 0),
-        combine,
+        combine: Box::new(combine),
     };
     for at in 0..call.arguments.len() {
         check(call, at, call.type_of(at))?;
@@ -157,6 +149,144 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![pair(OF_NOTHING, 0); rows]);
         let array = FixedSizeBinaryArray::try_new(16, hashes.concat().into(), None)?;
         Ok(Column::new(return_type.clone(), Arc::new(array)))
+    })
+}
+
+/// Sixteen bytes in the order in which they are shown.
+type Bytes = [u8; 16];
+
+fn both(left: Bytes, right: Bytes) -> [u8; 32] {
+    let mut both = [0; 32];
+    both[..16].copy_from_slice(&left);
+    both[16..].copy_from_slice(&right);
+    both
+}
+
+/// Refuses a first argument that is no key of two numbers.
+fn check_key(call: &Call<'_>) -> Result<()> {
+    let wrong = |message: String| Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    let DataType::Tuple(elements) = call.type_of(0) else {
+        return wrong("The key must be of type Tuple(UInt64, UInt64)".into());
+    };
+    if elements.len() != 2 {
+        return wrong("The key must be of type Tuple(UInt64, UInt64)".into());
+    }
+    match elements.iter().position(|element| element.data_type != DataType::UInt64) {
+        Some(0) => wrong("The 1st element of the key tuple is not of type UInt64".into()),
+        Some(_) => wrong("The 2nd element of the key tuple is not of type UInt64".into()),
+        None => Ok(()),
+    }
+}
+
+/// The hashes of all rows, each under its key: those of rows with one key together.
+fn hash_keyed<H: Copy>(
+    algorithm: impl Fn(sip::Key) -> Algorithm<H>,
+    arguments: &[Column],
+    rows: usize,
+    of_nothing: H,
+) -> Result<Vec<H>> {
+    let (key, values) = arguments.split_first().ok_or_else(|| Error::logical("a key is missing"))?;
+    let parts = elements(key)?;
+    let (first, second) = (Numbers::<UInt64Type>::of(&parts, 0)?, Numbers::<UInt64Type>::of(&parts, 1)?);
+    let key_of = |row: usize| (first.get(row), second.get(row));
+    let mut hashes = Vec::with_capacity(rows);
+    let mut from = 0;
+    while from < rows {
+        let key = key_of(from);
+        let to = if parts.iter().all(Column::is_constant) {
+            rows
+        } else {
+            from + (from..rows).take_while(|row| key_of(*row) == key).count()
+        };
+        checkpoint(64)?;
+        let some: Vec<Column> = values.iter().map(|column| column.slice(from, to - from)).collect();
+        let found = hash_all(&algorithm(key), &some, to - from)?;
+        hashes.extend(found.unwrap_or_else(|| vec![of_nothing; to - from]));
+        from = to;
+    }
+    Ok(hashes)
+}
+
+/// `sipHash64Keyed`.
+pub(super) fn resolve_keyed64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=usize::MAX)?;
+    check_key(call)?;
+    for at in 1..call.arguments.len() {
+        check(call, at, call.type_of(at))?;
+    }
+    let algorithm = |key| Algorithm {
+        bytes: Box::new(move |bytes: &[u8]| sip::hash_keyed(key, bytes).0),
+        number: None,
+        numbers: None,
+        length: integer::hash64,
+        combine: Box::new(move |left, right| sip::hash_keyed(key, &pair(left, right)).0),
+    };
+    call.bind(DataType::UInt64, move |arguments, rows| {
+        let hashes = hash_keyed(algorithm, arguments, rows, OF_NOTHING)?;
+        Ok(Column::from_primitive::<UInt64Type>(DataType::UInt64, hashes))
+    })
+}
+
+/// `sipHash128Keyed`, `sipHash128ReferenceKeyed`.
+pub(super) fn resolve_keyed128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=usize::MAX)?;
+    check_key(call)?;
+    for at in 1..call.arguments.len() {
+        check(call, at, call.type_of(at))?;
+    }
+    let is_reference = call.name.contains("Reference");
+    let hash = move |key, bytes: &[u8]| {
+        let (low, high) = if is_reference { sip::reference_keyed(key, bytes) } else { sip::hash_keyed(key, bytes).1 };
+        pair(low, high)
+    };
+    let algorithm = move |key| Algorithm {
+        bytes: Box::new(move |bytes: &[u8]| hash(key, bytes)),
+        number: None,
+        numbers: None,
+        length: |length| pair(integer::hash32(length).into(), 0),
+        combine: Box::new(move |left, right| hash(key, &both(left, right))),
+    };
+    let return_type = DataType::FixedString(16);
+    call.bind(return_type.clone(), move |arguments, rows| {
+        let hashes = hash_keyed(algorithm, arguments, rows, pair(OF_NOTHING, 0))?;
+        let array = FixedSizeBinaryArray::try_new(16, hashes.concat().into(), None)?;
+        Ok(Column::new(return_type.clone(), Arc::new(array)))
+    })
+}
+
+/// `xxh3_128`: a number of 128 bits.
+pub(super) fn resolve_xxh3_128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=1)?;
+    check(call, 0, call.type_of(0))?;
+    let algorithm = Algorithm {
+        bytes: Box::new(|bytes: &[u8]| twox_hash::XxHash3_128::oneshot(bytes).to_le_bytes()),
+        number: None,
+        numbers: None,
+        length: |length| pair(integer::hash32(length).into(), 0),
+        combine: Box::new(|_, right| right),
+    };
+    call.bind(DataType::UInt128, move |arguments, rows| {
+        let hashes = hash_all(&algorithm, arguments, rows)?.unwrap_or_else(|| vec![pair(OF_NOTHING, 0); rows]);
+        let array = FixedSizeBinaryArray::try_new(16, hashes.concat().into(), None)?;
+        Ok(Column::new(DataType::UInt128, Arc::new(array)))
+    })
+}
+
+/// `xxHash64Spark`: under Spark's seed, as a signed number.
+pub(super) fn resolve_spark(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    const SEED: u64 = 42;
+    call.arguments(1..=1)?;
+    if *call.type_of(0) != DataType::String {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Illegal type {} of argument of function {}. Must be String or NULL", call.type_of(0), call.name),
+        ));
+    }
+    call.bind(DataType::Int64, |arguments, rows| {
+        let texts = Strings::of(arguments, 0)?;
+        Ok(primitive_column::<Int64Type>(DataType::Int64, rows, |row| {
+            twox_hash::XxHash64::oneshot(SEED, texts.get(row)) as i64
+        }))
     })
 }
 

@@ -5,6 +5,7 @@ mod any;
 mod checksum;
 pub(crate) mod city;
 mod digest;
+mod iceberg;
 pub(crate) mod integer;
 mod java;
 mod jump;
@@ -78,6 +79,14 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("wordShingleSimHashUTF8", similar::resolve_sim),
     &Function::new("sipHash128", any::resolve128).never_throws(),
     &Function::new("sipHash128Reference", any::resolve128).never_throws(),
+    &Function::new("sipHash128Keyed", any::resolve_keyed128),
+    &Function::new("sipHash128ReferenceKeyed", any::resolve_keyed128),
+    &Function::new("sipHash64Keyed", any::resolve_keyed64),
+    &Function::new("xxHash64Spark", any::resolve_spark).never_throws(),
+    &Function::new("xxh3_128", any::resolve_xxh3_128).never_throws(),
+    &Function::new("icebergHash", iceberg::resolve_hash).never_throws(),
+    &Function::new("icebergBucket", iceberg::resolve_bucket),
+    &Function::new("icebergTruncate", iceberg::resolve_truncate),
     &Function::new("sipHash64", any::resolve64).never_throws(),
     &Function::new("xxHash32", any::resolve32).never_throws(),
     &Function::new("xxHash64", any::resolve64).never_throws(),

@@ -1,8 +1,11 @@
-//! SipHash-2-4 with a key of zeros (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, 2012). ClickHouse's 128 bits are the
+//! SipHash-2-4 with a key, of zeros where none is given (Aumasson and Bernstein, *SipHash: a fast short-input PRF*, 2012). ClickHouse's 128 bits are the
 //! state of the 64-bit hash folded into two words, not the published 128-bit variant; that is the reference one.
 
 /// The state before the first byte.
 const BEGIN: [u64; 4] = [0x736F_6D65_7073_6575, 0x646F_7261_6E64_6F6D, 0x6C79_6765_6E65_7261, 0x7465_6462_7974_6573];
+
+/// The two words of a key.
+pub(super) type Key = (u64, u64);
 
 /// The state of four words.
 struct State([u64; 4]);
@@ -33,7 +36,13 @@ impl State {
 
     /// The state after all bytes and their number. `is_wide` begins the published 128-bit variant.
     fn of(bytes: &[u8], is_wide: bool) -> Self {
-        let mut state = Self(BEGIN);
+        Self::keyed((0, 0), bytes, is_wide)
+    }
+
+    /// The same under a key.
+    fn keyed(key: Key, bytes: &[u8], is_wide: bool) -> Self {
+        let [v0, v1, v2, v3] = BEGIN;
+        let mut state = Self([v0 ^ key.0, v1 ^ key.1, v2 ^ key.0, v3 ^ key.1]);
         if is_wide {
             state.0[1] ^= 0xEE;
         }
@@ -59,8 +68,13 @@ impl State {
 }
 
 /// The 64-bit hash, and ClickHouse's two words.
-pub(super) fn hash(bytes: &[u8]) -> (u64, (u64, u64)) {
-    let mut state = State::of(bytes, false);
+pub(crate) fn hash(bytes: &[u8]) -> (u64, (u64, u64)) {
+    hash_keyed((0, 0), bytes)
+}
+
+/// The same under a key.
+pub(super) fn hash_keyed(key: Key, bytes: &[u8]) -> (u64, (u64, u64)) {
+    let mut state = State::keyed(key, bytes, false);
     let hash = state.end();
     (hash, (state.0[0] ^ state.0[1], state.0[2] ^ state.0[3]))
 }
@@ -75,7 +89,12 @@ pub(crate) fn hash128(bytes: &[u8]) -> u128 {
 
 /// The published 128-bit variant.
 pub(super) fn reference(bytes: &[u8]) -> (u64, u64) {
-    let mut state = State::of(bytes, true);
+    reference_keyed((0, 0), bytes)
+}
+
+/// The same under a key.
+pub(super) fn reference_keyed(key: Key, bytes: &[u8]) -> (u64, u64) {
+    let mut state = State::keyed(key, bytes, true);
     state.0[2] ^= 0xEE;
     let low = state.finish();
     state.0[1] ^= 0xDD;

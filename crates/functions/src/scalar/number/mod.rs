@@ -1,9 +1,11 @@
 //! More of numbers: primes, quotients that are NULL where there is none, buckets, colours, and cash flows.
 
 mod color;
+mod digits;
 mod finance;
 mod or_null;
 mod prime;
+mod sample;
 
 use std::sync::Arc;
 
@@ -24,6 +26,12 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("colorSRGBToOKLAB", color::resolve),
     &Function::new("colorSRGBToOKLCH", color::resolve),
     &Function::new("countDigits", count_digits).never_throws(),
+    &Function::new("digits", digits::resolve_digits),
+    &Function::new("isDecimalOverflow", digits::resolve_overflow).never_throws(),
+    &Function::new("toDecimalString", digits::resolve_text),
+    &Function::new("minSampleSizeContinuous", sample::resolve_size).never_throws(),
+    &Function::new("minSampleSizeConversion", sample::resolve_size).never_throws(),
+    &Function::new("proportionsZTest", sample::resolve_proportions).never_throws(),
     &Function::new("divideOrNull", or_null::resolve).never_throws(),
     &Function::new("financialInternalRateOfReturn", finance::resolve_rate),
     &Function::new("financialInternalRateOfReturnExtended", finance::resolve_dated_rate),

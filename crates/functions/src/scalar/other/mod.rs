@@ -5,10 +5,13 @@ mod bitmask;
 mod block;
 mod check_constraint;
 mod introspection;
+mod part_name;
 mod session;
 mod setting;
 mod sleep;
 mod snowflake;
+mod structure;
+mod surroundings;
 mod throw_if;
 mod uuid;
 mod width;
@@ -94,5 +97,70 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("throwIf", throw_if::resolve).with_constants().without_dictionary().not_folded(),
     &Function::new("uptime", session::resolve_uptime).never_throws().of_moment(),
     &Function::new("version", session::resolve).never_throws().of_moment(),
+    &Function::new("currentHandler", surroundings::resolve_absent).of_moment(),
+    &Function::new("currentRequestURL", surroundings::resolve_absent).of_moment(),
+    &Function::new("buildId", surroundings::resolve_absent).of_moment(),
+    &Function::new("getOSKernelVersion", surroundings::resolve_absent).of_moment(),
+    &Function::new("shardNum", surroundings::resolve_absent).of_moment(),
+    &Function::new("shardCount", surroundings::resolve_absent).of_moment(),
+    &Function::new("zookeeperSessionUptime", surroundings::resolve_absent).of_moment(),
+    &Function::new("hasThreadFuzzer", surroundings::resolve_absent).of_moment(),
+    &Function::new("pgTableIsVisible", surroundings::resolve_absent).of_moment(),
+    &Function::new("connectionId", surroundings::resolve_absent).of_moment(),
+    &Function::new("transactionID", surroundings::resolve_absent).of_moment(),
+    &Function::new("transactionLatestSnapshot", surroundings::resolve_absent).of_moment(),
+    &Function::new("transactionOldestSnapshot", surroundings::resolve_absent).of_moment(),
+    &Function::new("pgGetUserById", surroundings::resolve_absent).of_moment(),
+    &Function::new("currentProfiles", surroundings::resolve_names).of_moment(),
+    &Function::new("currentRoles", surroundings::resolve_names).of_moment(),
+    &Function::new("defaultProfiles", surroundings::resolve_names).of_moment(),
+    &Function::new("defaultRoles", surroundings::resolve_names).of_moment(),
+    &Function::new("enabledProfiles", surroundings::resolve_names).of_moment(),
+    &Function::new("enabledRoles", surroundings::resolve_names).of_moment(),
+    &Function::new("formatRow", surroundings::resolve_format_row)
+        .with_nulls()
+        .with_dictionaries()
+        .of_moment()
+        .not_folded(),
+    &Function::new("formatRowNoNewline", surroundings::resolve_format_row)
+        .with_nulls()
+        .with_dictionaries()
+        .of_moment()
+        .not_folded(),
+    &Function::new("hasColumnInTable", surroundings::resolve_has_column).of_moment(),
+    &Function::new("getServerSetting", surroundings::resolve_setting).of_moment(),
+    &Function::new("getMergeTreeSetting", surroundings::resolve_setting).of_moment(),
+    &Function::new("getServerPort", surroundings::resolve_port).of_moment(),
+    &Function::new("tcpPort", surroundings::resolve_port).of_moment(),
+    &Function::new("getMacro", surroundings::resolve_macro).of_moment(),
+    &Function::new("currentSchemas", surroundings::resolve_schemas).of_moment(),
+    &Function::new("getMaxTableNameLengthForDatabase", surroundings::resolve_name_length),
+    &Function::new("tid", surroundings::resolve_thread).of_moment(),
+    &Function::new("initialQueryStartTime", surroundings::resolve_start).of_moment(),
+    &Function::new("logTrace", surroundings::resolve_silent).not_folded(),
+    &Function::new("indexHint", surroundings::resolve_silent).with_nulls().never_throws(),
+    &Function::new("globalVariable", surroundings::resolve_variable),
+    &Function::new("currentQueryID", session::resolve).never_throws().of_moment(),
+    &Function::new("mergeTreePartInfo", part_name::resolve_info),
+    &Function::new("isMergeTreePartCoveredBy", part_name::resolve_covered),
+    &Function::new("toColumnTypeName", structure::resolve_column_name)
+        .with_nulls()
+        .with_dictionaries()
+        .with_constants(),
+    &Function::new("dumpColumnStructure", structure::resolve_dump).with_nulls().with_dictionaries().with_constants(),
+    &Function::new("getSizeOfEnumType", structure::resolve_enum_size),
+    &Function::new("getTypeSerializationStreams", structure::resolve_streams).with_nulls().with_dictionaries(),
+    &Function::new("blockSerializedSize", structure::resolve_serialized_size)
+        .with_nulls()
+        .with_dictionaries()
+        .with_constants(),
+    &Function::new("lowCardinalityKeys", structure::resolve_dictionary)
+        .with_nulls()
+        .with_dictionaries()
+        .with_constants(),
+    &Function::new("lowCardinalityIndices", structure::resolve_dictionary)
+        .with_nulls()
+        .with_dictionaries()
+        .with_constants(),
     &Function::new("visibleWidth", width::resolve).with_nulls().never_throws(),
 ];

@@ -16,7 +16,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "displayName" => &context.display_name,
         "currentUser" => context.moment.user(),
         "authenticatedUser" => context.moment.authenticated_user(),
-        "queryID" | "initialQueryID" => context.moment.query_id(),
+        "queryID" | "initialQueryID" | "currentQueryID" => context.moment.query_id(),
         "squallVersion" => env!("CARGO_PKG_VERSION"),
         _ => &context.host_name,
     };

@@ -1,6 +1,7 @@
 //! Series of numbers: outliers, a series taken apart into season, trend and rest, and series over grids of time.
 
 mod grid;
+mod tags;
 
 use std::sync::Arc;
 
@@ -19,6 +20,23 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("seriesOutliersDetectTukey", outliers),
     &Function::new("timeSeriesFromGrid", grid::resolve_from_grid),
     &Function::new("timeSeriesRange", grid::resolve_range),
+    &Function::new("timeSeriesCopyTag", tags::resolve_copy).random(),
+    &Function::new("timeSeriesCopyTags", tags::resolve_copy).random(),
+    &Function::new("timeSeriesExtractTag", tags::resolve_extract).random(),
+    &Function::new("timeSeriesGroupToTags", tags::resolve_to_tags).random(),
+    &Function::new("timeSeriesIdToGroup", tags::resolve_of_id).random(),
+    &Function::new("timeSeriesIdToTags", tags::resolve_of_id).random(),
+    &Function::new("timeSeriesJoinTags", tags::resolve_join).random(),
+    &Function::new("timeSeriesRemoveAllTagsExcept", tags::resolve_remove).random(),
+    &Function::new("timeSeriesRemoveTag", tags::resolve_remove).random(),
+    &Function::new("timeSeriesRemoveTags", tags::resolve_remove).random(),
+    &Function::new("timeSeriesReplaceTag", tags::resolve_replace).random(),
+    &Function::new("timeSeriesStoreTags", tags::resolve_store).with_nulls().random(),
+    &Function::new("timeSeriesTagsToGroup", tags::resolve_to_group).with_nulls().random(),
+    &Function::new("timeSeriesThrowDuplicateSeriesIf", tags::resolve_duplicate).random(),
+    &Function::new("timeSeriesMetricTypeToSuffixes", tags::resolve_suffixes).never_throws(),
+    &Function::new("timeSeriesPrometheusValueToString", tags::resolve_value_text).never_throws(),
+    &Function::new("timeSeriesTagsToMap", tags::resolve_to_map).with_nulls(),
 ];
 
 fn number_array(call: &Call<'_>, at: usize) -> Result<()> {

@@ -2,7 +2,9 @@
 //! a format.
 
 mod compare;
+mod cut;
 mod distance;
+mod duration;
 mod edit;
 mod grams;
 mod markup;
@@ -10,6 +12,7 @@ mod normal;
 mod pairs;
 mod patterns;
 mod printf;
+mod search_words;
 mod soundex;
 mod subsequence;
 
@@ -32,6 +35,14 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("endsWithCaseInsensitiveUTF8", compare::resolve_end).never_throws(),
     &Function::new("extractKeyValuePairs", pairs::resolve),
     &Function::new("extractKeyValuePairsWithEscaping", pairs::resolve),
+    &Function::new("hasAllTokens", search_words::resolve_has).never_throws(),
+    &Function::new("hasAnyTokens", search_words::resolve_has).never_throws(),
+    &Function::new("hasPhrase", search_words::resolve_phrase).never_throws(),
+    &Function::new("highlight", search_words::resolve_highlight).never_throws(),
+    &Function::new("parseISO8601Duration", duration::resolve),
+    &Function::new("parseTimeDelta", duration::resolve),
+    &Function::new("substringIndexUTF8", cut::resolve_index).never_throws(),
+    &Function::new("toStringCutToZero", cut::resolve_to_zero).never_throws(),
     &Function::new("hasSubsequence", subsequence::resolve).never_throws(),
     &Function::new("hasSubsequenceCaseInsensitive", subsequence::resolve).never_throws(),
     &Function::new("hasSubsequenceCaseInsensitiveUTF8", subsequence::resolve).never_throws(),

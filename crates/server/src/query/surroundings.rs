@@ -1,0 +1,89 @@
+//! What functions ask of the server and the session that a query runs in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use squall_formats::{FormatOptions, Statistics, output_format};
+use squall_functions::Surroundings;
+use squall_types::{Block, Error, ErrorCode, Result, Value};
+
+use crate::session::Session;
+
+/// A session as functions see it.
+pub(super) struct SessionSurroundings(pub(super) Session);
+
+impl fmt::Debug for SessionSurroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionSurroundings").field(&self.0.access.name).finish()
+    }
+}
+
+/// The value of a setting by the name of its type.
+fn value(type_name: &str, text: &str) -> Value {
+    match (type_name, text.parse::<u64>(), text.parse::<i64>(), text.parse::<f64>()) {
+        ("Bool", ..) => Value::Bool(matches!(text, "1" | "true")),
+        ("String", ..) => Value::string(text),
+        (_, Ok(number), ..) => Value::UInt64(number),
+        (_, _, Ok(number), _) => Value::Int64(number),
+        (_, _, _, Ok(number)) => Value::Float64(number),
+        _ => Value::string(text),
+    }
+}
+
+impl Surroundings for SessionSurroundings {
+    fn format_rows(&self, format: &str, block: &Block) -> Result<Vec<Vec<u8>>> {
+        let session = &self.0;
+        let options = FormatOptions::new(session.settings.clone(), &session.server.zone)?;
+        let make = || output_format(format, block.schema(), &options);
+        make()?;
+        (0..block.rows())
+            .map(|row| {
+                let (mut format, mut out) = (make()?, Vec::new());
+                format.begin(&mut out);
+                format.block(&block.slice(row, 1), &mut out)?;
+                format.end(&Statistics::default(), &mut out)?;
+                Ok(out)
+            })
+            .collect()
+    }
+
+    fn has_column(&self, database: &str, table: &str, column: &str) -> Result<bool> {
+        let session = &self.0;
+        let found = session.server.databases.table(database, table)?;
+        if !session.access.may_show_column(database, table, column) {
+            return Err(Error::new(ErrorCode::UNKNOWN_TABLE, format!("Table {database}.{table} does not exist.")));
+        }
+        Ok(found.columns().iter().any(|known| &*known.name == column))
+    }
+
+    fn server_setting(&self, name: &str) -> Option<Value> {
+        let all = self.0.server.config.load().server.all();
+        all.iter().find(|setting| setting.name == name).map(|setting| value(setting.type_name, &setting.value))
+    }
+
+    fn merge_tree_setting(&self, name: &str) -> Option<Value> {
+        let mut all = squall_storage::merge_tree_settings();
+        all.find(|setting| setting.name == name).map(|setting| value(setting.type_name, setting.default))
+    }
+
+    fn port(&self, name: &str) -> Option<u16> {
+        let config = self.0.server.config.load();
+        let all = config.server.all();
+        let found = all.iter().find(|setting| setting.name == name && name.ends_with("port"));
+        found.and_then(|setting| setting.value.parse().ok()).filter(|port| *port != 0)
+    }
+
+    fn macro_value(&self, name: &str) -> Option<Arc<str>> {
+        self.0.server.config.load().macros.get(name).map(|value| value.as_str().into())
+    }
+
+    fn roles(&self) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let access = &self.0.access;
+        let current = access.current_roles.iter().map(|name| name.as_str().into()).collect();
+        (current, access.enabled_roles.keys().map(|name| name.as_str().into()).collect())
+    }
+
+    fn profiles(&self) -> Vec<Arc<str>> {
+        vec![self.0.server.config.load().server.default_profile.as_str().into()]
+    }
+}
