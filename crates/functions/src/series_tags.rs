@@ -6,8 +6,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
-/// Names and values, ascending by name, without empty values.
-pub type Tags = Arc<[(Box<[u8]>, Box<[u8]>)]>;
+/// A name and a value.
+pub type Tag = (Box<[u8]>, Box<[u8]>);
+
+/// Tags ascending by name, without empty values.
+pub type Tags = Arc<[Tag]>;
 
 /// All tags of one query. A clone is the same.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +27,7 @@ struct Known {
 
 impl SeriesTags {
     /// The number of the group of these tags, which need not be in order.
-    pub fn group(&self, mut tags: Vec<(Box<[u8]>, Box<[u8]>)>) -> u64 {
+    pub fn group(&self, mut tags: Vec<Tag>) -> u64 {
         tags.retain(|(_, value)| !value.is_empty());
         tags.sort_unstable();
         if tags.is_empty() {

@@ -28,16 +28,22 @@ const ITEMS_AT_ONCE: usize = 16 * NUMBERS_AT_ONCE;
 /// Appends the hashes of the bytes of numbers: of their bits, and of how many bytes each has.
 type HashNumbers<H> = fn(&[u64], usize, &mut Vec<H>);
 
+/// The hash of bytes.
+type OfBytes<H> = Box<dyn Fn(&[u8]) -> H + Send + Sync>;
+
+/// Two hashes as one.
+type Combine<H> = Box<dyn Fn(H, H) -> H + Send + Sync>;
+
 /// How one function hashes.
 struct Algorithm<H> {
-    bytes: Box<dyn Fn(&[u8]) -> H + Send + Sync>,
+    bytes: OfBytes<H>,
     /// The hash of numbers, where it is not that of their bytes.
     number: Option<fn(u64) -> H>,
     /// The hashes of many numbers at once, where that is faster than one after the other.
     numbers: Option<HashNumbers<H>>,
     /// The hash of an array's length.
     length: fn(u64) -> H,
-    combine: Box<dyn Fn(H, H) -> H + Send + Sync>,
+    combine: Combine<H>,
 }
 
 pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
@@ -128,8 +134,8 @@ pub(super) fn resolve128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         call.arguments(1..=1)?;
         call.strings([0])?;
     }
-    type Combine = fn(Bytes, Bytes) -> Bytes;
-    let (bytes, combine): (fn(&[u8]) -> Bytes, Combine) = match call.name {
+    type Both = fn(Bytes, Bytes) -> Bytes;
+    let (bytes, combine): (fn(&[u8]) -> Bytes, Both) = match call.name {
         "sipHash128" => (sip, |left, right| sip(&both(left, right))),
         "sipHash128Reference" => (sip_reference, |left, right| sip_reference(&both(left, right))),
         _ => (murmur, |left, _| left),
