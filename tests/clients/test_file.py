@@ -274,3 +274,27 @@ def test_decimals_of_parquet(server, files):
     parquet.write_table(pyarrow.table({"d": values, "s": pyarrow.array(["a", "b", None])}), files / "decimal.parquet")
     assert columns(server, "file('decimal.parquet')") == "d Nullable(Decimal(12, 2)), s Nullable(String)"
     assert server.query("SELECT * FROM file('decimal.parquet')") == "1.25\ta\n\\N\tb\n-7.5\t\\N\n"
+
+
+def test_tables_of_the_engine_file_outlive_a_kill(start_server):
+    server = start_server()
+    server.query("CREATE TABLE own (a UInt32, s String DEFAULT 'd') ENGINE = File(TSV)")
+    server.query("CREATE TABLE shared (a UInt32) ENGINE = File(CSV, 'shared.csv')")
+    server.query("INSERT INTO own (a) SELECT number FROM numbers(1000)")
+    server.query("INSERT INTO shared VALUES (1), (2)")
+    server.kill()
+    server.start()
+    assert server.query("SELECT sum(a), any(s) FROM own") == "499500\td\n"
+    assert server.value("SELECT sum(a) FROM file('shared.csv', CSV, 'a UInt32')") == "3"
+    server.query("CREATE USER u")
+    server.query("GRANT CREATE TABLE ON *.* TO u")
+    assert server.error_code("SELECT * FROM own", user="u") == 497
+    assert server.error_code("INSERT INTO own (a) VALUES (1)", user="u") == 497
+    assert server.error_code("CREATE TABLE t (a UInt8) ENGINE = File(CSV, 'shared.csv')", user="u") == 497
+    assert server.error_code("CREATE TABLE t (a UInt8) ENGINE = File(CSV, '/etc/passwd')") == 0
+    assert server.error_code("SELECT * FROM t") == 291
+    assert len(list(server.data.glob("files/*/data.TSV"))) == 1
+    server.query("DROP TABLE own")
+    assert not list(server.data.glob("files/*"))
+    server.query("DROP TABLE shared")
+    assert server.value("SELECT sum(a) FROM file('shared.csv', CSV, 'a UInt32')") == "3", "a file of users stays"

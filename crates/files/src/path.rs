@@ -69,7 +69,7 @@ impl Reach {
     ///
     /// # Errors
     /// `DATABASE_ACCESS_DENIED` where it leads elsewhere.
-    pub(crate) fn target(&self, path: &str) -> Result<PathBuf> {
+    pub fn target(&self, path: &str) -> Result<PathBuf> {
         let path = self.path(path)?;
         // Only a folder that is there can lead elsewhere.
         let mut there = path.as_path();

@@ -200,13 +200,29 @@ impl FileTable {
     /// `DATABASE_ACCESS_DENIED` where they are outside of `reach`, `FILE_DOESNT_EXIST`, `CANNOT_EXTRACT_TABLE_STRUCTURE`, `UNKNOWN_FORMAT`; what is
     /// wrong with the files as far as they are looked at.
     pub fn of_files(table: &FileTableOptions, reach: &Reach, options: FormatOptions) -> Result<Self> {
+        if !is_auto(&table.structure) {
+            return Self::with_columns(table, parse_structure(&table.structure)?, reach, options);
+        }
         let files = reach.files(&table.path)?;
         let format = if is_auto(&table.format) { format_of(&files, table)? } else { &table.format };
-        let (schema, opened) = if is_auto(&table.structure) {
-            of_files(&files, format, table, &options)?
-        } else {
-            (parse_structure(&table.structure)?, vec![None; files.len()])
-        };
+        let (schema, opened) = of_files(&files, format, table, &options)?;
+        let source = Source { files, compression: table.compression.clone(), opened };
+        Ok(Self::new("file", Data::Files, format, schema, source, options))
+    }
+
+    /// The same with columns that are known. Waits for the disk.
+    ///
+    /// # Errors
+    /// As [`of_files`](Self::of_files).
+    pub fn with_columns(
+        table: &FileTableOptions,
+        schema: Schema,
+        reach: &Reach,
+        options: FormatOptions,
+    ) -> Result<Self> {
+        let files = reach.files(&table.path)?;
+        let format = if is_auto(&table.format) { format_of(&files, table)? } else { &table.format };
+        let opened = vec![None; files.len()];
         let source = Source { files, compression: table.compression.clone(), opened };
         Ok(Self::new("file", Data::Files, format, schema, source, options))
     }

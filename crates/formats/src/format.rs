@@ -313,6 +313,14 @@ const ENDINGS: &[(&str, &str)] = &[
     ("bin", "RowBinary"),
 ];
 
+/// Checks that a format of this name exists.
+///
+/// # Errors
+/// `UNKNOWN_FORMAT`.
+pub fn check_format(name: &str) -> Result<()> {
+    find(name).map(drop)
+}
+
 /// Whether files of a format are read by place rather than from their beginning.
 pub fn is_read_by_place(name: &str) -> bool {
     matches!(find(name), Ok((Format::Parquet, ..)))

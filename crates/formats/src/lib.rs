@@ -38,8 +38,8 @@ pub mod wire;
 mod xml;
 
 pub use format::{
-    finds_columns_by_name, format_of_file, formats, infer_schema, input_format, is_appendable, is_read_by_place,
-    output_format,
+    check_format, finds_columns_by_name, format_of_file, formats, infer_schema, input_format, is_appendable,
+    is_read_by_place, output_format,
 };
 pub use input::{InputBlock, InputFormat, Omitted, TableInput};
 pub use options::{Evaluate, FormatOptions};

@@ -8,6 +8,7 @@ mod dictionary;
 mod disk;
 mod evaluate;
 mod external_table;
+mod file_table;
 mod function_table;
 mod generated;
 mod identity;
@@ -32,6 +33,7 @@ pub use databases::{
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
+pub use file_table::{StoredFile, format_of_definition};
 pub use generated::table_function;
 pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};

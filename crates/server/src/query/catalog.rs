@@ -14,10 +14,10 @@ use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Value};
 
-use super::data_function;
 use super::kept_plan::is_made_up;
 use super::planning::lookups;
 use super::remote;
+use super::{data_function, file_engine};
 use crate::access::{Privilege, PrivilegeSet};
 use crate::session::Session;
 use crate::system;
@@ -176,6 +176,10 @@ impl Catalog for QueryCatalog<'_> {
             self.check_dictionary_source("A table that is made AS a table function", false)?;
             self.note_moment();
             return Ok(table);
+        }
+        if let Some(opened) = file_engine::opened(self.session, &*table)? {
+            self.note_moment();
+            return Ok(opened);
         }
         if is_made_up(&*table) {
             return Ok(table);

@@ -88,6 +88,11 @@ pub(super) async fn table(
         return Ok(Answer::Done);
     }
     let definition = planning::with_planner(session, context, statement, plan_table_definition).await?;
+    if let Some(format) = squall_storage::format_of_definition(&definition) {
+        session.access.check_source(Privilege::File)?;
+        session.access.check_target_source(Privilege::File)?;
+        squall_formats::check_format(&format)?;
+    }
     let cloned;
     let fill = match &statement.source {
         Some(CreateSource::Query(query)) if !statement.empty => Some(&**query),

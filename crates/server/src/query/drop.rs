@@ -7,7 +7,7 @@ use squall_types::{Error, ErrorCode, Result};
 use super::drop_limit::DropLimit;
 use super::statement::{drop_verb, identifier, refuse_cluster, table_name, temporary_table_name};
 use super::system_command::run_blocking;
-use super::{Answer, dictionary, show};
+use super::{Answer, dictionary, file_engine, show};
 use crate::access::Privilege;
 use crate::session::Session;
 
@@ -50,11 +50,12 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
                 }
                 let limit = DropLimit::of_tables(session);
+                let server = session.server.clone();
                 run_blocking(move || {
-                    for table in databases.tables(&name).unwrap_or_default() {
-                        limit.check(&*table.table)?;
-                    }
-                    databases.drop_database(&name, if_exists)
+                    let tables = databases.tables(&name).unwrap_or_default();
+                    tables.iter().try_for_each(|table| limit.check(&*table.table))?;
+                    databases.drop_database(&name, if_exists)?;
+                    tables.iter().try_for_each(|table| file_engine::remove_rows(&server, &*table.table, true))
                 })
                 .await?;
                 return Ok(Answer::Done);
@@ -116,6 +117,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
     }
     let if_empty = statement.if_empty;
     let limit = DropLimit::of_tables(session);
+    let server = session.server.clone();
     let detaches = (statement.action == DropAction::Detach).then_some(statement.permanently);
     run_blocking(move || {
         for (database, table) in tables {
@@ -127,8 +129,10 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             if let Ok(table) = databases.table(&database, &table) {
                 limit.check(&*table)?;
             }
+            let found = databases.table(&database, &table).ok();
             if truncates {
                 databases.truncate_table(&database, &table, if_exists)?;
+                found.map_or(Ok(()), |found| file_engine::remove_rows(&server, &*found, false))?;
                 continue;
             }
             if if_empty && databases.table(&database, &table).is_ok_and(|table| table.rows() != Some(0)) {
@@ -136,6 +140,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
                 return Err(Error::new(ErrorCode::TABLE_NOT_EMPTY, message));
             }
             databases.drop_table(&database, &table, if_exists)?;
+            found.map_or(Ok(()), |found| file_engine::remove_rows(&server, &*found, true))?;
         }
         Ok(())
     })

@@ -23,7 +23,7 @@ use super::catalog::TABLE_FUNCTION_DATABASE;
 use super::data_function;
 use super::statement::table_name;
 use super::system_command::run_blocking;
-use super::{Answer, planning, remote, show};
+use super::{Answer, file_engine, planning, remote, show};
 use crate::access::Privilege;
 use crate::session::Session;
 
@@ -195,6 +195,7 @@ fn target(
         refuse_where_disabled(session, &database)?;
         let table = session.databases_of(&database).table(&database, &name)?;
         let Some(function) = table.table_function().filter(|_| table.engine() == "Buffer") else {
+            let table = file_engine::target(session, &table)?.unwrap_or(table);
             return Ok((table, columns));
         };
         note_table(&*table, context);

@@ -17,6 +17,7 @@ mod drop_limit;
 mod execute_as;
 mod explain;
 mod extremes;
+mod file_engine;
 mod insert;
 mod kept_plan;
 mod kill;

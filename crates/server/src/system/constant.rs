@@ -248,6 +248,7 @@ fn table_engines() -> Arc<dyn Table> {
     const ENGINES: &[(&str, bool)] = &[
         ("Buffer", false),
         ("Dictionary", false),
+        ("File", true),
         ("GenerateRandom", false),
         ("Join", true),
         ("Log", true),

@@ -178,6 +178,7 @@ impl Databases {
                 Engine::Memory(Stored { id: stored.id, identity: identity.clone() }, rows.clone())
             }
             Engine::Null(stored) => Engine::Null(Stored { id: stored.id, identity: identity.clone() }),
+            Engine::File(stored) => Engine::File(Stored { id: stored.id, identity: identity.clone() }),
             Engine::View(stored, query) => {
                 Engine::View(Stored { id: stored.id, identity: identity.clone() }, query.clone())
             }

@@ -3,6 +3,7 @@
 use squall_planner::{TABLE_FUNCTION, TableDefinition, VIEW};
 use squall_types::{Error, ErrorCode, Result};
 
+use crate::file_table::StoredFile;
 use crate::join_table::JoinDefinition;
 use crate::merge_tree;
 
@@ -15,7 +16,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
     }
     match &*engine {
         "Memory" | "Null" | "Join" | "Dictionary" | "TinyLog" | "Log" | "StripeLog" | "Set" | "Merge" | "Buffer"
-        | "GenerateRandom" => {
+        | "GenerateRandom" | "File" => {
             match &*engine {
                 "Join" => drop(JoinDefinition::new(&definition)?),
                 "Dictionary"
@@ -27,6 +28,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
                     ));
                 }
                 "Dictionary" | "GenerateRandom" => {}
+                "File" => StoredFile::check(&definition)?,
                 "Merge" if definition.engine_arguments.len() == 2 => {}
                 "Merge" => {
                     return Err(Error::new(

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::definition::unknown_engine;
 use super::{NAME_BYTES_MAX, NAMES_MAX, TableDescription};
 use crate::dictionary::{Dictionary, DictionaryTable, DictionaryView, OnDemandSlot};
+use crate::file_table::StoredFile;
 use crate::function_table::FunctionTable;
 use crate::identity::{TableIdentity, TableName};
 use crate::join_table::{JoinRows, JoinTable};
@@ -54,6 +55,7 @@ pub(super) enum Engine {
     Virtual(Arc<dyn Table>),
     Memory(Stored, Arc<MemoryRows>),
     Null(Stored),
+    File(Stored),
     Join(Stored, Arc<JoinRows>),
     Dictionary(Stored, Arc<Dictionary>),
     /// Of the dictionary that the definition names.
@@ -117,6 +119,7 @@ impl Entry {
                 Arc::new(MemoryTable::new(self.name.clone(), stored.identity.clone(), rows.clone()))
             }
             Engine::Null(stored) => Arc::new(NullTable::new(self.name.clone(), stored.identity.clone())),
+            Engine::File(stored) => Arc::new(StoredFile::new(self.name.clone(), stored.identity.clone())),
             Engine::Join(_, rows) => Arc::new(JoinTable::new(self.name.clone(), rows.clone())),
             Engine::Dictionary(_, dictionary) => Arc::new(DictionaryTable::new(dictionary.clone())),
             Engine::DictionaryView(stored) => {
@@ -138,6 +141,7 @@ impl Entry {
             Engine::Virtual(_) | Engine::Broken(_) => None,
             Engine::Memory(stored, _)
             | Engine::Null(stored)
+            | Engine::File(stored)
             | Engine::Join(stored, _)
             | Engine::Dictionary(stored, _)
             | Engine::DictionaryView(stored)
@@ -153,6 +157,7 @@ impl Entry {
             Engine::Virtual(_) => None,
             Engine::Memory(stored, _)
             | Engine::Null(stored)
+            | Engine::File(stored)
             | Engine::Join(stored, _)
             | Engine::Dictionary(stored, _)
             | Engine::DictionaryView(stored)
@@ -199,6 +204,7 @@ impl Engine {
             // Tables of a session have no disk.
             "Memory" | "TinyLog" | "Log" | "StripeLog" | "Set" => Ok(Self::Memory(stored, MemoryRows::new())),
             "Null" => Ok(Self::Null(stored)),
+            "File" => Ok(Self::File(stored)),
             other => Err(unknown_engine(other)),
         }
     }
@@ -260,6 +266,7 @@ impl Entry {
             Engine::Join(_, rows) => rows.mark_dropped(),
             Engine::MergeTree(table) => table.mark_dropped(),
             Engine::Null(_)
+            | Engine::File(_)
             | Engine::Dictionary(..)
             | Engine::DictionaryView(_)
             | Engine::Function(..)
