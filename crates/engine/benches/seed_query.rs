@@ -92,6 +92,7 @@ fn table(engine: &Engine, keys: &[i16]) -> Arc<TableHandle> {
         sorting_key: Vec::new(),
         primary_key: None,
         partition_key: Vec::new(),
+        sampling_key: None,
         settings: Vec::new(),
         comment: "".into(),
     };

@@ -47,6 +47,7 @@ fn databases(folder: &Path, columns: usize) -> Arc<Databases> {
         sorting_key: vec![KeyExpression { sql: "c0".into(), expression: key }],
         primary_key: None,
         partition_key: Vec::new(),
+        sampling_key: None,
         settings: Vec::new(),
         comment: "".into(),
     };

@@ -100,6 +100,7 @@ fn databases(engine: &Engine, columns: &[(&str, Vec<Value>)]) -> Arc<Databases> 
         sorting_key: Vec::new(),
         primary_key: None,
         partition_key: Vec::new(),
+        sampling_key: None,
         settings: Vec::new(),
         comment: "".into(),
     };

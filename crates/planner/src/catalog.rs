@@ -86,6 +86,14 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn constraints(&self) -> &[Constraint] {
         &[]
     }
+    /// `SAMPLE BY` in SQL: an unsigned integer over whose range rows are spread evenly.
+    fn sampling_key(&self) -> Option<&Arc<str>> {
+        None
+    }
+    /// The same table with columns behind its own that tell of where rows are from: `_part` and its kin. `None` where it has none.
+    fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
+        None
+    }
     /// So many of the last columns tell of where rows are from: they are read by name only, `*` does not stand for them.
     fn virtual_columns(&self) -> usize {
         0

@@ -67,7 +67,6 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         ));
     }
     check_columns(&columns, context)?;
-    refuse(storage.sample_by.is_some(), "SAMPLE BY")?;
     refuse(!storage.ttl.is_empty(), "TTL")?;
     let keys = Keys { columns: &columns, context };
     let constraints = constraints(create, &elements, &columns, context)?;
@@ -92,6 +91,10 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     };
     check_prefix(primary_key.as_deref(), &sorting_key)?;
     let partition_key = storage.partition_by.as_ref().map_or(Ok(Vec::new()), |key| keys.key(key))?;
+    let sampling_key = match &storage.sample_by {
+        Some(key) => Some(sampling_key(keys.part(key)?, primary_key.as_deref().unwrap_or(&sorting_key))?),
+        None => None,
+    };
     let engine_arguments = storage.engine.as_ref().map_or(Ok(Vec::new()), |engine| arguments(engine, context))?;
     let settings = storage.settings.iter().map(plan_setting).collect::<Result<_>>()?;
     Ok(TableDefinition {
@@ -102,6 +105,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         sorting_key,
         primary_key,
         partition_key,
+        sampling_key,
         settings,
         comment: create.comment.as_deref().unwrap_or_default().into(),
         columns,
@@ -421,11 +425,11 @@ fn settle_deprecated(storage: &mut ast::Storage, context: &PlannerContext<'_>) -
             return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
         }
     };
-    refuse(sample.is_some(), "SAMPLE BY")?;
     let Some(granularity) = granularity.as_literal() else {
         let message = "Index granularity must be the last parameter of storage MergeTree";
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
     };
+    storage.sample_by = sample.cloned();
     storage.partition_by = Some(ast::Expression::function("toYYYYMM", vec![date.clone()]));
     let items = match key.as_function() {
         Some(call) if call.name == "tuple" => call.arguments.clone(),
@@ -441,6 +445,27 @@ fn settle_deprecated(storage: &mut ast::Storage, context: &PlannerContext<'_>) -
     storage.settings.retain(|setting| setting.name != "index_granularity");
     storage.settings.push(setting);
     Ok(())
+}
+
+/// What SAMPLE BY says, checked.
+///
+/// # Errors
+/// `BAD_ARGUMENTS` where it is no part of the primary key, `ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER` for another type.
+fn sampling_key(key: KeyExpression, primary_key: &[KeyExpression]) -> Result<KeyExpression> {
+    if !primary_key.iter().any(|part| part.expression.same(&key.expression)) {
+        let message = "Sampling expression must be present in the primary key";
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
+    if !key.expression.data_type().is_unsigned_integer() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER,
+            format!(
+                "Invalid sampling column type in storage parameters: {}. Must be one unsigned integer type",
+                key.expression.data_type()
+            ),
+        ));
+    }
+    Ok(key)
 }
 
 /// The skip indexes that are declared, or those of the table that this one is like.

@@ -61,6 +61,8 @@ pub struct TableDefinition {
     pub primary_key: Option<Vec<KeyExpression>>,
     /// `PARTITION BY`.
     pub partition_key: Vec<KeyExpression>,
+    /// `SAMPLE BY`: an unsigned integer over whose range rows are spread evenly.
+    pub sampling_key: Option<KeyExpression>,
     /// `SETTINGS`, as text.
     pub settings: Vec<(Arc<str>, Arc<str>)>,
     /// `COMMENT`.

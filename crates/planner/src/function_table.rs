@@ -57,6 +57,7 @@ pub(crate) fn definition(
         sorting_key: Vec::new(),
         primary_key: None,
         partition_key: Vec::new(),
+        sampling_key: None,
         settings: Vec::new(),
         comment: comment.into(),
     })

@@ -176,6 +176,7 @@ fn definition(of: &[(&str, DataType)], sorting: &[usize]) -> TableDefinition {
         engine_arguments: Vec::new(),
         primary_key: None,
         partition_key: Vec::new(),
+        sampling_key: None,
         settings: Vec::new(),
         comment: "".into(),
     }

@@ -325,6 +325,12 @@ impl TableMetadata for TableHandle {
     fn virtual_columns(&self) -> usize {
         self.0.virtual_columns()
     }
+    fn sampling_key(&self) -> Option<&Arc<str>> {
+        self.0.sampling_key()
+    }
+    fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
+        self.0.with_part_columns()
+    }
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -25,6 +25,9 @@ pub(crate) struct TableRecord {
     pub(crate) sorting_key: Vec<String>,
     pub(crate) primary_key: Option<Vec<String>>,
     pub(crate) partition_key: Vec<String>,
+    /// `SAMPLE BY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sampling_key: Option<String>,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) comment: String,
     /// Conditions on rows, if any.
@@ -108,6 +111,7 @@ impl TableRecord {
             sorting_key: keys(&definition.sorting_key),
             primary_key: definition.primary_key.as_deref().map(keys),
             partition_key: keys(&definition.partition_key),
+            sampling_key: definition.sampling_key.as_ref().map(|key| key.sql.to_string()),
             settings: definition.settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
             comment: definition.comment.to_string(),
             constraints: definition.constraints.iter().map(ConstraintRecord::new).collect(),
@@ -155,6 +159,7 @@ impl TableRecord {
             sorting_key: keys(&self.sorting_key)?,
             primary_key: self.primary_key.as_deref().map(keys).transpose()?,
             partition_key: keys(&self.partition_key)?,
+            sampling_key: keys(self.sampling_key.as_slice())?.pop(),
             settings: self.settings.iter().map(|(name, value)| (name.as_str().into(), value.as_str().into())).collect(),
             comment: self.comment.as_str().into(),
             indices: self

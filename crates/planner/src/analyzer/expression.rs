@@ -217,6 +217,12 @@ impl<'q> Scope<'q> {
                 None if name.contains('.') => self.dotted_column(table, name),
                 None => match self.table_name_column(table, name) {
                     Some(node) => Ok(Some(node)),
+                    None if name.starts_with('_') && self.source.add_part_columns() => {
+                        match self.position(table, name)? {
+                            Some(column) => self.column(column).map(Some),
+                            None => Ok(None),
+                        }
+                    }
                     None => self.nested_structure(table, name),
                 },
             };

@@ -76,15 +76,8 @@ impl Scope<'_> {
             let engine = source.as_table().map_or("View", |table| table.engine()).to_owned();
             return Err(Error::new(ErrorCode::ILLEGAL_FINAL, format!("Storage {engine} doesn't support FINAL")));
         }
-        if table.sample.is_some() {
-            let name = match (&source.database, &source.table) {
-                (Some(database), Some(table)) => format!("{database}.{table}"),
-                _ => String::new(),
-            };
-            return Err(Error::new(
-                ErrorCode::SAMPLING_NOT_SUPPORTED,
-                format!("Storage {name} doesn't support sampling"),
-            ));
+        if let Some(sample) = &table.sample {
+            source = super::sample::sampled(self.analyzer, source, sample)?;
         }
         if !table.column_aliases.is_empty() {
             let names = table.column_aliases.iter().map(|name| self.analyzer.identifier(name));

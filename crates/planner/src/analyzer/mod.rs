@@ -20,6 +20,7 @@ mod matcher;
 mod membership;
 mod name;
 mod recursive;
+mod sample;
 mod scope;
 mod select;
 mod set_operation;

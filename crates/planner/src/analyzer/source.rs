@@ -414,6 +414,19 @@ impl Source {
         }
     }
 
+    /// Adds the virtual columns of a table of parts, where nothing is numbered behind its columns yet. Whether they are there now and were
+    /// not before.
+    pub fn add_part_columns(&mut self) -> bool {
+        let Rows::Table(table) = &self.rows else { return false };
+        if !self.joined.is_empty() || self.virtual_columns > 0 {
+            return false;
+        }
+        let Some(table) = table.with_part_columns() else { return false };
+        self.virtual_columns = table.virtual_columns();
+        self.rows = Rows::Table(table);
+        true
+    }
+
     /// The columns of a nested structure, whose names begin with its own and a dot; those that ARRAY JOINs made of them in their place.
     pub fn nested(&self, table: Option<usize>, name: &str) -> Vec<usize> {
         let is_of = |column: &str| column.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));

@@ -392,6 +392,14 @@ impl TableMetadata for WatchedTable {
         self.was_asked.store(true, Ordering::Relaxed);
         self.table.column_range(column)
     }
+    fn sampling_key(&self) -> Option<&Arc<str>> {
+        self.table.sampling_key()
+    }
+    fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
+        // A kept plan would find the table without these columns.
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.table.with_part_columns()
+    }
     fn loaded_by_query(&self) -> Option<Arc<dyn LoadedByQuery>> {
         self.table.loaded_by_query()
     }

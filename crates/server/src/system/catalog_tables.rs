@@ -63,7 +63,10 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
             )
         })
         .column("primary_key", "String", move |row| key(&primary_key, row))
-        .constant("sampling_key", "String", text(""))
+        .column("sampling_key", "String", |row| {
+            let key = row.definition.as_ref().and_then(|definition| definition.sampling_key.as_ref());
+            text(key.map_or("", |key| &*key.sql))
+        })
         .column("storage_policy", "String", |row| {
             text(if row.table.engine().ends_with("MergeTree") { "default" } else { "" })
         })
@@ -168,7 +171,12 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
             })
         })
         .column("is_in_primary_key", "UInt8", move |row| in_key(row, primary_key))
-        .constant("is_in_sampling_key", "UInt8", flag(false))
+        .column("is_in_sampling_key", "UInt8", move |row| {
+            in_key(row, |table| {
+                let key = table.definition.as_ref().and_then(|definition| definition.sampling_key.clone());
+                key.into_iter().collect()
+            })
+        })
         .column("compression_codec", "String", |row| {
             text(row.column.codec.as_ref().map(|codec| format!("CODEC({codec})")).unwrap_or_default())
         })
@@ -318,6 +326,9 @@ fn engine_clauses(row: &TableDescription) -> Vec<String> {
     let is_merge_tree = definition.engine.ends_with("MergeTree");
     if is_merge_tree || !definition.sorting_key.is_empty() {
         clauses.push(format!("ORDER BY {}", key_clause(&definition.sorting_key)));
+    }
+    if let Some(key) = &definition.sampling_key {
+        clauses.push(format!("SAMPLE BY {}", key.sql));
     }
     let mut settings: Vec<String> = definition
         .settings

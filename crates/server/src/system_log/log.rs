@@ -145,6 +145,7 @@ impl<E: LogEntry> SystemLog<E> {
             indices: Vec::new(),
             sorting_key: keys(&self.config.order_by)?,
             partition_key: keys(&self.config.partition_by)?,
+            sampling_key: None,
             primary_key: None,
             engine: "MergeTree".into(),
             engine_arguments: Vec::new(),

@@ -112,6 +112,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 "sorting" => record.sorting_key.push(expression),
                 "primary" => record.primary_key.get_or_insert_default().push(expression),
                 "partition" => record.partition_key.push(expression),
+                "sampling" => record.sampling_key = Some(expression),
                 "index" => record.indices.extend(serde_json::from_str::<IndexRecord>(&expression).ok()),
                 // One that cannot be read lets in nothing.
                 "constraint" => record.constraints.push(serde_json::from_str(&expression).unwrap_or_else(|_| {

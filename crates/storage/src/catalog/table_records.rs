@@ -139,6 +139,7 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
         ("sorting", definition.sorting_key.as_slice()),
         ("primary", definition.primary_key.as_deref().unwrap_or_default()),
         ("partition", definition.partition_key.as_slice()),
+        ("sampling", definition.sampling_key.as_slice()),
     ];
     for (position, argument) in definition.engine_arguments.iter().enumerate() {
         let argument = argument.as_str().map_or_else(|| argument.to_string(), str::to_owned);

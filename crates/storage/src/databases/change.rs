@@ -445,6 +445,7 @@ fn dictionary_table(definition: DictionaryDefinition) -> TableDefinition {
         sorting_key: Vec::new(),
         primary_key: None,
         partition_key: Vec::new(),
+        sampling_key: None,
         settings: Vec::new(),
         comment: definition.comment,
     }

@@ -184,6 +184,7 @@ fn definition() -> TableDefinition {
         sorting_key: vec![key(0, "insert")],
         primary_key: None,
         partition_key: vec![key(1, "part")],
+        sampling_key: None,
         settings: Vec::new(),
         comment: "".into(),
     }

@@ -12,6 +12,7 @@ mod insertion;
 mod key_runs;
 mod key_search;
 mod merge;
+mod origin;
 mod packing;
 mod parquet_layout;
 mod part;
@@ -47,8 +48,9 @@ use squall_types::{DataType, Error, ErrorCode, Result, Settings, Value};
 use crate::catalog::{Catalog, StoredPart};
 use crate::column_cache::ColumnCache;
 use crate::identity::{TableIdentity, TableName};
-use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, Table, TableScan};
+use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, Table, TableHandle, TableScan};
 use crate::table_record::TableRecord;
+use origin::PartColumns;
 use packing::Packing;
 use parquet_layout::ParquetLayout;
 use part::{Part, PartFile};
@@ -348,6 +350,19 @@ pub(crate) struct MergeTreeTable {
     parts: Arc<PartSet>,
 }
 
+impl MergeTreeTable {
+    /// The same again.
+    fn whole(&self) -> Self {
+        Self { name: self.name.clone(), live: self.live.clone(), parts: self.parts.clone() }
+    }
+
+    /// The rows of one part.
+    fn of_part(&self, part: &Arc<Part>) -> Self {
+        let parts = PartSet::new(vec![part.clone()], self.live.identity.stored.len());
+        Self { name: self.name.clone(), live: self.live.clone(), parts: Arc::new(parts) }
+    }
+}
+
 impl TableMetadata for MergeTreeTable {
     fn database(&self) -> &str {
         &self.name.database
@@ -373,6 +388,12 @@ impl TableMetadata for MergeTreeTable {
     }
     fn constraints(&self) -> &[Constraint] {
         &self.live.identity.definition.constraints
+    }
+    fn sampling_key(&self) -> Option<&Arc<str>> {
+        self.live.identity.definition.sampling_key.as_ref().map(|key| &key.sql)
+    }
+    fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
+        Some(Arc::new(TableHandle(Arc::new(PartColumns::new(self)))))
     }
     fn as_any(&self) -> &dyn Any {
         self

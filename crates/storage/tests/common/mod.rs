@@ -33,6 +33,7 @@ pub fn definition(engine: &str, of: &[(&str, &str)], sorting_key: &[&str]) -> Ta
         sorting_key,
         primary_key: None,
         partition_key: Vec::new(),
+        sampling_key: None,
         settings: Vec::new(),
         comment: "".into(),
     }
