@@ -10,6 +10,7 @@ use crate::field::Fields;
 use crate::input::{RowReader, Rows};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
+use crate::tab_separated::{enum_name, skip_empty_end};
 use crate::tabular::Header;
 use crate::wire::{Cursor, Stop};
 
@@ -128,6 +129,19 @@ pub(crate) struct CsvReader {
     allow_single_quotes: bool,
     allow_double_quotes: bool,
     empty_as_default: bool,
+    /// Whether a missing value of `Nullable(String)` is an empty string.
+    missing_as_empty_string: bool,
+    default_on_bad_values: bool,
+    /// Whether a line may end in CR alone.
+    allow_cr: bool,
+    /// Whether spaces around fields do not belong to strings.
+    trims: bool,
+    /// Whether spaces before a field belong to it, since they may be delimiters.
+    keeps_spaces: bool,
+    enum_as_number: bool,
+    pub variable_columns: bool,
+    skip_trailing_empty_lines: bool,
+    skip_first_lines: u64,
     columns: Vec<CsvColumn>,
     /// A field's contents without its quotes, where quotes inside were doubled.
     scratch: Vec<u8>,
@@ -151,24 +165,58 @@ struct CsvField<'a> {
 }
 
 impl CsvReader {
-    pub fn new(header: Header, options: &FormatOptions) -> Self {
+    /// # Errors
+    /// `BAD_ARGUMENTS` for a delimiter that fields may begin with.
+    pub fn new(header: Header, options: &FormatOptions) -> Result<Self> {
         let settings = &options.settings;
-        Self {
+        let keeps_spaces = settings.input_format_csv_allow_whitespace_or_tab_as_delimiter;
+        let delimiter = delimiter(options);
+        let is_bad = match delimiter {
+            b' ' | b'\t' => !keeps_spaces,
+            b'"' | b'\'' | b'.' | b'U' | b'L' => true,
+            _ => false,
+        };
+        if is_bad {
+            let delimiter = char::from(delimiter).escape_debug();
+            let message = format!("CSV format may not work correctly with delimiter '{delimiter}'");
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        Ok(Self {
             header,
-            delimiter: delimiter(options),
+            delimiter,
             null: settings.format_csv_null_representation.as_bytes().to_vec(),
             allow_single_quotes: settings.format_csv_allow_single_quotes,
             allow_double_quotes: settings.format_csv_allow_double_quotes,
             empty_as_default: settings.input_format_csv_empty_as_default,
+            missing_as_empty_string: settings.input_format_csv_missing_nullable_as_empty_string,
+            default_on_bad_values: settings.input_format_csv_use_default_on_bad_values,
+            allow_cr: settings.input_format_csv_allow_cr_end_of_line,
+            trims: settings.input_format_csv_trim_whitespaces,
+            keeps_spaces,
+            enum_as_number: settings.input_format_csv_enum_as_number,
+            variable_columns: settings.input_format_csv_allow_variable_number_of_columns,
+            skip_trailing_empty_lines: settings.input_format_csv_skip_trailing_empty_lines,
+            skip_first_lines: settings.input_format_csv_skip_first_lines,
             columns: Vec::new(),
             scratch: Vec::new(),
             tuple: Vec::new(),
-        }
+        })
     }
 
-    fn field<'a>(&mut self, input: &mut Cursor<'a>) -> Result<CsvField<'a>, Stop> {
+    /// Moves past the lines that are to be skipped before all others.
+    pub fn skip_first_lines(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
+        for _ in 0..self.skip_first_lines {
+            if !(input.is_empty() && input.is_last()) {
+                self.each_field(input, &mut |_, _, _| {})?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The field at the cursor; `trims`: without the spaces around it.
+    fn field<'a>(&mut self, trims: bool, input: &mut Cursor<'a>) -> Result<CsvField<'a>, Stop> {
         let is_space = |byte: u8| matches!(byte, b' ' | b'\t') && byte != self.delimiter;
-        while input.peek()?.is_some_and(is_space) {
+        while trims && !self.keeps_spaces && input.peek()?.is_some_and(is_space) {
             input.advance(1);
         }
         match input.peek()? {
@@ -184,6 +232,7 @@ impl CsvReader {
                 input.advance(end);
                 let mut text = rest.get(..end).unwrap_or_default();
                 while let Some((last, before)) = text.split_last()
+                    && trims
                     && is_space(*last)
                 {
                     text = before;
@@ -225,12 +274,15 @@ impl CsvReader {
     }
 
     /// Moves past the end of a row; `false` where something else comes.
-    fn end_of_line(input: &mut Cursor<'_>) -> Result<bool, Stop> {
+    fn end_of_line(&self, input: &mut Cursor<'_>) -> Result<bool, Stop> {
         if input.eat(b'\n')? || (input.is_empty() && input.is_last()) {
             return Ok(true);
         }
         if input.eat(b'\r')? {
-            if input.eat(b'\n')? || (input.is_empty() && input.is_last()) {
+            if self.allow_cr || input.eat(b'\n')? || (input.is_empty() && input.is_last()) {
+                if self.allow_cr && !input.is_empty() {
+                    input.eat(b'\n')?;
+                }
                 return Ok(true);
             }
             let message = "Cannot parse CSV: found \\r (CR) not followed by \\n (LF). Line must end by \\n (LF) or \\r\\n (CR LF)";
@@ -249,9 +301,9 @@ impl CsvReader {
     /// Gives the fields of a line to `see`, with whether each stands in quotes and whether it is NULL.
     pub fn each_field(&mut self, input: &mut Cursor<'_>, see: &mut dyn FnMut(&[u8], bool, bool)) -> Result<(), Stop> {
         loop {
-            let field = self.field(input)?;
+            let field = self.field(self.trims, input)?;
             see(&field.text, field.is_quoted, self.is_null(&field));
-            if Self::end_of_line(input)? {
+            if self.end_of_line(input)? {
                 return Ok(());
             }
             self.expect_delimiter(input)?;
@@ -272,7 +324,14 @@ impl CsvReader {
 
     fn read_field(&self, position: usize, field: &CsvField<'_>, rows: &mut Rows<ValueReader>) -> Result<()> {
         let null_as_default = rows.table.null_as_default;
-        if field.text.is_empty() && !field.is_quoted && self.empty_as_default {
+        let is_missing = field.text.is_empty() && !field.is_quoted;
+        if is_missing && self.missing_as_empty_string {
+            let reader = rows.column(position)?;
+            if reader.data_type().is_nullable() && reader.data_type().inner().is_string_or_fixed_string() {
+                return reader.read_whole(b"");
+            }
+        }
+        if is_missing && self.empty_as_default {
             return rows.omit(position);
         }
         let reader = rows.column(position)?;
@@ -285,13 +344,32 @@ impl CsvReader {
                 return rows.omit(position);
             }
         }
-        reader.read_whole(&field.text)
+        if self.enum_as_number {
+            // In quotes there is no number.
+            let text: &[u8] = if field.is_quoted { b"" } else { &field.text };
+            if let Some(name) = enum_name(reader.data_type(), text) {
+                return reader.read_whole(name?.as_bytes());
+            }
+        }
+        let before = reader.rows();
+        match reader.read_whole(&field.text) {
+            Err(_) if self.default_on_bad_values => {
+                reader.truncate(before);
+                rows.omit(position)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Whether the cursor is at a line's end.
+    fn is_at_end_of_line(input: &Cursor<'_>) -> Result<bool, Stop> {
+        Ok(matches!(input.peek()?, None | Some(b'\n' | b'\r')))
     }
 
     /// Puts the fields of a tuple's elements together as a literal.
     fn collect_tuple(&mut self, data_type: &DataType, is_last: bool, input: &mut Cursor<'_>) -> Result<(), Stop> {
         let DataType::Tuple(elements) = data_type else {
-            let field = self.field(input)?;
+            let field = self.field(self.trims, input)?;
             if self.is_null(&field) || (field.text.is_empty() && !field.is_quoted && data_type.is_nullable()) {
                 self.tuple.extend_from_slice(b"NULL");
             } else if matches!(data_type, DataType::Array(_) | DataType::Map(..)) {
@@ -325,6 +403,7 @@ impl RowReader for CsvReader {
         if input.rest().starts_with(b"\xEF\xBB\xBF") {
             input.advance(3);
         }
+        self.skip_first_lines(input)?;
         let types = rows.table.schema.types().enumerate();
         self.columns = types
             .map(|(position, data_type)| match data_type {
@@ -360,11 +439,27 @@ impl RowReader for CsvReader {
     }
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
+        if self.skip_trailing_empty_lines && skip_empty_end(input)? {
+            return Ok(false);
+        }
         for at in 0..self.columns.len() {
+            if self.variable_columns && Self::is_at_end_of_line(input)? {
+                // What is missing at the end has its default.
+                self.end_of_line(input)?;
+                break;
+            }
             let is_last = at + 1 == self.columns.len();
             match self.columns[at].clone() {
                 CsvColumn::Field(position) => {
-                    let field = self.field(input)?;
+                    let is_string = |position| {
+                        rows.table
+                            .schema
+                            .types()
+                            .nth(position)
+                            .is_some_and(|found| found.inner().is_string_or_fixed_string())
+                    };
+                    let trims = self.trims || !position.is_some_and(is_string);
+                    let field = self.field(trims, input)?;
                     if let Some(position) = position {
                         self.read_field(position, &field, rows)?;
                     }
@@ -373,7 +468,7 @@ impl RowReader for CsvReader {
                     rows.column(position)?;
                     self.tuple.clear();
                     if input.rest().starts_with(b"\"(") {
-                        let field = self.field(input)?;
+                        let field = self.field(self.trims, input)?;
                         self.tuple.extend_from_slice(&field.text);
                     } else {
                         self.collect_tuple(&data_type, true, input)?;
@@ -381,11 +476,19 @@ impl RowReader for CsvReader {
                     rows.column(position)?.read_whole(&self.tuple)?;
                 }
             }
+            if self.variable_columns && !is_last && Self::is_at_end_of_line(input)? {
+                continue;
+            }
             if !is_last {
                 self.expect_delimiter(input)?;
-            } else if !Self::end_of_line(input)? {
-                let message = "Cannot parse input: expected '\\n'";
-                return Err(Stop::Bad(Error::new(ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED, message)));
+                continue;
+            }
+            while self.variable_columns && input.peek()? == Some(self.delimiter) {
+                input.advance(1);
+                self.field(self.trims, input)?;
+            }
+            if !self.end_of_line(input)? {
+                return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, "Expected end of line")));
             }
         }
         Ok(true)

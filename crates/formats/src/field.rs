@@ -51,6 +51,14 @@ impl Nulls {
 }
 
 impl Field {
+    /// Whether a row is NULL, as far as its text is not what the style has for it.
+    pub fn is_null(&self, row: usize) -> bool {
+        match self {
+            Self::Value(_) => false,
+            Self::WithNull { nulls, .. } | Self::Bool { nulls, .. } => nulls.is_null(row),
+        }
+    }
+
     /// Appends a row's field.
     #[inline]
     pub fn write(&mut self, row: usize, out: &mut Vec<u8>) {

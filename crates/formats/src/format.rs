@@ -206,7 +206,7 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
             Box::new(JsonProgressOutput::new(shape, is_strings, schema, options))
         }
         Format::JsonColumns(around) => Box::new(JsonColumnsOutput::new(around, schema, options)),
-        Format::JsonObjectEachRow => Box::new(JsonObjectEachRowOutput::new(schema, options)),
+        Format::JsonObjectEachRow => Box::new(JsonObjectEachRowOutput::new(schema, options)?),
         Format::Custom(header) => Box::new(CustomOutput::new(header, schema, options)),
         Format::Native => Box::new(NativeOutput::new(options)),
         Format::RowBinary(header) => Box::new(RowBinaryOutput::new(header, schema)),
@@ -257,13 +257,13 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         Format::TabSeparated { header, is_raw } => {
             rows(TabSeparatedReader::new(header, is_raw, options), schema, options)
         }
-        Format::Csv(header) => rows(CsvReader::new(header, options), schema, options),
+        Format::Csv(header) => rows(CsvReader::new(header, options)?, schema, options),
         Format::Values => rows(ValuesReader::new(options), schema, options),
         Format::Json { shape, is_strings } => {
-            rows(JsonReader::new(Frame::Document, shape, is_strings, Header::Absent), schema, options)
+            rows(JsonReader::new(Frame::Document, shape, is_strings, Header::Absent, options), schema, options)
         }
         Format::JsonEachRow { shape, is_strings, header } => {
-            rows(JsonReader::new(Frame::Rows, shape, is_strings, header), schema, options)
+            rows(JsonReader::new(Frame::Rows, shape, is_strings, header, options), schema, options)
         }
         Format::Native => Ok(Box::new(NativeInput::new(schema, options))),
         Format::RowBinary(header) => rows(RowBinaryReader::new(header), schema, options),
@@ -373,7 +373,7 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
     };
     let schema = match format {
         Format::Csv(header) => {
-            let reader = Fields::Csv(CsvReader::new(header, options));
+            let reader = Fields::Csv(CsvReader::new(header, options)?);
             of_fields(reader, header, settings.input_format_csv_detect_header, input)
         }
         Format::TabSeparated { header, is_raw } => {

@@ -38,6 +38,8 @@ pub(crate) struct JsonOutput {
     rows: u64,
     is_data_closed: bool,
     writes_statistics: bool,
+    /// Whether values that nest are written over several lines.
+    is_pretty: bool,
 }
 
 /// Each column's name in JSON.
@@ -86,6 +88,7 @@ impl JsonOutput {
             rows: 0,
             is_data_closed: false,
             writes_statistics: options.settings.output_format_write_statistics,
+            is_pretty: options.settings.output_format_json_pretty_print,
         }
     }
 
@@ -114,13 +117,13 @@ impl JsonOutput {
                     out.push(b']');
                 }
             }
-            Shape::Objects if self.is_strings => {
+            Shape::Objects if self.is_strings || !self.is_pretty => {
                 let mut fields = self.fields.of(block)?;
                 for row in 0..block.rows() {
                     before_row(row, out);
                     self.write_object(depth, out, |at, out| {
                         if let Some(field) = fields.get_mut(at) {
-                            write_field(field, row, true, &self.text, &mut scratch, out);
+                            write_field(field, row, self.is_strings, &self.text, &mut scratch, out);
                         }
                     });
                 }
@@ -310,6 +313,7 @@ pub(crate) struct JsonEachRowOutput {
     text: TextOptions,
     /// Each column's name as a key, with what stands before and after it.
     keys: Vec<Vec<u8>>,
+    validates: bool,
     rows: u64,
 }
 
@@ -331,6 +335,7 @@ impl JsonEachRowOutput {
             fields: Fields::new(style(is_strings), options),
             keys: keys.collect(),
             text,
+            validates: options.settings.output_format_json_validate_utf8,
             rows: 0,
         }
     }
@@ -374,6 +379,7 @@ impl OutputFormat for JsonEachRowOutput {
     }
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
+        let from = out.len();
         let mut fields = self.fields.of(block)?;
         let mut scratch = Vec::new();
         for row in 0..block.rows() {
@@ -394,6 +400,9 @@ impl OutputFormat for JsonEachRowOutput {
             if !self.is_array {
                 out.push(b'\n');
             }
+        }
+        if self.validates {
+            utf8::make_valid(out, from);
         }
         Ok(())
     }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use squall_types::text::{TextOptions, TextStyle, append_json};
-use squall_types::{Block, Result, Schema, grow};
+use squall_types::{Block, Error, ErrorCode, Result, Schema, grow};
 
-use crate::field::Fields;
+use crate::field::{Field, Fields};
 use crate::json::{JsonEachRowOutput, JsonOutput, Shape, keys};
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
@@ -144,13 +144,39 @@ impl OutputFormat for JsonColumnsOutput {
 pub(crate) struct JsonObjectEachRowOutput {
     text: TextOptions,
     rows: JsonEachRowOutput,
+    /// The column whose values are the rows' keys.
+    key: Option<usize>,
+    keys: Fields,
     count: u64,
 }
 
 impl JsonObjectEachRowOutput {
-    pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        let rows = JsonEachRowOutput::new(Shape::Objects, false, Header::Absent, schema, options).with_lines();
-        Self { text: options.text(), rows, count: 0 }
+    /// # Errors
+    /// `BAD_ARGUMENTS` where the column of the keys is not there.
+    pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Result<Self> {
+        let name = &options.settings.format_json_object_each_row_column_for_object_name;
+        let key = schema.position(name).filter(|_| !name.is_empty());
+        if key.is_none() && !name.is_empty() {
+            let message = format!(
+                "Column name '{name}' from setting format_json_object_each_row_column_for_object_name doesn't exists in header."
+            );
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        let fields = schema.fields.iter().enumerate().filter(|(at, _)| key != Some(*at));
+        let others = Arc::new(Schema { fields: fields.map(|(_, field)| field.clone()).collect() });
+        let rows = JsonEachRowOutput::new(Shape::Objects, false, Header::Absent, &others, options).with_lines();
+        Ok(Self { text: options.text(), rows, key, keys: Fields::new(TextStyle::Plain, options), count: 0 })
+    }
+
+    /// The block without the column of the keys, and the keys.
+    fn split(&self, block: &Block) -> Result<(Block, Option<Field>)> {
+        let Some(key) = self.key else { return Ok((block.clone(), None)) };
+        let mut columns = block.columns().to_vec();
+        let mut fields = block.schema().fields.to_vec();
+        let schema = Arc::new(Schema { fields: vec![fields.remove(key)].into_iter().collect() });
+        let keys = Block::new(schema, vec![columns.remove(key)], block.rows());
+        let others = Arc::new(Schema { fields: fields.into_iter().collect() });
+        Ok((Block::new(others, columns, block.rows()), self.keys.of(&keys)?.pop()))
     }
 }
 
@@ -165,13 +191,22 @@ impl OutputFormat for JsonObjectEachRowOutput {
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         let mut lines = Vec::new();
-        self.rows.block(block, &mut lines)?;
-        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let (block, mut keys) = self.split(block)?;
+        self.rows.block(&block, &mut lines)?;
+        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        for (row, line) in lines.enumerate() {
             self.count += 1;
             if self.count > 1 {
                 out.extend_from_slice(b",\n");
             }
-            out.extend_from_slice(format!("\t\"row_{}\": ", self.count).as_bytes());
+            out.push(b'\t');
+            let mut key = Vec::new();
+            match &mut keys {
+                Some(keys) => keys.write(row, &mut key),
+                None => key.extend_from_slice(format!("row_{}", self.count).as_bytes()),
+            }
+            append_json(out, &key, self.text.json_escape_forward_slashes);
+            out.extend_from_slice(b": ");
             out.extend_from_slice(line);
         }
         Ok(())

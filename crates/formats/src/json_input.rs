@@ -5,6 +5,7 @@ use squall_types::{DataType, Error, ErrorCode, Result};
 
 use crate::input::{RowReader, Rows};
 use crate::json::Shape;
+use crate::options::FormatOptions;
 use crate::pretty::NULL_TEXT;
 use crate::scan::{Until, scan, skip_spaces};
 use crate::tabular::Header;
@@ -30,12 +31,23 @@ pub(crate) struct JsonReader {
     /// The table's column of each field, for arrays; of the field that an object is likely to have at this place, for objects.
     columns: Vec<Option<usize>>,
     is_ended: bool,
+    /// Whether a row may have fewer or more values than there are columns.
+    variable_columns: bool,
     scratch: Vec<u8>,
 }
 
 impl JsonReader {
-    pub fn new(frame: Frame, shape: Shape, is_strings: bool, header: Header) -> Self {
-        Self { frame, shape, is_strings, header, columns: Vec::new(), is_ended: false, scratch: Vec::new() }
+    pub fn new(frame: Frame, shape: Shape, is_strings: bool, header: Header, options: &FormatOptions) -> Self {
+        Self {
+            frame,
+            shape,
+            is_strings,
+            header,
+            columns: Vec::new(),
+            is_ended: false,
+            variable_columns: options.settings.input_format_json_compact_allow_variable_number_of_columns,
+            scratch: Vec::new(),
+        }
     }
 
     /// The string at the cursor.
@@ -159,6 +171,9 @@ impl JsonReader {
         for at in 0..self.columns.len() {
             skip_spaces(&mut input);
             *position_of = input.position();
+            if self.variable_columns && input.peek()? == Some(b']') {
+                break;
+            }
             if at > 0 {
                 expect(&mut input, b',')?;
                 skip_spaces(&mut input);
@@ -167,6 +182,11 @@ impl JsonReader {
             self.read_value(self.columns.get(at).copied().flatten(), &mut input, rows)?;
         }
         skip_spaces(&mut input);
+        while self.variable_columns && input.eat(b',')? {
+            skip_spaces(&mut input);
+            self.read_value(None, &mut input, rows)?;
+            skip_spaces(&mut input);
+        }
         *position_of = input.position();
         expect(&mut input, b']')
     }

@@ -15,11 +15,28 @@ use crate::pretty::is_right_aligned;
 pub(crate) struct MarkdownOutput {
     schema: Arc<Schema>,
     fields: Fields,
+    /// Whether what Markdown takes for markup is escaped.
+    escapes: bool,
 }
 
 impl MarkdownOutput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        Self { schema: schema.clone(), fields: Fields::new(TextStyle::Escaped, options) }
+        let escapes = options.settings.output_format_markdown_escape_special_characters;
+        let fields = match escapes {
+            true => Fields::new(TextStyle::Plain, options).with_null("\\N"),
+            false => Fields::new(TextStyle::Escaped, options),
+        };
+        Self { schema: schema.clone(), fields, escapes }
+    }
+}
+
+/// Appends text with a backslash before each character that may be markup.
+fn append_without_markup(out: &mut Vec<u8>, text: &[u8]) {
+    for byte in text {
+        if byte.is_ascii_punctuation() && !matches!(byte, b'\'' | b'\\') {
+            out.push(b'\\');
+        }
+        out.push(*byte);
     }
 }
 
@@ -44,9 +61,15 @@ impl OutputFormat for MarkdownOutput {
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
         let mut fields = self.fields.of(block)?;
         for row in 0..block.rows() {
-            for field in &mut fields {
+            for (field, data_type) in fields.iter_mut().zip(block.schema().types()) {
                 out.extend_from_slice(b"| ");
-                field.write(row, out);
+                if self.escapes && data_type.inner().is_string_or_fixed_string() && !field.is_null(row) {
+                    let mut text = Vec::new();
+                    field.write(row, &mut text);
+                    append_without_markup(out, &text);
+                } else {
+                    field.write(row, out);
+                }
                 out.push(b' ');
             }
             out.extend_from_slice(b"|\n");

@@ -99,6 +99,10 @@ impl Nested {
         matches!(self, Self::Value(_))
     }
 
+    fn is_null(&self, row: usize) -> bool {
+        matches!(self, Self::Value(leaf) if leaf.nulls.is_null(row))
+    }
+
     fn is_named(elements: &[(Option<Arc<str>>, Self)]) -> bool {
         !elements.is_empty() && elements.iter().all(|(name, _)| name.is_some())
     }
@@ -130,6 +134,24 @@ impl Nested {
                 indent.new_line(depth, out);
                 out.push(b']');
             }
+            Self::Map { offsets, keys, values } if text.json_map_as_array_of_tuples => {
+                out.push(b'[');
+                for item in range(offsets, row) {
+                    next(out);
+                    out.push(b'{');
+                    indent.new_line(depth + 2, out);
+                    out.extend_from_slice(b"\"keys\": ");
+                    keys.write_json(item, indent, depth + 2, text, out);
+                    out.push(b',');
+                    indent.new_line(depth + 2, out);
+                    out.extend_from_slice(b"\"values\": ");
+                    values.write_json(item, indent, depth + 2, text, out);
+                    indent.new_line(depth + 1, out);
+                    out.push(b'}');
+                }
+                indent.new_line(depth, out);
+                out.push(b']');
+            }
             Self::Map { offsets, .. } if range(offsets, row).is_empty() => out.extend_from_slice(b"{}"),
             Self::Map { offsets, keys, values } => {
                 out.push(b'{');
@@ -148,10 +170,15 @@ impl Nested {
             Self::Tuple { elements } => {
                 let is_object = text.json_named_tuples_as_objects && Self::is_named(elements);
                 out.push(if is_object { b'{' } else { b'[' });
-                if elements.is_empty() {
+                let skips_nulls = is_object && text.json_skip_nulls_in_named_tuples;
+                let is_shown = |element: &Self| !(skips_nulls && element.is_null(row));
+                if !elements.iter().any(|(_, element)| is_shown(element)) {
                     out.push(b'\n');
                 }
                 for (name, element) in elements {
+                    if !is_shown(element) {
+                        continue;
+                    }
                     next(out);
                     if let (true, Some(name)) = (is_object, name) {
                         append_json(out, name.as_bytes(), text.json_escape_forward_slashes);

@@ -48,16 +48,7 @@ impl FormatOptions {
 
     /// What bears on the text of single values.
     pub(crate) fn text(&self) -> TextOptions {
-        TextOptions {
-            time_zone: self.time_zone.clone(),
-            json_quote_64bit_integers: self.settings.output_format_json_quote_64bit_integers,
-            json_quote_decimals: self.settings.output_format_json_quote_decimals,
-            decimal_trailing_zeros: self.settings.output_format_decimal_trailing_zeros,
-            json_quote_64bit_floats: self.settings.output_format_json_quote_64bit_floats,
-            json_quote_denormals: self.settings.output_format_json_quote_denormals,
-            json_escape_forward_slashes: self.settings.output_format_json_escape_forward_slashes,
-            json_named_tuples_as_objects: self.settings.output_format_json_named_tuples_as_objects,
-        }
+        TextOptions::of(&self.settings, self.time_zone.clone())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use squall_types::text::{TextOptions, TextStyle};
-use squall_types::{Block, DataType, Result, Schema};
+use squall_types::{Block, DataType, Result, Schema, Settings};
 
 use crate::field::{Field, Fields};
 use crate::nested::Nested;
@@ -19,17 +19,30 @@ use crate::vertical;
 /// What stands for NULL where people read.
 pub(crate) const NULL_TEXT: &str = "ᴺᵁᴸᴸ";
 
-/// ClickHouse's defaults of settings that are not settings here: when the names come again below the table, when a wide table is
-/// shown row by row, and from where values and names are cut.
-const FOOTER_ROWS_MIN: u64 = 50;
-const VERTICAL_ROWS_MAX: usize = 10;
-const VERTICAL_COLUMNS_MIN: usize = 5;
-const VERTICAL_WIDTH_MIN: usize = 250;
-const VALUE_WIDTH_MAX: usize = 10_000;
 /// The width of a large number in words: ` -- 123.45 quadrillion`.
 const TIP_WIDTH: usize = 24;
-const NAME_WIDTH_CUT_TO: usize = 24;
-const NAME_WIDTH_CUT_MIN: usize = 4;
+
+/// From where the names of columns are cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NameCut {
+    /// The width of a name that was cut; 0 is without a limit.
+    width: usize,
+    /// The fewest columns for which a name is cut.
+    saved_min: usize,
+}
+
+impl NameCut {
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            width: size(settings.output_format_pretty_max_column_name_width_cut_to),
+            saved_min: size(settings.output_format_pretty_max_column_name_width_min_chars_to_cut),
+        }
+    }
+}
+
+fn size(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
 
 /// How the table is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +55,11 @@ pub(crate) enum Drawing {
     Space,
 }
 
+/// Whether lines are made of ASCII alone.
+fn is_ascii(settings: &Settings) -> bool {
+    settings.output_format_pretty_grid_charset == "ASCII"
+}
+
 /// Whether values of a type stand at the right: numbers and times.
 pub(crate) fn is_right_aligned(data_type: &DataType) -> bool {
     let inner = data_type.inner();
@@ -49,11 +67,11 @@ pub(crate) fn is_right_aligned(data_type: &DataType) -> bool {
 }
 
 /// A name as short as fits a table: `count(bbbbbb⋯bbbbbbbbbb)`. Names that are one word stay whole.
-pub(crate) fn cut_name(name: &str, value_width: usize) -> String {
+pub(crate) fn cut_name(name: &str, value_width: usize, cut: NameCut) -> String {
     let is_word = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let limit = NAME_WIDTH_CUT_TO.max(value_width);
+    let limit = cut.width.max(value_width);
     let name_width = width(name.as_bytes(), 0);
-    if is_word || name_width <= limit + NAME_WIDTH_CUT_MIN {
+    if is_word || cut.width == 0 || name_width <= limit.saturating_add(cut.saved_min) {
         return name.to_owned();
     }
     let start = front(name.as_bytes(), limit / 2);
@@ -78,13 +96,14 @@ enum Text {
 }
 
 impl Texts {
-    fn new(fields: &Fields, text: &TextOptions, blocks: &[Block]) -> Result<Self> {
+    /// The texts of blocks; with `names`, tuples with named elements are in JSON.
+    fn new(fields: &Fields, names: bool, text: &TextOptions, blocks: &[Block]) -> Result<Self> {
         let mut texts = Self { columns: Vec::new(), rows: 0 };
         for block in blocks {
             texts.columns.resize_with(block.columns().len(), Vec::new);
             for ((column, values), field) in block.columns().iter().zip(&mut texts.columns).zip(fields.of(block)?) {
                 let mut source = match column.data_type() {
-                    DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) => {
+                    DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) if names => {
                         Text::Nested(Box::new(Nested::new(column, text)?))
                     }
                     _ => Text::Field(Box::new(field)),
@@ -115,9 +134,8 @@ pub(crate) struct PrettyOutput {
     schema: Arc<Schema>,
     fields: Fields,
     text: TextOptions,
+    settings: Arc<Settings>,
     rows_max: usize,
-    pad_width_max: usize,
-    has_row_numbers: bool,
     width_max: Option<usize>,
     /// Up to `rows_max` first rows.
     first: Vec<Block>,
@@ -131,16 +149,15 @@ pub(crate) struct PrettyOutput {
 
 impl PrettyOutput {
     pub fn new(drawing: Drawing, schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        let settings = &options.settings;
-        let size = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        let settings = options.settings.clone();
+        let null = if is_ascii(&settings) { "NULL" } else { NULL_TEXT };
         Self {
             drawing,
             schema: schema.clone(),
-            fields: Fields::new(TextStyle::Plain, options).with_null(NULL_TEXT),
+            fields: Fields::new(TextStyle::Plain, options).with_null(null),
             text: options.text(),
             rows_max: size(settings.output_format_pretty_max_rows),
-            pad_width_max: size(settings.output_format_pretty_max_column_pad_width),
-            has_row_numbers: settings.output_format_pretty_row_numbers,
+            settings,
             width_max: options.width_max,
             first: Vec::new(),
             first_rows: 0,
@@ -180,33 +197,54 @@ impl PrettyOutput {
 
     /// Draws a table of blocks; behind `gap_after` rows some are left out of the `rows` there are.
     fn table(&self, blocks: &[Block], rows: u64, gap_after: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
-        let texts = Texts::new(&self.fields, &self.text, blocks)?;
-        let number_width = if self.has_row_numbers { rows.to_string().len() + 2 } else { 0 };
+        let settings = &self.settings;
+        let texts = Texts::new(&self.fields, settings.output_format_pretty_named_tuples_as_json, &self.text, blocks)?;
+        let is_split = settings.output_format_pretty_multiline_fields;
+        let pad_width_max = size(settings.output_format_pretty_max_column_pad_width);
+        let limit = match size(settings.output_format_pretty_max_value_width) {
+            0 => usize::MAX,
+            limit => limit,
+        };
+        let number_width = if settings.output_format_pretty_row_numbers { rows.to_string().len() + 2 } else { 0 };
         let mut columns = Vec::with_capacity(self.schema.len());
         let mut left = number_width + if self.drawing == Drawing::Space { 1 } else { 2 };
         let mut has_lines = false;
         for (at, (name, data_type)) in self.schema.fields.iter().enumerate() {
             let widths = (0..texts.rows)
-                .flat_map(|row| texts.get(at, row).split(|byte| *byte == b'\n'))
+                .flat_map(|row| texts.get(at, row).split(|byte| is_split && *byte == b'\n'))
                 .map(|line| width(line, left));
-            let value_width = widths.max().unwrap_or(0).min(self.pad_width_max);
-            has_lines |= (0..texts.rows).any(|row| texts.get(at, row).contains(&b'\n'));
-            let name = cut_name(name, value_width);
+            let value_width = widths.max().unwrap_or(0).min(pad_width_max).min(limit);
+            has_lines |= is_split && (0..texts.rows).any(|row| texts.get(at, row).contains(&b'\n'));
+            let name = cut_name(name, value_width, NameCut::new(settings));
             let width = value_width.max(width(name.as_bytes(), 0));
             left += width + 3;
             let is_right = is_right_aligned(data_type);
-            columns.push(Column { at: Some(at), name, width, limit: VALUE_WIDTH_MAX, is_right });
+            columns.push(Column { at: Some(at), name, width, limit, is_right });
         }
         let values_width: usize = columns.iter().map(|column| column.width).sum();
-        if columns.len() >= VERTICAL_COLUMNS_MIN
-            && texts.rows <= VERTICAL_ROWS_MAX
-            && (has_lines || values_width >= VERTICAL_WIDTH_MIN)
+        if settings.output_format_pretty_fallback_to_vertical
+            && columns.len() >= size(settings.output_format_pretty_fallback_to_vertical_min_columns)
+            && texts.rows <= size(settings.output_format_pretty_fallback_to_vertical_max_rows_per_chunk)
+            && (has_lines || values_width >= size(settings.output_format_pretty_fallback_to_vertical_min_table_width))
         {
             return self.vertical(&texts, rows, gap_after, out);
         }
         let last_is_number = self.schema.types().last().is_some_and(|data_type| data_type.inner().is_number());
-        let single = texts.rows == 1 && columns.len() == 1;
-        let mut table = Table { drawing: self.drawing, columns, number_width, has_tips: last_is_number };
+        let single = texts.rows == 1
+            && columns.len() == 1
+            && settings.output_format_pretty_max_value_width_apply_for_single_value == 0;
+        let mut table = Table {
+            drawing: self.drawing,
+            is_ascii: is_ascii(settings),
+            is_split,
+            columns,
+            number_width,
+            tip_threshold: if last_is_number {
+                settings.output_format_pretty_single_large_number_tip_threshold
+            } else {
+                0
+            },
+        };
         if let Some(width_max) = self.width_max.filter(|_| !single) {
             table.fit(width_max);
         }
@@ -226,7 +264,9 @@ impl PrettyOutput {
             let number = if is_after_gap { rows - (texts.rows - row) as u64 + 1 } else { row as u64 + 1 };
             table.row(number, |column| texts.get(column, row), single, out);
         }
-        table.foot(rows >= FOOTER_ROWS_MIN, out);
+        let has_footer = settings.output_format_pretty_display_footer_column_names > 0
+            && rows >= settings.output_format_pretty_display_footer_column_names_min_rows;
+        table.foot(has_footer, out);
         if shown < self.schema.len() {
             out.extend_from_slice(format!("Showed {shown} out of {} columns.\n", self.schema.len()).as_bytes());
         }
@@ -240,7 +280,8 @@ impl PrettyOutput {
             }
             let is_after_gap = gap_after.is_some_and(|first| row >= first);
             let number = if is_after_gap { rows - (texts.rows - row) as u64 + 1 } else { row as u64 + 1 };
-            vertical::append_row(&vertical::row_title(number), &self.schema, |column| texts.get(column, row), out);
+            let title = vertical::row_title(number);
+            vertical::append_row(&title, &self.schema, &self.settings, |column| texts.get(column, row), out);
         }
         Ok(())
     }
@@ -324,8 +365,12 @@ struct Table {
     columns: Vec<Column>,
     /// Columns of the terminal before the table.
     number_width: usize,
-    /// Whether the last column's large numbers are said in words behind the row.
-    has_tips: bool,
+    /// Lines of `+`, `-` and `|`.
+    is_ascii: bool,
+    /// Whether values of several lines are drawn over several lines.
+    is_split: bool,
+    /// From where the last column's numbers are said in words behind the row; 0 is never.
+    tip_threshold: u64,
 }
 
 fn pad(text: &str, count: usize, out: &mut Vec<u8>) {
@@ -341,7 +386,9 @@ impl Table {
         let has_gap = fit.has_gap(wanted.len());
         let width: usize = self.columns.iter().map(|column| column.width + 3).sum();
         // Words behind the table need room too.
-        self.has_tips &= self.number_width + 1 + width + TIP_WIDTH <= width_max;
+        if self.number_width + 1 + width + TIP_WIDTH > width_max {
+            self.tip_threshold = 0;
+        }
         let mut columns = std::mem::take(&mut self.columns);
         let mut take = |(at, width): (usize, usize)| {
             let mut column = std::mem::replace(columns.get_mut(at)?, Column::gap());
@@ -362,19 +409,34 @@ impl Table {
         self.columns.extend(fit.back.into_iter().filter_map(&mut take));
     }
 
+    /// A piece of a line, as the charset has it.
+    fn glyph<'a>(&self, glyph: &'a str) -> &'a str {
+        match glyph {
+            _ if !self.is_ascii => glyph,
+            "━" | "─" => "-",
+            "┃" | "│" => "|",
+            "↳" => ">",
+            "↴" => "\\",
+            "⋯" => "~",
+            " " => " ",
+            _ => "+",
+        }
+    }
+
     /// A line across: its left end, what it is made of, its crossings and its right end.
     fn line(&self, left: &str, dash: &str, cross: &str, right: &str, out: &mut Vec<u8>) {
         pad(" ", self.number_width, out);
         for (at, column) in self.columns.iter().enumerate() {
-            out.extend_from_slice(if at == 0 { left } else { cross }.as_bytes());
-            pad(dash, column.width + 2, out);
+            out.extend_from_slice(self.glyph(if at == 0 { left } else { cross }).as_bytes());
+            pad(self.glyph(dash), column.width + 2, out);
         }
-        out.extend_from_slice(right.as_bytes());
+        out.extend_from_slice(self.glyph(right).as_bytes());
         out.push(b'\n');
     }
 
     /// The names between bars.
     fn names(&self, bar: &str, out: &mut Vec<u8>) {
+        let bar = self.glyph(bar);
         pad(" ", self.number_width, out);
         for column in &self.columns {
             out.extend_from_slice(format!("{bar} ").as_bytes());
@@ -400,12 +462,12 @@ impl Table {
     fn named_line(&self, left: &str, cross: &str, right: &str, out: &mut Vec<u8>) {
         pad(" ", self.number_width, out);
         for (at, column) in self.columns.iter().enumerate() {
-            out.extend_from_slice(if at == 0 { left } else { cross }.as_bytes());
-            out.extend_from_slice("─".as_bytes());
-            self.name(column, "─", out);
-            out.extend_from_slice("─".as_bytes());
+            out.extend_from_slice(self.glyph(if at == 0 { left } else { cross }).as_bytes());
+            out.extend_from_slice(self.glyph("─").as_bytes());
+            self.name(column, self.glyph("─"), out);
+            out.extend_from_slice(self.glyph("─").as_bytes());
         }
-        out.extend_from_slice(right.as_bytes());
+        out.extend_from_slice(self.glyph(right).as_bytes());
         out.push(b'\n');
     }
 
@@ -458,7 +520,8 @@ impl Table {
         let ends = if self.drawing == Drawing::Space { 0 } else { 3 };
         let table_width = (self.columns.iter().map(|column| column.width + 3).sum::<usize>() + ends).saturating_sub(2);
         pad(" ", self.number_width, out);
-        (0..table_width).for_each(|at| out.extend_from_slice(if at % 2 == 0 { "─" } else { " " }.as_bytes()));
+        let dash = self.glyph("─");
+        (0..table_width).for_each(|at| out.extend_from_slice(if at % 2 == 0 { dash } else { " " }.as_bytes()));
         out.push(b'\n');
     }
 
@@ -467,7 +530,7 @@ impl Table {
         let mut lines: Vec<Vec<&[u8]>> = Vec::with_capacity(self.columns.len());
         for column in &self.columns {
             let text = column.at.map_or("⋯".as_bytes(), &value);
-            lines.push(text.split(|byte| *byte == b'\n').collect());
+            lines.push(text.split(|byte| self.is_split && *byte == b'\n').collect());
         }
         let height = lines.iter().map(Vec::len).max().unwrap_or(1);
         for line in 0..height {
@@ -483,17 +546,17 @@ impl Table {
                 let is_continued = line > 0 && line < lines.len();
                 match self.drawing {
                     Drawing::Space => pad(" ", usize::from(at > 0), out),
-                    _ => out.extend_from_slice("│".as_bytes()),
+                    _ => out.extend_from_slice(self.glyph("│").as_bytes()),
                 }
-                out.extend_from_slice(if is_continued { "↳" } else { " " }.as_bytes());
+                out.extend_from_slice(if is_continued { self.glyph("↳") } else { " " }.as_bytes());
                 let text = lines.get(line).copied().unwrap_or_default();
                 let is_cut = self.cell(column, text, left, is_single, out);
                 let has_more = line + 1 < lines.len();
                 out.extend_from_slice(
                     if is_cut {
-                        "⋯"
+                        self.glyph("⋯")
                     } else if has_more {
-                        "↴"
+                        self.glyph("↴")
                     } else {
                         " "
                     }
@@ -502,11 +565,11 @@ impl Table {
                 left += column.width + 3;
             }
             if self.drawing != Drawing::Space {
-                out.extend_from_slice("│".as_bytes());
+                out.extend_from_slice(self.glyph("│").as_bytes());
             }
-            if line == 0 && self.has_tips {
+            if line == 0 {
                 let last = self.columns.len() - 1;
-                append_tip(value(last), out);
+                append_tip(value(last), self.tip_threshold, out);
             }
             out.push(b'\n');
         }

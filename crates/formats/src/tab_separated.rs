@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_types::text::{TextStyle, ValueReader, append_escaped, unescape};
-use squall_types::{Block, Error, ErrorCode, Result, Schema};
+use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema};
 
 use crate::field::Fields;
 use crate::input::{RowReader, Rows};
@@ -27,12 +27,14 @@ pub(crate) struct TabSeparatedOutput {
     header: Header,
     is_raw: bool,
     fields: Fields,
+    end_of_line: &'static [u8],
 }
 
 impl TabSeparatedOutput {
     pub fn new(header: Header, is_raw: bool, schema: &Arc<Schema>, options: &FormatOptions) -> Self {
         let fields = if is_raw { raw_fields(options) } else { Fields::new(TextStyle::Escaped, options) };
-        Self { schema: schema.clone(), header, is_raw, fields }
+        let end_of_line = if options.settings.output_format_tsv_crlf_end_of_line { &b"\r\n"[..] } else { b"\n" };
+        Self { schema: schema.clone(), header, is_raw, fields, end_of_line }
     }
 
     fn header_row(&self, fields: impl Iterator<Item = impl AsRef<[u8]>>, out: &mut Vec<u8>) {
@@ -46,7 +48,7 @@ impl TabSeparatedOutput {
                 append_escaped(out, field.as_ref());
             }
         }
-        out.push(b'\n');
+        out.extend_from_slice(self.end_of_line);
     }
 }
 
@@ -73,18 +75,18 @@ impl OutputFormat for TabSeparatedOutput {
                 }
                 field.write(row, out);
             }
-            out.push(b'\n');
+            out.extend_from_slice(self.end_of_line);
         }
         Ok(())
     }
 
     fn totals(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        out.push(b'\n');
+        out.extend_from_slice(self.end_of_line);
         self.block(block, out)
     }
 
     fn extremes(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        out.push(b'\n');
+        out.extend_from_slice(self.end_of_line);
         self.block(block, out)
     }
 
@@ -206,17 +208,31 @@ pub(crate) struct TabSeparatedReader {
     is_raw: bool,
     null: Vec<u8>,
     empty_as_default: bool,
+    /// Whether lines may end in CR LF.
+    crlf: bool,
+    enum_as_number: bool,
+    pub variable_columns: bool,
+    skip_trailing_empty_lines: bool,
+    skip_first_lines: u64,
+    is_first_row: bool,
     /// The table's column of each field.
     columns: Vec<Option<usize>>,
 }
 
 impl TabSeparatedReader {
     pub fn new(header: Header, is_raw: bool, options: &FormatOptions) -> Self {
+        let settings = &options.settings;
         Self {
             header,
             is_raw,
-            null: options.settings.format_tsv_null_representation.as_bytes().to_vec(),
-            empty_as_default: options.settings.input_format_tsv_empty_as_default,
+            null: settings.format_tsv_null_representation.as_bytes().to_vec(),
+            empty_as_default: settings.input_format_tsv_empty_as_default,
+            crlf: settings.input_format_tsv_crlf_end_of_line && !is_raw,
+            enum_as_number: settings.input_format_tsv_enum_as_number,
+            variable_columns: settings.input_format_tsv_allow_variable_number_of_columns,
+            skip_trailing_empty_lines: settings.input_format_tsv_skip_trailing_empty_lines,
+            skip_first_lines: settings.input_format_tsv_skip_first_lines,
+            is_first_row: true,
             columns: Vec::new(),
         }
     }
@@ -241,17 +257,28 @@ impl TabSeparatedReader {
                     }
                     from = at + 2;
                 }
-                Some((at, _)) => {
+                Some((at, byte)) => {
                     input.advance(at);
-                    return Ok(rest.get(..at).unwrap_or_default());
+                    let field = rest.get(..at).unwrap_or_default();
+                    return Ok(if byte == Some(&b'\n') { self.without_cr(field) } else { field });
                 }
                 None if input.is_last() => {
                     input.advance(rest.len());
-                    return Ok(rest);
+                    return Ok(self.without_cr(rest));
                 }
                 None => return Err(Stop::Incomplete),
             }
         }
+    }
+
+    /// The last field of a line without the CR that belongs to the line's end.
+    fn without_cr<'a>(&self, field: &'a [u8]) -> &'a [u8] {
+        if self.crlf { field.strip_suffix(b"\r").unwrap_or(field) } else { field }
+    }
+
+    /// Moves past the lines that are to be skipped before all others.
+    pub fn skip_first_lines(&self, input: &mut Cursor<'_>) -> Result<(), Stop> {
+        (0..self.skip_first_lines).try_for_each(|_| if input.is_empty() { Ok(()) } else { skip_line(input) })
     }
 
     /// All fields of a line, with its end.
@@ -289,8 +316,34 @@ impl TabSeparatedReader {
                 return rows.omit(position);
             }
         }
+        if let (true, Some(name)) = (self.enum_as_number, enum_name(reader.data_type(), field)) {
+            return reader.read_whole(name?.as_bytes());
+        }
         if self.is_raw { reader.read_whole(field) } else { reader.read_escaped(field) }
     }
+}
+
+/// The name of the number that a field gives for a value of an enum; `None` for other types.
+pub(crate) fn enum_name(data_type: &DataType, field: &[u8]) -> Option<Result<String>> {
+    let (DataType::Enum8(names) | DataType::Enum16(names)) = data_type.inner() else { return None };
+    let number = std::str::from_utf8(field).ok().and_then(|field| field.parse::<i16>().ok());
+    Some(number.and_then(|number| names.name(number)).map(str::to_owned).ok_or_else(|| {
+        let message = format!("Unexpected value {} in enum", String::from_utf8_lossy(field));
+        Error::new(ErrorCode::UNKNOWN_ELEMENT_OF_ENUM, message)
+    }))
+}
+
+/// Whether nothing but ends of lines comes any more, past which it moves then.
+pub(crate) fn skip_empty_end(input: &mut Cursor<'_>) -> Result<bool, Stop> {
+    let rest = input.rest();
+    if !rest.iter().all(|byte| matches!(byte, b'\n' | b'\r')) {
+        return Ok(false);
+    }
+    if !input.is_last() {
+        return Err(Stop::Incomplete);
+    }
+    input.advance(rest.len());
+    Ok(true)
 }
 
 /// Moves past the end of the line at the cursor.
@@ -320,6 +373,7 @@ impl RowReader for TabSeparatedReader {
         if input.rest().starts_with(b"\xEF\xBB\xBF") {
             input.advance(3);
         }
+        self.skip_first_lines(input)?;
         self.columns = (0..rows.width()).map(Some).collect();
         if input.is_empty() && input.is_last() {
             return Ok(());
@@ -342,13 +396,42 @@ impl RowReader for TabSeparatedReader {
     }
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<ValueReader>) -> Result<bool, Stop> {
-        for at in 0..self.columns.len() {
-            let field = self.field(input)?;
-            if let Some(position) = self.columns[at] {
-                self.read_field(position, field, rows)?;
-            }
-            expect(input, if at + 1 < self.columns.len() { b'\t' } else { b'\n' })?;
+        if self.skip_trailing_empty_lines && skip_empty_end(input)? {
+            return Ok(false);
         }
+        for at in 0..self.columns.len() {
+            let is_last = at + 1 == self.columns.len();
+            let field = self.field(input)?;
+            let ends_line = input.peek()? != Some(b'\t');
+            if ends_line && self.is_first_row && !self.is_raw && field.ends_with(b"\r") {
+                let message = "You have carriage return (\\r, 0x0D, ASCII 13) at end of first row. Lines of TabSeparated end in \\n alone, \
+                               unless input_format_tsv_crlf_end_of_line is set";
+                return Err(Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message)));
+            }
+            if let Some(position) = self.columns[at] {
+                if at == 0 && ends_line && field.is_empty() && self.variable_columns {
+                    rows.omit(position)?;
+                } else {
+                    self.read_field(position, field, rows)?;
+                }
+            }
+            if self.variable_columns && ends_line {
+                // What is missing at the end has its default.
+                break;
+            }
+            if self.variable_columns && is_last {
+                while input.eat(b'\t')? {
+                    self.field(input)?;
+                }
+            }
+            if !is_last {
+                expect(input, b'\t')?;
+            }
+        }
+        if !self.columns.is_empty() {
+            expect(input, b'\n')?;
+        }
+        self.is_first_row = false;
         Ok(true)
     }
 

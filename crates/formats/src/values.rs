@@ -53,13 +53,18 @@ impl OutputFormat for ValuesOutput {
 #[derive(Clone)]
 pub(crate) struct ValuesReader {
     evaluate: Option<Evaluate>,
+    may_evaluate: bool,
     text: TextOptions,
     is_ended: bool,
 }
 
 impl ValuesReader {
     pub fn new(options: &FormatOptions) -> Self {
-        Self { evaluate: options.evaluate.clone(), text: options.text(), is_ended: false }
+        let settings = &options.settings;
+        // ClickHouse has templates of expressions beside expressions; to us they are one.
+        let may_evaluate = settings.input_format_values_interpret_expressions
+            || settings.input_format_values_deduce_templates_of_expressions;
+        Self { evaluate: options.evaluate.clone(), may_evaluate, text: options.text(), is_ended: false }
     }
 
     /// Reads one element of a row: a literal, or an expression.
@@ -85,6 +90,9 @@ impl ValuesReader {
             Err(error) => error,
         };
         reader.truncate(before);
+        if !self.may_evaluate {
+            return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, "Interpreting expressions is disabled"));
+        }
         let Some(evaluate) = &self.evaluate else { return Err(literal) };
         let Ok(expression) = std::str::from_utf8(element) else { return Err(literal) };
         let data_type = reader.data_type().clone();

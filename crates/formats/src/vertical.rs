@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use squall_types::text::TextStyle;
-use squall_types::{Block, Result, Schema};
+use squall_types::{Block, Result, Schema, Settings};
 
 use crate::field::Fields;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
-use crate::pretty::{NULL_TEXT, cut_name};
+use crate::pretty::{NULL_TEXT, NameCut, cut_name};
 use crate::quantity::append_tip;
 use crate::utf8::width;
 
@@ -17,21 +17,17 @@ use crate::utf8::width;
 pub(crate) struct VerticalOutput {
     schema: Arc<Schema>,
     fields: Fields,
+    settings: Arc<Settings>,
     rows: u64,
-    rows_max: u64,
     has_totals: bool,
 }
 
 impl VerticalOutput {
     pub fn new(schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        let fields = Fields::new(TextStyle::Plain, options).with_null(NULL_TEXT);
-        Self {
-            schema: schema.clone(),
-            fields,
-            rows: 0,
-            rows_max: options.settings.output_format_pretty_max_rows,
-            has_totals: false,
-        }
+        let settings = options.settings.clone();
+        let null = if settings.output_format_pretty_grid_charset == "ASCII" { "NULL" } else { NULL_TEXT };
+        let fields = Fields::new(TextStyle::Plain, options).with_null(null);
+        Self { schema: schema.clone(), fields, settings, rows: 0, has_totals: false }
     }
 
     fn write_rows(&self, block: &Block, titles: &[String], out: &mut Vec<u8>) -> Result<()> {
@@ -42,7 +38,13 @@ impl VerticalOutput {
                 value.clear();
                 field.write(row, value);
             }
-            append_row(title, &self.schema, |column| values.get(column).map_or(&[], Vec::as_slice), out);
+            append_row(
+                title,
+                &self.schema,
+                &self.settings,
+                |column| values.get(column).map_or(&[], Vec::as_slice),
+                out,
+            );
         }
         Ok(())
     }
@@ -54,9 +56,15 @@ pub(crate) fn row_title(number: u64) -> String {
 }
 
 /// Appends a row under its title.
-pub(crate) fn append_row<'a>(title: &str, schema: &Schema, value: impl Fn(usize) -> &'a [u8], out: &mut Vec<u8>) {
+pub(crate) fn append_row<'a>(
+    title: &str,
+    schema: &Schema,
+    settings: &Settings,
+    value: impl Fn(usize) -> &'a [u8],
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(title.as_bytes());
-    let names: Vec<String> = schema.names().map(|name| cut_name(name, 0)).collect();
+    let names: Vec<String> = schema.names().map(|name| cut_name(name, 0, NameCut::new(settings))).collect();
     let name_width = names.iter().map(|name| width(name.as_bytes(), 0)).max().unwrap_or(0);
     for (at, (name, data_type)) in names.iter().zip(schema.types()).enumerate() {
         out.extend_from_slice(name.as_bytes());
@@ -64,7 +72,7 @@ pub(crate) fn append_row<'a>(title: &str, schema: &Schema, value: impl Fn(usize)
         out.resize(out.len() + 1 + name_width - width(name.as_bytes(), 0), b' ');
         out.extend_from_slice(value(at));
         if data_type.inner().is_number() {
-            append_tip(value(at), out);
+            append_tip(value(at), settings.output_format_pretty_single_large_number_tip_threshold, out);
         }
         out.push(b'\n');
     }
@@ -76,7 +84,7 @@ impl OutputFormat for VerticalOutput {
     }
 
     fn block(&mut self, block: &Block, out: &mut Vec<u8>) -> Result<()> {
-        let shown = self.rows_max.saturating_sub(self.rows).min(block.rows() as u64);
+        let shown = self.settings.output_format_pretty_max_rows.saturating_sub(self.rows).min(block.rows() as u64);
         let titles: Vec<String> = (0..shown)
             .map(|row| {
                 let number = self.rows + row + 1;
@@ -100,8 +108,9 @@ impl OutputFormat for VerticalOutput {
     }
 
     fn end(&mut self, _: &Statistics, out: &mut Vec<u8>) -> Result<()> {
-        if self.rows > self.rows_max {
-            out.extend_from_slice(format!("\nShowed first {}.\n", self.rows_max).as_bytes());
+        let shown = self.settings.output_format_pretty_max_rows;
+        if self.rows > shown {
+            out.extend_from_slice(format!("\nShowed first {shown}.\n").as_bytes());
         }
         Ok(())
     }

@@ -105,7 +105,9 @@ impl<'a> JsonValues<'a> {
             Some(b'[') => array_of(self.array()?),
             Some(b'"') => {
                 let value = self.string()?;
-                self.options.moment(&value).unwrap_or(Kind::String).into()
+                let moment = self.options.moment(&value);
+                let number = || self.options.number(&value, true).filter(|_| self.options.json_numbers_in_strings);
+                moment.or_else(number).unwrap_or(Kind::String).into()
             }
             _ => self.word()?,
         };

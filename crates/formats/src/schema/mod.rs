@@ -156,6 +156,7 @@ pub(crate) fn of_rows(rows: &mut dyn GuessRows, input: &mut dyn Read, options: &
             continue;
         }
         is_named |= cells.iter().any(|cell| cell.name.is_some());
+        check_length(&columns, &cells, rows, rows_read)?;
         add_row(&mut columns, cells, has_names, rows.mixing(), rows_read)?;
     }
     if let Some(first) = first {
@@ -166,6 +167,7 @@ pub(crate) fn of_rows(rows: &mut dyn GuessRows, input: &mut dyn Read, options: &
                 column.name = cell.text.unwrap_or_default();
             }
         } else {
+            check_length(&columns, &first, rows, 1)?;
             add_row(&mut columns, first, has_names, rows.mixing(), 1)?;
         }
     }
@@ -199,6 +201,25 @@ pub(crate) fn of_rows(rows: &mut dyn GuessRows, input: &mut dyn Read, options: &
     finished(typed, options)
 }
 
+/// Checks that a row has as many values as there are columns, each with a name of its own.
+fn check_length(columns: &[Column], cells: &[Cell], rows: &dyn GuessRows, row: u64) -> Result<()> {
+    let is_positional = cells.first().is_some_and(|cell| cell.name.is_none());
+    let may_vary = columns.is_empty() || rows.has_variable_columns();
+    if is_positional && !may_vary && cells.len() != columns.len() {
+        let message =
+            format!("Rows have different amount of values: {} and, in row {row}, {}", columns.len(), cells.len());
+        return Err(Error::new(ErrorCode::INCORRECT_DATA, message));
+    }
+    let mut names = std::collections::HashSet::new();
+    match cells.iter().filter_map(|cell| cell.name.as_ref()).find(|name| !names.insert(*name)) {
+        Some(name) => {
+            let message = format!("Duplicate column name found while schema inference: \"{name}\"");
+            Err(Error::new(ErrorCode::INCORRECT_DATA, message))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Takes a row into account.
 fn add_row(
     columns: &mut Vec<Column>,
@@ -207,12 +228,6 @@ fn add_row(
     mixing: guess::Mixing,
     row: u64,
 ) -> Result<()> {
-    let is_positional = cells.first().is_some_and(|cell| cell.name.is_none());
-    if is_positional && !columns.is_empty() && cells.len() != columns.len() {
-        let message =
-            format!("Rows have different amount of values: {} and, in row {row}, {}", columns.len(), cells.len());
-        return Err(Error::new(ErrorCode::INCORRECT_DATA, message));
-    }
     let before = columns.len();
     for (at, cell) in cells.into_iter().enumerate() {
         let place = match &cell.name {

@@ -43,6 +43,11 @@ pub(crate) trait GuessRows {
     /// Which values of different kinds one of its columns holds.
     fn mixing(&self) -> Mixing;
 
+    /// Whether rows may have other numbers of values than the first.
+    fn has_variable_columns(&self) -> bool {
+        false
+    }
+
     /// Whether a first row of nothing but strings may be the columns' names.
     fn may_have_header(&self) -> bool {
         false
@@ -93,6 +98,10 @@ impl FieldRows {
 impl GuessRows for FieldRows {
     fn heading(&mut self, input: &mut Cursor<'_>) -> Result<Heading, Stop> {
         skip_mark(input);
+        match &mut self.reader {
+            Fields::Csv(reader) => reader.skip_first_lines(input)?,
+            Fields::TabSeparated(reader) => reader.skip_first_lines(input)?,
+        }
         let mut heading = Heading::default();
         if input.peek()?.is_none() {
             return Ok(heading);
@@ -127,7 +136,7 @@ impl GuessRows for FieldRows {
                 see(text, guess);
             })?,
             Fields::TabSeparated(reader) => reader.each_field(input, &mut |text, is_null| {
-                see(text, if is_null { Guess::null() } else { options.field(text) });
+                see(text, if is_null { Guess::null() } else { options.escaped_field(text) });
             })?,
         }
         Ok(Some(cells))
@@ -135,6 +144,13 @@ impl GuessRows for FieldRows {
 
     fn mixing(&self) -> Mixing {
         Mixing::Text
+    }
+
+    fn has_variable_columns(&self) -> bool {
+        match &self.reader {
+            Fields::Csv(reader) => reader.variable_columns,
+            Fields::TabSeparated(reader) => reader.variable_columns,
+        }
     }
 
     fn may_have_header(&self) -> bool {
@@ -158,7 +174,7 @@ impl GuessRows for TskvRows {
             if let Some(end) = memchr::memchr(b'=', text) {
                 let (name, value) = text.split_at(end);
                 let value = value.get(1..).unwrap_or_default();
-                let guess = if value == b"\\N" { Guess::null() } else { self.options.field(value) };
+                let guess = if value == b"\\N" { Guess::null() } else { self.options.escaped_field(value) };
                 cells.push(Cell { name: Some(String::from_utf8_lossy(name).into_owned()), text: None, guess });
             }
         })?;
@@ -311,5 +327,9 @@ impl GuessRows for JsonRows {
 
     fn mixing(&self) -> Mixing {
         Mixing::Json
+    }
+
+    fn has_variable_columns(&self) -> bool {
+        self.options.json_variable_columns
     }
 }

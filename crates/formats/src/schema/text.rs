@@ -17,6 +17,11 @@ pub(crate) struct GuessOptions {
     pub exponent_floats: bool,
     dates: bool,
     datetimes: bool,
+    /// Whether numbers in quotes are numbers, in CSV and in JSON.
+    csv_numbers_in_strings: bool,
+    pub json_numbers_in_strings: bool,
+    /// Whether arrays of values may have other lengths than the first.
+    pub json_variable_columns: bool,
     time_zone: TimeZone,
     true_word: String,
     false_word: String,
@@ -30,6 +35,9 @@ impl GuessOptions {
             exponent_floats: settings.input_format_try_infer_exponent_floats,
             dates: settings.input_format_try_infer_dates,
             datetimes: settings.input_format_try_infer_datetimes,
+            csv_numbers_in_strings: settings.input_format_csv_try_infer_numbers_from_strings,
+            json_numbers_in_strings: settings.input_format_json_try_infer_numbers_from_strings,
+            json_variable_columns: settings.input_format_json_compact_allow_variable_number_of_columns,
             time_zone: options.time_zone.clone(),
             true_word: settings.bool_true_representation.clone(),
             false_word: settings.bool_false_representation.clone(),
@@ -49,9 +57,18 @@ impl GuessOptions {
             .unwrap_or_else(|| Kind::String.into())
     }
 
-    /// The kind of what stands in quotes: a number there is a string.
+    /// The kind of a field of TSV: what has zeros before its digits is no number.
+    pub fn escaped_field(&self, text: &[u8]) -> Guess {
+        if text.len() > 1 && text.starts_with(b"0") && text.iter().all(u8::is_ascii_digit) {
+            return Kind::String.into();
+        }
+        self.field(text)
+    }
+
+    /// The kind of what stands in quotes: a number there is a string, unless a setting says otherwise.
     pub fn quoted_field(&self, text: &[u8]) -> Guess {
-        let moment = self.moment(text).map(Guess::from);
+        let number = self.number(text, self.exponent_floats).filter(|_| self.csv_numbers_in_strings).map(Guess::from);
+        let moment = number.or_else(|| self.moment(text).map(Guess::from));
         moment.or_else(|| self.nested(text)).unwrap_or_else(|| Kind::String.into())
     }
 

@@ -10,7 +10,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, FixedSizeBinaryArray, PrimitiveArray};
 use squall_types::calendar::TimeZone;
 use squall_types::cast::{CastMode, CastOptions, cast, uuid_memory};
-use squall_types::text::{basic_date_time, basic_date_time64};
+use squall_types::text::{TextOptions, basic_date_time, basic_date_time64};
 use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value, default_value};
 
 use super::conditional::select;
@@ -153,7 +153,45 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
 ];
 
 fn options(call: &Call<'_>, mode: CastMode) -> Result<CastOptions> {
-    Ok(CastOptions::new(mode, call.session_zone()?))
+    let mut text = TextOptions::of(&call.context.settings, call.session_zone()?);
+    if call.arguments.first().is_some_and(|first| !is_nested(first.data_type.inner())) {
+        // A number keeps its own text, whatever formats make of numbers; one inside another value is as they have it.
+        text = TextOptions {
+            date_time64_without_zeros: text.date_time64_without_zeros,
+            ..TextOptions::in_zone(text.time_zone)
+        };
+    }
+    Ok(CastOptions { text, ..CastOptions::new(mode, call.session_zone()?) })
+}
+
+/// Whether values of a type hold other values.
+fn is_nested(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_))
+}
+
+/// A text as an address where the settings say that one that cannot be read is the default, or NULL where the type has it.
+fn address_or_default(call: &Call<'_>, to: &DataType) -> Option<Bound> {
+    let settings = &call.context.settings;
+    let is_cast = call.name == "CAST" || call.name == "_CAST";
+    let is_wanted = settings.cast_ipv4_ipv6_default_on_conversion_error
+        || match to.inner() {
+            DataType::IPv4 => is_cast && settings.input_format_ipv4_default_on_conversion_error,
+            DataType::IPv6 => is_cast && settings.input_format_ipv6_default_on_conversion_error,
+            _ => false,
+        };
+    let is_address = matches!(to.inner(), DataType::IPv4 | DataType::IPv6);
+    if !is_wanted || !is_address || !call.type_of(0).inner().is_string_or_fixed_string() {
+        return None;
+    }
+    let bind = || {
+        let options = options(call, CastMode::OrNull)?;
+        let to = to.clone();
+        call.bind(to.clone(), move |arguments, rows| {
+            let read = cast(argument(arguments, 0)?, &to, &options)?;
+            if to.is_nullable() { Ok(read) } else { or_value(&read, &default_value(&to), rows) }
+        })
+    };
+    Some(bind())
 }
 
 /// `toX(value)` or, for dates, `toX(value, zone)`.
@@ -175,6 +213,9 @@ fn convert_to(call: &Call<'_>, to: DataType) -> Bound {
     }
     let to = if call.type_of(0).is_nullable() { to.to_nullable() } else { to };
     check_conversion(call, &to, CastMode::Plain)?;
+    if let Some(bound) = address_or_default(call, &to) {
+        return bound;
+    }
     let options = options(call, CastMode::Plain)?;
     described(call, &to).bind(to.clone(), move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
 }
@@ -500,6 +541,11 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
         to.clone()
     };
     check_conversion(call, &to, mode)?;
+    if mode == CastMode::Plain
+        && let Some(bound) = address_or_default(call, &to)
+    {
+        return bound;
+    }
     let call = if mode == CastMode::Plain { described(call, &to) } else { *call };
     call.bind(result, move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
 }

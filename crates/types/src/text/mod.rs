@@ -9,6 +9,7 @@ mod escape;
 mod number;
 mod read;
 pub mod readable;
+mod span;
 mod time;
 mod write;
 
@@ -19,7 +20,7 @@ pub use date_time::{
 pub use decimal::{append_any_integer, append_decimal, read_any_integer, read_decimal, whole_integer};
 pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
 pub use number::{
-    IntegerError, append_float32, append_float64, append_integer, read_float32, read_float64, read_integer,
+    FloatText, IntegerError, append_float32, append_float64, append_integer, read_float32, read_float64, read_integer,
     write_float64,
 };
 pub use read::ValueReader;
@@ -28,6 +29,7 @@ pub use write::ValueWriter;
 pub(crate) use write::append_uuid;
 
 use crate::calendar::TimeZone;
+use crate::settings::Settings;
 
 /// How a value is dressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +65,23 @@ pub struct TextOptions {
     pub json_escape_forward_slashes: bool,
     /// `output_format_json_named_tuples_as_objects`.
     pub json_named_tuples_as_objects: bool,
+    /// `output_format_json_skip_null_value_in_named_tuples`.
+    pub json_skip_nulls_in_named_tuples: bool,
+    /// `output_format_json_map_as_array_of_tuples`.
+    pub json_map_as_array_of_tuples: bool,
+    /// How floating-point numbers look.
+    pub floats: FloatText,
+    /// `output_format_always_write_decimal_point_in_float_and_decimal`, of decimals.
+    pub decimal_point: bool,
+    /// `output_format_trim_fixed_string`: without the zeros that fill a `FixedString` up.
+    pub trim_fixed_string: bool,
+    /// `output_format_values_escape_quote_with_quote`: quotes inside quotes are doubled, and backslashes stand
+    /// for themselves.
+    pub quotes_are_doubled: bool,
+    /// `interval_output_format` is `kusto`: intervals are spans of time, `1.02:03:04.5000000`.
+    pub intervals_are_spans: bool,
+    /// `date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands`.
+    pub date_time64_without_zeros: bool,
 }
 
 impl Default for TextOptions {
@@ -84,6 +103,41 @@ impl TextOptions {
             json_quote_denormals: false,
             json_escape_forward_slashes: true,
             json_named_tuples_as_objects: true,
+            json_skip_nulls_in_named_tuples: false,
+            json_map_as_array_of_tuples: false,
+            floats: FloatText::default(),
+            decimal_point: false,
+            trim_fixed_string: false,
+            quotes_are_doubled: false,
+            intervals_are_spans: false,
+            date_time64_without_zeros: false,
+        }
+    }
+
+    /// What a query's settings say, in its time zone.
+    pub fn of(settings: &Settings, time_zone: TimeZone) -> Self {
+        let decimal_point = settings.output_format_always_write_decimal_point_in_float_and_decimal;
+        Self {
+            time_zone,
+            json_quote_64bit_integers: settings.output_format_json_quote_64bit_integers,
+            json_quote_decimals: settings.output_format_json_quote_decimals,
+            decimal_trailing_zeros: settings.output_format_decimal_trailing_zeros,
+            json_quote_64bit_floats: settings.output_format_json_quote_64bit_floats,
+            json_quote_denormals: settings.output_format_json_quote_denormals,
+            json_escape_forward_slashes: settings.output_format_json_escape_forward_slashes,
+            json_named_tuples_as_objects: settings.output_format_json_named_tuples_as_objects,
+            json_skip_nulls_in_named_tuples: settings.output_format_json_skip_null_value_in_named_tuples,
+            json_map_as_array_of_tuples: settings.output_format_json_map_as_array_of_tuples,
+            floats: FloatText {
+                digits: usize::try_from(settings.output_format_float_precision).unwrap_or(usize::MAX),
+                with_point: decimal_point,
+            },
+            decimal_point,
+            trim_fixed_string: settings.output_format_trim_fixed_string,
+            quotes_are_doubled: settings.output_format_values_escape_quote_with_quote,
+            intervals_are_spans: settings.interval_output_format == "kusto",
+            date_time64_without_zeros: settings
+                .date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands,
         }
     }
 }

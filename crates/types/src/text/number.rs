@@ -26,6 +26,57 @@ pub fn append_float32(out: &mut Vec<u8>, value: f32) {
     }
 }
 
+/// How floating-point numbers look.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FloatText {
+    /// The most digits after the point (`output_format_float_precision`); 0 is as many as it takes to read the number back.
+    pub digits: usize,
+    /// Whether a whole number has a point (`output_format_always_write_decimal_point_in_float_and_decimal`).
+    pub with_point: bool,
+}
+
+impl FloatText {
+    /// The most digits after the point that can be asked for.
+    pub const DIGITS_MAX: usize = 100;
+    /// From here on, numbers stay in their shortest form.
+    const FIXED_MAX: f64 = 1e60;
+
+    /// Appends a `Float64`.
+    pub fn append(self, out: &mut Vec<u8>, value: f64) {
+        self.append_as(out, value, |out| append_float64(out, value));
+    }
+
+    /// Appends a `Float32`.
+    pub fn append32(self, out: &mut Vec<u8>, value: f32) {
+        self.append_as(out, value.into(), |out| append_float32(out, value));
+    }
+
+    #[inline]
+    fn append_as(self, out: &mut Vec<u8>, value: f64, shortest: impl FnOnce(&mut Vec<u8>)) {
+        let from = out.len();
+        shortest(out);
+        if self == Self::default() || !value.is_finite() {
+            return;
+        }
+        let text = out.get(from..).unwrap_or_default();
+        let has_exponent = text.contains(&b'e');
+        let fraction = text.iter().position(|byte| *byte == b'.').map_or(0, |point| text.len() - point - 1);
+        if self.digits > 0 && (fraction > self.digits || has_exponent) && value.abs() < Self::FIXED_MAX {
+            let fixed = format!("{value:.*}", self.digits.min(Self::DIGITS_MAX));
+            let fixed = fixed.trim_end_matches('0').trim_end_matches('.');
+            // A number that is too small for these digits keeps its exponent.
+            if !(has_exponent && fixed.trim_start_matches('-') == "0") {
+                out.truncate(from);
+                out.extend_from_slice(fixed.as_bytes());
+            }
+        }
+        let is_whole = out.get(from..).unwrap_or_default().iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
+        if self.with_point && is_whole {
+            out.push(b'.');
+        }
+    }
+}
+
 /// Writes a `Float64` to a formatter.
 pub fn write_float64(f: &mut impl fmt::Write, value: f64) -> fmt::Result {
     let mut text = Vec::with_capacity(24);

@@ -13,13 +13,14 @@ use std::sync::Arc;
 use super::date_time::{append_date, append_date_time, append_date_time64};
 use super::decimal::{append_any_integer, append_decimal};
 use super::escape::{append_csv, append_escaped, append_json, append_quoted};
-use super::number::{append_float32, append_float64, append_integer};
+use super::number::{FloatText, append_float64, append_integer};
+use super::span::{append_span, check_spans, nanoseconds};
 use super::time::append_time;
 use super::{TextOptions, TextStyle};
 use crate::calendar::{TimeZone, ZoneCursor};
 use crate::column::Column;
 use crate::data_type::{DataType, EnumValues};
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 use crate::integer::{I256, Integer, U256};
 
 /// Prints rows of one column in one style.
@@ -41,12 +42,16 @@ struct JsonOptions {
     quote_denormals: bool,
     escape_slashes: bool,
     tuples_as_objects: bool,
+    skip_nulls: bool,
+    maps_as_arrays: bool,
 }
 
 #[derive(Debug)]
 struct Node {
     values: Values,
     nulls: Option<NullBuffer>,
+    /// Whether quotes inside quotes are doubled and backslashes stand for themselves.
+    doubles_quotes: bool,
 }
 
 #[derive(Debug)]
@@ -66,17 +71,21 @@ enum Values {
     UInt128(Vec<u128>),
     UInt256(Vec<U256>),
     Decimal(Decimals),
-    Float32(ScalarBuffer<f32>),
-    Float64(ScalarBuffer<f64>),
+    Float32(ScalarBuffer<f32>, FloatText),
+    Float64(ScalarBuffer<f64>, FloatText),
     String(BinaryArray),
-    FixedString(FixedSizeBinaryArray),
+    /// With whether the zeros at the end are left out.
+    FixedString(FixedSizeBinaryArray, bool),
+    /// Intervals of so many nanoseconds.
+    Span(ScalarBuffer<i64>, i64),
     Uuid(FixedSizeBinaryArray),
     Ipv4(ScalarBuffer<u32>),
     Ipv6(FixedSizeBinaryArray),
     Date(ScalarBuffer<u16>),
     Date32(ScalarBuffer<i32>),
     DateTime(ScalarBuffer<u32>, ZoneCursor),
-    DateTime64(ScalarBuffer<i64>, u8, ZoneCursor),
+    /// With whether zeros at the end of the fraction are left out, by threes.
+    DateTime64(ScalarBuffer<i64>, u8, ZoneCursor, bool),
     Time(ScalarBuffer<i32>),
     Time64(ScalarBuffer<i64>, u8),
     Enum8(ScalarBuffer<i8>, Arc<EnumValues>),
@@ -94,6 +103,7 @@ struct Decimals {
     values: DecimalValues,
     scale: u8,
     with_zeros: bool,
+    with_point: bool,
 }
 
 #[derive(Debug)]
@@ -105,14 +115,15 @@ enum DecimalValues {
 }
 
 impl Decimals {
-    fn new(array: &ArrayRef, precision: u8, scale: u8, with_zeros: bool) -> Self {
+    fn new(array: &ArrayRef, precision: u8, scale: u8, options: &TextOptions) -> Self {
         let values = match precision {
             ..=9 => DecimalValues::Of32(Integer::values(array).into_owned()),
             10..=18 => DecimalValues::Of64(Integer::values(array).into_owned()),
             19..=38 => DecimalValues::Of128(Integer::values(array).into_owned()),
             _ => DecimalValues::Of256(Integer::values(array).into_owned()),
         };
-        Self { values, scale, with_zeros }
+        let (with_zeros, with_point) = (options.decimal_trailing_zeros, options.decimal_point);
+        Self { values, scale, with_zeros, with_point }
     }
 
     fn write(&self, out: &mut Vec<u8>, row: usize) {
@@ -142,6 +153,8 @@ impl ValueWriter {
                 quote_denormals: options.json_quote_denormals,
                 escape_slashes: options.json_escape_forward_slashes,
                 tuples_as_objects: options.json_named_tuples_as_objects,
+                skip_nulls: options.json_skip_nulls_in_named_tuples,
+                maps_as_arrays: options.json_map_as_array_of_tuples,
             },
             scratch: Vec::new(),
         })
@@ -195,10 +208,11 @@ impl Node {
         let values = match data_type {
             DataType::Nullable(inner) => {
                 return Self::new(inner, array, options)
-                    .map(|node| Self { nulls: nulls.or(node.nulls), values: node.values });
+                    .map(|node| Self { nulls: nulls.or(node.nulls.clone()), ..node });
             }
             DataType::Nothing => {
-                return Ok(Self { values: Values::Nothing, nulls: Some(NullBuffer::new_null(array.len())) });
+                let nulls = Some(NullBuffer::new_null(array.len()));
+                return Ok(Self { values: Values::Nothing, nulls, doubles_quotes: false });
             }
             DataType::Bool => Values::Bool(values!(UInt8Type)),
             DataType::UInt8 => Values::UInt8(values!(UInt8Type)),
@@ -208,25 +222,32 @@ impl Node {
             DataType::Int8 => Values::Int8(values!(Int8Type)),
             DataType::Int16 => Values::Int16(values!(Int16Type)),
             DataType::Int32 => Values::Int32(values!(Int32Type)),
+            DataType::Interval(unit) if options.intervals_are_spans => {
+                let (values, unit) = (values!(Int64Type), nanoseconds(*unit)?);
+                check_spans(&values, unit)?;
+                Values::Span(values, unit)
+            }
             DataType::Int64 | DataType::Interval(_) => Values::Int64(values!(Int64Type)),
             DataType::Int128 => Values::Int128(Integer::values(array).into_owned()),
             DataType::Int256 => Values::Int256(Integer::values(array).into_owned()),
             DataType::UInt128 => Values::UInt128(Integer::values(array).into_owned()),
             DataType::UInt256 => Values::UInt256(Integer::values(array).into_owned()),
-            DataType::Decimal(precision, scale) => {
-                Values::Decimal(Decimals::new(array, *precision, *scale, options.decimal_trailing_zeros))
-            }
-            DataType::Float32 => Values::Float32(values!(Float32Type)),
-            DataType::Float64 => Values::Float64(values!(Float64Type)),
+            DataType::Decimal(precision, scale) => Values::Decimal(Decimals::new(array, *precision, *scale, options)),
+            DataType::Float32 => Values::Float32(values!(Float32Type), floats(options)?),
+            DataType::Float64 => Values::Float64(values!(Float64Type), floats(options)?),
             DataType::String | DataType::AggregateFunction(_) => Values::String(array.as_binary().clone()),
-            DataType::FixedString(_) => Values::FixedString(array.as_fixed_size_binary().clone()),
+            DataType::FixedString(_) => {
+                Values::FixedString(array.as_fixed_size_binary().clone(), options.trim_fixed_string)
+            }
             DataType::UUID => Values::Uuid(array.as_fixed_size_binary().clone()),
             DataType::IPv4 => Values::Ipv4(values!(UInt32Type)),
             DataType::IPv6 => Values::Ipv6(array.as_fixed_size_binary().clone()),
             DataType::Date => Values::Date(values!(UInt16Type)),
             DataType::Date32 => Values::Date32(values!(Int32Type)),
             DataType::DateTime(name) => Values::DateTime(values!(UInt32Type), zone(name)?),
-            DataType::DateTime64(digits, name) => Values::DateTime64(values!(Int64Type), *digits, zone(name)?),
+            DataType::DateTime64(digits, name) => {
+                Values::DateTime64(values!(Int64Type), *digits, zone(name)?, options.date_time64_without_zeros)
+            }
             DataType::Time => Values::Time(values!(Int32Type)),
             DataType::Time64(digits) => Values::Time64(values!(Int64Type), *digits),
             DataType::Enum8(names) => Values::Enum8(values!(Int8Type), names.clone()),
@@ -260,7 +281,7 @@ impl Node {
                 Values::Tuple(nodes, is_named)
             }
         };
-        Ok(Self { values, nulls })
+        Ok(Self { values, nulls, doubles_quotes: options.quotes_are_doubled })
     }
 
     #[inline]
@@ -277,7 +298,8 @@ impl Node {
     fn string(&self, row: usize) -> Option<&[u8]> {
         match &self.values {
             Values::String(strings) => Some(strings.value(row)),
-            Values::FixedString(strings) => Some(strings.value(row)),
+            Values::FixedString(strings, false) => Some(strings.value(row)),
+            Values::FixedString(strings, true) => Some(without_padding(strings.value(row))),
             Values::Enum8(numbers, names) => names.name(numbers[row].into()).map(str::as_bytes),
             Values::Enum16(numbers, names) => names.name(numbers[row]).map(str::as_bytes),
             Values::Dictionary(keys, entries) => entries.string(keys.value(row) as usize),
@@ -304,8 +326,8 @@ impl Node {
             | Values::UInt128(_)
             | Values::UInt256(_)
             | Values::Decimal(_)
-            | Values::Float32(_)
-            | Values::Float64(_) => true,
+            | Values::Float32(..)
+            | Values::Float64(..) => true,
             _ => false,
         }
     }
@@ -326,11 +348,19 @@ impl Node {
             Values::UInt128(values) => append_integer(out, values[row]),
             Values::Int256(values) => append_any_integer(out, values[row]),
             Values::UInt256(values) => append_any_integer(out, values[row]),
-            Values::Decimal(values) => values.write(out, row),
-            Values::Float32(values) => append_float32(out, values[row]),
-            Values::Float64(values) => append_float64(out, values[row]),
+            Values::Decimal(values) => {
+                let from = out.len();
+                values.write(out, row);
+                if values.with_point && !out.get(from..).unwrap_or_default().contains(&b'.') {
+                    out.push(b'.');
+                }
+            }
+            Values::Float32(values, text) => text.append32(out, values[row]),
+            Values::Float64(values, text) => text.append(out, values[row]),
             Values::String(strings) => out.extend_from_slice(strings.value(row)),
-            Values::FixedString(strings) => out.extend_from_slice(strings.value(row)),
+            Values::FixedString(strings, false) => out.extend_from_slice(strings.value(row)),
+            Values::FixedString(strings, true) => out.extend_from_slice(without_padding(strings.value(row))),
+            Values::Span(values, unit) => append_span(out, values[row], *unit),
             Values::Uuid(values) => append_uuid(out, values.value(row)),
             Values::Ipv4(values) => append_display(out, Ipv4Addr::from_bits(values[row])),
             Values::Ipv6(values) => {
@@ -340,7 +370,12 @@ impl Node {
             Values::Date(values) => append_date(out, values[row].into()),
             Values::Date32(values) => append_date(out, values[row]),
             Values::DateTime(values, zone) => append_date_time(out, values[row], zone),
-            Values::DateTime64(values, digits, zone) => append_date_time64(out, values[row], *digits, zone),
+            Values::DateTime64(values, digits, zone, without_zeros) => {
+                append_date_time64(out, values[row], *digits, zone);
+                if *without_zeros {
+                    cut_zeros(out, (*digits).into());
+                }
+            }
             Values::Time(values) => append_time(out, values[row].into(), 0),
             Values::Time64(values, digits) => append_time(out, values[row], *digits),
             // A number that is not one of the enum's can only come from a damaged file: it is shown as it is.
@@ -415,12 +450,14 @@ impl Node {
             | Values::DateTime(..)
             | Values::DateTime64(..)
             | Values::Time(_)
+            | Values::Span(..)
             | Values::Time64(..) => {
                 out.push(b'\'');
                 self.write_plain(out, row);
                 out.push(b'\'');
             }
             _ => match self.string(row) {
+                Some(bytes) if self.doubles_quotes => append_with_double_quotes(out, bytes),
                 Some(bytes) => append_quoted(out, bytes),
                 None => self.write_plain(out, row),
             },
@@ -450,17 +487,20 @@ impl Node {
                 self.write_plain(out, row);
                 out.push(b'"');
             }
-            Values::Float32(values) if !values[row].is_finite() => write_denormal(out, values[row].into(), json),
-            Values::Float64(values) if json.quote_64bit_floats => {
+            Values::Decimal(values) => values.write(out, row),
+            Values::Float32(values, _) if !values[row].is_finite() => write_denormal(out, values[row].into(), json),
+            Values::Float64(values, text) if json.quote_64bit_floats => {
                 out.push(b'"');
                 if values[row].is_finite() || json.quote_denormals {
-                    self.write_plain(out, row);
+                    FloatText { with_point: false, ..*text }.append(out, values[row]);
                 } else {
                     out.extend_from_slice(b"null");
                 }
                 out.push(b'"');
             }
-            Values::Float64(values) if !values[row].is_finite() => write_denormal(out, values[row], json),
+            Values::Float64(values, _) if !values[row].is_finite() => write_denormal(out, values[row], json),
+            Values::Float32(values, text) => FloatText { with_point: false, ..*text }.append32(out, values[row]),
+            Values::Float64(values, text) => FloatText { with_point: false, ..*text }.append(out, values[row]),
             Values::Dictionary(keys, entries) => entries.write_json(out, keys.value(row) as usize, json),
             Values::Array(offsets, items) => {
                 out.push(b'[');
@@ -469,6 +509,17 @@ impl Node {
                         out.push(b',');
                     }
                     items.write_json(out, at, json);
+                }
+                out.push(b']');
+            }
+            Values::Map(offsets, keys, values) if json.maps_as_arrays => {
+                out.push(b'[');
+                for at in range(offsets, row) {
+                    out.extend_from_slice(if at > offsets[row] as usize { b",{\"keys\":" } else { b"{\"keys\":" });
+                    keys.write_json(out, at, json);
+                    out.extend_from_slice(b",\"values\":");
+                    values.write_json(out, at, json);
+                    out.push(b'}');
                 }
                 out.push(b']');
             }
@@ -490,8 +541,12 @@ impl Node {
             Values::Tuple(elements, is_named) => {
                 let as_object = *is_named && json.tuples_as_objects && !elements.is_empty();
                 out.push(if as_object { b'{' } else { b'[' });
-                for (at, (name, element)) in elements.iter_mut().enumerate() {
-                    if at > 0 {
+                let mut is_first = true;
+                for (name, element) in elements.iter_mut() {
+                    if as_object && json.skip_nulls && element.is_null(row) {
+                        continue;
+                    }
+                    if !std::mem::take(&mut is_first) {
                         out.push(b',');
                     }
                     if as_object {
@@ -517,6 +572,47 @@ impl Node {
 
 fn range(offsets: &OffsetBuffer<i32>, row: usize) -> std::ops::Range<usize> {
     offsets[row] as usize..offsets[row + 1] as usize
+}
+
+/// A `FixedString` without the zeros that fill it up.
+fn without_padding(bytes: &[u8]) -> &[u8] {
+    let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    bytes.get(..used).unwrap_or_default()
+}
+
+/// Makes a fraction of so many digits, at the end of `out`, as short as it can be in groups of three; none where it is zero.
+fn cut_zeros(out: &mut Vec<u8>, digits: usize) {
+    let start = out.len() - digits;
+    let used = out.get(start..).and_then(|fraction| fraction.iter().rposition(|digit| *digit != b'0'));
+    match used {
+        Some(last) => out.resize(start + (last + 1).next_multiple_of(3), b'0'),
+        None => out.truncate(start - usize::from(digits > 0)),
+    }
+}
+
+/// Appends a literal in which quotes are doubled and backslashes stand for themselves.
+fn append_with_double_quotes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'\'');
+    for byte in bytes {
+        match byte {
+            b'\'' => out.extend_from_slice(b"''"),
+            b'\\' => out.push(b'\\'),
+            other => append_escaped(out, &[*other]),
+        }
+    }
+    out.push(b'\'');
+}
+
+fn floats(options: &TextOptions) -> Result<FloatText> {
+    if options.floats.digits > FloatText::DIGITS_MAX {
+        let message = format!(
+            "Too high precision requested for Float, must not be more than {}, got {}.",
+            FloatText::DIGITS_MAX,
+            options.floats.digits
+        );
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    }
+    Ok(options.floats)
 }
 
 fn write_denormal(out: &mut Vec<u8>, value: f64, json: JsonOptions) {
