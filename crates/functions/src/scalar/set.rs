@@ -90,8 +90,11 @@ fn of_constant(call: &Call<'_>, is_negated: bool) -> Bound {
         ));
     };
     let item_type = call.type_of(0);
+    // What the planner has brought to the type is no text to be read, as the bytes of a UUID could be taken for.
+    let is_of_type = matches!(call.type_of(1), DataType::Array(known) if known.inner() == item_type.inner());
     // A tuple is the list of its elements, unless it is itself what is looked for.
     let items: Vec<Value> = match (list, item_type) {
+        (Value::Array(items), _) if is_of_type => items.to_vec(),
         (Value::Tuple(items), DataType::Tuple(elements)) => {
             let is_list = items.iter().all(|item| matches!(item, Value::Tuple(inner) if inner.len() == elements.len()));
             if is_list { items.to_vec() } else { vec![list.clone()] }
@@ -103,8 +106,6 @@ fn of_constant(call: &Call<'_>, is_negated: bool) -> Bound {
         (Value::Array(items), _) => items.to_vec(),
         _ => vec![list.clone()],
     };
-    // What the planner has brought to the type is no text to be read, as the bytes of a UUID could be taken for.
-    let is_of_type = matches!(call.type_of(1), DataType::Array(known) if known.inner() == item_type.inner());
     let mut builder = ColumnBuilder::new(item_type.clone());
     for item in &items {
         if item.is_null() {

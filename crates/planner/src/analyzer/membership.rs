@@ -1,10 +1,11 @@
 //! `IN`: the right side becomes a constant array of values of the left side's type, whether it was written as literals or comes
-//! from a subquery or a table. Values that the left side's type cannot hold can never be found and are left out.
+//! from a subquery or a table. Values that the left side's type cannot hold can never be found and are left out. Where NULL is a value like
+//! any other (`transform_null_in`), what may be NULL is compared as an array of one value or none.
 
 use std::sync::Arc;
 
 use squall_sql::ast::{self, ExpressionKind};
-use squall_types::{DataType, Error, ErrorCode, Result, Value, checkpoint, exact_value, grow, reserve};
+use squall_types::{CastOptions, DataType, Error, ErrorCode, Result, Value, checkpoint, exact_value, grow, reserve};
 
 use super::conversion;
 use super::correlated::Reference;
@@ -23,6 +24,7 @@ impl Scope<'_> {
     /// # Errors
     /// `NUMBER_OF_COLUMNS_DOESNT_MATCH`, `TYPE_MISMATCH`, and those of the subquery.
     pub fn membership(&mut self, call: &ast::Function) -> Result<NodeId> {
+        // Without the setting a set has no NULL, and these functions do not find it.
         let (name, of_null) = match call.name.as_str() {
             "in" | "globalIn" => ("in", None),
             "nullIn" | "globalNullIn" => ("in", Some(0)),
@@ -39,8 +41,9 @@ impl Scope<'_> {
         }
     }
 
-    /// The node of `in` or `notIn`, whose answer for NULL is NULL.
+    /// The node of `in` or `notIn`, whose answer for NULL is NULL unless NULL is a value like others.
     fn plain_membership(&mut self, call: &ast::Function, name: &str) -> Result<NodeId> {
+        let finds_null = self.analyzer.context.settings.transform_null_in;
         let [left, right] = &call.arguments[..] else {
             return Err(self.in_scope_of_call(Error::new(
                 ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
@@ -48,11 +51,13 @@ impl Scope<'_> {
             )));
         };
         let left = self.resolve_argument(left)?;
+        let finds_null = finds_null && has_nullable(self.graph.data_type(left));
+        let probe = if finds_null { self.null_as_value(left)? } else { left };
         let subquery = match &right.kind {
             ExpressionKind::Subquery(query) => {
                 self.number_subquery(query);
                 if let Some(known) = self.subqueries.get(&std::ptr::from_ref(&**query)).and_then(|known| known.node) {
-                    return self.scalar(name, vec![left, known]);
+                    return self.scalar(name, vec![probe, known]);
                 }
                 let (plan, references) = self.plan_subquery(query)?;
                 if !references.is_empty() {
@@ -67,15 +72,15 @@ impl Scope<'_> {
             _ => None,
         };
         let set = match subquery {
-            Some(plan) => self.set_of_plan(left, plan)?,
+            Some(plan) => self.set_of_plan(left, plan, finds_null)?,
             None => {
                 let right = self.resolve_argument(right)?;
                 match self.graph.constant_value(right) {
                     Some(value) => {
                         let (value, data_type) = (value.clone(), self.graph.data_type(right).clone());
-                        self.set_of_constant(left, &value, &data_type)?
+                        self.set_of_constant(left, &value, &data_type, finds_null)?
                     }
-                    None => return self.membership_of_columns(name, left, right),
+                    None => return self.membership_of_columns(name, left, right, finds_null),
                 }
             }
         };
@@ -84,7 +89,26 @@ impl Scope<'_> {
         {
             known.node = Some(set);
         }
-        self.scalar(name, vec![left, set])
+        self.scalar(name, vec![probe, set])
+    }
+
+    /// A value, or a tuple of values, with an array of one or none in the place of each that may be NULL.
+    fn null_as_value(&mut self, node: NodeId) -> Result<NodeId> {
+        let data_type = self.graph.data_type(node).clone();
+        if let DataType::Tuple(elements) = &data_type {
+            let mut items = Vec::with_capacity(elements.len());
+            for (at, element) in elements.iter().enumerate() {
+                let position = self.graph.constant(Value::UInt64(at as u64 + 1), DataType::UInt64);
+                let item = self.scalar("tupleElement", vec![node, position])?;
+                items.push(if element.data_type.is_nullable() { self.null_as_value(item)? } else { item });
+            }
+            return self.scalar("tuple", items);
+        }
+        let is_null = self.scalar("isNull", vec![node])?;
+        let value = self.scalar("assumeNotNull", vec![node])?;
+        let one = self.scalar("array", vec![value])?;
+        let none = self.graph.constant(Value::Array(Vec::new().into()), self.graph.data_type(one).clone());
+        self.scalar("if", vec![is_null, none, one])
     }
 
     /// `x IN (SELECT …)` of a subquery that reads columns of this query.
@@ -108,10 +132,11 @@ impl Scope<'_> {
     }
 
     /// `x IN (a, 1)` with columns on the right: a chain of comparisons, or a search in an array.
-    fn membership_of_columns(&mut self, name: &str, left: NodeId, right: NodeId) -> Result<NodeId> {
+    fn membership_of_columns(&mut self, name: &str, left: NodeId, right: NodeId, finds_null: bool) -> Result<NodeId> {
+        let equals = if finds_null { "isNotDistinctFrom" } else { "equals" };
         let found = match &self.graph.node(right).kind {
             NodeKind::Function { name, arguments, .. } if &**name == "tuple" => {
-                let equal = arguments.clone().into_iter().map(|item| self.scalar("equals", vec![left, item]));
+                let equal = arguments.clone().into_iter().map(|item| self.scalar(equals, vec![left, item]));
                 let equal = equal.collect::<Result<Vec<_>>>()?;
                 match equal[..] {
                     [only] => only,
@@ -119,7 +144,7 @@ impl Scope<'_> {
                 }
             }
             _ if matches!(self.graph.data_type(right), DataType::Array(_)) => self.scalar("has", vec![right, left])?,
-            _ => self.scalar("equals", vec![left, right])?,
+            _ => self.scalar(equals, vec![left, right])?,
         };
         if name == "in" { Ok(found) } else { self.scalar("not", vec![found]) }
     }
@@ -134,10 +159,18 @@ impl Scope<'_> {
         }
     }
 
-    fn set_of_constant(&mut self, left: NodeId, value: &Value, data_type: &DataType) -> Result<NodeId> {
+    fn set_of_constant(
+        &mut self,
+        left: NodeId,
+        value: &Value,
+        data_type: &DataType,
+        finds_null: bool,
+    ) -> Result<NodeId> {
         let to = self.set_type(left);
+        let nullable = NullableItems::of(self.graph.data_type(left), finds_null);
         if value.is_null() {
-            return self.set(Vec::new(), to);
+            let values = nullable.item(value, data_type, &to, &Default::default())?;
+            return self.set(values.into_iter().collect(), nullable.set_type(to));
         }
         // How deep both sides are tells whether a tuple or an array is one value or a list of them.
         let (left_depth, right_depth) = (depth(&to), depth(data_type));
@@ -177,15 +210,14 @@ impl Scope<'_> {
                     return Err(Error::new(ErrorCode::INCORRECT_ELEMENT_OF_SET, message));
                 }
             }
-            if let Some(value) = exact_value(value, from, &to, &options)? {
-                values.push(value);
-            }
+            values.extend(nullable.item(value, from, &to, &options)?);
         }
-        self.set(values, to)
+        self.set(values, nullable.set_type(to))
     }
 
-    fn set_of_plan(&mut self, left: NodeId, plan: Plan) -> Result<NodeId> {
+    fn set_of_plan(&mut self, left: NodeId, plan: Plan, finds_null: bool) -> Result<NodeId> {
         let to = self.set_type(left);
+        let nullable = NullableItems::of(self.graph.data_type(left), finds_null);
         let from: Vec<DataType> = plan.schema().types().cloned().collect();
         let to_types: Vec<DataType> = match &to {
             DataType::Tuple(elements)
@@ -208,8 +240,8 @@ impl Scope<'_> {
             'rows: for row in 0..block.rows() {
                 checkpoint(VALUE_WORK)?;
                 let mut items = Vec::with_capacity(from.len());
-                for ((column, from), to) in block.columns().iter().zip(&from).zip(&to_types) {
-                    match exact_value(&column.value(row), from, to, &options) {
+                for (at, ((column, from), to)) in block.columns().iter().zip(&from).zip(&to_types).enumerate() {
+                    match nullable.part(at, &column.value(row), from, to, &options) {
                         Ok(Some(value)) => items.push(value),
                         // A text that cannot be read is only not found.
                         Ok(None) | Err(_) => continue 'rows,
@@ -224,13 +256,99 @@ impl Scope<'_> {
                 }
             }
         }
-        self.set(values, to)
+        self.set(values, nullable.set_type(to))
     }
 
     fn set(&mut self, values: Vec<Value>, item: DataType) -> Result<NodeId> {
         // Copied here, and once more where the function makes its set.
         reserve(2 * values.len() * size_of::<Value>())?;
         Ok(self.graph.constant(Value::Array(values.into()), DataType::Array(Arc::new(item))))
+    }
+}
+
+/// Which values of a set are arrays of one or none, because NULL is one of them.
+enum NullableItems {
+    /// No values.
+    None,
+    /// The value itself.
+    Whole,
+    /// These elements of a tuple.
+    Elements(Vec<bool>),
+}
+
+impl NullableItems {
+    fn of(left: &DataType, finds_null: bool) -> Self {
+        match left {
+            _ if !finds_null => Self::None,
+            DataType::Tuple(elements) => {
+                Self::Elements(elements.iter().map(|element| element.data_type.is_nullable()).collect())
+            }
+            _ => Self::Whole,
+        }
+    }
+
+    fn is_nullable(&self, at: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::Whole => true,
+            Self::Elements(nullable) => nullable.get(at).copied().unwrap_or(false),
+        }
+    }
+
+    /// The type of the set's values, from that without NULLs.
+    fn set_type(&self, plain: DataType) -> DataType {
+        match (self, &plain) {
+            (Self::Whole, _) => DataType::array(plain),
+            (Self::Elements(nullable), DataType::Tuple(elements)) => {
+                DataType::tuple(elements.iter().zip(nullable).map(|(element, is_nullable)| {
+                    let plain = element.data_type.clone();
+                    if *is_nullable { DataType::array(plain) } else { plain }
+                }))
+            }
+            _ => plain,
+        }
+    }
+
+    /// A value of the set; `None` where the left side never has it.
+    fn item(&self, value: &Value, from: &DataType, to: &DataType, options: &CastOptions) -> Result<Option<Value>> {
+        match (self, value, from.inner(), to) {
+            (Self::Elements(_), Value::Tuple(items), DataType::Tuple(from), DataType::Tuple(to)) => {
+                let parts = items.iter().zip(&**from).zip(&**to).enumerate();
+                let parts =
+                    parts.map(|(at, ((item, from), to))| self.part(at, item, &from.data_type, &to.data_type, options));
+                Ok(parts.collect::<Result<Option<Vec<_>>>>()?.map(|items| Value::Tuple(items.into())))
+            }
+            _ => self.part(0, value, from, to, options),
+        }
+    }
+
+    /// The same of an element of a tuple, or of what is none.
+    fn part(
+        &self,
+        at: usize,
+        value: &Value,
+        from: &DataType,
+        to: &DataType,
+        options: &CastOptions,
+    ) -> Result<Option<Value>> {
+        if !self.is_nullable(at) {
+            return exact_value(value, from, to, options);
+        }
+        if value.is_null() {
+            return Ok(Some(Value::Array(Vec::new().into())));
+        }
+        if *to == DataType::Nothing {
+            return Ok(None);
+        }
+        Ok(exact_value(value, from, to, options)?.map(|value| Value::Array(vec![value].into())))
+    }
+}
+
+/// Whether a value, or an element of a tuple, may be NULL.
+fn has_nullable(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Tuple(elements) => elements.iter().any(|element| element.data_type.is_nullable()),
+        other => other.is_nullable(),
     }
 }
 

@@ -550,6 +550,7 @@ settings! {
     max_partitions_per_insert_block: u64 as UInt64 = "100", "The most partitions that one block of an INSERT may touch; 0 is unlimited.";
     force_primary_key: bool as Bool = "0", "Whether a query fails whose conditions say nothing of the primary key of a MergeTree table that it reads.";
     force_index_by_date: bool as Bool = "0", "Whether a query fails whose conditions say nothing of the partition key of a MergeTree table that it reads, nor of the key's columns.";
+    transform_null_in: bool as Bool = "0", "Whether IN finds NULL as any other value.";
     limit: u64 as UInt64 = "0", "The most rows of a query's result, beside its own LIMIT; 0 is all.";
     offset: u64 as UInt64 = "0", "So many first rows of a query's result are left out, beside its own OFFSET.";
     aggregate_functions_null_for_empty: bool as Bool = "0", "Whether aggregate functions give NULL for no rows, as with -OrNull, rather than a default; count and its like do not.";
@@ -628,15 +629,15 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("optimize_skip_unused_shards", "true").unwrap();
         assert_eq!(settings.get("optimize_skip_unused_shards").unwrap(), "1");
-        settings.set("transform_null_in", "0").unwrap();
-        assert_eq!(settings.set("transform_null_in", "1").unwrap_err().code, ErrorCode::SUPPORT_IS_DISABLED);
+        settings.set("insert_quorum", "0").unwrap();
+        assert_eq!(settings.set("insert_quorum", "1").unwrap_err().code, ErrorCode::SUPPORT_IS_DISABLED);
         assert_eq!(settings.set("max_rows_to_sort", "x").unwrap_err().code, ErrorCode::CANNOT_PARSE_TEXT);
         settings.set("replication_alter_partitions_sync", "2").unwrap();
         assert_eq!(settings.get("alter_sync"), settings.get("replication_alter_partitions_sync"));
         settings.set("max_insert_block_size_rows", "1000").unwrap();
         assert_eq!(settings.max_insert_block_size, 1_000);
         let changes: Vec<_> = settings.changes().map(|(name, _)| name).collect();
-        let expected = ["optimize_skip_unused_shards", "transform_null_in", "alter_sync", "max_insert_block_size"];
+        let expected = ["optimize_skip_unused_shards", "insert_quorum", "alter_sync", "max_insert_block_size"];
         assert_eq!(changes, expected);
     }
 
