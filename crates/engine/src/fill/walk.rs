@@ -116,6 +116,9 @@ impl<'a> Walk<'a> {
         for (at, column) in self.columns.iter().enumerate() {
             let Some(staleness) = &column.staleness else { continue };
             let reach = row[at].map(|value| after(column, value, staleness, 1)).transpose()?;
+            // Where it is below all numbers without a sign, nothing follows: for ClickHouse it would be above them.
+            let is_unsigned = range(&column.data_type).is_some_and(|(least, _)| least == 0);
+            let reach = if is_unsigned && reach.is_some_and(FillMark::is_negative) { row[at] } else { reach };
             self.borders[at] = first_of(column.to, reach, column.descending);
         }
         Ok(())
