@@ -16,6 +16,7 @@ mod output;
 mod pipeline;
 pub mod query_context;
 mod sink;
+mod size_limit;
 mod sort;
 mod source;
 mod spill;

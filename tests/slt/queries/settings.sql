@@ -166,3 +166,30 @@ SELECT 1 AS `long name with (spaces) and so on and more`, 1 AS x FORMAT PrettyCo
 SELECT 1 AS `long name with 1`, 1 AS x FORMAT PrettyCompact SETTINGS output_format_pretty_max_column_name_width_cut_to = 10, output_format_pretty_max_column_name_width_min_chars_to_cut = 7;
 SELECT 1 AS `long name with 1`, 1 AS x FORMAT Vertical SETTINGS output_format_pretty_max_column_name_width_cut_to = 10;
 SELECT 'a  ' AS s, 1234567 AS t FORMAT PrettyCompact SETTINGS output_format_pretty_highlight_trailing_spaces = 0, output_format_pretty_highlight_digit_groups = 0;
+
+-- Limits and functions.
+
+SELECT number FROM numbers(100) ORDER BY number DESC LIMIT 1 SETTINGS max_rows_to_sort = 10;
+SELECT number FROM numbers(100) ORDER BY number DESC LIMIT 200 SETTINGS max_rows_to_sort = 10, max_block_size = 5;
+SELECT number FROM numbers(100) ORDER BY number DESC FORMAT Null SETTINGS max_rows_to_sort = 10;
+SELECT number FROM numbers(100) ORDER BY number DESC FORMAT Null SETTINGS max_rows_to_sort = 100;
+SELECT number FROM numbers(100000) ORDER BY number DESC FORMAT Null SETTINGS max_bytes_to_sort = 10000;
+SELECT count() FROM (SELECT number FROM numbers(100) ORDER BY number DESC LIMIT 1000) SETTINGS max_rows_to_sort = 10, sort_overflow_mode = 'break';
+SELECT range(100) SETTINGS function_range_max_elements_in_block = 10;
+SELECT range(10) SETTINGS function_range_max_elements_in_block = 10;
+SELECT least(1, NULL), greatest(1, NULL), least(NULL, NULL) SETTINGS least_greatest_legacy_null_behavior = 1;
+SELECT least(materialize(1), NULL, 2), greatest(toNullable(number), NULL) FROM numbers(2) SETTINGS least_greatest_legacy_null_behavior = 1;
+SELECT locate('abc', 'b'), locate('b', 'abc') SETTINGS function_locate_has_mysql_compatible_argument_order = 0;
+SELECT locate('abc', 'b'), locate('b', 'abc');
+SELECT locate('abcabc', 'b', 3) SETTINGS function_locate_has_mysql_compatible_argument_order = 0;
+SELECT splitByChar(',', 'a,b,c,d', 2), splitByString(',', 'a,b,c,d', 2), splitByRegexp(',', 'a,b,c,d', 2) SETTINGS splitby_max_substrings_includes_remaining_string = 1;
+SELECT splitByChar(',', 'a,b', 5), splitByWhitespace('a b c', 2), splitByNonAlpha('a b c', 2), alphaTokens('a b c', 2), splitByString('', 'abcd', 2), splitByChar(',', 'a,b,c', 1) SETTINGS splitby_max_substrings_includes_remaining_string = 1;
+SELECT formatDateTime(toDateTime('2020-01-02 03:04:05', 'UTC'), '%M') SETTINGS formatdatetime_parsedatetime_m_is_month_name = 0;
+SELECT formatDateTime(toDateTime64('2020-01-02 03:04:05', 0, 'UTC'), '%f'), formatDateTime(toDateTime('2020-01-02 03:04:05', 'UTC'), '%f') SETTINGS formatdatetime_f_prints_single_zero = 1;
+SELECT formatDateTime(toDateTime64('2020-01-02 03:04:05.12', 2, 'UTC'), '%f') SETTINGS formatdatetime_f_prints_scale_number_of_digits = 1;
+SELECT formatDateTime(toDateTime('2020-01-02 03:04:05', 'UTC'), '%e|%d') SETTINGS formatdatetime_e_with_space_padding = 1;
+SELECT formatDateTime(toDateTime('2020-01-02 03:04:05', 'UTC'), '%c|%l|%k|%m|%h|%H|%i|%S|%e') SETTINGS formatdatetime_format_without_leading_zeros = 1;
+SELECT parseDateTime('2020 04', '%Y %M', 'UTC') SETTINGS formatdatetime_parsedatetime_m_is_month_name = 0;
+SELECT extractKeyValuePairs('a:1,b:2,c:3') SETTINGS extract_key_value_pairs_max_pairs_per_row = 2;
+SELECT extractKeyValuePairs('a:1,b:2') SETTINGS extract_key_value_pairs_max_pairs_per_row = 2;
+SELECT visibleWidth('aé中'), visibleWidth(toFixedString('ab', 4)) SETTINGS function_visible_width_behavior = 0;

@@ -66,8 +66,10 @@ impl AggregateSink {
 
 impl Sink for AggregateSink {
     fn local(&self) -> Result<Box<dyn LocalSink>> {
-        let groups_max = self.context.settings.max_rows_to_group_by;
+        let settings = &self.context.settings;
+        let groups_max = settings.max_rows_to_group_by;
         let mut local = AggregateLocal::new(self.grouping.clone(), self.spilling.clone(), groups_max)?;
+        local.breaks = settings.group_by_overflow_mode == "break";
         if self.grouping.with_totals {
             local.totals = self.grouping.accumulators()?;
         }
@@ -114,6 +116,9 @@ pub(crate) struct AggregateLocal {
     pub(crate) totals: Vec<Box<dyn Accumulator>>,
     ids: Vec<u32>,
     groups_max: u64,
+    /// Whether groups beyond the limit end the aggregation rather than the query.
+    breaks: bool,
+    is_full: bool,
     /// Rows that have come.
     rows: usize,
     /// So many tables in a row are lists of rows, this one being the last.
@@ -128,6 +133,8 @@ impl AggregateLocal {
             totals: Vec::new(),
             ids: Vec::new(),
             groups_max,
+            breaks: false,
+            is_full: false,
             rows: 0,
             lists: 0,
             spilling,
@@ -171,6 +178,7 @@ impl AggregateLocal {
         const LISTS_MAX: usize = 7;
         let mut fresh = Self::new(self.grouping.clone(), self.spilling.clone(), self.groups_max)?;
         std::mem::swap(&mut fresh.totals, &mut self.totals);
+        fresh.breaks = self.breaks;
         // Where most rows are groups of their own, they are looked up once, when they come back.
         let are_new = self.table.groups() > self.rows / 2;
         if are_new && self.lists < LISTS_MAX && self.groups_max == 0 && fresh.table.stop_lookups() {
@@ -182,6 +190,9 @@ impl AggregateLocal {
 
 impl LocalSink for AggregateLocal {
     fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
+        if self.is_full {
+            return Ok(());
+        }
         let rows = block.rows();
         let keys = self.grouping.keys.iter().map(|key| evaluate(key, &block)?.materialize());
         let keys = keys.collect::<Result<Vec<Column>>>()?;
@@ -189,7 +200,10 @@ impl LocalSink for AggregateLocal {
         self.rows += rows;
         let ids = self.table.group_ids(&keys, rows, &mut self.ids)?;
         let groups = self.table.groups();
-        if self.groups_max > 0 && groups as u64 > self.groups_max && !self.table.is_sparse() {
+        let is_passed = self.groups_max > 0 && groups as u64 > self.groups_max && !self.table.is_sparse();
+        // This block is still counted, as in ClickHouse.
+        self.is_full = is_passed && self.breaks;
+        if is_passed && !self.breaks {
             let message =
                 format!("Limit for rows to GROUP BY exceeded: has {groups} rows, maximum: {}", self.groups_max);
             return Err(Error::new(ErrorCode::TOO_MANY_ROWS, message));

@@ -14,6 +14,7 @@ use super::grace::Grace;
 use super::matching::Matching;
 use super::nearest::{NearestRows, order_keys};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
+use crate::size_limit::{quantity, size};
 use crate::source::Places;
 use crate::units::{Rows, Units};
 use squall_types::gather::concat;
@@ -181,29 +182,6 @@ impl JoinTable {
         }
         Err(Error::new(ErrorCode::SET_SIZE_LIMIT_EXCEEDED, message))
     }
-}
-
-/// A number as ClickHouse's messages have it: `1.50 thousand`.
-fn quantity(number: u64) -> String {
-    let names = ["", " thousand", " million", " billion", " trillion", " quadrillion"];
-    let mut value = number as f64;
-    let mut name = 0;
-    while value >= 1000.0 && name + 1 < names.len() {
-        value /= 1000.0;
-        name += 1;
-    }
-    format!("{value:.2}{}", names[name])
-}
-
-fn size(bytes: u64) -> String {
-    let names = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let mut value = bytes as f64;
-    let mut name = 0;
-    while value >= 1024.0 && name + 1 < names.len() {
-        value /= 1024.0;
-        name += 1;
-    }
-    format!("{value:.2} {}", names[name])
 }
 
 /// Rows that are looked at between two looks at the clock.

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use squall_planner::SortKey;
 use squall_types::gather::gather_now;
 use squall_types::memory::reserve;
-use squall_types::{Block, Result, Schema};
+use squall_types::{Block, ErrorCode, Result, Schema};
 
 use super::keys::{KeyRows, encode_keys};
 use super::piece::{Entry, Key, Piece};
@@ -19,6 +19,7 @@ use super::run::Run;
 use super::top::{First, first_rows};
 use crate::pipeline::{LocalSink, Sequence, Sink, downcast_local};
 use crate::query_context::QueryContext;
+use crate::size_limit::SizeLimit;
 use crate::spill::{SpillFile, SpillKind, Threshold};
 use crate::works::Works;
 
@@ -64,6 +65,8 @@ pub(crate) struct SortSink {
 /// How pieces get onto the disk.
 struct Spilling {
     context: Arc<QueryContext>,
+    /// What may be sorted.
+    size: SizeLimit,
     threshold: Threshold,
     /// Runs that are being written.
     works: Arc<Works>,
@@ -80,7 +83,14 @@ impl SortSink {
             settings.max_bytes_before_external_sort,
             settings.max_bytes_ratio_before_external_sort,
         );
-        let spilling = Spilling { context, threshold, works, file: Mutex::default(), runs: AtomicUsize::new(0) };
+        let size = SizeLimit::new(
+            "result",
+            ErrorCode::TOO_MANY_ROWS_OR_BYTES,
+            settings.max_rows_to_sort,
+            settings.max_bytes_to_sort,
+            &settings.sort_overflow_mode,
+        );
+        let spilling = Spilling { context, size, threshold, works, file: Mutex::default(), runs: AtomicUsize::new(0) };
         Self { order, sorted, spilling: Arc::new(spilling) }
     }
 }
@@ -171,6 +181,12 @@ struct SortLocal {
 
 impl LocalSink for SortLocal {
     fn consume(&mut self, _: Sequence, block: Block) -> Result<()> {
+        let size = &self.spilling.size;
+        if size.is_full() {
+            return Ok(());
+        }
+        // Of a block no more rows count than there may be of the result.
+        size.count((block.rows() as u64).min(self.order.limit.unwrap_or(u64::MAX)), block.memory_bytes() as u64)?;
         let keys = encode_keys(&self.order.keys, &block)?;
         match self.order.limit {
             None => {

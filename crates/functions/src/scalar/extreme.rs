@@ -38,6 +38,13 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
     }
     let is_pair = types.len() == 2 && types.iter().all(DataType::is_number);
     let options = CastOptions::to_common(call.session_zone()?);
+    // NULL was not passed over once: with one among the values, the result was NULL.
+    let keeps_nulls = call.context.settings.least_greatest_legacy_null_behavior;
+    let of_nothing = |data_type: &DataType| data_type.inner() == &DataType::Nothing;
+    if keeps_nulls && types.iter().any(of_nothing) {
+        let result = result.clone();
+        return call.bind(result.clone(), move |_, rows| Column::default_values(result.clone(), rows));
+    }
     call.bind(result.clone(), move |arguments, rows| {
         // A literal NULL is passed over for all rows at once.
         let is_there = |column: &&Column| column.data_type().inner() != &DataType::Nothing;
@@ -53,6 +60,14 @@ fn resolve(call: &Call<'_>, is_greatest: bool) -> Result<Arc<dyn BoundFunction>>
                 true => later_of_nan(&best, &column, rows, is_greatest)?,
                 false => better(&best, &column, rows, is_greatest)?,
             };
+        }
+        if keeps_nulls && arguments.iter().any(|column| column.nulls().is_some()) {
+            let is_null = |column: &Column, row: usize| {
+                column.nulls().is_some_and(|nulls| nulls.is_null(if column.is_constant() { 0 } else { row }))
+            };
+            let has_all = |row: usize| u8::from(!arguments.iter().any(|column| is_null(column, row)));
+            let nulls = Column::default_values(result.clone(), rows)?;
+            best = select(&(0..rows).map(has_all).collect::<Vec<u8>>(), &best, &nulls)?;
         }
         best.materialize()
     })

@@ -13,7 +13,7 @@ use crate::scalar::simple::{Call, argument, integers};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
-/// Items that one block of `range` or `arrayResize` may make.
+/// Items that one block of `arrayResize` or `arrayWithConstant` may make.
 const ITEMS_MAX: usize = 500_000_000;
 
 fn too_many() -> Error {
@@ -60,6 +60,7 @@ pub(super) fn range(call: &Call<'_>) -> Bound {
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
     let item = least_supertype(&types)?;
     let count = call.arguments.len();
+    let items_max = usize::try_from(call.context.settings.function_range_max_elements_in_block).unwrap_or(usize::MAX);
     call.bind(DataType::array(item.clone()), move |arguments, rows| {
         let (starts, ends, steps) = match count {
             1 => {
@@ -88,8 +89,12 @@ pub(super) fn range(call: &Call<'_>) -> Bound {
             }
             let distance = if step > 0 { end - start } else { start - end };
             let length = usize::try_from((distance + step.abs() - 1).max(0) / step.abs()).unwrap_or(usize::MAX);
-            if length > ITEMS_MAX - values.len().min(ITEMS_MAX) {
-                return Err(too_many());
+            if length > items_max.saturating_sub(values.len()) {
+                let total = values.len().saturating_add(length);
+                let message = format!(
+                    "A call to function range would produce {total} array elements, which is greater than the allowed maximum of {items_max}"
+                );
+                return Err(Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, message));
             }
             extend(&mut values, (0..length).map(|at| starts[row].wrapping_add((at as i64).wrapping_mul(steps[row]))))?;
             offsets.push(i32::try_from(values.len()).map_err(|_| too_many())?);

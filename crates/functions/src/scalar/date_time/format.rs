@@ -49,15 +49,16 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=3)?;
     let time = Time::of(call, 0, Some(2))?;
     call.each([1], |data_type| *data_type == DataType::String)?;
-    let pieces = parse(call.constant_bytes(1)?)?;
+    let pieces = parse(call.constant_bytes(1)?, call.context.settings.formatdatetime_parsedatetime_m_is_month_name)?;
     let ticks = match time.kind {
         Kind::DateTime64 { ticks, .. } => ticks,
         _ => 1,
     };
+    let style = Style::new(call);
     call.bind(DataType::String, move |arguments, rows| {
         let instants = time.instants(arguments, 0, rows)?;
         string_column(rows, rows * 20, |out, row| {
-            let fields = Fields::new(instants[row], ticks);
+            let fields = Fields { style, ..Fields::new(instants[row], ticks) };
             for piece in &pieces {
                 match piece {
                     Piece::Text(text) => out.extend_from_slice(text),
@@ -69,7 +70,33 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     })
 }
 
-fn parse(pattern: &[u8]) -> Result<Vec<Piece>> {
+/// How the settings have some fields of `formatDateTime`.
+#[derive(Clone, Copy, Default)]
+struct Style {
+    /// `%e` has a space in place of its first zero.
+    pads_day: bool,
+    /// `%f` without a fraction is one zero.
+    single_zero: bool,
+    /// `%f` has as many digits as the type.
+    digits_of_scale: bool,
+    /// `%c`, `%l` and `%k` have no zeros before them.
+    without_zeros: bool,
+}
+
+impl Style {
+    fn new(call: &Call<'_>) -> Self {
+        let settings = &call.context.settings;
+        Self {
+            pads_day: settings.formatdatetime_e_with_space_padding,
+            single_zero: settings.formatdatetime_f_prints_single_zero,
+            digits_of_scale: settings.formatdatetime_f_prints_scale_number_of_digits,
+            without_zeros: settings.formatdatetime_format_without_leading_zeros,
+        }
+    }
+}
+
+/// A pattern's pieces; where `%M` is not the month's name it is the minute.
+fn parse(pattern: &[u8], names_month: bool) -> Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut text = Vec::new();
     let mut bytes = pattern.iter().copied();
@@ -84,7 +111,7 @@ fn parse(pattern: &[u8]) -> Result<Vec<Piece>> {
             Some(b't') => text.push(b'\t'),
             Some(letter) if b"abcCdDefFgGhHiIjklmMpQrRsSTuVwWyYz".contains(&letter) => {
                 pieces.push(Piece::Text(std::mem::take(&mut text)));
-                pieces.push(Piece::Field(letter));
+                pieces.push(Piece::Field(if letter == b'M' && !names_month { b'i' } else { letter }));
             }
             Some(letter) => {
                 return Err(Error::not_implemented(format!("format is not supported for {}", char::from(letter))));
@@ -125,6 +152,7 @@ struct Fields {
     hour: i64,
     minute: i64,
     second: i64,
+    style: Style,
 }
 
 impl Fields {
@@ -142,6 +170,7 @@ impl Fields {
             hour: second_of_day / 3600,
             minute: second_of_day / 60 % 60,
             second: second_of_day % 60,
+            style: Style::default(),
         }
     }
 
@@ -164,11 +193,23 @@ impl Fields {
         match letter {
             b'a' => out.extend_from_slice(&weekday_name(days).as_bytes()[..3]),
             b'b' => out.extend_from_slice(&month_name(month as u32).as_bytes()[..3]),
+            b'c' if self.style.without_zeros => digits(out, month, 1),
+            b'l' if self.style.without_zeros => digits(out, if hour % 12 == 0 { 12 } else { hour % 12 }, 1),
+            b'k' if self.style.without_zeros => digits(out, hour, 1),
             b'c' | b'm' => digits(out, month, 2),
             b'C' => digits(out, year / 100, 2),
             b'd' => digits(out, day, 2),
             b'D' => self.append_all(out, b"mdy", b'/'),
-            b'e' => digits(out, day, 1),
+            b'e' => {
+                if self.style.pads_day && day < 10 {
+                    out.push(b' ');
+                }
+                digits(out, day, 1);
+            }
+            b'f' if self.style.single_zero && (self.ticks == 1 || instant.fraction == 0) => out.push(b'0'),
+            b'f' if self.style.digits_of_scale && self.ticks > 1 => {
+                digits(out, instant.fraction, self.ticks.ilog10());
+            }
             b'f' => digits(out, (i128::from(instant.fraction) * 1_000_000 / i128::from(self.ticks)) as i64, 6),
             b'F' => self.append_all(out, b"Ymd", b'-'),
             b'g' => digits(out, i64::from(iso_year(days)) % 100, 2),

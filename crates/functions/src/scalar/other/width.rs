@@ -13,13 +13,16 @@ use crate::scalar::simple::{Call, argument, primitive_column};
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=1)?;
     let options = call.text_options()?;
+    // Once, a character was as wide as any other.
+    let counts_characters = call.context.settings.function_visible_width_behavior == 0;
     call.bind(DataType::UInt64, move |arguments, rows| {
         let mut writer = ValueWriter::new(argument(arguments, 0)?, TextStyle::Plain, &options)?;
         let mut text = Vec::new();
         Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| {
             text.clear();
             writer.write(&mut text, row);
-            String::from_utf8_lossy(&text).width() as u64
+            let text = String::from_utf8_lossy(&text);
+            if counts_characters { text.chars().count() as u64 } else { text.width() as u64 }
         }))
     })
 }

@@ -22,8 +22,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=3)?;
     call.strings([0, 1])?;
     call.integers([2])?;
-    // `locate` is MySQL's: the needle first.
-    let (haystack, needle) = if call.name == "locate" { (1, 0) } else { (0, 1) };
+    // `locate` is MySQL's, unless a setting says otherwise: the needle first.
+    let is_swapped = call.context.settings.function_locate_has_mysql_compatible_argument_order;
+    let (haystack, needle) = if call.name == "locate" && is_swapped { (1, 0) } else { (0, 1) };
     let mode = Mode::of(call.name);
     call.bind(DataType::UInt64, move |arguments, rows| {
         let (haystacks, needles) = (Strings::of(arguments, haystack)?, Strings::of(arguments, needle)?);

@@ -14,7 +14,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, string_column};
 
 use super::list::{ListBuilder, list_column};
-use super::split::parts_max;
+use super::split::{keeps_rest, parts_max};
 use super::utf8::characters;
 
 /// Bytes that a compiled expression may take.
@@ -380,6 +380,7 @@ pub(super) fn resolve_split(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.strings([0, 1])?;
     call.integers([2])?;
     let parts_max = parts_max(call, 2)?;
+    let keeps_rest = keeps_rest(call);
     let pattern = call.constant_bytes(0)?;
     let expression = compile_bytes(pattern)?;
     let by_character = pattern.is_empty();
@@ -388,12 +389,19 @@ pub(super) fn resolve_split(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         list_column(rows, |list, row| {
             let string = strings.get(row);
             if by_character {
-                return characters(string).take(parts_max).try_for_each(|character| list.push(character));
+                let single = if keeps_rest { parts_max - 1 } else { parts_max };
+                let mut rest = string;
+                for character in characters(string).take(single) {
+                    list.push(character)?;
+                    rest = rest.get(character.len()..).unwrap_or_default();
+                }
+                return if keeps_rest && !rest.is_empty() { list.push(rest) } else { Ok(()) };
             }
             let (mut start, mut parts) = (0, 0);
             while parts < parts_max {
                 // An empty match separates nothing, and what follows it is one part.
-                let found = expression.find_at(string, start).filter(|found| !found.is_empty());
+                let is_rest = keeps_rest && parts + 1 == parts_max;
+                let found = expression.find_at(string, start).filter(|found| !found.is_empty() && !is_rest);
                 let Some(found) = found else {
                     list.push(string.get(start..).unwrap_or_default())?;
                     break;

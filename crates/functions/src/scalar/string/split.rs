@@ -11,6 +11,11 @@ use crate::scalar::simple::{Call, Strings, string_column};
 use super::list::list_column;
 use super::utf8::{character_length, characters};
 
+/// Whether the last of so many parts is all the rest of the string.
+pub(super) fn keeps_rest(call: &Call<'_>) -> bool {
+    call.context.settings.splitby_max_substrings_includes_remaining_string
+}
+
 /// The third argument: the most parts; 0 and less are no bound.
 pub(super) fn parts_max(call: &Call<'_>, at: usize) -> Result<usize> {
     match call.constant(at) {
@@ -38,16 +43,23 @@ pub(super) fn resolve_by(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         ));
     }
     let parts_max = parts_max(call, 2)?;
+    let keeps_rest = keeps_rest(call);
     let finder = memmem::Finder::new(&separator).into_owned();
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
         let strings = Strings::of(arguments, 1)?;
         list_column(rows, |list, row| {
             let string = strings.get(row);
             if finder.needle().is_empty() {
-                return string.chunks(1).take(parts_max).try_for_each(|byte| list.push(byte));
+                let single = if keeps_rest { string.len().min(parts_max - 1) } else { string.len().min(parts_max) };
+                let (bytes, rest) = string.split_at(single);
+                bytes.chunks(1).try_for_each(|byte| list.push(byte))?;
+                return if keeps_rest && !rest.is_empty() { list.push(rest) } else { Ok(()) };
             }
             let mut start = 0;
             for (count, at) in finder.find_iter(string).enumerate() {
+                if keeps_rest && count + 1 == parts_max {
+                    return list.push(&string[start..]);
+                }
                 if count == parts_max {
                     return Ok(());
                 }
@@ -65,6 +77,7 @@ pub(super) fn resolve_words(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.strings([0])?;
     call.integers([1])?;
     let parts_max = parts_max(call, 1)?;
+    let keeps_rest = keeps_rest(call);
     let in_word: fn(u8) -> bool = match call.name {
         "alphaTokens" => |byte| byte.is_ascii_alphabetic(),
         "splitByWhitespace" => |byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C),
@@ -74,8 +87,22 @@ pub(super) fn resolve_words(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;
         list_column(rows, |list, row| {
-            let words = strings.get(row).split(|&byte| !in_word(byte)).filter(|word| !word.is_empty());
-            words.take(parts_max).try_for_each(|word| list.push(word))
+            let mut rest = strings.get(row);
+            for count in 1.. {
+                let Some(start) = rest.iter().position(|byte| in_word(*byte)) else { break };
+                rest = rest.get(start..).unwrap_or_default();
+                if keeps_rest && count == parts_max {
+                    return list.push(rest);
+                }
+                let end = rest.iter().position(|byte| !in_word(*byte)).unwrap_or(rest.len());
+                let (word, after) = rest.split_at(end);
+                list.push(word)?;
+                rest = after;
+                if count == parts_max {
+                    break;
+                }
+            }
+            Ok(())
         })
     })
 }

@@ -9,9 +9,6 @@ use crate::scalar::array::list_column;
 use crate::scalar::simple::{Call, Strings, StringsBuilder};
 use crate::scalar::tuple::from_elements;
 
-/// Pairs that one row may give.
-const PAIRS_MAX: usize = 1000;
-
 /// What a quote inside of what is not quoted means.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StrayQuote {
@@ -67,6 +64,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         return Err(bad(format!("Delimiters and the quoting character of {} must differ", call.name)));
     }
     let result = DataType::Map(Arc::new(DataType::String), Arc::new(DataType::String));
+    let pairs_max = call.context.settings.extract_key_value_pairs_max_pairs_per_row;
     call.bind(result.clone(), move |arguments, rows| {
         let texts = Strings::of(arguments, 0)?;
         let (mut keys, mut values) = (StringsBuilder::new(rows, 0)?, StringsBuilder::new(rows, 0)?);
@@ -79,10 +77,10 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 keys.push(&key)?;
                 values.push(&value)?;
                 count += 1;
-                if count - before > PAIRS_MAX {
+                if pairs_max > 0 && (count - before) as u64 > pairs_max {
                     return Err(Error::new(
                         ErrorCode::LIMIT_EXCEEDED,
-                        format!("Number of pairs produced exceeded the limit of {PAIRS_MAX}"),
+                        format!("Number of pairs produced exceeded the limit of {pairs_max}"),
                     ));
                 }
             }

@@ -146,7 +146,8 @@ fn by_pattern(call: &Call<'_>, syntax: Syntax) -> Bound {
     // Without a zone of its own the type names the session's.
     let named = zone_argument(call, 2)?.unwrap_or_else(|| call.context.time_zone.clone());
     let zone = TimeZone::named(&named)?;
-    let pattern = Pattern::read(text, syntax)?;
+    let names_month = call.context.settings.formatdatetime_parsedatetime_m_is_month_name;
+    let pattern = Pattern::read(text, syntax, names_month)?;
     let digits = call.name.starts_with("parseDateTime64").then(|| match syntax {
         Syntax::MySql => 6,
         Syntax::Joda => pattern.fraction_digits(),

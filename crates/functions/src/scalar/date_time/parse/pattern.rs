@@ -103,12 +103,12 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Reads a pattern; where `%M` does not name the month it is the minute.
     ///
     /// # Errors
     /// `BAD_ARGUMENTS`, `NOT_IMPLEMENTED` for letters that mean something only when they are written.
-    pub fn read(text: &[u8], syntax: Syntax) -> Result<Self> {
-        let parts = if syntax == Syntax::MySql { my_sql(text)? } else { joda(text)? };
+    pub fn read(text: &[u8], syntax: Syntax, names_month: bool) -> Result<Self> {
+        let parts = if syntax == Syntax::MySql { my_sql(text, names_month)? } else { joda(text)? };
         Ok(Self { parts })
     }
 
@@ -143,7 +143,7 @@ fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-fn my_sql(text: &[u8]) -> Result<Vec<Part>> {
+fn my_sql(text: &[u8], names_month: bool) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     let literal = |parts: &mut Vec<Part>, bytes: &[u8]| match parts.last_mut() {
         Some(Part::Literal(before)) => before.extend_from_slice(bytes),
@@ -195,7 +195,8 @@ fn my_sql(text: &[u8]) -> Result<Vec<Part>> {
             b'k' => parts.push(Part::Padded(Field::Hour)),
             b'i' => parts.push(Part::Exact(Field::Minute, 2)),
             b'j' => parts.push(Part::Exact(Field::DayOfYear, 3)),
-            b'M' => parts.push(Part::MonthName),
+            b'M' if names_month => parts.push(Part::MonthName),
+            b'M' => parts.push(Part::Exact(Field::Minute, 2)),
             b'n' => literal(&mut parts, b"\n"),
             b't' => literal(&mut parts, b"\t"),
             b'%' => literal(&mut parts, b"%"),
