@@ -14,7 +14,9 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use squall_types::text::TextOptions;
-use squall_types::{Column, DataType, EnumValues, Error, ErrorCode, Physical, Result};
+use squall_types::{
+    Column, ColumnBuilder, DataType, EnumValues, Error, ErrorCode, Physical, Result, Value, default_value,
+};
 
 use crate::input::GrowingColumn;
 
@@ -38,18 +40,37 @@ pub(crate) enum Values {
     Int16(Vec<i16>),
     Int32(Vec<i32>),
     Int64(Vec<i64>),
+    BFloat16(Vec<f32>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
     Enum8(Vec<i8>, Arc<EnumValues>),
     Enum16(Vec<i16>, Arc<EnumValues>),
     String(Strings),
-    FixedString { bytes: Vec<u8>, width: usize },
+    FixedString {
+        bytes: Vec<u8>,
+        width: usize,
+    },
     Uuid(Vec<[u8; 16]>),
-    Nullable { valid: Vec<bool>, inner: Box<Builder> },
+    Nullable {
+        valid: Vec<bool>,
+        inner: Box<Builder>,
+    },
     LowCardinality(Box<Dictionary>),
-    Array { ends: Ends, items: Box<Builder> },
-    Map { ends: Ends, keys: Box<Builder>, values: Box<Builder> },
-    Tuple { elements: Vec<Builder>, rows: usize },
+    Array {
+        ends: Ends,
+        items: Box<Builder>,
+    },
+    Map {
+        ends: Ends,
+        keys: Box<Builder>,
+        values: Box<Builder>,
+    },
+    Tuple {
+        elements: Vec<Builder>,
+        rows: usize,
+    },
+    /// Values of several types.
+    Mixed(Vec<Value>),
 }
 
 /// Bytes of all strings, and where each ends.
@@ -168,7 +189,7 @@ macro_rules! each_primitive {
             Values::Int16($vector) | Values::Enum16($vector, _) => $action,
             Values::Int32($vector) => $action,
             Values::Int64($vector) => $action,
-            Values::Float32($vector) => $action,
+            Values::BFloat16($vector) | Values::Float32($vector) => $action,
             Values::Float64($vector) => $action,
             $($rest)*
         }
@@ -183,6 +204,9 @@ impl Builder {
             DataType::Bool => Values::Bool(Vec::new()),
             DataType::Enum8(values) => Values::Enum8(Vec::new(), values.clone()),
             DataType::Enum16(values) => Values::Enum16(Vec::new(), values.clone()),
+            DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => Values::Mixed(Vec::new()),
+            DataType::SimpleAggregateFunction(simple) => Self::new(simple.values()).values,
+            DataType::BFloat16 => Values::BFloat16(Vec::new()),
             DataType::Nullable(inner) => Values::Nullable { valid: Vec::new(), inner: boxed(inner) },
             DataType::LowCardinality(inner) => Values::LowCardinality(Box::new(Dictionary {
                 values: Self::new(&inner.remove_nullable()),
@@ -226,6 +250,7 @@ impl Builder {
             Values::String(strings) => strings.offsets.len() - 1,
             Values::FixedString { bytes, width } => bytes.len() / width,
             Values::Uuid(values) => values.len(),
+            Values::Mixed(values) => values.len(),
             Values::Nullable { valid, .. } => valid.len(),
             Values::LowCardinality(dictionary) => dictionary.keys.len(),
             Values::Array { ends, .. } | Values::Map { ends, .. } => ends.rows(),
@@ -243,6 +268,7 @@ impl Builder {
             Values::String(strings) => strings.truncate(rows),
             Values::FixedString { bytes, width } => bytes.truncate(rows * *width),
             Values::Uuid(values) => values.truncate(rows),
+            Values::Mixed(values) => values.truncate(rows),
             Values::Nullable { valid, inner } => {
                 valid.truncate(rows);
                 inner.truncate(rows);
@@ -273,6 +299,7 @@ impl Builder {
             Values::String(strings) => strings.end_row()?,
             Values::FixedString { bytes, width } => bytes.resize(bytes.len() + *width, 0),
             Values::Uuid(values) => values.push([0; 16]),
+            Values::Mixed(values) => values.push(default_value(&self.data_type)),
             Values::Nullable { valid, inner } => {
                 inner.append_default()?;
                 valid.push(false);
@@ -344,13 +371,20 @@ impl Builder {
             Values::Int16(values) | Values::Enum16(values, _) => primitive::<Int16Type>(values, nulls),
             Values::Int32(values) => primitive::<Int32Type>(values, nulls),
             Values::Int64(values) => primitive::<Int64Type>(values, nulls),
-            Values::Float32(values) => primitive::<Float32Type>(values, nulls),
+            Values::BFloat16(values) | Values::Float32(values) => primitive::<Float32Type>(values, nulls),
             Values::Float64(values) => primitive::<Float64Type>(values, nulls),
             Values::String(strings) => {
                 Arc::new(BinaryArray::try_new(OffsetBuffer::new(strings.offsets.into()), strings.bytes.into(), nulls)?)
             }
             Values::FixedString { bytes, width } => fixed(width, bytes, nulls)?,
             Values::Uuid(values) => fixed(16, values.into_flattened(), nulls)?,
+            Values::Mixed(values) => {
+                let mut builder = ColumnBuilder::new(self.data_type.clone());
+                values.iter().try_for_each(|value| builder.append(value))?;
+                let column = builder.finish()?;
+                let column = if nulls.is_some() { column.to_nullable(nulls)? } else { column };
+                column.to_array()?
+            }
             Values::Nullable { valid, inner } => {
                 let nulls = NullBuffer::new(BooleanBuffer::from(valid));
                 inner.finish_array(Some(nulls).filter(|nulls| nulls.null_count() > 0))?

@@ -21,6 +21,7 @@ pub(crate) enum Cells<'a> {
     Int16(&'a [i16]),
     Int32(&'a [i32]),
     Int64(&'a [i64]),
+    BFloat16(&'a [f32]),
     Float32(&'a [f32]),
     Float64(&'a [f64]),
     String {
@@ -57,6 +58,8 @@ pub(crate) enum Cells<'a> {
         values: Box<Cells<'a>>,
     },
     Tuple(Vec<Cells<'a>>),
+    /// Values of several types, each of which is looked at on its own.
+    Mixed(&'a DataType, &'a dyn Array),
 }
 
 /// A block's columns with constants written out, which the cells of all its columns borrow.
@@ -127,6 +130,9 @@ impl<'a> Cells<'a> {
                         .collect::<Result<_>>()?,
                 )
             }
+            DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => Self::Mixed(data_type, array),
+            DataType::SimpleAggregateFunction(simple) => return Self::new(simple.values(), array),
+            DataType::BFloat16 => Self::BFloat16(primitive::<Float32Type>(array)?),
             DataType::AggregateFunction(state) => {
                 let states = array.as_binary_opt::<i32>().ok_or_else(|| bad_array(array))?;
                 Self::States { states, fresh: crate::states::fresh(state)? }

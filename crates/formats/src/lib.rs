@@ -15,6 +15,7 @@ mod json_input;
 mod json_progress;
 mod markdown;
 pub mod native;
+mod native_alternatives;
 mod native_sparse;
 mod native_strings;
 mod nested;

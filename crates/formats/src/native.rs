@@ -20,13 +20,17 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 use squall_types::{Block, Column, DataType, EnumValues, Error, ErrorCode, Physical, Result, Rows, Schema};
 
 use crate::input::{InputBlock, InputFormat, TableInput};
+use crate::native_alternatives::{
+    Form, Structure, read_dynamic, read_dynamic_prefix, read_json, read_json_prefix, read_variant, read_variant_prefix,
+    write_dynamic, write_dynamic_prefix, write_json, write_json_prefix, write_variant, write_variant_prefix,
+};
 use crate::native_sparse::{KIND_SPARSE, Kind, put_positions, read_sparse, to_send};
 use crate::native_strings::StringLengths;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::states::StateReader;
 use crate::uuid::swap_halves;
-use crate::wire::{Cursor, Stop, put_string, put_varint};
+use crate::wire::{Cursor, Stop, bfloat16_bytes, bfloat16_of, put_string, put_varint};
 
 /// From this revision on, every column says whether its serialisation is a custom one.
 pub const REVISION_WITH_CUSTOM_SERIALIZATION: u64 = 54_454;
@@ -59,6 +63,15 @@ const PLACEHOLDER: u8 = b'0';
 /// # Errors
 /// `TOO_LARGE_ARRAY_SIZE` where a constant is too large to be written out.
 pub fn write_block(block: &Block, revision: u64, out: &mut Vec<u8>) -> Result<()> {
+    write_block_as(block, Form { revision, json_as_text: false }, out)
+}
+
+/// Appends a block in a form.
+///
+/// # Errors
+/// As [`write_block`].
+pub(crate) fn write_block_as(block: &Block, form: Form, out: &mut Vec<u8>) -> Result<()> {
+    let revision = form.revision;
     out.reserve(block.value_bytes() + 64 * block.columns().len() + 16);
     put_varint(out, block.columns().len() as u64);
     put_varint(out, block.rows() as u64);
@@ -76,28 +89,50 @@ pub fn write_block(block: &Block, revision: u64, out: &mut Vec<u8>) -> Result<()
             out.push(KIND_SPARSE);
             if block.rows() > 0 {
                 put_positions(&sparse, out);
-                write_values(data_type, &**sparse.values(), out)?;
+                write_values(data_type, &**sparse.values(), form, out)?;
             }
         } else if block.rows() > 0 {
-            write_prefix(data_type, out);
-            write_values(data_type, &*column.to_array()?, out)?;
+            let array = column.to_array()?;
+            write_prefix(data_type, &*array, form, out)?;
+            write_values(data_type, &*array, form, out)?;
         }
     }
     Ok(())
 }
 
-/// What is written once before the data: the version of each dictionary.
-fn write_prefix(data_type: &DataType, out: &mut Vec<u8>) {
+/// What is written once before the data: the version of each dictionary, and what values of several types consist of.
+pub(crate) fn write_prefix(data_type: &DataType, array: &dyn Array, form: Form, out: &mut Vec<u8>) -> Result<()> {
     match data_type {
         DataType::LowCardinality(_) => out.extend_from_slice(&KEYS_VERSION.to_le_bytes()),
-        DataType::Nullable(inner) | DataType::Array(inner) => write_prefix(inner, out),
+        DataType::Nullable(inner) => write_prefix(inner, array, form, out)?,
+        DataType::SimpleAggregateFunction(simple) => write_prefix(simple.values(), array, form, out)?,
+        DataType::Array(item) => write_prefix(item, &*items_of(array)?, form, out)?,
         DataType::Map(key, value) => {
-            write_prefix(key, out);
-            write_prefix(value, out);
+            let entries = items_of(array)?;
+            let entries = entries.as_struct_opt().ok_or_else(|| bad_array(array))?;
+            write_prefix(key, &**entries.column(0), form, out)?;
+            write_prefix(value, &**entries.column(1), form, out)?;
         }
-        DataType::Tuple(elements) => elements.iter().for_each(|element| write_prefix(&element.data_type, out)),
+        DataType::Tuple(elements) => {
+            let tuple = array.as_struct_opt().ok_or_else(|| bad_array(array))?;
+            for (element, column) in elements.iter().zip(tuple.columns()) {
+                write_prefix(&element.data_type, &**column, form, out)?;
+            }
+        }
+        DataType::Variant(alternatives) => write_variant_prefix(alternatives, array, form, out)?,
+        DataType::Dynamic(max_types) => write_dynamic_prefix(*max_types, array, form, out)?,
+        DataType::Json(json) => write_json_prefix(json, array, form, out)?,
         _ => {}
     }
+    Ok(())
+}
+
+/// The items that the arrays of a list have.
+fn items_of(array: &dyn Array) -> Result<ArrayRef> {
+    let list = array.as_list_opt::<i32>().ok_or_else(|| bad_array(array))?;
+    let offsets = list.value_offsets();
+    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+    Ok(list.values().slice(first as usize, (last - first) as usize))
 }
 
 fn write_primitive<T: ArrowPrimitiveType>(array: &dyn Array, out: &mut Vec<u8>) -> Result<()> {
@@ -111,7 +146,8 @@ fn bad_array(array: &dyn Array) -> Error {
     Error::logical(format!("an array of {:?} under another type", array.data_type()))
 }
 
-fn write_values(data_type: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> Result<()> {
+/// Writes the values of an array.
+pub(crate) fn write_values(data_type: &DataType, array: &dyn Array, form: Form, out: &mut Vec<u8>) -> Result<()> {
     match data_type {
         DataType::Nullable(inner) => {
             match array.nulls() {
@@ -119,18 +155,18 @@ fn write_values(data_type: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> R
                 None => out.resize(out.len() + array.len(), 0),
                 Some(nulls) => out.extend(nulls.iter().map(|valid| u8::from(!valid))),
             }
-            write_values(inner, array, out)?;
+            write_values(inner, array, form, out)?;
         }
-        DataType::LowCardinality(inner) => write_dictionary(inner, array, out)?,
+        DataType::LowCardinality(inner) => write_dictionary(inner, array, form, out)?,
         DataType::Array(item) => {
             let items = write_ends(array, out)?;
-            write_values(item, &*items, out)?;
+            write_values(item, &*items, form, out)?;
         }
         DataType::Map(key, value) => {
             let entries = write_ends(array, out)?;
             let entries = entries.as_struct_opt().ok_or_else(|| bad_array(array))?;
-            write_values(key, &**entries.column(0), out)?;
-            write_values(value, &**entries.column(1), out)?;
+            write_values(key, &**entries.column(0), form, out)?;
+            write_values(value, &**entries.column(1), form, out)?;
         }
         DataType::Tuple(elements) => {
             if elements.is_empty() {
@@ -138,10 +174,18 @@ fn write_values(data_type: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> R
             }
             let tuple = array.as_struct_opt().ok_or_else(|| bad_array(array))?;
             for (element, column) in elements.iter().zip(tuple.columns()) {
-                write_values(&element.data_type, &**column, out)?;
+                write_values(&element.data_type, &**column, form, out)?;
             }
         }
         DataType::AggregateFunction(state) => crate::states::write_array(state, array, out)?,
+        DataType::SimpleAggregateFunction(simple) => write_values(simple.values(), array, form, out)?,
+        DataType::Variant(alternatives) => write_variant(alternatives, array, form, out)?,
+        DataType::Dynamic(max_types) => write_dynamic(*max_types, array, form, out)?,
+        DataType::Json(json) => write_json(json, array, form, out)?,
+        DataType::BFloat16 => {
+            let array = array.as_primitive_opt::<Float32Type>().ok_or_else(|| bad_array(array))?;
+            array.values().iter().for_each(|value| out.extend_from_slice(&bfloat16_bytes(*value)));
+        }
         _ => write_flat(data_type.physical(), array, out)?,
     }
     Ok(())
@@ -188,14 +232,14 @@ fn write_flat(physical: Physical, array: &dyn Array, out: &mut Vec<u8>) -> Resul
 fn write_ends(array: &dyn Array, out: &mut Vec<u8>) -> Result<ArrayRef> {
     let list = array.as_list_opt::<i32>().ok_or_else(|| bad_array(array))?;
     let offsets = list.value_offsets();
-    let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+    let first = offsets.first().copied().unwrap_or(0);
     out.extend(offsets.iter().skip(1).flat_map(|end| ((end - first) as u64).to_le_bytes()));
-    Ok(list.values().slice(first as usize, (last - first) as usize))
+    items_of(array)
 }
 
 /// Writes the values that are used, in order of appearance after the default (and NULL before that, where there is one), and the
 /// rows as positions among them.
-fn write_dictionary(inner: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> Result<()> {
+fn write_dictionary(inner: &DataType, array: &dyn Array, form: Form, out: &mut Vec<u8>) -> Result<()> {
     if array.is_empty() {
         return Ok(());
     }
@@ -231,7 +275,7 @@ fn write_dictionary(inner: &DataType, array: &dyn Array, out: &mut Vec<u8>) -> R
     out.extend_from_slice(&(width_code | ADDITIONAL_KEYS | UPDATE_DICTIONARY).to_le_bytes());
     out.extend_from_slice(&(used.len() as u64).to_le_bytes());
     let used = arrow_select::take::take(&**values, &UInt32Array::from(used), None)?;
-    write_values(&inner.remove_nullable(), &*used, out)?;
+    write_values(&inner.remove_nullable(), &*used, form, out)?;
     out.extend_from_slice(&(rows.len() as u64).to_le_bytes());
     match width_code {
         0 => out.extend(rows.iter().map(|row| *row as u8)),
@@ -345,10 +389,10 @@ impl BlockReader {
         if rows == 0 {
             return Ok((name, Column::empty(data_type)));
         }
-        read_prefix(&data_type, input)?;
+        let structure = read_prefix(&data_type, input)?;
         let found = match (&data_type, &kind) {
             (DataType::String, Kind::Default) => strings.read(rows, None, input).map(Rows::Whole),
-            _ => read_kind(&kind, &data_type, rows, whole_bytes, input),
+            _ => read_kind(&kind, &data_type, &structure, rows, whole_bytes, input),
         };
         let found = found.map_err(|stop| match stop {
             Stop::Bad(error) => Stop::Bad(error.context(format_args!("Column {name} of type {data_type}"))),
@@ -362,45 +406,52 @@ impl BlockReader {
 fn read_kind(
     kind: &Kind,
     data_type: &DataType,
+    structure: &Structure,
     rows: usize,
     whole_bytes: &mut usize,
     input: &mut Cursor<'_>,
 ) -> Result<Rows, Stop> {
     match (kind, data_type) {
         (Kind::Sparse, _) => {
-            let values = |values: usize, input: &mut Cursor<'_>| read_values(data_type, values, None, input);
+            let values = |values: usize, input: &mut Cursor<'_>| read_values(data_type, structure, values, None, input);
             Ok(Rows::Sparse(read_sparse(data_type, rows, whole_bytes, input, values)?))
         }
         (Kind::Elements(kinds), DataType::Tuple(elements)) if !elements.is_empty() => {
-            let columns = elements.iter().zip(kinds).map(|(element, kind)| {
-                let rows = read_kind(kind, &element.data_type, rows, whole_bytes, input)?;
+            let columns = elements.iter().zip(kinds).enumerate().map(|(at, (element, kind))| {
+                let rows = read_kind(kind, &element.data_type, structure.part(at), rows, whole_bytes, input)?;
                 Ok(Column::of_rows(element.data_type.clone(), rows).to_array()?)
             });
             let columns = columns.collect::<Result<Vec<_>, Stop>>()?;
             let tuples = StructArray::try_new_with_length(data_type.arrow_fields(), columns, None, rows);
             Ok(Rows::Whole(Arc::new(tuples.map_err(Error::from)?)))
         }
-        _ => read_values(data_type, rows, None, input).map(Rows::Whole),
+        _ => read_values(data_type, structure, rows, None, input).map(Rows::Whole),
     }
 }
 
-fn read_prefix(data_type: &DataType, input: &mut Cursor<'_>) -> Result<(), Stop> {
-    match data_type {
+/// Reads what is written once before the data.
+pub(crate) fn read_prefix(data_type: &DataType, input: &mut Cursor<'_>) -> Result<Structure, Stop> {
+    Ok(match data_type {
         DataType::LowCardinality(_) => match u64::from_le_bytes(input.array()?) {
-            KEYS_VERSION => Ok(()),
-            other => Err(incorrect(format!("Invalid version {other} of LowCardinality keys"))),
+            KEYS_VERSION => Structure::Plain,
+            other => return Err(incorrect(format!("Invalid version {other} of LowCardinality keys"))),
         },
-        DataType::Nullable(inner) | DataType::Array(inner) => read_prefix(inner, input),
-        DataType::Map(key, value) => {
-            read_prefix(key, input)?;
-            read_prefix(value, input)
+        DataType::Nullable(inner) => read_prefix(inner, input)?,
+        DataType::SimpleAggregateFunction(simple) => read_prefix(simple.values(), input)?,
+        DataType::Array(item) => Structure::Parts(vec![read_prefix(item, input)?]),
+        DataType::Map(key, value) => Structure::Parts(vec![read_prefix(key, input)?, read_prefix(value, input)?]),
+        DataType::Tuple(elements) => {
+            let parts = elements.iter().map(|element| read_prefix(&element.data_type, input));
+            Structure::Parts(parts.collect::<Result<_, Stop>>()?)
         }
-        DataType::Tuple(elements) => elements.iter().try_for_each(|element| read_prefix(&element.data_type, input)),
-        _ => Ok(()),
-    }
+        DataType::Variant(alternatives) => read_variant_prefix(alternatives, input)?,
+        DataType::Dynamic(_) => read_dynamic_prefix(input)?,
+        DataType::Json(json) => read_json_prefix(json, input)?,
+        _ => Structure::Plain,
+    })
 }
 
-fn incorrect(message: String) -> Stop {
+pub(crate) fn incorrect(message: String) -> Stop {
     Stop::Bad(Error::new(ErrorCode::INCORRECT_DATA, message))
 }
 
@@ -439,6 +490,7 @@ fn fixed(width: usize, bytes: impl Into<Buffer>, nulls: Option<NullBuffer>) -> R
 /// Reads `rows` values; `nulls` are those of the `Nullable` around them.
 fn read_values(
     data_type: &DataType,
+    structure: &Structure,
     rows: usize,
     nulls: Option<NullBuffer>,
     input: &mut Cursor<'_>,
@@ -463,18 +515,21 @@ fn read_values(
         DataType::Nullable(inner) => {
             let valid: Vec<bool> = input.take(rows)?.iter().map(|is_null| *is_null == 0).collect();
             let nulls = NullBuffer::new(BooleanBuffer::from(valid));
-            read_values(inner, rows, Some(nulls).filter(|nulls| nulls.null_count() > 0), input)?
+            read_values(inner, structure, rows, Some(nulls).filter(|nulls| nulls.null_count() > 0), input)?
         }
         DataType::LowCardinality(inner) => read_dictionary(inner, rows, input)?,
         DataType::Array(item) => {
             let (ends, items) = read_ends(rows, input)?;
-            let items = read_items(item, items, input)?;
+            let items = read_items(item, structure.part(0), items, input)?;
             Arc::new(ListArray::try_new(item.arrow_list_item(), ends, items, nulls).map_err(Error::from)?)
         }
         DataType::Map(key, value) => {
             let entry = data_type.map_entry_type();
             let (ends, items) = read_ends(rows, input)?;
-            let columns = vec![read_items(key, items, input)?, read_items(value, items, input)?];
+            let columns = vec![
+                read_items(key, structure.part(0), items, input)?,
+                read_items(value, structure.part(1), items, input)?,
+            ];
             let entries =
                 StructArray::try_new_with_length(entry.arrow_fields(), columns, None, items).map_err(Error::from)?;
             Arc::new(ListArray::try_new(entry.arrow_list_item(), ends, Arc::new(entries), nulls).map_err(Error::from)?)
@@ -485,7 +540,8 @@ fn read_values(
             }
             let columns = elements
                 .iter()
-                .map(|element| read_items(&element.data_type, rows, input))
+                .enumerate()
+                .map(|(at, element)| read_items(&element.data_type, structure.part(at), rows, input))
                 .collect::<Result<Vec<_>, Stop>>()?;
             Arc::new(
                 StructArray::try_new_with_length(data_type.arrow_fields(), columns, nulls, rows)
@@ -493,6 +549,15 @@ fn read_values(
             )
         }
         DataType::AggregateFunction(state) => StateReader::new(state)?.read_array(rows, input)?,
+        DataType::SimpleAggregateFunction(simple) => read_values(simple.values(), structure, rows, nulls, input)?,
+        DataType::Variant(alternatives) => read_variant(alternatives, structure, rows, input)?,
+        DataType::Dynamic(_) => read_dynamic(structure, rows, input)?,
+        DataType::Json(json) => with_nulls(read_json(json, structure, rows, input)?, nulls)?,
+        DataType::BFloat16 => {
+            let (halves, _) = take_rows(rows, 2, input)?.as_chunks::<2>();
+            let values: Vec<f32> = halves.iter().map(|bytes| bfloat16_of(*bytes)).collect();
+            Arc::new(PrimitiveArray::<Float32Type>::new(values.into(), nulls))
+        }
         _ => read_flat(data_type.physical(), rows, nulls, input)?,
     })
 }
@@ -535,11 +600,24 @@ fn read_flat(
 }
 
 /// Values inside another type, where there may be none at all.
-fn read_items(data_type: &DataType, items: usize, input: &mut Cursor<'_>) -> Result<ArrayRef, Stop> {
+pub(crate) fn read_items(
+    data_type: &DataType,
+    structure: &Structure,
+    items: usize,
+    input: &mut Cursor<'_>,
+) -> Result<ArrayRef, Stop> {
     if items == 0 {
         return Ok(arrow_array::new_empty_array(&data_type.arrow_type()));
     }
-    read_values(data_type, items, None, input)
+    read_values(data_type, structure, items, None, input)
+}
+
+/// The objects of a `Nullable(JSON)`.
+fn with_nulls(array: ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef, Stop> {
+    let rows = array.len();
+    let (fields, columns, _) = array.as_struct().clone().into_parts();
+    let objects = StructArray::try_new_with_length(fields, columns, nulls, rows).map_err(Error::from)?;
+    Ok(Arc::new(objects))
 }
 
 /// Reads where each array ends; returns that with the number of all items.
@@ -572,7 +650,7 @@ fn read_dictionary(inner: &DataType, rows: usize, input: &mut Cursor<'_>) -> Res
     if values > ROWS_MAX {
         return Err(incorrect(format!("{values} keys in a LowCardinality column")));
     }
-    let values = read_items(&inner.remove_nullable(), values as usize, input)?;
+    let values = read_items(&inner.remove_nullable(), &Structure::Plain, values as usize, input)?;
     let found = u64::from_le_bytes(input.array()?);
     if found != rows as u64 {
         return Err(incorrect(format!("{found} rows in a LowCardinality column of a block of {rows} rows")));
@@ -627,12 +705,17 @@ pub(crate) fn first_schema(input: &mut dyn std::io::Read, options: &FormatOption
 /// The output format.
 #[derive(Debug)]
 pub(crate) struct NativeOutput {
-    revision: u64,
+    form: Form,
 }
 
 impl NativeOutput {
     pub fn new(options: &FormatOptions) -> Self {
-        Self { revision: options.client_protocol_version }
+        Self {
+            form: Form {
+                revision: options.client_protocol_version,
+                json_as_text: options.settings.output_format_native_write_json_as_string,
+            },
+        }
     }
 }
 
@@ -645,10 +728,10 @@ impl OutputFormat for NativeOutput {
         if block.is_empty() {
             return Ok(());
         }
-        if self.revision >= REVISION_WITH_BLOCK_INFO {
+        if self.form.revision >= REVISION_WITH_BLOCK_INFO {
             out.extend_from_slice(&BLOCK_INFO);
         }
-        write_block(block, self.revision, out)
+        write_block_as(block, self.form, out)
     }
 
     fn end(&mut self, _: &Statistics, _: &mut Vec<u8>) -> Result<()> {

@@ -52,12 +52,8 @@ impl Kind {
 /// Whether columns of a type may be sparse in the protocol: those whose default is the zero that is left out.
 fn can_be_sparse(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Nothing
-        | DataType::Nullable(_)
-        | DataType::LowCardinality(_)
-        | DataType::Array(_)
-        | DataType::Map(..)
-        | DataType::Tuple(_) => false,
+        DataType::Nothing | DataType::Nullable(_) | DataType::LowCardinality(_) | DataType::BFloat16 => false,
+        nested if nested.is_nested() => false,
         DataType::FixedString(_) | DataType::String => true,
         other => other.fixed_width_bytes().is_some(),
     }

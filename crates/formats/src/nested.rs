@@ -62,6 +62,9 @@ impl Nested {
         let bad = || Error::logical(format!("a column of {} over another array", column.data_type()));
         let list = || column.array().as_list_opt::<i32>().ok_or_else(bad);
         Ok(match column.data_type() {
+            DataType::SimpleAggregateFunction(simple) => {
+                return Self::new(&column.clone().with_type(simple.values().clone()), text);
+            }
             DataType::Array(item) => {
                 let items = Column::new((**item).clone(), list()?.values().clone());
                 Self::Array { offsets: list()?.offsets().clone(), items: Box::new(Self::new(&items, text)?) }

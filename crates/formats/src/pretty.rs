@@ -103,7 +103,12 @@ impl Texts {
             texts.columns.resize_with(block.columns().len(), Vec::new);
             for ((column, values), field) in block.columns().iter().zip(&mut texts.columns).zip(fields.of(block)?) {
                 let mut source = match column.data_type() {
-                    DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) if names => {
+                    DataType::SimpleAggregateFunction(_)
+                    | DataType::Array(_)
+                    | DataType::Map(..)
+                    | DataType::Tuple(_)
+                        if names =>
+                    {
                         Text::Nested(Box::new(Nested::new(column, text)?))
                     }
                     _ => Text::Field(Box::new(field)),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use squall_types::binary::{put_row, take_value};
 use squall_types::{Block, DataType, EnumValues, Error, ErrorCode, Result, Schema};
 
 use crate::builder::{Builder, Values};
@@ -11,7 +12,7 @@ use crate::input::{RowReader, Rows};
 use crate::output::{OutputFormat, Statistics};
 use crate::tabular::Header;
 use crate::uuid::swap_halves;
-use crate::wire::{Cursor, Stop, put_string, put_varint};
+use crate::wire::{Cursor, Stop, bfloat16_bytes, bfloat16_of, put_string, put_varint};
 
 /// ClickHouse's `format_binary_max_string_size` and `format_binary_max_array_size`.
 const STRING_BYTES_MAX: u64 = 1 << 30;
@@ -41,6 +42,7 @@ impl Cells<'_> {
             Self::Int16(values) => number!(values),
             Self::Int32(values) => number!(values),
             Self::Int64(values) => number!(values),
+            Self::BFloat16(values) => out.extend_from_slice(&bfloat16_bytes(values[row])),
             Self::Float32(values) => number!(values),
             Self::Float64(values) => number!(values),
             Self::String { offsets, bytes } => put_string(out, string(offsets, bytes, row)),
@@ -80,6 +82,8 @@ impl Cells<'_> {
                 }
             }
             Self::Tuple(elements) => elements.iter().for_each(|cells| cells.write_binary(row, out)),
+            // A value of a column is one of its type.
+            Self::Mixed(data_type, array) => drop(put_row(data_type, *array, row, out)),
         }
     }
 }
@@ -254,6 +258,7 @@ impl RowReader for RowBinaryReader {
 fn binary_layout(data_type: &DataType) -> DataType {
     match data_type {
         DataType::LowCardinality(inner) => (**inner).clone(),
+        DataType::SimpleAggregateFunction(simple) => binary_layout(simple.values()),
         DataType::DateTime(_) => DataType::DateTime(None),
         DataType::DateTime64(digits, _) => DataType::DateTime64(*digits, None),
         DataType::Nullable(inner) => DataType::Nullable(Arc::new(binary_layout(inner))),
@@ -282,6 +287,7 @@ pub(crate) fn read_binary(builder: &mut Builder, input: &mut Cursor<'_>) -> Resu
         Values::Int16(values) => number!(values, i16),
         Values::Int32(values) => number!(values, i32),
         Values::Int64(values) => number!(values, i64),
+        Values::BFloat16(values) => values.push(bfloat16_of(input.array()?)),
         Values::Float32(values) => number!(values, f32),
         Values::Float64(values) => number!(values, f64),
         Values::Enum8(values, known) => {
@@ -303,6 +309,20 @@ pub(crate) fn read_binary(builder: &mut Builder, input: &mut Cursor<'_>) -> Resu
             strings.end_row()?;
         }
         Values::FixedString { bytes, width } => bytes.extend_from_slice(input.take(*width)?),
+        Values::Mixed(values) => {
+            let all = input.rest();
+            let mut left = all;
+            match take_value(&mut left, &builder.data_type) {
+                Ok(value) => {
+                    input.take(all.len() - left.len())?;
+                    values.push(value);
+                }
+                Err(error) if error.code == ErrorCode::CANNOT_READ_ALL_DATA && !input.is_last() => {
+                    return Err(Stop::Incomplete);
+                }
+                Err(error) => return Err(Stop::Bad(error)),
+            }
+        }
         Values::Uuid(values) => values.push(swap_halves(input.array()?)),
         Values::Nullable { valid, inner } => {
             let is_null = input.byte()? != 0;

@@ -177,6 +177,18 @@ pub fn put_string(out: &mut Vec<u8>, value: impl AsRef<[u8]>) {
     out.extend_from_slice(value);
 }
 
+/// A `BFloat16` as the wire has it: the upper half of the float's bits.
+#[inline]
+pub(crate) fn bfloat16_bytes(value: f32) -> [u8; 2] {
+    ((value.to_bits() >> 16) as u16).to_le_bytes()
+}
+
+/// The float of a `BFloat16` on the wire.
+#[inline]
+pub(crate) fn bfloat16_of(bytes: [u8; 2]) -> f32 {
+    f32::from_bits(u32::from(u16::from_le_bytes(bytes)) << 16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

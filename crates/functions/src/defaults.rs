@@ -19,6 +19,17 @@ pub(crate) fn bind(
     context: &FunctionContext,
 ) -> Result<Arc<dyn BoundFunction>> {
     let defaults = function.defaults();
+    if defaults.types && arguments.iter().any(|argument| argument.data_type.is_computed_otherwise()) {
+        let computed = arguments
+            .iter()
+            .map(|argument| Argument { data_type: argument.data_type.computed(), constant: argument.constant.clone() });
+        return Ok(Arc::new(OnComputed(bind(function, &computed.collect::<Vec<_>>(), context)?)));
+    }
+    if defaults.types
+        && let Some(at) = arguments.iter().position(|argument| argument.data_type.is_of_alternatives())
+    {
+        return crate::by_alternative::bind(function.name(), arguments, at, context);
+    }
     let mut plain: Vec<Argument> = arguments.to_vec();
     let is_low_cardinality = |argument: &Argument| matches!(argument.data_type, DataType::LowCardinality(_));
     let has_dictionary = defaults.low_cardinality && arguments.iter().any(is_low_cardinality);
@@ -80,6 +91,7 @@ pub(crate) fn can_be_inside_low_cardinality(data_type: &DataType) -> bool {
         other => other,
     };
     inner.is_number()
+        || inner.is_computed_otherwise()
         || inner.is_wide_integer()
         || inner.is_string_or_fixed_string()
         || matches!(
@@ -93,6 +105,25 @@ pub(crate) fn can_be_inside_low_cardinality(data_type: &DataType) -> bool {
                 | DataType::IPv6
                 | DataType::Interval(_)
         )
+}
+
+/// A function that gets its arguments as the types that calculations take them for.
+#[derive(Debug)]
+struct OnComputed(Arc<dyn BoundFunction>);
+
+impl BoundFunction for OnComputed {
+    fn return_type(&self) -> &DataType {
+        self.0.return_type()
+    }
+
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {
+        let computed = arguments.iter().map(|argument| argument.clone().with_type(argument.data_type().computed()));
+        self.0.execute(&computed.collect::<Vec<_>>(), rows)
+    }
 }
 
 /// A function of which some argument is the literal NULL (or of the type `Nothing`).

@@ -133,11 +133,13 @@ pub struct Defaults {
     pub low_cardinality: bool,
     /// Only constant arguments make a constant result, by running on one row; the function gets columns of one row each.
     pub constants: bool,
+    /// The function gets values of types that calculations take for others as those: see [`DataType::computed`].
+    pub types: bool,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { nulls: true, low_cardinality: true, constants: true }
+        Self { nulls: true, low_cardinality: true, constants: true, types: true }
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod accumulator;
 mod aggregate;
+mod by_alternative;
 mod defaults;
 pub mod frames;
 pub mod function;
@@ -29,6 +30,7 @@ pub use registry::{
     all_functions, canonical_name, check_aggregate_allowed, edit_distance, higher_order, ignores_order, looks_up,
     resolve_aggregate, resolve_scalar, scalar_exists, stands_alone, state_and_merge, unknown_function,
 };
+pub use scalar::conversion::check_alternatives;
 pub use scalar::set::in_set;
 pub use series_tags::SeriesTags;
 pub use surroundings::Surroundings;

@@ -576,6 +576,9 @@ fn check_columns(columns: &[ColumnDescription], context: &PlannerContext<'_>) ->
         if !context.settings.allow_suspicious_low_cardinality_types {
             check_low_cardinality(&column.data_type)?;
         }
+        if !context.settings.allow_suspicious_variant_types {
+            squall_functions::check_alternatives(&column.data_type)?;
+        }
     }
     // Defaults must have values of their columns' types, and must not go in circles.
     let all: Vec<usize> = (0..columns.len()).collect();

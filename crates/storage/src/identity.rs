@@ -119,6 +119,7 @@ fn is_persistent(definition: &TableDefinition) -> bool {
 fn can_be_in_tables(data_type: &DataType) -> bool {
     match data_type {
         DataType::Nothing => false,
+        DataType::SimpleAggregateFunction(simple) => can_be_in_tables(simple.values()),
         DataType::Nullable(inner) | DataType::LowCardinality(inner) | DataType::Array(inner) => can_be_in_tables(inner),
         DataType::Map(key, value) => can_be_in_tables(key) && can_be_in_tables(value),
         // An empty group has no place in Parquet.

@@ -13,6 +13,7 @@ use arrow_array::{
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer, ScalarBuffer};
 
+use crate::alternatives::{dynamic_value, put_dynamic};
 use crate::data_type::DataType;
 use crate::error::{Error, ErrorCode, Result};
 use crate::integer::{I256, Integer, U256};
@@ -23,6 +24,7 @@ use crate::physical::Physical;
 use crate::rows::Rows;
 use crate::sparse::Sparse;
 use crate::value::Value;
+use crate::variant_type::NULL_ALTERNATIVE;
 
 /// Values of one ClickHouse type. Cheap to clone and to slice: arrays are shared.
 #[derive(Clone, Debug)]
@@ -299,10 +301,12 @@ pub fn default_value(data_type: &DataType) -> Value {
         }
         DataType::Decimal(_, scale) => return Value::Decimal(Box::default(), *scale),
         DataType::LowCardinality(inner) => return default_value(inner),
+        DataType::SimpleAggregateFunction(simple) => return default_value(simple.values()),
         DataType::Array(_) => return Value::Array([].into()),
         DataType::Map(..) => return Value::Map([].into()),
-        DataType::Tuple(elements) => {
-            return Value::Tuple(elements.iter().map(|element| default_value(&element.data_type)).collect());
+        DataType::Variant(_) | DataType::Dynamic(_) => return Value::Null,
+        DataType::Tuple(_) | DataType::Json(_) => {
+            return Value::Tuple(data_type.struct_types().iter().map(default_value).collect());
         }
         _ => {}
     }
@@ -320,7 +324,7 @@ pub fn default_value(data_type: &DataType) -> Value {
 }
 
 /// The value at a position of an array of `data_type`.
-fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> Value {
+pub(crate) fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;
     }
@@ -335,6 +339,7 @@ fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> Value {
     match data_type {
         DataType::Bool => return Value::Bool(primitive::<UInt8Type>(array, row) != 0),
         DataType::Nullable(inner) => return value_at(inner, array, row),
+        DataType::SimpleAggregateFunction(simple) => return value_at(simple.values(), array, row),
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();
             return value_at(inner, &**dictionary.values(), dictionary.keys().value(row).as_usize());
@@ -356,15 +361,19 @@ fn value_at(data_type: &DataType, array: &dyn Array, row: usize) -> Value {
                     .collect(),
             );
         }
-        DataType::Tuple(elements) => {
-            let tuple = array.as_struct();
-            return Value::Tuple(
-                elements
-                    .iter()
-                    .zip(tuple.columns())
-                    .map(|(element, column)| value_at(&element.data_type, &**column, row))
-                    .collect(),
-            );
+        DataType::Variant(alternatives) => {
+            let columns = array.as_struct().columns();
+            let number = columns.first().map_or(NULL_ALTERNATIVE, |numbers| primitive::<UInt8Type>(&**numbers, row));
+            let number = usize::from(number);
+            let Some((one, column)) = alternatives.get(number).zip(columns.get(number + 1)) else { return Value::Null };
+            return Value::typed(one.clone(), value_at(one, &**column, row));
+        }
+        // Bytes that are no value can only come from a damaged file.
+        DataType::Dynamic(_) => return dynamic_value(array.as_binary::<i32>().value(row)).unwrap_or(Value::Null),
+        DataType::Tuple(_) | DataType::Json(_) => {
+            let types = data_type.struct_types();
+            let parts = types.iter().zip(array.as_struct().columns());
+            return Value::Tuple(parts.map(|(part, column)| value_at(part, &**column, row)).collect());
         }
         _ => {}
     }
@@ -445,8 +454,8 @@ impl ColumnBuilder {
     /// An empty builder of a type.
     pub fn new(data_type: DataType) -> Self {
         let (inner, valid) = match &data_type {
-            DataType::Nullable(inner) => ((**inner).clone(), Some(Vec::new())),
-            other => (other.clone(), None),
+            DataType::Nullable(inner) => (inner.without_names(), Some(Vec::new())),
+            other => (other.without_names(), None),
         };
         let values = match inner.physical() {
             Physical::Nothing => Values::Nothing(0),
@@ -469,12 +478,7 @@ impl ColumnBuilder {
             Physical::Uuid => Values::Fixed { bytes: Vec::new(), width: 16 },
             Physical::List => Values::List { items: Box::new(Self::new(inner.list_item())), offsets: vec![0] },
             Physical::Struct => {
-                let elements = match &inner {
-                    DataType::Tuple(elements) => &elements[..],
-                    _ => &[],
-                };
-                let elements = elements.iter().map(|element| Self::new(element.data_type.clone())).collect();
-                Values::Tuple { elements, rows: 0 }
+                Values::Tuple { elements: inner.struct_types().into_iter().map(Self::new).collect(), rows: 0 }
             }
             Physical::Dictionary => Values::Dictionary {
                 index: std::collections::HashMap::new(),
@@ -571,11 +575,26 @@ impl ColumnBuilder {
             Values::Int128(values) => values.push(wide(value, data_type)?),
             Values::Int256(values) => values.push(wide(value, data_type)?),
             Values::Float32(values) => {
-                values.push(value.as_f64().ok_or_else(|| mismatch(value, data_type))? as f32);
+                let value = value.as_f64().ok_or_else(|| mismatch(value, data_type))? as f32;
+                values.push(if *data_type.inner() == DataType::BFloat16 {
+                    crate::text::bfloat16(value)
+                } else {
+                    value
+                });
             }
             Values::Float64(values) => values.push(value.as_f64().ok_or_else(|| mismatch(value, data_type))?),
             Values::String { bytes, offsets } => {
-                let found = value.as_bytes().ok_or_else(|| mismatch(value, data_type))?;
+                let dynamic;
+                let found = match data_type.inner() {
+                    DataType::Dynamic(_) => {
+                        let mut binary = Vec::new();
+                        put_dynamic(value, &mut binary)?;
+                        dynamic = Value::String(binary.into());
+                        &dynamic
+                    }
+                    _ => value,
+                };
+                let found = found.as_bytes().ok_or_else(|| mismatch(value, data_type))?;
                 grow(bytes, found.len())?;
                 bytes.extend_from_slice(found);
                 let end = i32::try_from(bytes.len()).map_err(|_| {
@@ -603,6 +622,14 @@ impl ColumnBuilder {
                 })?);
             }
             Values::Tuple { elements, rows } => {
+                let parts;
+                let value = match data_type.inner() {
+                    DataType::Variant(alternatives) => {
+                        parts = variant_parts(value, alternatives).ok_or_else(|| mismatch(value, data_type))?;
+                        &parts
+                    }
+                    _ => value,
+                };
                 let Value::Tuple(values) = value else { return Err(mismatch(value, data_type)) };
                 if values.len() != elements.len() {
                     return Err(mismatch(value, data_type));
@@ -648,9 +675,9 @@ impl ColumnBuilder {
         fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBuffer>) -> ArrayRef {
             Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), nulls))
         }
-        let inner = match &self.data_type {
-            DataType::Nullable(inner) => inner,
-            other => other,
+        let inner = &match &self.data_type {
+            DataType::Nullable(inner) => inner.without_names(),
+            other => other.without_names(),
         };
         Ok(match self.values {
             Values::Nothing(rows) => Arc::new(NullArray::new(rows)),
@@ -690,6 +717,21 @@ impl ColumnBuilder {
             }
         })
     }
+}
+
+/// The values of the columns that hold a value of a `Variant`; `None` where it is of no alternative.
+fn variant_parts(value: &Value, alternatives: &[DataType]) -> Option<Value> {
+    let (number, value) = match value {
+        Value::Null => (None, value),
+        Value::Typed(typed) => (Some(alternatives.iter().position(|known| *known == typed.0)?), &typed.1),
+        plain => (Some(alternatives.iter().position(|known| *known == plain.literal_type())?), plain),
+    };
+    let held = |(at, one): (usize, &DataType)| match Some(at) == number {
+        true => value.clone(),
+        false => default_value(&one.held_alternative()),
+    };
+    let number = Value::UInt64(number.map_or(NULL_ALTERNATIVE, |number| number as u8).into());
+    Some(Value::Tuple(std::iter::once(number).chain(alternatives.iter().enumerate().map(held)).collect()))
 }
 
 fn dictionary_array<K: ArrowDictionaryKeyType>(

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `UInt8`…`UInt64`, `Int8`…`Int64`, `Float32`, `Float64` | the primitive array of that width |
 //! | `UInt128`, `Int128`, `UInt256`, `Int256` | `FixedSizeBinaryArray` of 16 or 32 bytes, least first |
+//! | `BFloat16` | `Float32Array` of numbers that 16 bits hold |
 //! | `Decimal(P, S)` | as the integer of its width (32, 64, 128, 256 bits for P up to 9, 18, 38, 76): its value times 10^S |
 //! | `Bool` | `UInt8Array` of 0 and 1 |
 //! | `String` | `BinaryArray` (any bytes, 32-bit offsets) |
@@ -20,7 +21,11 @@
 //! | `Array(T)` | `ListArray` of T |
 //! | `Map(K, V)` | `ListArray` of `StructArray` (`keys`, `values`) |
 //! | `Tuple(…)` | `StructArray`, fields named `1`, `2`, … where they have no name |
+//! | `Variant(T1, …)` | `StructArray` of the alternatives' numbers and one array for each (`alternatives.rs`) |
+//! | `Dynamic` | `BinaryArray` of types and values in binary (`alternatives.rs`) |
+//! | `JSON` | `StructArray` of one array for each typed path and a map of the others to `Dynamic` |
 //! | `AggregateFunction(…)` | `BinaryArray` of states |
+//! | `SimpleAggregateFunction(f, T)` | the array of T |
 //! | `Nothing` | `NullArray` |
 
 use std::fmt;
@@ -30,6 +35,9 @@ use arrow_schema::{Field, Fields};
 
 use crate::aggregate_type::AggregateType;
 use crate::error::{Error, ErrorCode, Result};
+use crate::json_type::JsonType;
+use crate::simple_aggregate_type::SimpleAggregateType;
+use crate::variant_type::DYNAMIC_TYPES;
 
 /// A ClickHouse data type.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -49,6 +57,8 @@ pub enum DataType {
     Int64,
     Int128,
     Int256,
+    /// The upper half of a `Float32`.
+    BFloat16,
     Float32,
     Float64,
     /// The number of decimal digits (1 to 76), and how many of them come after the point. By the first it is what ClickHouse calls
@@ -78,7 +88,14 @@ pub enum DataType {
     Array(Arc<DataType>),
     Map(Arc<DataType>, Arc<DataType>),
     Tuple(Arc<[TupleElement]>),
+    /// Values of one of several types, which are in the order of their names.
+    Variant(Arc<[DataType]>),
+    /// Values of any type; the number is of the types that ClickHouse keeps apart.
+    Dynamic(u8),
+    Json(Arc<JsonType>),
     AggregateFunction(Arc<AggregateType>),
+    /// Values of another type, inside its wrappers.
+    SimpleAggregateFunction(Arc<SimpleAggregateType>),
 }
 
 /// One element of a `Tuple`.
@@ -195,15 +212,16 @@ impl DataType {
         }
     }
 
-    /// The type inside `LowCardinality` and `Nullable`.
+    /// The type inside `LowCardinality` and `Nullable`, and under the name of `SimpleAggregateFunction`.
     pub fn inner(&self) -> &Self {
         match self {
             Self::Nullable(inner) | Self::LowCardinality(inner) => inner.inner(),
+            Self::SimpleAggregateFunction(simple) => simple.values(),
             other => other,
         }
     }
 
-    /// Whether NULL is one of its values.
+    /// Whether it has an array of validity: NULL is a value of `Variant` and `Dynamic`, too.
     pub fn is_nullable(&self) -> bool {
         match self {
             Self::Nullable(_) => true,
@@ -214,6 +232,9 @@ impl DataType {
 
     /// Whether `Nullable(self)` exists.
     pub fn can_be_inside_nullable(&self) -> bool {
+        if let Self::SimpleAggregateFunction(simple) = self {
+            return simple.values().can_be_inside_nullable();
+        }
         !matches!(
             self,
             Self::Nullable(_)
@@ -221,6 +242,8 @@ impl DataType {
                 | Self::Array(_)
                 | Self::Map(..)
                 | Self::Tuple(_)
+                | Self::Variant(_)
+                | Self::Dynamic(_)
                 | Self::AggregateFunction(_)
         )
     }
@@ -238,6 +261,11 @@ impl DataType {
     /// An integer of up to 64 bits; not `Bool`.
     pub fn is_integer(&self) -> bool {
         self.is_unsigned_integer() || self.is_signed_integer()
+    }
+
+    /// `BFloat16`, `Float32` or `Float64`.
+    pub fn is_any_float(&self) -> bool {
+        self.is_float() || *self == Self::BFloat16
     }
 
     /// `Float32` or `Float64`.
@@ -319,17 +347,10 @@ impl DataType {
         Arc::new(Field::new("item", self.arrow_type(), true))
     }
 
-    /// The fields of the `StructArray` that holds this `Tuple`; empty for any other type.
+    /// The fields of the `StructArray` that holds this type; empty for types that no struct holds.
     pub fn arrow_fields(&self) -> Fields {
-        let Self::Tuple(elements) = self else { return Fields::empty() };
-        elements
-            .iter()
-            .enumerate()
-            .map(|(at, element)| {
-                let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
-                Field::new(name, element.data_type.arrow_type(), true)
-            })
-            .collect()
+        let parts = self.struct_parts();
+        parts.into_iter().map(|(name, data_type)| Field::new(name, data_type.arrow_type(), true)).collect()
     }
 
     /// `Tuple(keys K, values V)`, the item type of a `Map(K, V)`'s list; the type itself for any other type.
@@ -417,10 +438,27 @@ impl fmt::Display for DataType {
             Self::Enum8(values) => write_enum(f, "Enum8", values),
             Self::Enum16(values) => write_enum(f, "Enum16", values),
             Self::Interval(kind) => write!(f, "Interval{kind}"),
+            // The name says the wrappers of its argument itself.
+            Self::Nullable(inner) | Self::LowCardinality(inner)
+                if inner.simple_aggregate().is_some_and(|simple| simple.is_wrapped_as(self)) =>
+            {
+                write!(f, "{inner}")
+            }
             Self::Nullable(inner) => write!(f, "Nullable({inner})"),
             Self::LowCardinality(inner) => write!(f, "LowCardinality({inner})"),
+            Self::SimpleAggregateFunction(simple) => write!(f, "{simple}"),
             Self::Array(item) => write!(f, "Array({item})"),
             Self::Map(key, value) => write!(f, "Map({key}, {value})"),
+            Self::Variant(alternatives) => {
+                f.write_str("Variant(")?;
+                for (at, alternative) in alternatives.iter().enumerate() {
+                    write!(f, "{}{alternative}", if at == 0 { "" } else { ", " })?;
+                }
+                f.write_str(")")
+            }
+            Self::Dynamic(DYNAMIC_TYPES) => f.write_str("Dynamic"),
+            Self::Dynamic(max_types) => write!(f, "Dynamic(max_types={max_types})"),
+            Self::Json(json) => write!(f, "{json}"),
             Self::AggregateFunction(state) => write!(f, "{state}"),
             Self::Tuple(elements) => {
                 f.write_str("Tuple(")?;
@@ -450,6 +488,7 @@ impl fmt::Display for DataType {
             | Self::Int64
             | Self::Int128
             | Self::Int256
+            | Self::BFloat16
             | Self::Float32
             | Self::Float64
             | Self::String
@@ -469,7 +508,7 @@ fn is_identifier(text: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-fn write_identifier(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+pub(crate) fn write_identifier(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     if is_identifier(name) {
         return f.write_str(name);
     }

@@ -64,25 +64,63 @@ impl DataType {
                 19..=38 => Physical::Int128,
                 _ => Physical::Int256,
             },
-            Self::Float32 => Physical::Float32,
+            Self::Float32 | Self::BFloat16 => Physical::Float32,
             Self::Float64 => Physical::Float64,
-            Self::String | Self::AggregateFunction(_) => Physical::Bytes,
+            Self::String | Self::Dynamic(_) | Self::AggregateFunction(_) => Physical::Bytes,
             Self::FixedString(length) => Physical::Fixed(*length),
             Self::IPv6 => Physical::Fixed(16),
             Self::UUID => Physical::Uuid,
             Self::Nullable(inner) => inner.physical(),
+            Self::SimpleAggregateFunction(simple) => simple.values().physical(),
             Self::LowCardinality(_) => Physical::Dictionary,
             Self::Array(_) | Self::Map(..) => Physical::List,
-            Self::Tuple(_) => Physical::Struct,
+            Self::Tuple(_) | Self::Variant(_) | Self::Json(_) => Physical::Struct,
         }
+    }
+
+    /// Whether its values are made of values of other types.
+    pub fn is_nested(&self) -> bool {
+        matches!(self.physical(), Physical::List | Physical::Struct)
     }
 
     /// The type of the items where it is held as a list.
     pub fn list_item(&self) -> Self {
         match self {
             Self::Array(item) => (**item).clone(),
+            Self::SimpleAggregateFunction(simple) => simple.values().list_item(),
             other => other.map_entry_type(),
         }
+    }
+
+    /// The names and types of its columns where it is held as a struct.
+    pub fn struct_parts(&self) -> Vec<(String, Self)> {
+        match self {
+            Self::Nullable(inner) => inner.struct_parts(),
+            Self::SimpleAggregateFunction(simple) => simple.values().struct_parts(),
+            Self::Tuple(elements) => elements
+                .iter()
+                .enumerate()
+                .map(|(at, element)| {
+                    let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
+                    (name, element.data_type.clone())
+                })
+                .collect(),
+            Self::Variant(alternatives) => {
+                let number = ("alternative".to_owned(), Self::UInt8);
+                let held = alternatives.iter().map(|one| (one.to_string(), one.held_alternative()));
+                std::iter::once(number).chain(held).collect()
+            }
+            Self::Json(json) => {
+                let typed = json.typed.iter().map(|(path, data_type)| (path.to_string(), data_type.clone()));
+                typed.chain([("other paths".to_owned(), json.others())]).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The types of its columns where it is held as a struct.
+    pub fn struct_types(&self) -> Vec<Self> {
+        self.struct_parts().into_iter().map(|(_, data_type)| data_type).collect()
     }
 
     /// Bytes of one value where all values have the same length in memory.
@@ -122,7 +160,8 @@ impl DataType {
 
     fn without_nullable(&self) -> &Self {
         match self {
-            Self::Nullable(inner) => inner,
+            Self::Nullable(inner) => inner.without_nullable(),
+            Self::SimpleAggregateFunction(simple) => simple.values(),
             other => other,
         }
     }

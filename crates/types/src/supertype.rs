@@ -6,6 +6,31 @@ use std::sync::Arc;
 use crate::data_type::{DECIMAL_DIGITS_MAX, DataType, TupleElement, decimal_digits};
 use crate::error::{Error, ErrorCode, Result};
 
+/// [`least_supertype`], or a `Variant` of types that have none, where `is_variant_allowed` (`use_variant_as_common_type`).
+///
+/// # Errors
+/// `NO_COMMON_TYPE`.
+pub fn common_type(types: &[DataType], is_variant_allowed: bool) -> Result<DataType> {
+    least_supertype(types).or_else(|error| {
+        if !is_variant_allowed || error.code != ErrorCode::NO_COMMON_TYPE {
+            return Err(error);
+        }
+        variant_of(types).map_err(|_| error)
+    })
+}
+
+/// The `Variant` of all alternatives.
+fn variant_of(types: &[DataType]) -> Result<DataType> {
+    let mut alternatives = Vec::new();
+    for data_type in types {
+        match data_type {
+            DataType::Variant(own) => alternatives.extend(own.iter().cloned()),
+            other => alternatives.push(other.remove_nullable()),
+        }
+    }
+    DataType::variant(alternatives)
+}
+
 /// The narrowest type that holds every value of all of `types`; `Nothing` of no types.
 ///
 /// # Errors
@@ -53,6 +78,22 @@ fn supertype(types: &[DataType]) -> Option<DataType> {
     let first = types.first()?;
     if types.iter().all(|other| same(other, first)) {
         return Some(first.clone());
+    }
+    // Any value is one of Dynamic; a Variant takes other types' values in.
+    if types.iter().any(|data_type| matches!(data_type, DataType::Dynamic(_))) {
+        let max_types = types.iter().filter_map(|data_type| match data_type {
+            DataType::Dynamic(max_types) => Some(*max_types),
+            _ => None,
+        });
+        return max_types.max().map(DataType::Dynamic);
+    }
+    if types.iter().any(|data_type| matches!(data_type, DataType::Variant(_))) {
+        return variant_of(types).ok();
+    }
+    // What is called by several names has none.
+    if types.iter().any(|data_type| data_type.simple_aggregate().is_some()) {
+        let plain: Vec<DataType> = types.iter().map(DataType::without_names).collect();
+        return supertype(&plain);
     }
     if types.contains(&DataType::Nothing) {
         let others: Vec<DataType> = types.iter().filter(|other| **other != DataType::Nothing).cloned().collect();
@@ -221,6 +262,7 @@ fn numbers(types: &[DataType]) -> Option<DataType> {
             DataType::Int16 | DataType::Enum16(_) => (16, &mut signed_bits),
             DataType::Int32 => (32, &mut signed_bits),
             DataType::Int64 => (64, &mut signed_bits),
+            DataType::BFloat16 => (16, &mut float_bits),
             DataType::Float32 => (32, &mut float_bits),
             DataType::Float64 => (64, &mut float_bits),
             _ => return None,
@@ -232,7 +274,8 @@ fn numbers(types: &[DataType]) -> Option<DataType> {
         if signed_bits == 0 { unsigned_bits } else { signed_bits.max(unsigned_bits + i32::from(unsigned_bits > 0)) };
     if float_bits > 0 {
         return match (float_bits, integer_bits) {
-            (32, ..=24) => Some(DataType::Float32),
+            (16, ..=8) => Some(DataType::BFloat16),
+            (16 | 32, ..=24) => Some(DataType::Float32),
             (_, ..=53) => Some(DataType::Float64),
             _ => None,
         };
@@ -268,6 +311,10 @@ mod tests {
             (&["UInt64", "Int8"], ""),
             (&["UInt8", "Float32"], "Float32"),
             (&["UInt32", "Float32"], "Float64"),
+            (&["BFloat16", "UInt8"], "BFloat16"),
+            (&["BFloat16", "UInt16"], "Float32"),
+            (&["BFloat16", "Float64"], "Float64"),
+            (&["SimpleAggregateFunction(sum, UInt64)", "UInt8"], "UInt64"),
             (&["Int64", "Float64"], ""),
             (&["UInt8", "Bool"], "UInt8"),
             (&["Bool", "UInt8"], "Bool"),

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use crate::aggregate_type::AggregateType;
 use crate::data_type::{DECIMAL_DIGITS_MAX, DataType, EnumValues, IntervalKind, TupleElement};
 use crate::error::{Error, ErrorCode, Result};
+use crate::json_type::JsonType;
+use crate::simple_aggregate_type::SimpleAggregateType;
 use crate::type_family::{WORDS_MAX, find, is_alias};
+use crate::variant_type::{DYNAMIC_TYPES, DYNAMIC_TYPES_MAX};
 
 /// How deep type names may nest.
 const DEPTH_MAX: usize = 100;
@@ -283,15 +286,50 @@ impl<'a> NameReader<'a> {
                 }
             }
             "AggregateFunction" => self.aggregate_function(depth)?,
-            // Its values are those of the type; the function matters to tables that merge rows.
             "SimpleAggregateFunction" => {
                 self.expect('(')?;
-                self.function_name()?;
+                let (function, parameters) = self.function_name()?;
                 self.expect(',')?;
-                let inner = self.data_type(depth + 1)?;
+                let argument = self.data_type(depth + 1)?;
                 self.expect(')')?;
-                inner
+                let (function, parameters) = (function.into(), parameters.into());
+                SimpleAggregateType { function, parameters, argument }.wrapped()
             }
+            "Variant" => {
+                self.expect('(')?;
+                let mut alternatives = Vec::new();
+                while !self.eat(')') {
+                    alternatives.push(self.data_type(depth + 1)?);
+                    if !self.eat(',') {
+                        self.expect(')')?;
+                        break;
+                    }
+                }
+                DataType::variant(alternatives)?
+            }
+            "Dynamic" => {
+                let mut max_types = DYNAMIC_TYPES;
+                if self.eat('(') {
+                    let name = self.word();
+                    if name != "max_types" {
+                        return Err(Error::new(
+                            ErrorCode::UNEXPECTED_AST_STRUCTURE,
+                            "Dynamic data type argument should be in a form 'max_types=N'",
+                        ));
+                    }
+                    self.expect('=')?;
+                    let number: i64 = self.number()?;
+                    self.expect(')')?;
+                    let allowed = u8::try_from(number).ok().filter(|number| *number <= DYNAMIC_TYPES_MAX);
+                    max_types = allowed.ok_or_else(|| {
+                        let message =
+                            "'max_types' argument for Dynamic type should be a positive integer between 0 and 254";
+                        Error::new(ErrorCode::BAD_ARGUMENTS, message)
+                    })?;
+                }
+                DataType::Dynamic(max_types)
+            }
+            "JSON" => self.json(depth)?,
             "Array" => DataType::Array(Arc::new(self.inner(depth)?)),
             "Map" => {
                 self.expect('(')?;
@@ -393,6 +431,70 @@ impl<'a> NameReader<'a> {
         Ok(if is_wide { DataType::Enum16(values) } else { DataType::Enum8(values) })
     }
 
+    /// The arguments of `JSON`: numbers by name, paths with types, paths to skip.
+    fn json(&mut self, depth: usize) -> Result<DataType> {
+        let mut json = JsonType::default();
+        let (mut typed, mut skipped, mut skipped_by_regexp) = (Vec::new(), Vec::new(), Vec::new());
+        if self.eat('(') {
+            while !self.eat(')') {
+                let start = self.at;
+                match self.word() {
+                    "max_dynamic_paths" if self.eat('=') => json.max_dynamic_paths = self.number()?,
+                    "max_dynamic_types" if self.eat('=') => json.max_dynamic_types = self.number()?,
+                    word if word.eq_ignore_ascii_case("SKIP") => {
+                        let before = self.at;
+                        if self.word().eq_ignore_ascii_case("REGEXP") && self.spaces_before('\'') {
+                            skipped_by_regexp.push(self.quoted('\'')?);
+                        } else {
+                            self.at = before;
+                            skipped.push(self.path()?);
+                        }
+                    }
+                    _ => {
+                        self.at = start;
+                        let path = self.path()?;
+                        typed.push((path, self.data_type(depth + 1)?));
+                    }
+                }
+                if !self.eat(',') {
+                    self.expect(')')?;
+                    break;
+                }
+            }
+        }
+        let (paths, types) = (json.max_dynamic_paths, json.max_dynamic_types);
+        Ok(DataType::Json(Arc::new(JsonType::new(paths, types, typed, skipped, skipped_by_regexp)?)))
+    }
+
+    /// Whether a character follows, after spaces.
+    fn spaces_before(&mut self, symbol: char) -> bool {
+        self.spaces();
+        self.text[self.at..].starts_with(symbol)
+    }
+
+    /// Names with dots between them, in quotes or without.
+    fn path(&mut self) -> Result<Arc<str>> {
+        let mut path = String::new();
+        loop {
+            if self.spaces_before('`') {
+                path.push_str(&self.quoted('`')?);
+            } else if self.spaces_before('"') {
+                path.push_str(&self.quoted('"')?);
+            } else {
+                let word = self.word();
+                if word.is_empty() {
+                    return Err(self.error("a path"));
+                }
+                path.push_str(word);
+            }
+            if !self.text[self.at..].starts_with('.') {
+                return Ok(path.into());
+            }
+            self.at += 1;
+            path.push('.');
+        }
+    }
+
     fn tuple(&mut self, depth: usize) -> Result<DataType> {
         self.expect('(')?;
         let mut elements = Vec::new();
@@ -488,6 +590,7 @@ fn simple_type(name: &str) -> Option<DataType> {
         "Int64" => DataType::Int64,
         "Int128" => DataType::Int128,
         "Int256" => DataType::Int256,
+        "BFloat16" => DataType::BFloat16,
         "Float32" => DataType::Float32,
         "Float64" => DataType::Float64,
         "String" => DataType::String,
@@ -528,6 +631,17 @@ mod tests {
             "Nullable(Nothing)",
             "Array(UInt256)",
             "Decimal(38, 10)",
+            "BFloat16",
+            "Variant(Array(UInt64), String, UInt64)",
+            "Dynamic",
+            "Dynamic(max_types=3)",
+            "JSON",
+            "JSON(max_dynamic_types=3, max_dynamic_paths=2, `a.b` UInt32, `x y` String, SKIP c, SKIP REGEXP '^z')",
+            "SimpleAggregateFunction(sum, UInt64)",
+            "SimpleAggregateFunction(anyLast, Nullable(String))",
+            "Nullable(SimpleAggregateFunction(sum, UInt64))",
+            "SimpleAggregateFunction(any, LowCardinality(Nullable(String)))",
+            "Array(SimpleAggregateFunction(groupArrayArray, Array(UInt8)))",
         ] {
             assert_eq!(DataType::parse(name).unwrap().to_string(), name);
         }

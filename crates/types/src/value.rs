@@ -37,12 +37,19 @@ pub enum Value {
     Tuple(Arc<[Value]>),
     /// `Map`, in insertion order.
     Map(Arc<[(Value, Value)]>),
+    /// A value of `Variant` or `Dynamic` with its type. `JSON` is the tuple of its columns.
+    Typed(Arc<(DataType, Value)>),
 }
 
 impl Value {
     /// A string value.
     pub fn string(bytes: impl AsRef<[u8]>) -> Self {
         Self::String(bytes.as_ref().into())
+    }
+
+    /// A value with its type; NULL has none.
+    pub fn typed(data_type: DataType, value: Self) -> Self {
+        if value.is_null() { Self::Null } else { Self::Typed(Arc::new((data_type, value))) }
     }
 
     /// Whether it is NULL.
@@ -65,7 +72,8 @@ impl Value {
             | Self::Uuid(_)
             | Self::Array(_)
             | Self::Tuple(_)
-            | Self::Map(_) => None,
+            | Self::Map(_)
+            | Self::Typed(_) => None,
         }
     }
 
@@ -84,7 +92,8 @@ impl Value {
             | Self::Uuid(_)
             | Self::Array(_)
             | Self::Tuple(_)
-            | Self::Map(_) => None,
+            | Self::Map(_)
+            | Self::Typed(_) => None,
         }
     }
 
@@ -104,7 +113,8 @@ impl Value {
             | Self::Uuid(_)
             | Self::Array(_)
             | Self::Tuple(_)
-            | Self::Map(_) => None,
+            | Self::Map(_)
+            | Self::Typed(_) => None,
         }
     }
 
@@ -118,7 +128,13 @@ impl Value {
             Self::Int256(value) => Some(value.as_float()),
             Self::UInt256(value) => Some(value.as_float()),
             Self::Decimal(value, scale) => Some(value.as_float() / 10f64.powi((*scale).into())),
-            Self::Null | Self::String(_) | Self::Uuid(_) | Self::Array(_) | Self::Tuple(_) | Self::Map(_) => None,
+            Self::Null
+            | Self::String(_)
+            | Self::Uuid(_)
+            | Self::Array(_)
+            | Self::Tuple(_)
+            | Self::Map(_)
+            | Self::Typed(_) => None,
         }
     }
 
@@ -167,6 +183,7 @@ impl Value {
             Self::Float64(_) => DataType::Float64,
             Self::String(_) => DataType::String,
             Self::Uuid(_) => DataType::UUID,
+            Self::Typed(_) => DataType::dynamic(),
             Self::Array(items) => {
                 let mut types = items.iter().map(Self::literal_type);
                 let first = types.next().unwrap_or(DataType::Nothing);
@@ -195,6 +212,10 @@ impl Value {
             (Self::Null, Self::Null) => Ordering::Equal,
             (Self::Null, _) => unknown,
             (_, Self::Null) => unknown.reverse(),
+            (Self::Typed(left), Self::Typed(right)) => match left.0 == right.0 {
+                true => left.1.compare_with(&right.1, unknown),
+                false => left.0.to_string().cmp(&right.0.to_string()),
+            },
             (Self::String(left), Self::String(right)) => left.cmp(right),
             (Self::Uuid(left), Self::Uuid(right)) => uuid_rank(left).cmp(&uuid_rank(right)),
             (Self::Array(left), Self::Array(right)) | (Self::Tuple(left), Self::Tuple(right)) => {
@@ -296,6 +317,7 @@ impl fmt::Display for Value {
                 list(f, items.iter())?;
                 f.write_str(if items.len() == 1 { ",)" } else { ")" })
             }
+            Self::Typed(typed) => write!(f, "{}", typed.1),
             Self::Map(entries) => {
                 f.write_str("map(")?;
                 list(f, entries.iter().flat_map(|(key, value)| [key, value]))?;

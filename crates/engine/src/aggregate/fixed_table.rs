@@ -13,7 +13,7 @@ use arrow_buffer::NullBuffer;
 use squall_functions::GroupIds;
 use squall_types::memory::reserve;
 use squall_types::packed_hash::{hash_packed, hash_packed_wide};
-use squall_types::{Column, DataType, Error, Result, grow};
+use squall_types::{Column, DataType, Error, Physical, Result, grow};
 
 use super::key_table::{KeyTable, downcast_table, partition_of};
 use super::slots::{Slot, Slots};
@@ -26,8 +26,10 @@ pub(crate) fn packed_width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::Nullable(inner) => Some(1 + packed_width(inner)?),
         // -0.0 and 0.0 differ in bits but not in value, and so do NaNs.
-        DataType::Float32 | DataType::Float64 | DataType::LowCardinality(_) => None,
-        other => other.fixed_width_bytes().filter(|width| *width <= 16),
+        other => match other.physical() {
+            Physical::Float32 | Physical::Float64 => None,
+            physical => physical.fixed_width_bytes().filter(|width| *width <= 16),
+        },
     }
 }
 

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, make_array};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use squall_types::memory::reserve;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Physical, Result};
 
 /// Bytes of a string's length.
 const LENGTH_BYTES: usize = 4;
@@ -53,10 +53,10 @@ impl RowFormat {
     /// The format for columns of these types; `None` where one of them has none.
     pub(crate) fn of(types: &[DataType]) -> Option<Self> {
         let columns = types.iter().map(|data_type| {
-            let width = match data_type.remove_nullable() {
-                DataType::String => None,
-                DataType::Float32 | DataType::Float64 | DataType::LowCardinality(_) => return None,
-                inner => Some(inner.fixed_width_bytes()?),
+            let width = match data_type.physical() {
+                Physical::Bytes => None,
+                Physical::Float32 | Physical::Float64 => return None,
+                physical => Some(physical.fixed_width_bytes()?),
             };
             Some(ColumnFormat { data_type: data_type.clone(), width })
         });

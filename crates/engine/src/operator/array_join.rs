@@ -155,7 +155,7 @@ impl Operator for ArrayJoin {
 }
 
 fn as_list(column: &Column) -> Result<&ListArray> {
-    match column.data_type() {
+    match column.data_type().inner() {
         DataType::Array(_) | DataType::Map(..) => Ok(column.array().as_list::<i32>()),
         other => Err(Error::new(ErrorCode::TYPE_MISMATCH, format!("ARRAY JOIN requires array argument, not {other}"))),
     }

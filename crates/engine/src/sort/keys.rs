@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
 use squall_planner::SortKey;
 use squall_types::memory::reserve;
 use squall_types::physical::Rank;
-use squall_types::{Block, Column, DataType, Physical, Result};
+use squall_types::{Alternatives, Block, Column, DataType, Physical, Result};
 
 use crate::evaluate::evaluate;
 
@@ -104,20 +104,20 @@ enum Values {
     Dictionary(Box<Encoder>, Vec<u32>),
     List(Box<Encoder>, Vec<i32>),
     Tuple(Vec<Encoder>),
+    /// Of several types: what orders each type, and its values; and where each row's value is.
+    Mixed(Vec<(Vec<u8>, Encoder)>, Vec<Option<(u32, u32)>>),
 }
 
 impl Encoder {
     fn new(column: &Column, direction: Direction) -> Self {
         let data_type = column.data_type();
         let mut encoder = Self::of_array(data_type, column.array().clone(), direction);
-        encoder.is_of_one_class = !matches!(
-            data_type,
-            DataType::Nothing
-                | DataType::Nullable(_)
-                | DataType::LowCardinality(_)
-                | DataType::Float32
-                | DataType::Float64
+        let has_classes = matches!(
+            data_type.physical(),
+            Physical::Nothing | Physical::Dictionary | Physical::Float32 | Physical::Float64
         );
+        encoder.is_of_one_class =
+            !has_classes && !matches!(data_type, DataType::Nullable(_)) && !data_type.is_of_alternatives();
         encoder
     }
 
@@ -126,6 +126,11 @@ impl Encoder {
         let inner = Direction { descending: false, nulls_first: false };
         if let DataType::Nullable(nullable) = data_type {
             return Self::of_array(nullable, array, direction);
+        }
+        if data_type.is_of_alternatives()
+            && let Ok(found) = Alternatives::of_array(data_type, &array)
+        {
+            return Self::mixed(data_type, found, array, direction);
         }
         let values = match data_type.physical() {
             Physical::Nothing => Values::Nothing,
@@ -164,24 +169,36 @@ impl Encoder {
             }
             Physical::Struct => {
                 let columns = array.as_struct().columns();
-                let elements = match data_type {
-                    DataType::Tuple(elements) => &elements[..],
-                    _ => &[],
-                };
-                let encoders = elements.iter().zip(columns);
-                Values::Tuple(
-                    encoders
-                        .map(|(element, column)| Self::of_array(&element.data_type, column.clone(), inner))
-                        .collect(),
-                )
+                let types = data_type.struct_types();
+                let encoders = types.iter().zip(columns);
+                Values::Tuple(encoders.map(|(part, column)| Self::of_array(part, column.clone(), inner)).collect())
             }
         };
         Self { array, values, direction, is_of_one_class: false }
     }
 
+    /// Values of several types: those of a `Variant` by the number of their alternative first, those of a `Dynamic` by their type's name.
+    fn mixed(data_type: &DataType, found: Alternatives, array: ArrayRef, direction: Direction) -> Self {
+        let inner = Direction { descending: false, nulls_first: false };
+        let is_variant = matches!(data_type, DataType::Variant(_));
+        let encoders = found.columns.into_iter().enumerate().map(|(at, column)| {
+            let rank = match is_variant {
+                true => vec![at as u8],
+                false => [column.data_type().to_string().as_bytes(), &[0]].concat(),
+            };
+            (rank, Self::of_array(column.data_type(), column.array().clone(), inner))
+        });
+        Self { array, values: Values::Mixed(encoders.collect(), found.rows), direction, is_of_one_class: false }
+    }
+
     fn encode(&self, row: usize, out: &mut Vec<u8>) {
         if !self.is_of_one_class {
-            if self.array.is_null(row) || matches!(self.values, Values::Nothing) {
+            let is_null = match &self.values {
+                Values::Nothing => true,
+                Values::Mixed(_, rows) => rows[row].is_none(),
+                _ => self.array.is_null(row),
+            };
+            if is_null {
                 out.push(self.direction.class_of_null());
                 return;
             }
@@ -229,6 +246,13 @@ impl Encoder {
                     encoder.encode(item as usize, out);
                 }
                 out.push(0);
+            }
+            Values::Mixed(encoders, rows) => {
+                if let Some((at, position)) = rows[row] {
+                    let (rank, encoder) = &encoders[at as usize];
+                    out.extend_from_slice(rank);
+                    encoder.encode(position as usize, out);
+                }
             }
             Values::Tuple(encoders) => encoders.iter().for_each(|encoder| encoder.encode(row, out)),
         }

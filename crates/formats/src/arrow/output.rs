@@ -53,7 +53,8 @@ impl Layout {
         let zone = |zone: &Option<Arc<str>>| Some(zone.clone().unwrap_or_else(|| self.time_zone.clone()));
         Ok(match data_type {
             DataType::Nullable(inner) | DataType::LowCardinality(inner) => return self.arrow_type(inner),
-            DataType::String => self.string.clone(),
+            DataType::SimpleAggregateFunction(simple) => return self.arrow_type(simple.values()),
+            DataType::String | DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => self.string.clone(),
             DataType::Bool => ArrowType::Boolean,
             DataType::Date | DataType::Date32 => ArrowType::Date32,
             DataType::DateTime(_) | DataType::IPv4 => ArrowType::UInt32,
@@ -118,6 +119,11 @@ fn unit(digits: u8) -> TimeUnit {
 fn to_arrow(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match data_type {
         DataType::Nullable(inner) => to_arrow(inner, array)?,
+        DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => {
+            let column = squall_types::Column::new(data_type.clone(), array.clone());
+            squall_types::cast(&column, &DataType::String, &squall_types::CastOptions::default())?.to_array()?
+        }
+        DataType::SimpleAggregateFunction(simple) => to_arrow(simple.values(), array)?,
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();
             to_arrow(inner, &arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?)?

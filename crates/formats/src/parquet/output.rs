@@ -52,6 +52,7 @@ impl Layout {
         let (physical, length, logical, arrow) = match data_type {
             DataType::Nullable(inner) => return Self::new(name, inner, true),
             DataType::LowCardinality(inner) => return Self::new(name, inner, is_nullable),
+            DataType::SimpleAggregateFunction(simple) => return Self::new(name, simple.values(), is_nullable),
             DataType::Bool => (PhysicalType::BOOLEAN, 0, None, ArrowType::Boolean),
             DataType::UInt8 => (PhysicalType::INT32, 0, integer(8, false), ArrowType::UInt8),
             DataType::UInt16 => (PhysicalType::INT32, 0, integer(16, false), ArrowType::UInt16),
@@ -61,9 +62,14 @@ impl Layout {
             DataType::Int16 => (PhysicalType::INT32, 0, integer(16, true), ArrowType::Int16),
             DataType::Int32 => (PhysicalType::INT32, 0, None, ArrowType::Int32),
             DataType::Int64 => (PhysicalType::INT64, 0, None, ArrowType::Int64),
-            DataType::Float32 => (PhysicalType::FLOAT, 0, None, ArrowType::Float32),
+            DataType::BFloat16 | DataType::Float32 => (PhysicalType::FLOAT, 0, None, ArrowType::Float32),
             DataType::Float64 => (PhysicalType::DOUBLE, 0, None, ArrowType::Float64),
-            DataType::String | DataType::AggregateFunction(_) => {
+            // Values of several types are written as their texts.
+            DataType::String
+            | DataType::Variant(_)
+            | DataType::Dynamic(_)
+            | DataType::Json(_)
+            | DataType::AggregateFunction(_) => {
                 (PhysicalType::BYTE_ARRAY, 0, Some(LogicalType::String), ArrowType::Binary)
             }
             DataType::Enum8(_) | DataType::Enum16(_) => {
@@ -171,6 +177,12 @@ fn enum_names<T: ArrowPrimitiveType<Native: Into<i16>>>(array: &ArrayRef, values
     )
 }
 
+/// The texts of values of several types.
+fn texts_of(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
+    let column = squall_types::Column::new(data_type.clone(), array.clone());
+    squall_types::cast(&column, &DataType::String, &squall_types::CastOptions::default())?.to_array()
+}
+
 /// The array as the layout of its type has it.
 fn to_parquet(data_type: &DataType, array: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     let ticks = |digits: u8, unit_digits: u8| {
@@ -179,6 +191,8 @@ fn to_parquet(data_type: &DataType, array: &ArrayRef, field: &Field) -> Result<A
     };
     Ok(match data_type {
         DataType::Nullable(inner) => to_parquet(inner, array, field)?,
+        DataType::Variant(_) | DataType::Dynamic(_) | DataType::Json(_) => texts_of(data_type, array)?,
+        DataType::SimpleAggregateFunction(simple) => to_parquet(simple.values(), array, field)?,
         DataType::LowCardinality(inner) => {
             let dictionary = array.as_dictionary::<UInt32Type>();
             let array = arrow_select::take::take(&**dictionary.values(), dictionary.keys(), None)?;

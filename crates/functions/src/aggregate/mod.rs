@@ -161,7 +161,7 @@ pub(crate) const NAMES: &[&str] = &family::names();
 /// `UNKNOWN_FUNCTION`, `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT`, `NOT_IMPLEMENTED` for `-State` and its
 /// kin, and the function's own for its parameters.
 pub(crate) fn resolve(name: &str, parameters: &[Value], arguments: &[DataType]) -> Result<Arc<dyn AggregateFunction>> {
-    let plain: Vec<DataType> = arguments.iter().map(|argument| argument.remove_low_cardinality().clone()).collect();
+    let plain: Vec<DataType> = arguments.iter().map(|argument| argument.remove_low_cardinality().computed()).collect();
     let function = settle(name, parameters, &plain, COMBINATORS_MAX)?;
     Ok(Arc::new(plain::Plain::new(function, ignores_order(name))))
 }

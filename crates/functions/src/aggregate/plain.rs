@@ -127,5 +127,7 @@ impl Adapter for ToPlain {
 
 /// The column with every row written out, of the type inside `LowCardinality`.
 pub(super) fn plain(column: &Column) -> Result<Column> {
-    column.without_low_cardinality()?.materialize()
+    let column = column.without_low_cardinality()?.materialize()?;
+    let data_type = column.data_type().computed();
+    Ok(column.with_type(data_type))
 }

@@ -49,7 +49,7 @@ impl RowBytes {
     fn of_values(data_type: &DataType, array: &ArrayRef) -> Option<Result<Self>> {
         Some(match data_type {
             DataType::Nothing => Ok(Self::Nothing),
-            DataType::String => Ok(Self::Strings(array.as_binary_opt::<i32>()?.clone())),
+            DataType::String | DataType::Dynamic(_) => Ok(Self::Strings(array.as_binary_opt::<i32>()?.clone())),
             DataType::Array(item) => {
                 let list = array.as_list_opt::<i32>()?;
                 Self::new(item, list.values()).map(|items| Self::Lists(list.value_offsets().to_vec(), Box::new(items)))
@@ -59,13 +59,11 @@ impl RowBytes {
                 let entries = Self::new(&data_type.map_entry_type(), list.values());
                 entries.map(|items| Self::Lists(list.value_offsets().to_vec(), Box::new(items)))
             }
-            DataType::Tuple(elements) => {
+            DataType::Tuple(_) | DataType::Variant(_) | DataType::Json(_) => {
                 let tuple = array.as_struct_opt()?;
-                let columns = elements.iter().zip(tuple.columns());
-                columns
-                    .map(|(element, column)| Self::new(&element.data_type, column))
-                    .collect::<Result<_>>()
-                    .map(Self::Tuple)
+                let types = data_type.struct_types();
+                let columns = types.iter().zip(tuple.columns());
+                columns.map(|(part, column)| Self::new(part, column)).collect::<Result<_>>().map(Self::Tuple)
             }
             _ => {
                 let width = data_type.fixed_width_bytes()?;

@@ -269,7 +269,7 @@ fn fits(value: &Value, from: &DataType, to: &DataType) -> bool {
 fn of_type(data_type: &DataType) -> Result<Way> {
     Ok(match data_type {
         _ if data_type.physical().rank().is_some() => Way::Ranked(data_type.clone()),
-        DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) => Way::Rows(data_type.clone()),
+        nested if nested.is_nested() => Way::Rows(data_type.clone()),
         _ => Way::As(data_type.clone()),
     })
 }

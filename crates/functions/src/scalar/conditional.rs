@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, Scalar};
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, kernels, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, common_type, kernels, least_supertype};
 
 use super::kernel::truth;
 use super::simple::{Call, Function, Numbers, argument};
@@ -18,9 +18,14 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("if", if_then_else).with_nulls().without_dictionary().never_throws().lazy(Lazy::If),
-    &Function::new("multiIf", multi_if).with_nulls().without_dictionary().never_throws().lazy(Lazy::MultiIf),
-    &Function::new("caseWithExpression", case_with_expression).with_nulls().never_throws(),
+    &Function::new("if", if_then_else).with_nulls().without_dictionary().never_throws().lazy(Lazy::If).of_any_type(),
+    &Function::new("multiIf", multi_if)
+        .with_nulls()
+        .without_dictionary()
+        .never_throws()
+        .lazy(Lazy::MultiIf)
+        .of_any_type(),
+    &Function::new("caseWithExpression", case_with_expression).with_nulls().never_throws().of_any_type(),
 ];
 
 /// Which rows hold; NULL does not.
@@ -130,7 +135,7 @@ fn branches(call: &Call<'_>) -> Bound {
     }
     let values: Vec<DataType> =
         (0..last).filter(|at| at % 2 == 1).chain([last]).map(|at| call.type_of(at).clone()).collect();
-    let result = least_supertype(&values)?;
+    let result = common_type(&values, call.context.settings.use_variant_as_common_type)?;
     let options = CastOptions { keeps_padding: call.name == "if", ..CastOptions::to_common(call.session_zone()?) };
     call.bind(result.clone(), move |arguments, rows| {
         let value = |at: usize| cast(argument(arguments, at)?, &result, &options);

@@ -44,6 +44,7 @@ pub(crate) const CONVERSIONS: &[&dyn ScalarFunction] = conversions!(
     "UInt256" => DataType::UInt256,
     "Int128" => DataType::Int128,
     "Int256" => DataType::Int256,
+    "BFloat16" => DataType::BFloat16,
     "Float32" => DataType::Float32,
     "Float64" => DataType::Float64,
     "UUID" => DataType::UUID,
@@ -126,29 +127,38 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toTime64OrNull", |call| parse(call, time64(call)?, Failed::Null)).never_throws(),
     &Function::new("toTime64OrDefault", |call| or_default(call, time64(call)?)).with_nulls(),
     &Function::new("toBool", |call| convert(call, DataType::Bool)).with_nulls(),
-    &Function::new("toString", to_string).never_throws(),
+    &Function::new("toString", to_string).never_throws().of_any_type(),
     &Function::new("toFixedString", to_fixed_string),
-    &Function::new("CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries(),
-    &Function::new("_CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries(),
-    &Function::new("accurateCast", |call| cast_as(call, CastMode::Accurate)).with_nulls().with_dictionaries(),
+    &Function::new("CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries().of_any_type(),
+    &Function::new("_CAST", |call| cast_as(call, CastMode::Plain)).with_nulls().with_dictionaries().of_any_type(),
+    &Function::new("accurateCast", |call| cast_as(call, CastMode::Accurate))
+        .with_nulls()
+        .with_dictionaries()
+        .of_any_type(),
     &Function::new("accurateCastOrNull", |call| cast_as(call, CastMode::OrNull))
         .with_nulls()
         .with_dictionaries()
-        .never_throws(),
-    &Function::new("accurateCastOrDefault", accurate_cast_or_default).with_nulls().with_dictionaries(),
+        .never_throws()
+        .of_any_type(),
+    &Function::new("accurateCastOrDefault", accurate_cast_or_default).with_nulls().with_dictionaries().of_any_type(),
     &Function::new("reinterpret", reinterpret_to),
     &Function::new("reinterpretAsFixedString", reinterpret_as_fixed_string),
-    &Function::new("toLowCardinality", to_low_cardinality).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("toTypeName", to_type_name).with_nulls().with_dictionaries().never_throws().of_types(),
+    &Function::new("toLowCardinality", to_low_cardinality)
+        .with_nulls()
+        .with_dictionaries()
+        .never_throws()
+        .of_any_type(),
+    &Function::new("toTypeName", to_type_name).with_nulls().with_dictionaries().never_throws().of_types().of_any_type(),
     &Function::new("materialize", materialize)
         .with_nulls()
         .with_dictionaries()
         .with_constants()
         .never_throws()
-        .not_folded(),
-    &Function::new("identity", identity).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("ignore", ignore).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("defaultValueOfArgumentType", default_of_argument).with_nulls().with_dictionaries(),
+        .not_folded()
+        .of_any_type(),
+    &Function::new("identity", identity).with_nulls().with_dictionaries().never_throws().of_any_type(),
+    &Function::new("ignore", ignore).with_nulls().with_dictionaries().never_throws().of_any_type(),
+    &Function::new("defaultValueOfArgumentType", default_of_argument).with_nulls().with_dictionaries().of_any_type(),
     &Function::new("defaultValueOfTypeName", default_of_type_name),
 ];
 
@@ -528,7 +538,15 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
     if call.context.cast_keep_nullable && call.name == "CAST" && from.is_nullable() {
         to = to.to_nullable();
     }
-    let options = options(call, mode)?;
+    let settings = &call.context.settings;
+    let options = CastOptions {
+        infers_variant: settings.cast_string_to_variant_use_inference,
+        infers_dynamic: settings.cast_string_to_dynamic_use_inference,
+        ..options(call, mode)?
+    };
+    if !settings.allow_suspicious_variant_types {
+        check_alternatives(&to)?;
+    }
     let result = if mode == CastMode::OrNull {
         if !to.is_nullable() && !to.can_be_inside_nullable() {
             return Err(Error::new(
@@ -548,6 +566,22 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
     }
     let call = if mode == CastMode::Plain { described(call, &to) } else { *call };
     call.bind(result, move |arguments, _| cast(argument(arguments, 0)?, &to, &options))
+}
+
+/// Refuses a `Variant` of types that are easily taken for each other.
+///
+/// # Errors
+/// `ILLEGAL_COLUMN`.
+pub fn check_alternatives(data_type: &DataType) -> Result<()> {
+    let Some((left, right)) = data_type.suspicious_alternatives() else { return Ok(()) };
+    Err(Error::new(
+        ErrorCode::ILLEGAL_COLUMN,
+        format!(
+            "Cannot create column with type '{data_type}' because variants '{left}' and '{right}' have similar types and working with \
+             values of these types may lead to ambiguity. Consider using common single variant instead of these 2 variants or set setting \
+             allow_suspicious_variant_types = 1 in order to allow it"
+        ),
+    ))
 }
 
 fn accurate_cast_or_default(call: &Call<'_>) -> Bound {

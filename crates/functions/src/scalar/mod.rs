@@ -1,5 +1,6 @@
 //! Scalar functions, a module per family. Each has a list `FUNCTIONS` of what it holds; the registry joins them.
 
+mod alternatives;
 mod arithmetic;
 mod array;
 mod bitmap;
@@ -8,7 +9,7 @@ mod bitwise;
 mod choice;
 mod comparison;
 mod conditional;
-mod conversion;
+pub(crate) mod conversion;
 mod date_time;
 mod decimal;
 mod encoding;
@@ -47,6 +48,7 @@ use crate::function::ScalarFunction;
 
 /// The lists of all modules.
 pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
+    alternatives::FUNCTIONS,
     arithmetic::FUNCTIONS,
     decimal::FUNCTIONS,
     array::EMPTY,

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
+use squall_types::variant_type::NULL_ALTERNATIVE;
+use squall_types::{Column, DataType, Error, ErrorCode, Result, common_type};
 
 use super::conditional::{condition, select};
 use super::kernel::{bytes_column, truth};
@@ -15,21 +17,39 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("isNull", |call| is_null(call, true)).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("isNotNull", |call| is_null(call, false)).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("isNullable", is_nullable).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("isNull", |call| is_null(call, true)).with_nulls().with_dictionaries().never_throws().of_any_type(),
+    &Function::new("isNotNull", |call| is_null(call, false))
+        .with_nulls()
+        .with_dictionaries()
+        .never_throws()
+        .of_any_type(),
+    &Function::new("isNullable", is_nullable).with_nulls().with_dictionaries().never_throws().of_any_type(),
     &Function::new("isZeroOrNull", is_zero_or_null).with_nulls().without_dictionary().never_throws(),
-    &Function::new("toNullable", to_nullable).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("assumeNotNull", assume_not_null).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("ifNull", if_null).with_nulls().without_dictionary().never_throws(),
+    &Function::new("toNullable", to_nullable).with_nulls().with_dictionaries().never_throws().of_any_type(),
+    &Function::new("assumeNotNull", assume_not_null).with_nulls().with_dictionaries().never_throws().of_any_type(),
+    &Function::new("ifNull", if_null).with_nulls().without_dictionary().never_throws().of_any_type(),
     &Function::new("nullIf", null_if).with_nulls().without_dictionary().never_throws(),
-    &Function::new("coalesce", coalesce).with_nulls().without_dictionary().never_throws(),
+    &Function::new("coalesce", coalesce).with_nulls().without_dictionary().never_throws().of_any_type(),
 ];
 
 /// For each row 1 where it is NULL.
 fn null_rows(column: &Column, rows: usize) -> Vec<u8> {
     if column.data_type().inner() == &DataType::Nothing {
         return vec![1; rows];
+    }
+    let mixed = match column.data_type() {
+        DataType::Variant(_) => {
+            let numbers = squall_types::alternatives::variant_numbers(column.array());
+            numbers.iter().map(|number| u8::from(*number == NULL_ALTERNATIVE)).collect::<Vec<u8>>()
+        }
+        DataType::Dynamic(_) => {
+            let ends = column.array().as_binary::<i32>().value_offsets();
+            ends.windows(2).map(|pair| u8::from(pair[0] == pair[1])).collect()
+        }
+        _ => Vec::new(),
+    };
+    if let Some(first) = mixed.first().filter(|_| column.data_type().is_of_alternatives()) {
+        return if column.is_constant() { vec![*first; rows] } else { mixed };
     }
     match column.nulls() {
         None => vec![0; rows],
@@ -118,7 +138,7 @@ fn coalesce(call: &Call<'_>) -> Bound {
             continue;
         }
         used.push(at);
-        if !data_type.is_nullable() {
+        if !data_type.is_nullable() && !data_type.is_of_alternatives() {
             break;
         }
     }
@@ -131,7 +151,7 @@ fn coalesce(call: &Call<'_>) -> Bound {
         .iter()
         .map(|at| if *at == last { call.type_of(*at).clone() } else { call.type_of(*at).remove_nullable() })
         .collect();
-    let result = least_supertype(&types)?;
+    let result = common_type(&types, call.context.settings.use_variant_as_common_type)?;
     let options = CastOptions { keeps_padding: true, ..CastOptions::to_common(call.session_zone()?) };
     call.bind(result.clone(), move |arguments, rows| {
         let nullable = result.to_nullable();

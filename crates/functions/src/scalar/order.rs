@@ -244,10 +244,7 @@ fn other_order(data_type: &DataType, left: &ArrayRef, right: &ArrayRef, unknown:
             Ok(Box::new(move |l, r| entries(left[l] as usize, right[r] as usize)))
         }
         (ArrowType::List(_), ArrowType::List(_)) => {
-            let item_type = match data_type {
-                DataType::Array(item) => (**item).clone(),
-                map => map.map_entry_type(),
-            };
+            let item_type = data_type.list_item();
             let (left, right) = (left.as_list::<i32>(), right.as_list::<i32>());
             let items = array_order(&item_type, left.values(), right.values(), unknown)?;
             let (left, right) = (left.offsets().clone(), right.offsets().clone());
@@ -258,13 +255,13 @@ fn other_order(data_type: &DataType, left: &ArrayRef, right: &ArrayRef, unknown:
             }))
         }
         (ArrowType::Struct(_), ArrowType::Struct(_)) => {
-            let DataType::Tuple(elements) = data_type else { return Err(differ()) };
+            let types = data_type.struct_types();
             let (left, right) = (left.as_struct(), right.as_struct());
-            if left.num_columns() != right.num_columns() || left.num_columns() != elements.len() {
+            if left.num_columns() != right.num_columns() || left.num_columns() != types.len() {
                 return Err(differ());
             }
-            let columns = elements.iter().zip(left.columns().iter().zip(right.columns()));
-            let columns = columns.map(|(element, (l, r))| array_order(&element.data_type, l, r, unknown));
+            let columns = types.iter().zip(left.columns().iter().zip(right.columns()));
+            let columns = columns.map(|(part, (l, r))| array_order(part, l, r, unknown));
             let columns = columns.collect::<Result<Vec<_>>>()?;
             Ok(Box::new(move |l, r| {
                 columns.iter().map(|column| column(l, r)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)

@@ -35,6 +35,9 @@ impl Scope<'_> {
                 return Err(Error::logical("several sets of keys where one was expected"));
             }
         }
+        if !self.analyzer.context.settings.allow_suspicious_types_in_group_by {
+            keys.iter().try_for_each(|key| self.check_key(*key, "GROUP BY", "allow_suspicious_types_in_group_by"))?;
+        }
         let is_constant = |scope: &Self, key: NodeId| scope.graph.constant_value(key).is_some();
         let mut distinct = Vec::with_capacity(keys.len());
         for key in &keys {
@@ -49,6 +52,24 @@ impl Scope<'_> {
             });
         }
         Ok(distinct)
+    }
+
+    /// Refuses a key whose values may be of several types.
+    ///
+    /// # Errors
+    /// `ILLEGAL_COLUMN`.
+    pub fn check_key(&self, key: NodeId, clause: &str, setting: &str) -> Result<()> {
+        if !self.graph.data_type(key).has_alternatives() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!(
+                "Data types Variant/Dynamic are not allowed in {clause} keys, because it can lead to unexpected results. Consider using a \
+                 subcolumn with a specific data type instead (for example 'column.Int64' or 'json.some.path.:Int64' if its a JSON path \
+                 subcolumn) or casting this column to a specific data type. Set setting {setting} = 1 in order to allow it"
+            ),
+        ))
     }
 
     /// Adds a key of GROUP BY, which may stand for several.

@@ -508,7 +508,7 @@ impl Scope<'_> {
                 ),
             )));
         };
-        match self.graph.data_type(array).clone() {
+        match self.graph.data_type(array).inner().clone() {
             DataType::Array(item) => self.graph.array_join(array, (*item).clone()),
             map @ DataType::Map(..) => self.graph.array_join(array, map.map_entry_type()),
             _ => Err(self.in_scope_of_call(Error::new(

@@ -15,6 +15,14 @@ pub(crate) fn supertype(types: &[DataType]) -> Result<DataType> {
     squall_types::least_supertype(types)
 }
 
+/// The same, or a `Variant` where there is none and the session allows it (`use_variant_as_common_type`).
+///
+/// # Errors
+/// `NO_COMMON_TYPE`.
+pub(crate) fn common_type(types: &[DataType], context: &FunctionContext) -> Result<DataType> {
+    squall_types::common_type(types, context.settings.use_variant_as_common_type)
+}
+
 /// A value of type `from` as one of type `to`, texts of times read in the session's time zone.
 ///
 /// # Errors

@@ -59,7 +59,19 @@ impl<'q> Scope<'q> {
     fn resolve_shallow(&mut self, expression: &ast::Expression) -> Result<NodeId> {
         match &expression.kind {
             ExpressionKind::Literal(value) => {
-                let (value, data_type) = literal::typed_literal(value)?;
+                let typed = literal::typed_literal(value);
+                if let (Err(error), ast::Literal::Array(items)) = (&typed, value)
+                    && error.code == ErrorCode::NO_COMMON_TYPE
+                    && self.analyzer.context.settings.use_variant_as_common_type
+                {
+                    let items = items.iter().map(|item| {
+                        let (value, data_type) = literal::typed_literal(item)?;
+                        Ok(self.graph.constant(value, data_type))
+                    });
+                    let items = items.collect::<Result<Vec<_>>>()?;
+                    return self.scalar("array", items);
+                }
+                let (value, data_type) = typed?;
                 Ok(self.graph.constant(value, data_type))
             }
             ExpressionKind::Identifier(parts) => match self.identifier(parts)? {
@@ -307,6 +319,10 @@ impl<'q> Scope<'q> {
             let (before, path) = (&name[..dot], &name[dot + 1..]);
             if let Some(column) = self.position(table, before)? {
                 let mut node = self.column(column)?;
+                if in_arrays_of_objects(self.graph.data_type(node)) {
+                    let path = self.graph.constant(Value::string(path), DataType::String);
+                    return self.scalar("getSubcolumn", vec![node, path]).map(Some);
+                }
                 for part in path.split('.') {
                     let Some(next) = self.subcolumn(node, part)? else { return Ok(None) };
                     node = next;
@@ -387,12 +403,44 @@ impl<'q> Scope<'q> {
     /// `None` where it means nothing.
     fn subcolumns(&mut self, node: NodeId, path: &[ast::Identifier]) -> Result<Option<NodeId>> {
         let mut node = node;
-        for part in path {
+        let mut path = path.iter();
+        while let Some(part) = path.next() {
             let part = self.analyzer.identifier(part)?;
+            if in_arrays_of_objects(self.graph.data_type(node)) {
+                node = self.path_of_objects(node, part, &mut path)?;
+                continue;
+            }
             let Some(next) = self.subcolumn(node, part)? else { return Ok(None) };
             node = next;
         }
         Ok(Some(node))
+    }
+
+    /// A path of `JSON`, which goes on up to the name of a type: the values, or those of that type.
+    fn path_of_objects(
+        &mut self,
+        node: NodeId,
+        first: &str,
+        rest: &mut std::slice::Iter<'_, ast::Identifier>,
+    ) -> Result<NodeId> {
+        let (mut path, mut part) = (String::new(), Some(first));
+        let mut wanted = None;
+        while let Some(name) = part {
+            if let Some(type_name) = name.strip_prefix(':') {
+                wanted = Some(type_name.to_owned());
+                break;
+            }
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(name);
+            part = rest.next().map(|next| self.analyzer.identifier(next)).transpose()?;
+        }
+        let path = self.graph.constant(Value::string(path), DataType::String);
+        let values = self.scalar("getSubcolumn", vec![node, path])?;
+        let Some(wanted) = wanted else { return Ok(values) };
+        let wanted = self.graph.constant(Value::string(wanted), DataType::String);
+        self.scalar("dynamicElement", vec![values, wanted])
     }
 
     fn subcolumn(&mut self, node: NodeId, name: &str) -> Result<Option<NodeId>> {
@@ -406,13 +454,25 @@ impl<'q> Scope<'q> {
                 _ => false,
             }
         }
-        let data_type = self.graph.data_type(node);
+        let data_type = &self.graph.data_type(node).without_names();
         let function = match (data_type, name) {
+            (DataType::Variant(_), name) | (DataType::Dynamic(_), name)
+                if DataType::parse(name.strip_prefix(':').unwrap_or(name)).is_ok_and(|wanted| match data_type {
+                    DataType::Variant(alternatives) => alternatives.contains(&wanted),
+                    _ => true,
+                }) =>
+            {
+                let name = name.strip_prefix(':').unwrap_or(name);
+                let function =
+                    if matches!(data_type, DataType::Variant(_)) { "variantElement" } else { "dynamicElement" };
+                let name = self.graph.constant(Value::string(name), DataType::String);
+                return self.scalar(function, vec![node, name]).map(Some);
+            }
             (data_type, name) if tuple_has(data_type, name) => {
                 let element = self.graph.constant(Value::string(name), DataType::String);
                 return self.scalar("tupleElement", vec![node, element]).map(Some);
             }
-            (DataType::Array(_), "size0") => "length",
+            (DataType::Array(_) | DataType::Map(..), "size0") => "length",
             (DataType::Nullable(_), "null") => "isNull",
             (DataType::Map(..), "keys") => "mapKeys",
             (DataType::Map(..), "values") => "mapValues",
@@ -536,5 +596,13 @@ impl<'q> Scope<'q> {
         }
         let same_parts = known.iter().map(String::as_str).filter(|known| known.split('.').count() == parts);
         maybe_you_meant(name, same_parts)
+    }
+}
+
+/// Whether a type is of objects, or of arrays of them.
+fn in_arrays_of_objects(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Array(item) => in_arrays_of_objects(item),
+        other => matches!(other.inner(), DataType::Json(_)),
     }
 }

@@ -362,7 +362,7 @@ impl Scope<'_> {
             }
             let node = self.resolve_kind(expression)?;
             let name = self.name(expression)?;
-            let item = match self.graph.data_type(node) {
+            let item = match self.graph.data_type(node).inner() {
                 DataType::Array(item) => (**item).clone(),
                 map @ DataType::Map(..) => map.map_entry_type(),
                 other => {

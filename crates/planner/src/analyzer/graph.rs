@@ -628,6 +628,10 @@ fn hash_value(value: &Value, state: &mut impl Hasher) {
         Value::String(bytes) => bytes.hash(state),
         Value::Uuid(bytes) => bytes.hash(state),
         Value::Array(items) | Value::Tuple(items) => items.iter().for_each(|item| hash_value(item, state)),
+        Value::Typed(typed) => {
+            typed.0.hash(state);
+            hash_value(&typed.1, state);
+        }
         Value::Map(entries) => entries.iter().for_each(|(key, value)| {
             hash_value(key, state);
             hash_value(value, state);
@@ -649,6 +653,7 @@ pub(crate) fn same_value(left: &Value, right: &Value) -> bool {
                     .zip(right.iter())
                     .all(|(left, right)| same_value(&left.0, &right.0) && same_value(&left.1, &right.1))
         }
+        (Value::Typed(left), Value::Typed(right)) => left.0 == right.0 && same_value(&left.1, &right.1),
         _ => left == right,
     }
 }

@@ -322,6 +322,9 @@ impl Scope<'_> {
                 }
             };
             for node in nodes {
+                if !self.analyzer.context.settings.allow_suspicious_types_in_order_by {
+                    self.check_key(node, "ORDER BY", "allow_suspicious_types_in_order_by")?;
+                }
                 let node = match &item.collation {
                     Some(locale) => self.collated(node, locale)?,
                     None => node,

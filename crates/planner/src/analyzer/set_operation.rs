@@ -205,7 +205,7 @@ fn union(branches: Vec<Plan>, operator: SetOperator, analyzer: &Analyzer<'_>) ->
             let types: Vec<DataType> = branches.iter().map(|branch| branch.schema().fields[at].1.clone()).collect();
             match types.split_first() {
                 Some((first, rest)) if rest.iter().all(|other| other == first) => Ok(first.clone()),
-                _ => conversion::supertype(&types),
+                _ => conversion::common_type(&types, &analyzer.context.functions),
             }
         })
         .collect::<Result<Vec<_>>>()?;

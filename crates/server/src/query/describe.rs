@@ -147,6 +147,24 @@ fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(S
                 subcolumns(&name, &element.data_type, level, found);
             }
         }
+        DataType::Variant(alternatives) => {
+            for one in alternatives.iter() {
+                let name = format!("{name}.{one}");
+                found.push((name.clone(), in_arrays(one.alternative())));
+                if !one.can_be_inside_nullable() {
+                    subcolumns(&name, one, level, found);
+                }
+            }
+            let nullable = alternatives.iter().filter(|one| one.can_be_inside_nullable());
+            found.extend(nullable.map(|one| (format!("{name}.{one}.null"), in_arrays(DataType::UInt8))));
+        }
+        DataType::Json(json) => {
+            for (path, data_type) in json.typed.iter() {
+                let name = format!("{name}.{path}");
+                found.push((name.clone(), in_arrays(data_type.clone())));
+                subcolumns(&name, data_type, level, found);
+            }
+        }
         _ => {}
     }
 }
@@ -155,6 +173,7 @@ fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(S
 fn pretty_type(data_type: &DataType, depth: usize) -> String {
     const INDENT: usize = 4;
     match data_type {
+        named if named.simple_aggregate().is_some() => named.to_string(),
         DataType::Nullable(inner) => format!("Nullable({})", pretty_type(inner, depth)),
         DataType::Array(item) => format!("Array({})", pretty_type(item, depth)),
         DataType::Map(key, value) => format!("Map({}, {})", pretty_type(key, depth), pretty_type(value, depth)),

@@ -837,9 +837,21 @@ impl Parser<'_> {
             }
             let value = format!(":{}JSON{}", "Array(".repeat(levels), ")".repeat(levels));
             parts.push(Identifier { value, parameter: false, span: self.span_from(from) });
-            while self.at(T::Dot) && matches!(self.ahead(1).kind, T::Word | T::QuotedIdentifier) {
-                self.advance();
-                parts.push(self.identifier()?);
+            while self.at(T::Dot) {
+                match self.ahead(1).kind {
+                    T::Word | T::QuotedIdentifier => {
+                        self.advance();
+                        parts.push(self.identifier()?);
+                    }
+                    T::Colon => {
+                        let from = self.ahead(1).start;
+                        self.skip(2);
+                        let part = self.identifier()?;
+                        let value = format!(":{}", part.value);
+                        parts.push(Identifier { value, parameter: false, span: self.span_from(from) });
+                    }
+                    _ => break,
+                }
             }
         }
         if self.at(T::OpenRound) {

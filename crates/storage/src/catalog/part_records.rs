@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
-use squall_types::{DataType, Schema, Value};
+use squall_types::{Schema, Value};
 
 use super::change::{Change, now};
 use super::lake_value::lake_value;
@@ -102,7 +102,7 @@ pub(super) fn insert_part(
     let top_level = table.columns.iter().filter(|column| column.parent.is_none());
     let columns = top_level.zip(&table.stored.fields).zip(&part.columns).zip(&mut table.ranges);
     for (((column, (_, data_type)), found), totals) in columns {
-        if !matches!(data_type.inner(), DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_)) {
+        if !data_type.is_nested() {
             let text = |value: &Option<Value>| value.as_ref().and_then(|value| lake_value(data_type, value));
             statement.execute(params![
                 file,

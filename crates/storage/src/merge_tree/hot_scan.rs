@@ -179,10 +179,7 @@ impl HotScan {
 
 /// Whether rows of several arrays of a type may stand in one: not where each array has a dictionary of its own.
 fn can_be_gathered(data_type: &DataType) -> bool {
-    !matches!(
-        data_type,
-        DataType::LowCardinality(_) | DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) | DataType::Nothing
-    )
+    !data_type.is_nested() && !matches!(data_type, DataType::LowCardinality(_) | DataType::Nothing)
 }
 
 /// Rows of a row group's chunks as a block under the scan's names and types.

@@ -3,7 +3,7 @@
 //!
 //! | ClickHouse | Parquet | DuckLake |
 //! | --- | --- | --- |
-//! | integers, floats | the same | `int8`…`uint64`, `float32`, `float64` |
+//! | integers, floats (`BFloat16` as FLOAT) | the same | `int8`…`uint64`, `float32`, `float64` |
 //! | `Bool` | BOOLEAN | `boolean` |
 //! | `String` | BYTE_ARRAY (STRING) | `varchar` |
 //! | `FixedString`, `IPv6`, 128-bit and 256-bit integers | FIXED_LEN_BYTE_ARRAY | `blob` |
@@ -145,13 +145,11 @@ fn list_lake_columns(name: &str, data_type: &DataType, parent: Option<i64>, ids:
     match data_type.inner() {
         DataType::Array(item) => list_lake_columns("element", item, Some(id), ids, out),
         DataType::Map(..) => list_lake_columns("element", &data_type.inner().map_entry_type(), Some(id), ids, out),
-        DataType::Tuple(elements) => {
-            for (at, element) in elements.iter().enumerate() {
-                let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
-                list_lake_columns(&name, &element.data_type, Some(id), ids, out);
+        other => {
+            for (name, part) in other.struct_parts() {
+                list_lake_columns(&name, &part, Some(id), ids, out);
             }
         }
-        _ => {}
     }
 }
 
@@ -166,10 +164,11 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::Int8 | DataType::Enum8(_) => "int8",
         DataType::Int16 | DataType::Enum16(_) => "int16",
         DataType::Int32 | DataType::Time => "int32",
-        DataType::Float32 => "float32",
+        DataType::BFloat16 | DataType::Float32 => "float32",
         DataType::Float64 => "float64",
         DataType::String => "varchar",
         DataType::AggregateFunction(_)
+        | DataType::Dynamic(_)
         | DataType::FixedString(_)
         | DataType::IPv6
         | DataType::UInt128
@@ -187,7 +186,7 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         DataType::DateTime64(3, _) => "timestamp_ms",
         DataType::DateTime64(9, _) => "timestamp_ns",
         DataType::Array(_) | DataType::Map(..) => "list",
-        DataType::Tuple(_) => "struct",
+        DataType::Tuple(_) | DataType::Variant(_) | DataType::Json(_) => "struct",
         // Without wrappers, and never of nothing.
         DataType::Int64
         | DataType::DateTime64(..)
@@ -195,6 +194,7 @@ pub(crate) fn lake_type(data_type: &DataType) -> &'static str {
         | DataType::Interval(_)
         | DataType::Nothing
         | DataType::Nullable(_)
+        | DataType::SimpleAggregateFunction(_)
         | DataType::LowCardinality(_) => "int64",
     }
 }
@@ -255,22 +255,17 @@ fn file_type(data_type: &DataType, strings: &ArrowType, ids: &mut i64) -> ArrowT
         DataType::DateTime64(3, _) => ArrowType::Timestamp(TimeUnit::Millisecond, None),
         DataType::DateTime64(9, _) => ArrowType::Timestamp(TimeUnit::Nanosecond, None),
         DataType::Nullable(inner) => file_type(inner, strings, ids),
+        DataType::SimpleAggregateFunction(simple) => file_type(simple.values(), strings, ids),
         DataType::LowCardinality(inner) if is_string(inner) => {
             ArrowType::Dictionary(Box::new(ArrowType::UInt32), Box::new(strings.clone()))
         }
         DataType::LowCardinality(inner) => file_type(inner, strings, ids),
         DataType::Array(item) => ArrowType::List(Arc::new(field("element", item, strings, ids))),
         DataType::Map(..) => ArrowType::List(Arc::new(field("element", &data_type.map_entry_type(), strings, ids))),
-        DataType::Tuple(elements) => ArrowType::Struct(
-            elements
-                .iter()
-                .enumerate()
-                .map(|(at, element)| {
-                    let name = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
-                    field(&name, &element.data_type, strings, ids)
-                })
-                .collect(),
-        ),
+        DataType::Tuple(_) | DataType::Variant(_) | DataType::Json(_) => {
+            let parts = data_type.struct_parts();
+            ArrowType::Struct(parts.iter().map(|(name, part)| field(name, part, strings, ids)).collect())
+        }
         other => other.arrow_type(),
     }
 }
@@ -283,6 +278,7 @@ fn is_string(data_type: &DataType) -> bool {
 fn to_file(data_type: &DataType, array: &ArrayRef, arrow_type: &ArrowType) -> Result<ArrayRef> {
     Ok(match data_type {
         DataType::Nullable(inner) => to_file(inner, array, arrow_type)?,
+        DataType::SimpleAggregateFunction(simple) => to_file(simple.values(), array, arrow_type)?,
         DataType::Bool => {
             let flags = array.as_primitive::<UInt8Type>();
             let values =
@@ -313,12 +309,12 @@ fn to_file(data_type: &DataType, array: &ArrayRef, arrow_type: &ArrowType) -> Re
         }
         DataType::Array(item) => list_to_file(item, array, arrow_type)?,
         DataType::Map(..) => list_to_file(&data_type.map_entry_type(), array, arrow_type)?,
-        DataType::Tuple(elements) => {
+        DataType::Tuple(_) | DataType::Variant(_) | DataType::Json(_) => {
             let tuple = array.as_struct();
             let ArrowType::Struct(fields) = arrow_type else { return Err(Error::logical("a tuple that is no struct")) };
-            let columns = elements.iter().zip(tuple.columns()).zip(fields);
-            let columns =
-                columns.map(|((element, column), field)| to_file(&element.data_type, column, field.data_type()));
+            let types = data_type.struct_types();
+            let columns = types.iter().zip(tuple.columns()).zip(fields);
+            let columns = columns.map(|((part, column), field)| to_file(part, column, field.data_type()));
             struct_of(fields.clone(), columns.collect::<Result<_>>()?, tuple.len())?
         }
         _ => array.clone(),
@@ -328,6 +324,7 @@ fn to_file(data_type: &DataType, array: &ArrayRef, arrow_type: &ArrowType) -> Re
 fn to_memory(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match data_type {
         DataType::Nullable(inner) => to_memory(inner, array)?,
+        DataType::SimpleAggregateFunction(simple) => to_memory(simple.values(), array)?,
         DataType::Bool => {
             let flags = array.as_boolean();
             let values: Vec<u8> = flags.values().iter().map(u8::from).collect();
@@ -359,10 +356,10 @@ fn to_memory(data_type: &DataType, array: &ArrayRef) -> Result<ArrayRef> {
             let items = to_memory(&entry, list.values())?;
             Arc::new(ListArray::try_new(entry.arrow_list_item(), list.offsets().clone(), items, None)?)
         }
-        DataType::Tuple(elements) => {
+        DataType::Tuple(_) | DataType::Variant(_) | DataType::Json(_) => {
             let tuple = array.as_struct();
-            let columns =
-                elements.iter().zip(tuple.columns()).map(|(element, column)| to_memory(&element.data_type, column));
+            let types = data_type.struct_types();
+            let columns = types.iter().zip(tuple.columns()).map(|(part, column)| to_memory(part, column));
             struct_of(data_type.arrow_fields(), columns.collect::<Result<_>>()?, tuple.len())?
         }
         _ => array.clone(),

@@ -180,7 +180,7 @@ fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
             out.extend_from_slice(bytes);
         }
         // Keys and bounds are scalars that are not NULL.
-        Some(Value::Null | Value::Array(_) | Value::Tuple(_) | Value::Map(_)) | None => out.push(0),
+        Some(Value::Null | Value::Array(_) | Value::Tuple(_) | Value::Map(_) | Value::Typed(_)) | None => out.push(0),
     }
 }
 

@@ -380,7 +380,7 @@ fn is_text(data_type: &DataType) -> bool {
     match data_type.inner() {
         DataType::String | DataType::FixedString(_) => true,
         DataType::Array(item) => is_text(item),
-        DataType::Map(..) | DataType::Tuple(_) => true,
+        nested if nested.is_nested() => true,
         _ => matches!(data_type, DataType::LowCardinality(_)),
     }
 }
@@ -420,7 +420,7 @@ pub(super) async fn describe(
 }
 
 fn is_plain(data_type: &DataType) -> bool {
-    !matches!(data_type, DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_))
+    !data_type.is_nested()
 }
 
 fn checked_range(bytes: &PartBytes, range: std::ops::Range<u64>) -> Result<FileRange> {

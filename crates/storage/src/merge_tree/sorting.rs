@@ -35,10 +35,8 @@ enum KeyColumn {
 
 /// Whether a type can be in a key, and how long its packed form is.
 pub(crate) fn is_sortable(data_type: &DataType) -> bool {
-    !matches!(
-        data_type.remove_low_cardinality(),
-        DataType::Nullable(_) | DataType::Array(_) | DataType::Map(..) | DataType::Tuple(_) | DataType::Nothing
-    )
+    let data_type = data_type.remove_low_cardinality();
+    !data_type.is_nested() && !matches!(data_type, DataType::Nullable(_) | DataType::Nothing)
 }
 
 /// A key column's values without dictionary.

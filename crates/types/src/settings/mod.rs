@@ -600,6 +600,13 @@ settings! {
     cast_ipv4_ipv6_default_on_conversion_error: bool as Bool = "0", "Whether a text that is no address becomes the default of IPv4 or IPv6 in conversions.";
     input_format_ipv4_default_on_conversion_error: bool as Bool = "0", "Whether a text that is no address becomes the default of IPv4 in CAST.";
     input_format_ipv6_default_on_conversion_error: bool as Bool = "0", "Whether a text that is no address becomes the default of IPv6 in CAST.";
+    allow_suspicious_variant_types: bool as Bool = "0", "Whether a table may have a Variant of types whose values are alike.";
+    allow_suspicious_types_in_group_by: bool as Bool = "0", "Whether Variant and Dynamic may be keys of GROUP BY.";
+    allow_suspicious_types_in_order_by: bool as Bool = "0", "Whether Variant and Dynamic may be keys of ORDER BY.";
+    use_variant_as_common_type: bool as Bool = "1", "Whether if, multiIf, array and map give a Variant where their arguments have no common type.";
+    cast_string_to_variant_use_inference: bool as Bool = "1", "Whether a cast of a String to Variant reads the text as one of the alternatives.";
+    cast_string_to_dynamic_use_inference: bool as Bool = "0", "Whether a cast of a String to Dynamic takes the type that the text suggests.";
+    output_format_native_write_json_as_string: bool as Bool = "0", "Whether Native has JSON as texts.";
     allow_suspicious_low_cardinality_types: bool as Bool = "0", "Whether LowCardinality of small numbers may be created.";
     allow_introspection_functions: bool as Bool = "0", "Whether functions that look into the server itself may be called.";
     format_tsv_null_representation: String as String = "\\N", "How NULL is written in TSV.";

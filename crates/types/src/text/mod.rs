@@ -6,6 +6,7 @@ mod basic_time;
 mod date_time;
 mod decimal;
 mod escape;
+mod literal;
 mod number;
 mod read;
 pub mod readable;
@@ -20,8 +21,8 @@ pub use date_time::{
 pub use decimal::{append_any_integer, append_decimal, read_any_integer, read_decimal, whole_integer};
 pub use escape::{append_csv, append_escaped, append_json, append_quoted, read_json_string, read_quoted, unescape};
 pub use number::{
-    FloatText, IntegerError, append_float32, append_float64, append_integer, read_float32, read_float64, read_integer,
-    write_float64,
+    FloatText, IntegerError, append_float32, append_float64, append_integer, bfloat16, read_float32, read_float64,
+    read_integer, write_float64,
 };
 pub use read::ValueReader;
 pub use time::{SECONDS_MAX, append_time, read_time};

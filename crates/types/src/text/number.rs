@@ -233,6 +233,12 @@ fn float_length(input: &[u8]) -> Option<usize> {
     Some(end)
 }
 
+/// The `BFloat16` of a number, whose lower half is cut off.
+#[inline]
+pub fn bfloat16(value: f32) -> f32 {
+    if value.is_nan() { f32::NAN } else { f32::from_bits(value.to_bits() & 0xFFFF_0000) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

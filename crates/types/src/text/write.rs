@@ -17,11 +17,14 @@ use super::number::{FloatText, append_float64, append_integer};
 use super::span::{append_span, check_spans, nanoseconds};
 use super::time::append_time;
 use super::{TextOptions, TextStyle};
+use crate::alternatives::Alternatives;
 use crate::calendar::{TimeZone, ZoneCursor};
+use crate::cast::nested::list_parts;
 use crate::column::Column;
 use crate::data_type::{DataType, EnumValues};
 use crate::error::{Error, ErrorCode, Result};
 use crate::integer::{I256, Integer, U256};
+use crate::json_type::JsonType;
 
 /// Prints rows of one column in one style.
 #[derive(Debug)]
@@ -90,6 +93,9 @@ enum Values {
     Time64(ScalarBuffer<i64>, u8),
     Enum8(ScalarBuffer<i8>, Arc<EnumValues>),
     Enum16(ScalarBuffer<i16>, Arc<EnumValues>),
+    /// Values of several types, each in a node of its own.
+    Alternatives(Vec<Node>, Vec<Option<(u32, u32)>>),
+    Object(Box<Objects>),
     Dictionary(UInt32Array, Box<Node>),
     Array(OffsetBuffer<i32>, Box<Node>),
     Map(OffsetBuffer<i32>, Box<Node>, Box<Node>),
@@ -180,7 +186,7 @@ impl ValueWriter {
             TextStyle::Json => self.node.write_json(out, row, self.json),
             TextStyle::Csv => match self.node.string(row) {
                 Some(bytes) => append_csv(out, bytes),
-                None if self.node.is_bare() => self.node.write_plain(out, row),
+                None if self.node.is_bare(row) => self.node.write_plain(out, row),
                 None => {
                     self.scratch.clear();
                     self.node.write_plain(&mut self.scratch, row);
@@ -233,7 +239,14 @@ impl Node {
             DataType::UInt128 => Values::UInt128(Integer::values(array).into_owned()),
             DataType::UInt256 => Values::UInt256(Integer::values(array).into_owned()),
             DataType::Decimal(precision, scale) => Values::Decimal(Decimals::new(array, *precision, *scale, options)),
-            DataType::Float32 => Values::Float32(values!(Float32Type), floats(options)?),
+            DataType::Variant(_) | DataType::Dynamic(_) => {
+                let Alternatives { columns, rows } = Alternatives::of_array(data_type, array)?;
+                let nodes = columns.iter().map(|column| Self::new(column.data_type(), &column.to_array()?, options));
+                Values::Alternatives(nodes.collect::<Result<_>>()?, rows)
+            }
+            DataType::Json(json) => Values::Object(Box::new(Objects::new(json, array, options)?)),
+            DataType::SimpleAggregateFunction(simple) => return Self::new(simple.values(), array, options),
+            DataType::BFloat16 | DataType::Float32 => Values::Float32(values!(Float32Type), floats(options)?),
             DataType::Float64 => Values::Float64(values!(Float64Type), floats(options)?),
             DataType::String | DataType::AggregateFunction(_) => Values::String(array.as_binary().clone()),
             DataType::FixedString(_) => {
@@ -258,15 +271,15 @@ impl Node {
                 Values::Dictionary(dictionary.keys().clone(), Box::new(entries))
             }
             DataType::Array(item) => {
-                let list = array.as_list::<i32>();
-                Values::Array(list.offsets().clone(), Box::new(Self::new(item, list.values(), options)?))
+                let (offsets, items) = list_parts(array);
+                Values::Array(offsets, Box::new(Self::new(item, &items, options)?))
             }
             DataType::Map(key, value) => {
-                let list = array.as_list::<i32>();
-                let entries = list.values().as_struct();
+                let (offsets, entries) = list_parts(array);
+                let entries = entries.as_struct();
                 let key = Self::new(key, entries.column(0), options)?;
                 let value = Self::new(value, entries.column(1), options)?;
-                Values::Map(list.offsets().clone(), Box::new(key), Box::new(value))
+                Values::Map(offsets, Box::new(key), Box::new(value))
             }
             DataType::Tuple(elements) => {
                 let is_named = elements.iter().all(|element| element.name.is_some());
@@ -289,7 +302,11 @@ impl Node {
         match &self.nulls {
             Some(nulls) => nulls.is_null(row),
             // Arrow's null arrays have no validity buffer.
-            None => matches!(self.values, Values::Nothing),
+            None => match &self.values {
+                Values::Nothing => true,
+                Values::Alternatives(_, rows) => rows.get(row).is_none_or(Option::is_none),
+                _ => false,
+            },
         }
     }
 
@@ -303,14 +320,22 @@ impl Node {
             Values::Enum8(numbers, names) => names.name(numbers[row].into()).map(str::as_bytes),
             Values::Enum16(numbers, names) => names.name(numbers[row]).map(str::as_bytes),
             Values::Dictionary(keys, entries) => entries.string(keys.value(row) as usize),
+            Values::Alternatives(nodes, rows) => {
+                let (at, position) = (*rows.get(row)?)?;
+                nodes.get(at as usize)?.string(position as usize)
+            }
             _ => None,
         }
     }
 
     /// Whether values have no quotes in any style: numbers.
-    fn is_bare(&self) -> bool {
+    fn is_bare(&self, row: usize) -> bool {
         match &self.values {
-            Values::Dictionary(_, entries) => entries.is_bare(),
+            Values::Dictionary(keys, entries) => entries.is_bare(keys.value(row) as usize),
+            Values::Alternatives(nodes, rows) => {
+                let place = rows.get(row).copied().flatten();
+                place.is_none_or(|(at, at_row)| nodes.get(at as usize).is_none_or(|node| node.is_bare(at_row as usize)))
+            }
             Values::Nothing
             | Values::Bool(_)
             | Values::UInt8(_)
@@ -388,6 +413,12 @@ impl Node {
                 None => append_integer(out, values[row]),
             },
             Values::Dictionary(keys, entries) => entries.write_plain(out, keys.value(row) as usize),
+            Values::Alternatives(nodes, rows) => {
+                if let Some((node, position)) = chosen(nodes, rows, row) {
+                    node.write_plain(out, position);
+                }
+            }
+            Values::Object(objects) => objects.write(out, row),
             Values::Array(offsets, items) => {
                 out.push(b'[');
                 for at in range(offsets, row) {
@@ -427,6 +458,11 @@ impl Node {
         // Only strings hold bytes that need an escape; what is nested has escaped its strings already.
         match self.string(row) {
             Some(bytes) => append_escaped(out, bytes),
+            None if matches!(self.values, Values::Object(_)) => {
+                let mut text = Vec::new();
+                self.write_plain(&mut text, row);
+                append_escaped(out, &text);
+            }
             None => self.write_plain(out, row),
         }
     }
@@ -441,6 +477,16 @@ impl Node {
                     return out.extend_from_slice(b"NULL");
                 }
                 entries.write_quoted(out, keys.value(row) as usize);
+            }
+            Values::Alternatives(nodes, rows) => {
+                if let Some((node, position)) = chosen(nodes, rows, row) {
+                    node.write_quoted(out, position);
+                }
+            }
+            Values::Object(objects) => {
+                let mut text = Vec::new();
+                objects.write(&mut text, row);
+                append_quoted(out, &text);
             }
             Values::Uuid(_)
             | Values::Ipv4(_)
@@ -470,6 +516,12 @@ impl Node {
         }
         match &mut self.values {
             Values::Nothing => out.extend_from_slice(b"null"),
+            Values::Alternatives(nodes, rows) => {
+                if let Some((node, position)) = chosen(nodes, rows, row) {
+                    node.write_json(out, position, json);
+                }
+            }
+            Values::Object(objects) => objects.write_json(out, row, json),
             Values::UInt64(_)
             | Values::Int64(_)
             | Values::Int128(_)
@@ -559,7 +611,7 @@ impl Node {
             }
             _ => match self.string(row) {
                 Some(bytes) => append_json(out, bytes, json.escape_slashes),
-                None if self.is_bare() => self.write_plain(out, row),
+                None if self.is_bare(row) => self.write_plain(out, row),
                 None => {
                     out.push(b'"');
                     self.write_plain(out, row);
@@ -567,6 +619,112 @@ impl Node {
                 }
             },
         }
+    }
+}
+
+/// The node that a row's value is in, and where.
+fn chosen<'a>(nodes: &'a mut [Node], rows: &[Option<(u32, u32)>], row: usize) -> Option<(&'a mut Node, usize)> {
+    let (at, position) = (*rows.get(row)?)?;
+    Some((nodes.get_mut(at as usize)?, position as usize))
+}
+
+/// Objects: columns of typed paths, and the other paths of each row.
+#[derive(Debug)]
+struct Objects {
+    typed: Vec<(Arc<str>, Node)>,
+    offsets: OffsetBuffer<i32>,
+    paths: BinaryArray,
+    values: Node,
+}
+
+impl Objects {
+    fn new(json: &JsonType, array: &ArrayRef, options: &TextOptions) -> Result<Self> {
+        let damaged = || Error::logical("a column of JSON over another array");
+        let parts = array.as_struct_opt().ok_or_else(damaged)?.columns();
+        let (others, typed) = parts.split_last().ok_or_else(damaged)?;
+        // Values are taken apart, so those of other rows are left out first.
+        others.as_list_opt::<i32>().ok_or_else(damaged)?;
+        let (offsets, entries) = list_parts(others);
+        let entries = entries.as_struct_opt().ok_or_else(damaged)?;
+        let typed = json.typed.iter().zip(typed);
+        Ok(Self {
+            typed: typed
+                .map(|((path, data_type), part)| Ok((path.clone(), Node::new(data_type, part, options)?)))
+                .collect::<Result<_>>()?,
+            offsets,
+            paths: entries.column(0).as_binary_opt().ok_or_else(damaged)?.clone(),
+            values: Node::new(&json.dynamic(), entries.column(1), options)?,
+        })
+    }
+
+    /// Writes an object as a text of its own.
+    fn write(&mut self, out: &mut Vec<u8>, row: usize) {
+        let json = JsonOptions {
+            quote_64bit_integers: false,
+            quote_64bit_floats: false,
+            quote_decimals: false,
+            quote_denormals: false,
+            escape_slashes: true,
+            tuples_as_objects: true,
+            skip_nulls: false,
+            maps_as_arrays: false,
+        };
+        self.write_json(out, row, json);
+    }
+
+    fn write_json(&mut self, out: &mut Vec<u8>, row: usize, json: JsonOptions) {
+        out.push(b'{');
+        // The keys of the objects that are open, and where the path of the next value goes on from them.
+        let mut open: Vec<Vec<u8>> = Vec::new();
+        let mut is_first = true;
+        let mut typed = 0;
+        let mut others = range(&self.offsets, row).peekable();
+        loop {
+            let path_of_typed = self.typed.get(typed).map(|(path, _)| path.clone());
+            let path_of_other = others.peek().map(|at| self.paths.value(*at).to_vec());
+            let is_typed = match (&path_of_typed, &path_of_other) {
+                (Some(left), Some(right)) => left.as_bytes() <= right.as_slice(),
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (None, None) => break,
+            };
+            let path = match (is_typed, path_of_typed, path_of_other) {
+                (true, Some(path), _) => path.as_bytes().to_vec(),
+                (_, _, path) => path.unwrap_or_default(),
+            };
+            let mut keys: Vec<&[u8]> = path.split(|byte| *byte == b'.').collect();
+            let last = keys.pop().unwrap_or_default();
+            let shared = open.iter().zip(&keys).take_while(|(open, key)| open.as_slice() == **key).count();
+            if open.len() > shared {
+                out.extend(std::iter::repeat_n(b'}', open.len() - shared));
+                open.truncate(shared);
+                is_first = false;
+            }
+            for key in keys.get(shared..).unwrap_or_default() {
+                if !is_first {
+                    out.push(b',');
+                }
+                append_json(out, key, json.escape_slashes);
+                out.extend_from_slice(b":{");
+                open.push(key.to_vec());
+                is_first = true;
+            }
+            if !is_first {
+                out.push(b',');
+            }
+            append_json(out, last, json.escape_slashes);
+            out.push(b':');
+            is_first = false;
+            if is_typed {
+                if let Some((_, node)) = self.typed.get_mut(typed) {
+                    node.write_json(out, row, json);
+                }
+                typed += 1;
+            } else if let Some(at) = others.next() {
+                self.values.write_json(out, at, json);
+            }
+        }
+        out.extend(std::iter::repeat_n(b'}', open.len() + 1));
     }
 }
 

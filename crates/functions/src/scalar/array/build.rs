@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::Array;
 use arrow_array::types::Int64Type;
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, default_value, kernels, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, common_type, default_value, kernels, least_supertype};
 
 use super::{Lists, Positions, extend, item_type, list_column};
 use crate::function::BoundFunction;
@@ -25,7 +25,7 @@ fn too_many() -> Error {
 
 pub(super) fn array(call: &Call<'_>) -> Bound {
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
-    let item = least_supertype(&types)?;
+    let item = common_type(&types, call.context.settings.use_variant_as_common_type)?;
     let options = CastOptions::to_common(call.session_zone()?);
     let count = types.len();
     call.bind(DataType::array(item.clone()), move |arguments, rows| {

@@ -24,7 +24,7 @@ use crate::function::ScalarFunction;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("array", build::array).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("array", build::array).with_nulls().with_dictionaries().never_throws().of_any_type(),
     &Function::new("range", build::range),
     &Function::new("arrayWithConstant", build::with_constant).with_nulls(),
     &Function::new("arrayConcat", build::concat).never_throws(),

@@ -8,10 +8,10 @@ use simd_json::{Node, StaticNode};
 use squall_types::text::{TextOptions, ValueReader, append_float64};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
 
-use super::document::Element;
 use super::extract::{float, integer};
 use crate::scalar::array::list_column;
 use crate::scalar::tuple::from_elements;
+use squall_types::json::document::Element;
 
 /// Builds a column of one type, element by element.
 pub(super) struct Builder {

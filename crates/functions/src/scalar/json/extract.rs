@@ -8,11 +8,11 @@ use squall_types::text::{IntegerError, read_float64, read_integer};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
 use super::column::Builder;
-use super::document::Element;
 use super::steps;
 use crate::function::BoundFunction;
 use crate::scalar::kernel::bytes_column;
 use crate::scalar::simple::{Call, StringsBuilder};
+use squall_types::json::document::Element;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 

@@ -8,7 +8,6 @@ use simd_json::{Node, StaticNode};
 use squall_types::{Column, DataType, EnumValues, Error, ErrorCode, Result};
 
 use super::column::Builder;
-use super::document::{Element, Parser};
 use super::extract::constant_type;
 use super::steps::{self, Found};
 use crate::function::BoundFunction;
@@ -16,6 +15,7 @@ use crate::scalar::array::list_column;
 use crate::scalar::kernel::{bytes_column, nullable_column};
 use crate::scalar::simple::{Call, Strings, StringsBuilder};
 use crate::scalar::tuple::from_elements;
+use squall_types::json::document::{Element, Parser};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 

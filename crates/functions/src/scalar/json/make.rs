@@ -6,9 +6,9 @@ use simd_json::{Node, StaticNode};
 use squall_types::text::{TextStyle, ValueWriter, append_json};
 use squall_types::{DataType, Error, ErrorCode, Result, checkpoint};
 
-use super::document::{Element, Parser};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, string_column};
+use squall_types::json::document::{Element, Parser};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 

@@ -2,7 +2,6 @@
 //! (`simpleJSON*`), and JSON of values. `simd-json` parses; everything works on its tape.
 
 mod column;
-mod document;
 mod extract;
 mod keys;
 mod make;

@@ -7,10 +7,10 @@ use arrow_buffer::NullBuffer;
 use simd_json::{Node, StaticNode};
 use squall_types::{Column, DataType, Error, ErrorCode, Result};
 
-use super::document::{Element, Parser};
 use crate::function::BoundFunction;
 use crate::scalar::kernel::bytes_column;
 use crate::scalar::simple::{Call, Strings, StringsBuilder};
+use squall_types::json::document::{Element, Parser};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 

@@ -2,8 +2,8 @@
 
 use squall_types::{Column, Error, ErrorCode, Result};
 
-use super::document::{Element, Parser};
 use crate::scalar::simple::{Call, Strings, integers};
+use squall_types::json::document::{Element, Parser};
 
 /// Checks the document and the steps; `last` arguments at the end are no steps.
 pub(super) fn check(call: &Call<'_>, last: usize) -> Result<()> {

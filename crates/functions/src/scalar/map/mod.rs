@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, UInt32Array};
 use squall_types::cast::{CastMode, CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, common_type, least_supertype};
 
 use super::array::{Lists, Positions, list_column};
 use super::higher_order::without_dictionaries;
@@ -20,7 +20,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("map", map).with_nulls().with_dictionaries(),
+    &Function::new("map", map).with_nulls().with_dictionaries().of_any_type(),
     &Function::new("mapFromArrays", from_arrays),
     &Function::new("mapKeys", |call| part(call, Part::Key)).never_throws(),
     &Function::new("mapValues", |call| part(call, Part::Value)).never_throws(),
@@ -100,7 +100,7 @@ fn map(call: &Call<'_>) -> Bound {
     let side = |odd: usize| -> Result<(Vec<Argument>, DataType)> {
         let arguments: Vec<Argument> = call.arguments.iter().skip(odd).step_by(2).cloned().collect();
         let types: Vec<DataType> = arguments.iter().map(|argument| argument.data_type.clone()).collect();
-        Ok((arguments, least_supertype(&types)?))
+        Ok((arguments, common_type(&types, call.context.settings.use_variant_as_common_type)?))
     };
     let ((keys, key), (values, value)) = (side(0)?, side(1)?);
     if key.is_nullable() {

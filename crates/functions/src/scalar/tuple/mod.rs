@@ -17,8 +17,8 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("tuple", tuple).with_nulls().with_dictionaries().never_throws(),
-    &Function::new("tupleElement", tuple_element).with_nulls().with_dictionaries().never_throws(),
+    &Function::new("tuple", tuple).with_nulls().with_dictionaries().never_throws().of_any_type(),
+    &Function::new("tupleElement", tuple_element).with_nulls().with_dictionaries().never_throws().of_any_type(),
     &Function::new("flattenTuple", shape::flatten).with_nulls().with_dictionaries().never_throws(),
     &Function::new("tupleConcat", shape::concat).with_nulls().with_dictionaries().never_throws(),
     &Function::new("tupleToNameValuePairs", shape::name_value_pairs).with_nulls().with_dictionaries().never_throws(),
@@ -82,6 +82,9 @@ fn tuple_element(call: &Call<'_>) -> Bound {
         DataType::Array(item) => (true, &**item),
         other => (false, other),
     };
+    if matches!(tuple_type.inner(), DataType::Json(_)) && call.arguments.len() == 2 {
+        return super::alternatives::get_subcolumn(call);
+    }
     let DataType::Tuple(types) = tuple_type else {
         return Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,

@@ -1,12 +1,13 @@
 //! A parsed document: the tape that `simd-json` makes of a text, and elements of it. An element is a place on the tape; nothing is copied.
 
+use crate::error::Result;
+use crate::text::{append_float64, append_integer, append_json};
+use crate::{checkpoint, reserve};
 use simd_json::{Buffers, Node, StaticNode, Tape};
-use squall_types::text::{append_float64, append_integer, append_json};
-use squall_types::{Result, checkpoint, reserve};
 
 /// Parses texts, with its buffers kept between them.
 #[derive(Default)]
-pub(super) struct Parser {
+pub struct Parser {
     text: Vec<u8>,
     buffers: Buffers,
 }
@@ -27,7 +28,7 @@ impl Parser {
 
 /// An element of a document.
 #[derive(Clone, Copy)]
-pub(super) struct Element<'t, 'i> {
+pub struct Element<'t, 'i> {
     tape: &'t [Node<'i>],
 }
 
@@ -76,6 +77,11 @@ impl<'t, 'i> Element<'t, 'i> {
             rest = value.tape.get(value.nodes()..).unwrap_or_default();
             (key, value)
         })
+    }
+
+    /// Whether it has no items and no members.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// How many items or members it has.

@@ -1,0 +1,115 @@
+//! Casts from `Variant`, `Dynamic` and `JSON`, and to them.
+
+use arrow_array::{Array, ArrayRef};
+
+use super::{CastMode, CastOptions, cast};
+use crate::alternatives::Alternatives;
+use crate::column::Column;
+use crate::data_type::DataType;
+use crate::error::{Error, ErrorCode, Result};
+use crate::text::{TextStyle, ValueReader, ValueWriter};
+
+/// Whether a cast is one of these.
+pub(super) fn concerns(from: &DataType, to: &DataType) -> bool {
+    let is_object = |data_type: &DataType| matches!(data_type.inner(), DataType::Json(_));
+    if *from.inner() == DataType::Nothing && !from.is_of_alternatives() && !to.is_of_alternatives() {
+        return false;
+    }
+    from.is_of_alternatives()
+        || to.is_of_alternatives()
+        || is_object(from) && *to.inner() != DataType::String && from.inner() != to.inner()
+        || is_object(to) && !from.inner().is_string_or_fixed_string() && from.inner() != to.inner()
+}
+
+/// Converts an array of such a type.
+pub(super) fn convert(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
+    if let DataType::Dynamic(_) = to {
+        if matches!(from, DataType::Dynamic(_)) {
+            return Ok(array.clone());
+        }
+        if options.infers_dynamic && from.inner().is_string_or_fixed_string() {
+            return read_texts(from, array, to, options);
+        }
+        return Alternatives::of_array(from, array)?.to_dynamic();
+    }
+    if let DataType::Variant(alternatives) = to {
+        return to_variant(from, array, to, alternatives, options);
+    }
+    if from.is_of_alternatives() {
+        let mode = if options.mode == CastMode::OrNull { CastMode::OrNull } else { CastMode::Plain };
+        let options = CastOptions { mode, ..options.clone() };
+        return Alternatives::of_array(from, array)?.unite(to, |_, column| cast(column, to, &options))?.to_array();
+    }
+    // Objects of anything else, and anything else of objects, by way of their text.
+    if !matches!(from.inner(), DataType::Tuple(_) | DataType::Map(..) | DataType::Json(_)) {
+        return Err(super::no_conversion(from, to));
+    }
+    let column = Column::new(from.clone(), array.clone());
+    let mut writer = ValueWriter::new(&column, TextStyle::Json, &options.text)?;
+    let mut reader = ValueReader::new(to, &options.text)?;
+    let mut text = Vec::new();
+    for row in 0..array.len() {
+        text.clear();
+        writer.write(&mut text, row);
+        crate::checkpoint(text.len())?;
+        reader.read_json(&text)?;
+    }
+    reader.finish()?.to_array()
+}
+
+fn read_texts(from: &DataType, array: &ArrayRef, to: &DataType, options: &CastOptions) -> Result<ArrayRef> {
+    let texts = cast(&Column::new(from.clone(), array.clone()), &DataType::String.to_nullable(), options)?;
+    super::text::from_text(&DataType::String, texts.array(), to, options)
+}
+
+fn to_variant(
+    from: &DataType,
+    array: &ArrayRef,
+    to: &DataType,
+    alternatives: &[DataType],
+    options: &CastOptions,
+) -> Result<ArrayRef> {
+    if let DataType::Variant(own) = from
+        && let Some(other) = own.iter().find(|one| !alternatives.contains(one))
+    {
+        return Err(Error::new(
+            ErrorCode::CANNOT_CONVERT_TYPE,
+            format!(
+                "Cannot convert type {from} to {to}. Conversion between Variant types is allowed only when new Variant type is an \
+                 extension of an initial one, and {other} is not in it"
+            ),
+        ));
+    }
+    if from.inner().is_string_or_fixed_string() && options.infers_variant {
+        return read_texts(from, array, to, options);
+    }
+    // A dictionary is an alternative of its own.
+    let plain = match from {
+        DataType::LowCardinality(inner) if !alternatives.contains(&inner.remove_nullable()) => {
+            DataType::LowCardinality(std::sync::Arc::new(inner.remove_nullable()))
+        }
+        other => other.remove_low_cardinality().remove_nullable(),
+    };
+    if matches!(plain, DataType::LowCardinality(_)) && !from.is_nullable() {
+        let rows = (0..array.len()).map(|row| Some((0, row as u32))).collect();
+        let columns = vec![Column::new(plain, array.clone())];
+        return Alternatives { columns, rows }.to_variant(alternatives);
+    }
+    let mut found = Alternatives::of_array(from, array)?;
+    let has_texts = alternatives.contains(&DataType::String);
+    for column in &mut found.columns {
+        if !alternatives.contains(column.data_type()) && has_texts && matches!(from, DataType::Dynamic(_)) {
+            *column = cast(column, &DataType::String, options)?;
+        }
+    }
+    let known = alternatives.contains(&plain) || from.is_of_alternatives() || plain == DataType::Nothing;
+    if !known {
+        return Err(Error::new(
+            ErrorCode::CANNOT_CONVERT_TYPE,
+            format!(
+                "Cannot convert type {from} to {to}. Conversion to Variant allowed only for types from this Variant"
+            ),
+        ));
+    }
+    found.to_variant(alternatives)
+}

@@ -1,0 +1,4 @@
+//! JSON: documents, and columns of objects.
+
+pub mod document;
+pub mod paths;

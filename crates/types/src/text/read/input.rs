@@ -1,0 +1,98 @@
+//! Text under way, and what several readers take from it.
+
+use crate::error::{Error, ErrorCode, Result};
+
+/// Text under way: a position that moves forward.
+pub(super) struct Input<'a> {
+    pub text: &'a [u8],
+    pub at: usize,
+}
+
+impl<'a> Input<'a> {
+    pub fn rest(&self) -> &'a [u8] {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    pub fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    pub fn skip_spaces(&mut self) {
+        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+            self.at += 1;
+        }
+    }
+
+    pub fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub fn expect(&mut self, byte: u8) -> Result<()> {
+        if self.eat(byte) {
+            return Ok(());
+        }
+        let place = match self.peek() {
+            None => "at end of stream".to_owned(),
+            Some(_) => format!("before: '{}'", shown(self.rest().get(..20).unwrap_or(self.rest()))),
+        };
+        Err(Error::new(
+            ErrorCode::CANNOT_PARSE_INPUT_ASSERTION_FAILED,
+            format!("Cannot parse input: expected '{}' {place}", char::from(byte)),
+        ))
+    }
+
+    pub fn eat_word(&mut self, word: &[u8]) -> bool {
+        let found = self.rest().get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+            && !self.rest().get(word.len()).is_some_and(u8::is_ascii_alphanumeric);
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    /// Items between brackets: `[1, 2]`, `{…}`. `item` reads one.
+    pub fn list(&mut self, open: u8, close: u8, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        if open == b'[' && self.peek() != Some(open) {
+            return Err(Error::new(ErrorCode::CANNOT_READ_ARRAY_FROM_TEXT, "Array does not start with '[' character"));
+        }
+        self.expect(open)?;
+        self.skip_spaces();
+        if self.eat(close) {
+            return Ok(());
+        }
+        loop {
+            self.skip_spaces();
+            item(self)?;
+            self.skip_spaces();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(found) if open == b'[' && found != close => {
+                    return Err(Error::new(
+                        ErrorCode::CANNOT_READ_ARRAY_FROM_TEXT,
+                        format!(
+                            "Cannot read array from text, expected comma or end of array, found '{}'",
+                            char::from(found)
+                        ),
+                    ));
+                }
+                _ => return self.expect(close),
+            }
+        }
+    }
+}
+
+pub(super) fn shown(text: &[u8]) -> std::borrow::Cow<'_, str> {
+    const SHOWN_BYTES_MAX: usize = 256;
+    String::from_utf8_lossy(text.get(..SHOWN_BYTES_MAX).unwrap_or(text))
+}
+
+/// The contents of a string at the front in these quotes, where nothing is escaped in it.
+#[inline]
+pub(super) fn plain_string(text: &[u8], quote: u8) -> Option<&[u8]> {
+    let contents = text.strip_prefix(&[quote])?;
+    let end = contents.iter().position(|byte| *byte == quote || *byte == b'\\')?;
+    let is_end = contents.get(end) == Some(&quote) && (quote == b'"' || contents.get(end + 1) != Some(&quote));
+    if is_end { contents.get(..end) } else { None }
+}

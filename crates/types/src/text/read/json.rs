@@ -1,0 +1,131 @@
+//! Values in JSON.
+
+use super::alternatives::json_value;
+use super::bare::read_bool;
+use super::input::{Input, plain_string, shown};
+use super::node::{Node, push_end};
+use crate::error::{Error, ErrorCode, Result};
+use crate::text::escape::read_json_string;
+
+impl Node {
+    pub fn read_json(&mut self, input: &mut Input<'_>, scratch: &mut Vec<u8>) -> Result<()> {
+        input.skip_spaces();
+        if input.peek() == Some(b'n') && input.eat_word(b"null") {
+            self.append_default();
+            return Ok(());
+        }
+        match self {
+            Self::Nullable(inner, valid) => {
+                inner.read_json(input, scratch)?;
+                valid.push(true);
+                Ok(())
+            }
+            Self::LowCardinality(inner) => inner.read_json(input, scratch),
+            Self::Variant(reader) => reader.read_json(input, scratch),
+            Self::Dynamic(reader) => reader.read_json(input),
+            Self::Object(reader) if input.peek() != Some(b'"') => reader.read(json_value(input)?, scratch),
+            Self::Array(offsets, items) => {
+                input.list(b'[', b']', |input| items.read_json(input, scratch))?;
+                push_end(offsets, items.rows())
+            }
+            Self::Map(offsets, keys, values) => {
+                input.list(b'{', b'}', |input| {
+                    keys.read_json(input, scratch)?;
+                    input.skip_spaces();
+                    input.expect(b':')?;
+                    values.read_json(input, scratch)
+                })?;
+                push_end(offsets, keys.rows())
+            }
+            Self::Tuple(elements, rows) if input.peek() == Some(b'{') => {
+                let before = *rows;
+                input.list(b'{', b'}', |input| {
+                    scratch.clear();
+                    input.at += read_json_string(scratch, input.rest())?;
+                    let name = std::mem::take(scratch);
+                    let found = elements
+                        .iter_mut()
+                        .find(|(known, element)| known.as_bytes() == name && element.rows() == before);
+                    let Some((_, element)) = found else {
+                        return Err(Error::new(
+                            ErrorCode::INCORRECT_DATA,
+                            format!("Unexpected or repeated element \"{}\" of a tuple", shown(&name)),
+                        ));
+                    };
+                    input.skip_spaces();
+                    input.expect(b':')?;
+                    element.read_json(input, scratch)
+                })?;
+                for (_, element) in elements.iter_mut().filter(|(_, element)| element.rows() == before) {
+                    element.append_default();
+                }
+                *rows += 1;
+                Ok(())
+            }
+            Self::Tuple(elements, rows) => {
+                input.expect(b'[')?;
+                for (at, (_, element)) in elements.iter_mut().enumerate() {
+                    if at > 0 {
+                        input.skip_spaces();
+                        input.expect(b',')?;
+                    }
+                    element.read_json(input, scratch)?;
+                }
+                input.skip_spaces();
+                input.expect(b']')?;
+                *rows += 1;
+                Ok(())
+            }
+            _ if input.peek() == Some(b'"') => {
+                let text = input.rest();
+                match plain_string(text, b'"') {
+                    Some(contents) => {
+                        input.at += contents.len() + 2;
+                        self.read_whole(contents, scratch)
+                    }
+                    None => {
+                        scratch.clear();
+                        input.at += read_json_string(scratch, text)?;
+                        let contents = std::mem::take(scratch);
+                        let result = self.read_whole(&contents, scratch);
+                        *scratch = contents;
+                        result
+                    }
+                }
+            }
+            Self::Bool(values) => {
+                let value = match () {
+                    () if input.eat_word(b"true") || input.eat(b'1') => 1,
+                    () if input.eat_word(b"false") || input.eat(b'0') => 0,
+                    () => return Err(read_bool(input.rest()).err().unwrap_or_else(|| Error::logical("bool"))),
+                };
+                values.push(value);
+                Ok(())
+            }
+            // A string takes a bare number or word as it is written.
+            Self::String(..) | Self::FixedString(..) => {
+                let rest = input.rest();
+                let end = rest
+                    .iter()
+                    .position(|byte| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace());
+                let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+                if text.is_empty() || matches!(text.first(), Some(b'{' | b'[')) {
+                    return input.expect(b'"');
+                }
+                input.at += self.read_bare(text)?;
+                Ok(())
+            }
+            _ if self.is_number() => {
+                let word = if input.eat_word(b"true") {
+                    &b"1"[..]
+                } else if input.eat_word(b"false") {
+                    b"0"
+                } else {
+                    return self.read_unquoted(input);
+                };
+                self.read_bare(word).map(|_| ())
+            }
+            _ => self.read_unquoted(input),
+        }
+    }
+}

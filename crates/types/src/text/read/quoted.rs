@@ -1,0 +1,158 @@
+//! Values as Values and nested values write them.
+
+use super::bare::read_bool;
+use super::input::{Input, plain_string};
+use super::node::{Node, push_end};
+use crate::error::{Error, ErrorCode, Result};
+use crate::text::escape::read_quoted;
+use crate::text::number::{read_float64, read_integer};
+
+impl Node {
+    pub fn read_quoted(&mut self, input: &mut Input<'_>, scratch: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Self::Nullable(inner, valid) => {
+                if input.eat_word(b"NULL") {
+                    self.append_default();
+                    return Ok(());
+                }
+                inner.read_quoted(input, scratch)?;
+                valid.push(true);
+                Ok(())
+            }
+            Self::LowCardinality(inner) => inner.read_quoted(input, scratch),
+            Self::Variant(reader) => reader.read_quoted(input, scratch),
+            Self::Dynamic(reader) => reader.read_quoted(input),
+            Self::Nothing(rows) => {
+                if !input.eat_word(b"NULL") {
+                    return Err(Error::new(ErrorCode::CANNOT_PARSE_TEXT, "Type Nothing has no values"));
+                }
+                *rows += 1;
+                Ok(())
+            }
+            Self::Array(offsets, items) => {
+                input.list(b'[', b']', |input| items.read_quoted(input, scratch))?;
+                push_end(offsets, items.rows())
+            }
+            Self::Map(offsets, keys, values) => {
+                input.list(b'{', b'}', |input| {
+                    keys.read_quoted(input, scratch)?;
+                    input.skip_spaces();
+                    input.expect(b':')?;
+                    input.skip_spaces();
+                    values.read_quoted(input, scratch)
+                })?;
+                push_end(offsets, keys.rows())
+            }
+            Self::Tuple(elements, rows) => {
+                input.expect(b'(')?;
+                for (at, (_, element)) in elements.iter_mut().enumerate() {
+                    input.skip_spaces();
+                    if at > 0 {
+                        input.expect(b',')?;
+                        input.skip_spaces();
+                    }
+                    element.read_quoted(input, scratch)?;
+                }
+                input.skip_spaces();
+                // `(1,)` is a tuple of one.
+                if elements.len() == 1 && input.eat(b',') {
+                    input.skip_spaces();
+                }
+                input.expect(b')')?;
+                *rows += 1;
+                Ok(())
+            }
+            Self::Bool(values) if input.peek() != Some(b'\'') => {
+                let value = match () {
+                    () if input.eat_word(b"true") || input.eat(b'1') => 1,
+                    () if input.eat_word(b"false") || input.eat(b'0') => 0,
+                    () => return Err(read_bool(input.rest()).err().unwrap_or_else(|| Error::logical("bool"))),
+                };
+                values.push(value);
+                Ok(())
+            }
+            _ if input.peek() != Some(b'\'')
+                && !matches!(self, Self::String(..) | Self::FixedString(..) | Self::Object(_)) =>
+            {
+                self.read_unquoted(input)
+            }
+            _ => {
+                scratch.clear();
+                let text = input.rest();
+                match plain_string(text, b'\'') {
+                    // Without escapes the bytes are taken from where they are.
+                    Some(contents) => {
+                        input.at += contents.len() + 2;
+                        self.read_whole(contents, scratch)
+                    }
+                    None => {
+                        input.at += read_quoted(scratch, text)?;
+                        let contents = std::mem::take(scratch);
+                        let result = self.read_whole(&contents, scratch);
+                        *scratch = contents;
+                        result
+                    }
+                }
+            }
+        }
+    }
+
+    /// A number, or a date, time or enum written without quotes as a number.
+    pub fn read_unquoted(&mut self, input: &mut Input<'_>) -> Result<()> {
+        let rest = input.rest();
+        let read = if self.is_number() {
+            self.read_bare(rest)?
+        } else {
+            let end = rest
+                .iter()
+                .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.' | b':')));
+            let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            if text.is_empty() || !text.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.' || *byte == b'-') {
+                return input.expect(b'\'');
+            }
+            match self {
+                // A number is days or seconds here, not a date's digits.
+                Self::Date(values) => {
+                    let (days, read) = read_integer(text, false).unwrap_or((0, 0));
+                    values.push(days as u16);
+                    read
+                }
+                Self::Date32(values) => {
+                    let (days, read) = read_integer(text, true).unwrap_or((0, 0));
+                    values.push(days as i32);
+                    read
+                }
+                Self::DateTime(values, _) => {
+                    let (seconds, read) = read_integer(text, false).unwrap_or((0, 0));
+                    values.push(seconds as u32);
+                    read
+                }
+                Self::Time(values) => {
+                    let (seconds, read) = read_integer(text, true).unwrap_or((0, 0));
+                    values.push(seconds as i32);
+                    read
+                }
+                Self::DateTime64(values, digits, _) | Self::Time64(values, digits) => {
+                    let (seconds, mut read) = read_integer(text, true).unwrap_or((0, 0));
+                    let mut ticks = (seconds as i64).saturating_mul(10i64.pow((*digits).into()));
+                    if let Some((fraction, length)) =
+                        text.get(read..).filter(|rest| rest.starts_with(b".")).and_then(read_float64)
+                    {
+                        let fraction = (fraction * 10f64.powi((*digits).into())) as i64;
+                        ticks += if text.starts_with(b"-") { -fraction } else { fraction };
+                        read += length;
+                    }
+                    values.push(ticks);
+                    read
+                }
+                _ => self.read_bare(text)?,
+            }
+        };
+        if read == 0 {
+            self.truncate(self.rows() - 1);
+            return Err(self.incomplete(rest, 0));
+        }
+        input.at += read;
+        Ok(())
+    }
+}
