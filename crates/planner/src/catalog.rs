@@ -47,6 +47,18 @@ pub enum DefaultKind {
     Ephemeral,
 }
 
+impl DefaultKind {
+    /// Its word in a declaration.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Self::Default => "DEFAULT",
+            Self::Materialized => "MATERIALIZED",
+            Self::Alias => "ALIAS",
+            Self::Ephemeral => "EPHEMERAL",
+        }
+    }
+}
+
 /// A table at one moment, as far as planning goes. The moment matters: a table that is changed or dropped while a query runs
 /// keeps this face for that query.
 pub trait TableMetadata: Send + Sync + Debug {

@@ -31,7 +31,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     let elements = create.elements.clone().unwrap_or_default();
     refuse(!elements.projections.is_empty(), "A projection of a table")?;
     let mut storage = create.storage.clone().unwrap_or_default();
-    let mut columns = declared_columns(&elements.columns, context)?;
+    let mut columns = declared_columns(&elements.columns, &[], context)?;
     if let Some(function) = table_function(create, context)? {
         if create.storage.is_some() {
             return Err(Error::new(
@@ -83,10 +83,7 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
         (None, None, true) => None,
     };
     let sorting_key = match &storage.order_by {
-        Some(order_by) => {
-            refuse(order_by.items.iter().any(|item| item.descending), "A descending sorting key")?;
-            order_by.items.iter().map(|item| keys.part(&item.expression)).collect::<Result<_>>()?
-        }
+        Some(order_by) => sorting_key(order_by, &columns, context)?,
         None => primary_key.clone().unwrap_or_default(),
     };
     check_prefix(primary_key.as_deref(), &sorting_key)?;
@@ -156,9 +153,10 @@ pub(crate) fn settled_type(data_type: &ast::DataType, nullable: Option<bool>) ->
     modified(DataType::parse(&squall_sql::format_data_type(data_type))?, nullable)
 }
 
-/// The columns between the parentheses, types settled and defaults checked.
-fn declared_columns(
+/// Columns of a table that has others already, types settled and defaults checked.
+pub(crate) fn declared_columns(
     declarations: &[ast::ColumnDeclaration],
+    others: &[ColumnDescription],
     context: &PlannerContext<'_>,
 ) -> Result<Vec<ColumnDescription>> {
     check_count(declarations.len())?;
@@ -195,7 +193,7 @@ fn declared_columns(
             codec: None,
         });
     }
-    infer_types(&mut columns, declarations, context)?;
+    infer_types(&mut columns, others, declarations, context)?;
     for (column, declaration) in columns.iter_mut().zip(declarations) {
         column.codec = declaration.codec.as_ref().map(|codecs| codec_of(codecs, column)).transpose()?;
     }
@@ -218,28 +216,18 @@ fn flattened(column: ColumnDescription, declaration: &ast::ColumnDeclaration) ->
     }
 }
 
-/// The codecs that `MODIFY COLUMN` declares for a column, where that is all that it changes.
-///
-/// # Errors
-/// `NOT_IMPLEMENTED` for other changes; as [`ColumnCodec::parse`](crate::ColumnCodec::parse).
-pub fn plan_column_codec(declaration: &ast::ColumnDeclaration, column: &ColumnDescription) -> Result<Arc<str>> {
-    let data_type = match &declaration.data_type {
-        Some(data_type) => modified(DataType::parse(&squall_sql::format_data_type(data_type))?, declaration.nullable)?,
-        None => column.data_type.clone(),
-    };
-    let is_all = data_type == column.data_type
-        && declaration.default.is_none()
-        && declaration.comment.is_none()
-        && declaration.ttl.is_none()
-        && declaration.statistics.is_none()
-        && !declaration.primary_key;
-    match &declaration.codec {
-        Some(codecs) if is_all => codec_of(codecs, column),
-        _ => Err(Error::not_implemented("MODIFY COLUMN of anything but the codec")),
-    }
+/// `ORDER BY` of a table.
+pub(crate) fn sorting_key(
+    order_by: &ast::SortingKey,
+    columns: &[ColumnDescription],
+    context: &PlannerContext<'_>,
+) -> Result<Vec<KeyExpression>> {
+    refuse(order_by.items.iter().any(|item| item.descending), "A descending sorting key")?;
+    let keys = Keys { columns, context };
+    order_by.items.iter().map(|item| keys.part(&item.expression)).collect()
 }
 
-fn codec_of(codecs: &[ast::Function], column: &ColumnDescription) -> Result<Arc<str>> {
+pub(crate) fn codec_of(codecs: &[ast::Function], column: &ColumnDescription) -> Result<Arc<str>> {
     let kind = column.default.as_ref().map(|default| default.kind);
     if let Some(kind @ (DefaultKind::Alias | DefaultKind::Ephemeral)) = kind {
         let kind = if kind == DefaultKind::Alias { "ALIAS" } else { "EPHEMERAL" };
@@ -252,6 +240,7 @@ fn codec_of(codecs: &[ast::Function], column: &ColumnDescription) -> Result<Arc<
 /// Types of columns that have only a default: in an order in which each default's own columns are known.
 fn infer_types(
     columns: &mut [ColumnDescription],
+    others: &[ColumnDescription],
     declarations: &[ast::ColumnDeclaration],
     context: &PlannerContext<'_>,
 ) -> Result<()> {
@@ -276,8 +265,12 @@ fn infer_types(
                 continue;
             };
             // Columns that are not known yet are not there.
-            let known: Vec<ColumnDescription> =
-                columns.iter().filter(|column| column.data_type != DataType::Nothing).cloned().collect();
+            let known: Vec<ColumnDescription> = others
+                .iter()
+                .chain(&*columns)
+                .filter(|column| column.data_type != DataType::Nothing)
+                .cloned()
+                .collect();
             match expression_over(&known, expression, context) {
                 Ok(resolved) => {
                     if let Some(column) = columns.get_mut(at) {
@@ -310,7 +303,7 @@ fn modified(data_type: DataType, nullable: Option<bool>) -> Result<DataType> {
     }
 }
 
-fn column_default(default: &ast::ColumnDefault) -> Result<ColumnDefault> {
+pub(crate) fn column_default(default: &ast::ColumnDefault) -> Result<ColumnDefault> {
     let kind = match default.kind {
         ast::ColumnDefaultKind::Default => DefaultKind::Default,
         ast::ColumnDefaultKind::Materialized => DefaultKind::Materialized,
@@ -571,7 +564,7 @@ fn constraints(
     Ok(constraints)
 }
 
-fn check_columns(columns: &[ColumnDescription], context: &PlannerContext<'_>) -> Result<()> {
+pub(crate) fn check_columns(columns: &[ColumnDescription], context: &PlannerContext<'_>) -> Result<()> {
     for column in columns {
         if !context.settings.allow_suspicious_low_cardinality_types {
             check_low_cardinality(&column.data_type)?;

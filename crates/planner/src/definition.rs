@@ -105,6 +105,22 @@ impl TableDefinition {
         }
     }
 
+    /// The names of the columns that the place of a row depends on: those of all keys, and those that the engine's arguments name.
+    pub fn key_columns(&self) -> Vec<String> {
+        let keys = self.sorting_key.iter().chain(self.primary_key.iter().flatten()).chain(&self.partition_key);
+        let mut names: Vec<String> = Vec::new();
+        for key in keys {
+            key.expression.visit_columns(&mut |position| {
+                names.extend(self.columns.get(position).map(|column| column.name.to_string()));
+            });
+        }
+        if self.engine.ends_with("MergeTree") {
+            let arguments = self.engine_arguments.iter().filter_map(Value::as_str);
+            names.extend(arguments.map(|argument| argument.trim_matches('`').to_owned()));
+        }
+        names
+    }
+
     /// Whether the table is but another word for rows elsewhere.
     pub fn has_no_rows(&self) -> bool {
         &*self.engine == VIEW

@@ -1,5 +1,6 @@
 //! From the syntax tree to a typed logical plan: names, types, rewriting. Knows nothing of execution.
 
+mod alteration;
 pub mod analyzer;
 pub mod bind;
 pub mod catalog;
@@ -20,6 +21,7 @@ pub mod rules;
 pub mod uses;
 mod view;
 
+pub use alteration::{Alteration, names_column};
 pub use analyzer::{MEMBERSHIPS, analyze_query, remote_call};
 pub use bind::bind_expression;
 pub use catalog::{
@@ -27,7 +29,7 @@ pub use catalog::{
 };
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
-pub use create::{plan_column_codec, plan_constraint, plan_index, plan_setting, plan_table_definition};
+pub use create::{plan_constraint, plan_index, plan_setting, plan_table_definition};
 pub use definition::{Constraint, KeyExpression, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{

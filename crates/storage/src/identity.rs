@@ -6,6 +6,7 @@ use squall_planner::{DefaultKind, Expression, TableDefinition};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema};
 use uuid::Uuid;
 
+use crate::fields::StoredFields;
 use crate::join_table::JoinDefinition;
 
 /// A table's names, at one moment: RENAME makes a new one.
@@ -41,6 +42,8 @@ pub(crate) struct TableIdentity {
     pub(crate) stored_positions: Vec<Option<usize>>,
     /// Positions of the sorting key's columns as far as it begins with plain ones.
     pub(crate) sorting_columns: Vec<usize>,
+    /// The ids of the stored columns.
+    pub(crate) fields: StoredFields,
 }
 
 impl TableIdentity {
@@ -97,7 +100,21 @@ impl TableIdentity {
                 _ => None,
             })
             .collect();
-        Ok(Self { uuid, definition, stored: Arc::new(Schema::new(stored)), stored_positions, sorting_columns })
+        let stored = Arc::new(Schema::new(stored));
+        let fields = StoredFields::first(&stored);
+        Ok(Self { uuid, definition, stored, stored_positions, sorting_columns, fields })
+    }
+
+    /// The same with ids that are not the first ones.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); `LOGICAL_ERROR` for more or fewer ids than stored columns.
+    pub(crate) fn with_fields(uuid: Uuid, definition: Arc<TableDefinition>, fields: StoredFields) -> Result<Self> {
+        let identity = Self::new(uuid, definition)?;
+        if fields.ids.len() != identity.stored.len() {
+            return Err(Error::logical("other ids than columns"));
+        }
+        Ok(Self { fields, ..identity })
     }
 
     /// The positions among the stored columns of some of the definition's columns.

@@ -3,11 +3,13 @@
 
 mod catalog;
 mod column_cache;
+mod column_mapping;
 mod databases;
 mod dictionary;
 mod disk;
 mod evaluate;
 mod external_table;
+mod fields;
 mod file_table;
 mod function_table;
 mod generated;
@@ -28,8 +30,8 @@ mod view;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    DatabaseDescription, Databases, DefinitionChange, DetachedTable, PartBackup, PartCommand, RestoreOptions,
-    StorageOptions, TableBackup, TableDescription, TableToRestore,
+    DatabaseDescription, Databases, DefinitionChange, DetachedTable, PartBackup, PartCommand, RestoreOptions, Rewrite,
+    RewriteOf, StorageOptions, TableBackup, TableDescription, TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};

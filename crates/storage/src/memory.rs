@@ -5,12 +5,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::task::Waker;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, Constraint, TableMetadata};
 use squall_types::{Block, Column, Error, ErrorCode, Result, Schema};
 
+use crate::column_mapping::{ColumnDefaults, ColumnMapping, Source};
 use crate::identity::{TableIdentity, TableName};
+use crate::key_binding::KeyBinding;
 use crate::row_claims::RowClaims;
 use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest, Table, TableScan};
 
@@ -19,6 +23,10 @@ use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanRequest
 pub(crate) struct MemoryRows {
     blocks: ArcSwap<Blocks>,
     is_dropped: std::sync::atomic::AtomicBool,
+    /// How many inserts there were.
+    commits: AtomicU64,
+    /// Held while rows come in or are exchanged for others.
+    changing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -49,7 +57,12 @@ impl Blocks {
 
 impl MemoryRows {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { blocks: ArcSwap::default(), is_dropped: false.into() })
+        Arc::new(Self {
+            blocks: ArcSwap::default(),
+            is_dropped: false.into(),
+            commits: AtomicU64::new(0),
+            changing: Mutex::default(),
+        })
     }
 
     /// Lets go of all rows; scans under way keep theirs.
@@ -57,10 +70,107 @@ impl MemoryRows {
         self.blocks.store(Arc::default());
     }
 
+    /// The rows of a table whose columns have become others. What is inserted from now on into the rows as they were is refused.
+    ///
+    /// # Errors
+    /// Those of casts and of the defaults of new columns.
+    pub(crate) fn altered(
+        &self,
+        before: &TableIdentity,
+        after: &TableIdentity,
+        origins: &[Option<usize>],
+        binding: &KeyBinding,
+    ) -> Result<Arc<Self>> {
+        let _changing = self.changing.lock();
+        let source = |(at, column): (usize, &ColumnDescription)| {
+            let origin = origins.get(at).copied().flatten();
+            let stored = origin.and_then(|origin| before.stored_positions.get(origin).copied().flatten());
+            match stored.and_then(|stored| Some((stored, before.stored.fields.get(stored)?))) {
+                Some((stored, (_, data_type))) if *data_type == column.data_type => Source::Same(stored),
+                Some((stored, _)) => Source::Cast(stored),
+                None => Source::Missing,
+            }
+        };
+        let sources = after.definition.columns.iter().enumerate().map(source).collect();
+        let positions = after.stored_positions.iter().enumerate();
+        let wanted: Vec<usize> = positions.filter_map(|(at, stored)| stored.map(|_| at)).collect();
+        let defaults = Arc::new(ColumnDefaults::new(&after.definition, binding));
+        let mapping = ColumnMapping::new(defaults, sources, &wanted)?;
+        let mut blocks = Vec::new();
+        for block in &self.blocks.load().blocks {
+            let read = mapping.read.iter().filter_map(|at| block.columns().get(*at));
+            let read = Block::new(block.schema().clone(), read.cloned().collect(), block.rows());
+            blocks.push(Arc::new(mapping.map(&read, &after.stored)?.materialize()?));
+        }
+        self.is_dropped.store(true, Ordering::Release);
+        let rows = Self::new();
+        rows.blocks.store(Arc::new(Blocks::default().with(&blocks)));
+        Ok(rows)
+    }
+
+    /// Takes rows again, after an alteration that came to nothing.
+    pub(crate) fn thaw(&self) {
+        self.is_dropped.store(false, Ordering::Release);
+    }
+
     /// Refuses commits from now on.
     pub(crate) fn mark_dropped(&self) {
-        self.is_dropped.store(true, std::sync::atomic::Ordering::Release);
+        self.is_dropped.store(true, Ordering::Release);
         self.truncate();
+    }
+}
+
+/// The rows of a table while a query computes what will stand for them.
+pub(crate) struct RowRewriting {
+    identity: Arc<TableIdentity>,
+    live: Arc<MemoryRows>,
+    before: Arc<Blocks>,
+    after: Arc<MemoryRows>,
+}
+
+impl RowRewriting {
+    /// Begins to rewrite a table's rows.
+    pub(crate) fn new(identity: Arc<TableIdentity>, live: Arc<MemoryRows>) -> Self {
+        let before = live.blocks.load_full();
+        Self { identity, live, before, after: MemoryRows::new() }
+    }
+
+    /// The rows as a table, and one for those that will stand for them.
+    pub(crate) fn piece(&self, name: &Arc<TableName>) -> (Arc<dyn Table>, Arc<dyn Table>) {
+        let (name, identity) = (name.clone(), self.identity.clone());
+        let source = MemoryTable {
+            name: name.clone(),
+            identity: identity.clone(),
+            live: self.live.clone(),
+            blocks: self.before.clone(),
+        };
+        (Arc::new(source), Arc::new(MemoryTable::new(name, identity, self.after.clone())))
+    }
+
+    /// Exchanges the rows, where any were written; those that were inserted meanwhile stay.
+    ///
+    /// # Errors
+    /// `TABLE_IS_DROPPED`; `CANNOT_ASSIGN_ALTER` where other rows went meanwhile.
+    pub(crate) fn commit(self) -> Result<()> {
+        if self.after.commits.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let _changing = self.live.changing.lock();
+        if self.live.is_dropped.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped"));
+        }
+        let now = self.live.blocks.load_full();
+        let before = &self.before.blocks;
+        let is_there = now.blocks.len() >= before.len()
+            && now.blocks.iter().zip(before).all(|(now, before)| Arc::ptr_eq(now, before));
+        if !is_there {
+            let message = "The table's rows were changed by another query meanwhile";
+            return Err(Error::new(ErrorCode::CANNOT_ASSIGN_ALTER, message));
+        }
+        let written = self.after.blocks.load_full();
+        let later = now.blocks.get(before.len()..).unwrap_or_default();
+        self.live.blocks.store(Arc::new(written.with(later)));
+        Ok(())
     }
 }
 
@@ -191,9 +301,11 @@ impl Insertion for MemoryInsertion {
     }
 
     fn commit(&self) -> Result<()> {
-        if self.live.is_dropped.load(std::sync::atomic::Ordering::Acquire) {
+        let _changing = self.live.changing.lock();
+        if self.live.is_dropped.load(Ordering::Acquire) {
             return Err(Error::new(ErrorCode::TABLE_IS_DROPPED, "Table is dropped"));
         }
+        self.live.commits.fetch_add(1, Ordering::Relaxed);
         let new = std::mem::take(&mut *self.core.lock());
         if !new.is_empty() {
             self.live.blocks.rcu(|blocks| blocks.with(&new));

@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use squall_planner::{
     ColumnDefault, ColumnDescription, Constraint, DefaultKind, KeyExpression, SkipIndex, TableDefinition,
 };
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
 use uuid::Uuid;
 
+use crate::fields::{FieldIds, StoredFields};
 use crate::identity::{TableIdentity, TableName};
 use crate::key_binding::KeyBinding;
 
@@ -36,6 +37,16 @@ pub(crate) struct TableRecord {
     /// Skip indexes, if any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) indices: Vec<IndexRecord>,
+    /// Counts how often the columns changed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) schema_number: i64,
+    /// The ids of the stored columns; none of a table that was never altered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) fields: Vec<FieldIds>,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// A skip index.
@@ -95,7 +106,7 @@ impl TableRecord {
         let column = |column: &ColumnDescription| ColumnRecord {
             name: column.name.to_string(),
             data_type: column.data_type.to_string(),
-            default_kind: column.default.as_ref().map(|default| default_kind_name(default.kind).to_owned()),
+            default_kind: column.default.as_ref().map(|default| default.kind.keyword().to_owned()),
             default_expression: column.default.as_ref().map(|default| default.expression.to_string()),
             comment: column.comment.to_string(),
             codec: column.codec.as_deref().map(str::to_owned),
@@ -116,7 +127,26 @@ impl TableRecord {
             comment: definition.comment.to_string(),
             constraints: definition.constraints.iter().map(ConstraintRecord::new).collect(),
             indices: definition.indices.iter().map(IndexRecord::new).collect(),
+            schema_number: 0,
+            fields: Vec::new(),
         }
+    }
+
+    /// The record of a table that there is.
+    pub(crate) fn of(name: &TableName, identity: &TableIdentity) -> Self {
+        let record = Self::new(name, identity.uuid, &identity.definition);
+        if identity.fields.number == 0 {
+            return record;
+        }
+        Self { schema_number: identity.fields.number, fields: identity.fields.ids.clone(), ..record }
+    }
+
+    /// The ids of its stored columns.
+    pub(crate) fn stored_fields(&self, stored: &Schema) -> StoredFields {
+        if self.fields.is_empty() {
+            return StoredFields::first(stored);
+        }
+        StoredFields { number: self.schema_number, ids: self.fields.clone() }
     }
 
     /// The columns, their types read.
@@ -190,7 +220,19 @@ impl TableRecord {
     /// # Errors
     /// As [`definition`](Self::definition).
     pub(crate) fn identity(&self, binding: &KeyBinding) -> Result<Arc<TableIdentity>> {
-        Ok(Arc::new(TableIdentity::new(self.uuid(), Arc::new(self.definition(binding)?))?))
+        Ok(Arc::new(self.identity_of(self.uuid(), Arc::new(self.definition(binding)?))?))
+    }
+
+    /// The identity of a table of this UUID whose definition was read of the record.
+    ///
+    /// # Errors
+    /// As of [`TableIdentity::new`].
+    pub(crate) fn identity_of(&self, uuid: Uuid, definition: Arc<TableDefinition>) -> Result<TableIdentity> {
+        if self.fields.is_empty() {
+            return TableIdentity::new(uuid, definition);
+        }
+        let fields = StoredFields { number: self.schema_number, ids: self.fields.clone() };
+        TableIdentity::with_fields(uuid, definition, fields)
     }
 
     /// The UUID; nil where it is not one.
@@ -211,21 +253,28 @@ impl TableRecord {
             let columns = record.columns.iter().filter(is_stored);
             columns.map(|column| (column.name.clone(), column.data_type.clone())).collect()
         };
-        stored(self) == stored(other)
-            && self.sorting_key == other.sorting_key
-            && self.partition_key == other.partition_key
+        stored(self) == stored(other) && self.sorting_key == other.sorting_key && self.has_keys_of(other)
+    }
+
+    /// Whether parts of the one are indexed and divided as those of the other.
+    pub(crate) fn has_keys_of(&self, other: &Self) -> bool {
+        self.partition_key == other.partition_key
             && self.primary_key.as_ref().unwrap_or(&self.sorting_key)
                 == other.primary_key.as_ref().unwrap_or(&other.sorting_key)
     }
-}
 
-/// The word for a kind of default.
-pub(crate) fn default_kind_name(kind: DefaultKind) -> &'static str {
-    match kind {
-        DefaultKind::Default => "DEFAULT",
-        DefaultKind::Materialized => "MATERIALIZED",
-        DefaultKind::Alias => "ALIAS",
-        DefaultKind::Ephemeral => "EPHEMERAL",
+    /// The columns that are stored.
+    ///
+    /// # Errors
+    /// As [`columns`](Self::columns).
+    pub(crate) fn stored_schema(&self) -> Result<Arc<Schema>> {
+        let columns = self.columns()?;
+        let is_stored = |column: &&ColumnDescription| {
+            let kind = column.default.as_ref().map(|default| default.kind);
+            !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
+        };
+        let stored = columns.iter().filter(is_stored);
+        Ok(Arc::new(Schema::new(stored.map(|column| (column.name.clone(), column.data_type.clone())))))
     }
 }
 

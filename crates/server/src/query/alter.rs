@@ -1,18 +1,21 @@
-//! ALTER TABLE: parts are dropped, detached and attached, codecs, comments, constraints and settings changed. Changes of columns' values are not here yet.
+//! ALTER TABLE: commands about what a table is defined as, carried out together, and those about parts, one after the other.
 
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{plan_column_codec, plan_constraint, plan_index, plan_setting};
-use squall_sql::ast::{self, AlterCommand, ColumnProperty, Literal, PartitionSelector};
+use squall_planner::{Alteration, PlannerContext, plan_constraint, plan_index, plan_setting};
+use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
 use squall_storage::{DefinitionChange, PartCommand, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
 use super::drop_limit::DropLimit;
 use super::statement::{identifier, refuse_cluster, table_name, temporary_table_name};
 use super::system_command::run_blocking;
-use super::{Answer, planning, required, show};
+use super::{Answer, mutation, planning, required, show};
 use crate::session::Session;
+
+/// How often an ALTER is planned anew because another one came before it.
+const ATTEMPTS_MAX: usize = 32;
 
 /// Runs ALTER TABLE.
 pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context: &Arc<QueryContext>) -> Result<Answer> {
@@ -22,25 +25,32 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     } else {
         table_name(session, &statement.table)?
     };
-    let mut commands = Vec::with_capacity(statement.commands.len());
-    let mut changes = Vec::new();
+    let (mut changes, mut mutations, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for command in &statement.commands {
-        if definition_changes(session, command, &database, &table, &mut changes, context)? {
+        if mutation::is_mutation(command) {
+            mutations.push(command);
             continue;
         }
-        let (command, selector) = part_command(session, command)?;
-        let selection = selection(session, &database, &table, selector, context).await?;
-        commands.push((command, selection));
+        match part_command(session, command)? {
+            Some((command, selector)) => {
+                parts.push((command, selection(session, &database, &table, selector, context).await?));
+            }
+            None => changes.push(command),
+        }
     }
-    if !changes.is_empty() && !commands.is_empty() {
-        return Err(Error::not_implemented("ALTER TABLE of parts and of the definition at once"));
+    alter_definition(session, &database, &table, &changes, context).await?;
+    if changes.iter().any(|command| matches!(command, AlterCommand::ModifyColumn { .. })) {
+        mutation::rewrite_casts(session, &database, &table, context).await?;
+    }
+    for command in mutations {
+        mutation::run(session, &database, &table, command, context).await?;
+    }
+    if parts.is_empty() {
+        return Ok(Answer::Done);
     }
     let (databases, limit) = (session.databases_of(&database).clone(), DropLimit::of_parts(session));
     run_blocking(move || {
-        if !changes.is_empty() {
-            return databases.alter_definition(&database, &table, &changes);
-        }
-        commands.into_iter().try_for_each(|(command, of)| {
+        parts.into_iter().try_for_each(|(command, of)| {
             if matches!(command, PartCommand::Drop | PartCommand::Detach) {
                 limit.check_parts(&*databases.table(&database, &table)?, &of)?;
             }
@@ -49,6 +59,38 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     })
     .await?;
     Ok(Answer::Done)
+}
+
+/// Carries out the commands that change what a table is defined as, all at once.
+async fn alter_definition(
+    session: &Session,
+    database: &str,
+    table: &str,
+    commands: &[&AlterCommand],
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    if commands.is_empty() {
+        return Ok(());
+    }
+    for attempt in 0.. {
+        let description = session.databases_of(database).describe(database, table)?;
+        let engine = description.table.engine().to_owned();
+        let Some(before) = description.definition else {
+            return Err(Error::not_implemented(format!("ALTER of storage {engine}")));
+        };
+        let mut alteration = Alteration::new(&before);
+        for command in commands {
+            alter(session, command, &mut alteration, context)?;
+        }
+        let databases = session.databases_of(database).clone();
+        let (database, table) = (database.to_owned(), table.to_owned());
+        let altered = run_blocking(move || databases.alter_table(&database, &table, &before, alteration)).await;
+        match altered {
+            Err(error) if error.code == ErrorCode::CANNOT_ASSIGN_ALTER && attempt < ATTEMPTS_MAX => {}
+            altered => return altered,
+        }
+    }
+    Ok(())
 }
 
 /// Runs CREATE INDEX.
@@ -99,89 +141,111 @@ async fn alter_alone(
     }
 }
 
-/// Adds what a command changes of a table's definition; `false` where it is about something else.
-fn definition_changes(
+/// Does what a command says with a table's definition.
+fn alter(
     session: &Session,
     command: &AlterCommand,
-    database: &str,
-    table: &str,
-    changes: &mut Vec<DefinitionChange>,
+    alteration: &mut Alteration,
     context: &Arc<QueryContext>,
-) -> Result<bool> {
-    match command {
-        AlterCommand::ModifyComment(comment) => changes.push(DefinitionChange::Comment(comment.as_str().into())),
+) -> Result<()> {
+    let name = |name: &ast::Identifier| identifier(session, name);
+    let planned = |work: &mut dyn FnMut(&PlannerContext<'_>) -> Result<()>| {
+        planning::planner_now(session, context, |planner| work(planner))
+    };
+    let change = match command {
+        AlterCommand::AddColumn { if_not_exists, column, placement } => {
+            return planned(&mut |planner| alteration.add_column(column, placement, *if_not_exists, planner));
+        }
+        AlterCommand::DropColumn { if_exists, column } => {
+            let name = name(column)?;
+            return planned(&mut |planner| alteration.drop_column(&name, *if_exists, planner));
+        }
+        AlterCommand::ClearColumn { if_exists, column, partition: None } => {
+            return alteration.clear_column(&name(column)?, *if_exists);
+        }
+        AlterCommand::RenameColumn { if_exists, column, to } => {
+            return alteration.rename_column(&name(column)?, &name(to)?, *if_exists);
+        }
+        AlterCommand::ModifyColumn { if_exists, column, placement } => {
+            return planned(&mut |planner| alteration.modify_column(column, placement.as_ref(), *if_exists, planner));
+        }
+        AlterCommand::RemoveColumnProperty { if_exists, column, property } => {
+            return alteration.remove_property(&name(column)?, *property, *if_exists);
+        }
+        AlterCommand::ModifyOrderBy(order_by) => {
+            return planned(&mut |planner| alteration.modify_order_by(order_by, planner));
+        }
+        AlterCommand::ModifyComment(comment) => DefinitionChange::Comment(comment.as_str().into()),
         AlterCommand::CommentColumn { if_exists, column, comment } => {
-            let name = identifier(session, column)?;
-            let table = session.databases_of(database).table(database, table)?;
-            if !*if_exists || table.columns().iter().any(|known| *known.name == *name) {
-                changes.push(DefinitionChange::ColumnComment { column: name.into(), comment: comment.as_str().into() });
+            let name = name(column)?;
+            if *if_exists && !alteration.definition.columns.iter().any(|known| *known.name == *name) {
+                return Ok(());
             }
+            DefinitionChange::ColumnComment { column: name.into(), comment: comment.as_str().into() }
         }
         AlterCommand::AddConstraint { if_not_exists, constraint } => {
-            let table = session.databases_of(database).table(database, table)?;
-            let constraint = planning::planner_now(session, context, |planner| {
-                plan_constraint(constraint, table.columns(), planner)
-            })?;
-            changes.push(DefinitionChange::AddConstraint { constraint, if_not_exists: *if_not_exists });
+            let columns = &alteration.definition.columns;
+            let constraint =
+                planning::planner_now(session, context, |planner| plan_constraint(constraint, columns, planner))?;
+            DefinitionChange::AddConstraint { constraint, if_not_exists: *if_not_exists }
         }
         AlterCommand::AddIndex { if_not_exists, index, .. } => {
-            let table = session.databases_of(database).table(database, table)?;
-            let index = planning::planner_now(session, context, |planner| plan_index(index, table.columns(), planner))?;
-            changes.push(DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists });
+            let columns = &alteration.definition.columns;
+            let index = planning::planner_now(session, context, |planner| plan_index(index, columns, planner))?;
+            DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists }
         }
         // Parts are read by the bounds that they hold as it is.
         AlterCommand::MaterializeIndex { if_exists, index, .. } | AlterCommand::ClearIndex { if_exists, index, .. } => {
-            let name = identifier(session, index)?;
-            let definition = session.databases_of(database).describe(database, table)?.definition;
-            let mut known = definition.iter().flat_map(|definition| &definition.indices);
-            if !*if_exists && !known.any(|index| *index.name == *name) {
+            let name = name(index)?;
+            if !*if_exists && !alteration.definition.indices.iter().any(|index| *index.name == *name) {
                 let message = format!("Unknown index: {name}");
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             }
+            return Ok(());
         }
         AlterCommand::DropIndex { if_exists, index } => {
-            let name = identifier(session, index)?.into();
-            changes.push(DefinitionChange::DropIndex { name, if_exists: *if_exists });
+            DefinitionChange::DropIndex { name: name(index)?.into(), if_exists: *if_exists }
         }
         AlterCommand::DropConstraint { if_exists, constraint } => {
-            let name = identifier(session, constraint)?.into();
-            changes.push(DefinitionChange::DropConstraint { name, if_exists: *if_exists });
-        }
-        AlterCommand::ModifyColumn { if_exists, column, placement: None } => {
-            let name = identifier(session, &column.name)?;
-            let table = session.databases_of(database).table(database, table)?;
-            match table.columns().iter().find(|known| *known.name == *name) {
-                Some(known) => {
-                    let codec = Some(plan_column_codec(column, known)?);
-                    changes.push(DefinitionChange::Codec { column: known.name.clone(), codec });
-                }
-                None if *if_exists => {}
-                None => changes.push(DefinitionChange::Codec { column: name.into(), codec: None }),
-            }
-        }
-        AlterCommand::RemoveColumnProperty { if_exists, column, property: ColumnProperty::Codec } => {
-            let name = identifier(session, column)?;
-            let table = session.databases_of(database).table(database, table)?;
-            if !*if_exists || table.columns().iter().any(|known| *known.name == *name) {
-                changes.push(DefinitionChange::Codec { column: name.into(), codec: None });
-            }
+            DefinitionChange::DropConstraint { name: name(constraint)?.into(), if_exists: *if_exists }
         }
         AlterCommand::ModifySetting(settings) => {
             for setting in settings {
                 let (name, value) = plan_setting(setting)?;
-                changes.push(DefinitionChange::Setting(name, value));
+                DefinitionChange::Setting(name, value).apply(&mut alteration.definition)?;
             }
+            return Ok(());
         }
         AlterCommand::ResetSetting(names) => {
-            changes.extend(names.iter().map(|name| DefinitionChange::ResetSetting(name.as_str().into())));
+            for name in names {
+                DefinitionChange::ResetSetting(name.as_str().into()).apply(&mut alteration.definition)?;
+            }
+            return Ok(());
         }
-        _ => return Ok(false),
-    }
-    Ok(true)
+        other => return Err(refused(other)),
+    };
+    change.apply(&mut alteration.definition)
 }
 
-fn part_command<'a>(session: &Session, command: &'a AlterCommand) -> Result<(PartCommand, &'a PartitionSelector)> {
-    Ok(match command {
+/// A command that is not here, by its words.
+fn refused(command: &AlterCommand) -> Error {
+    let statement = ast::AlterTable::of(ast::TableName::new("t"), vec![command.clone()]);
+    let text = squall_sql::format_one_line(&ast::Statement::AlterTable(Box::new(statement)));
+    let words: Vec<&str> = text
+        .split(['(', ' '])
+        .skip_while(|word| *word != "t")
+        .skip(1)
+        .take_while(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase()))
+        .collect();
+    Error::not_implemented(format!("ALTER TABLE … {}", words.join(" ")))
+}
+
+/// What a command does to parts, and to which; `None` where it is about something else.
+fn part_command<'a>(
+    session: &Session,
+    command: &'a AlterCommand,
+) -> Result<Option<(PartCommand, &'a PartitionSelector)>> {
+    Ok(Some(match command {
         AlterCommand::DropPartition { detach: true, partition } => (PartCommand::Detach, partition),
         AlterCommand::DropPartition { detach: false, partition } => (PartCommand::Drop, partition),
         AlterCommand::AttachPartition { partition, from: None } => (PartCommand::Attach, partition),
@@ -194,12 +258,8 @@ fn part_command<'a>(session: &Session, command: &'a AlterCommand) -> Result<(Par
             }
             (PartCommand::DropDetached, partition)
         }
-        _ => {
-            return Err(Error::not_implemented(
-                "ALTER TABLE of anything but parts, codecs, comments, constraints and settings",
-            ));
-        }
-    })
+        _ => return Ok(None),
+    }))
 }
 
 /// The parts that a clause PART or PARTITION names.

@@ -146,6 +146,12 @@ impl Catalog for QueryCatalog<'_> {
             return Ok(Arc::new(TableHandle(external.clone())));
         }
         if database.is_none()
+            && let Some((_, own)) = self.session.stand_in.as_ref().filter(|(name, _)| *name == table)
+        {
+            self.note_moment();
+            return Ok(Arc::new(TableHandle(own.clone())));
+        }
+        if database.is_none()
             && let Some(own) = self.session.temporary_tables.find(table)
         {
             self.note_moment();

@@ -22,6 +22,7 @@ mod insert;
 mod kept_plan;
 mod kill;
 mod literal;
+mod mutation;
 mod object;
 mod optimize;
 mod parsing;

@@ -11,7 +11,7 @@ use super::cache::Parsed;
 use super::system_command::run_blocking;
 use super::{
     Answer, access, alter, backup, check, create, describe, dictionary, drop, execute_as, explain, insert, kill,
-    object, optimize, planning, rename, required, show, system_command,
+    mutation, object, optimize, planning, rename, required, show, system_command,
 };
 use crate::access::definition::literal_text;
 use crate::process::QueryKind;
@@ -100,6 +100,8 @@ async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryCo
         Statement::System(statement) => system_command::run(session, statement, context).await,
         Statement::Optimize(statement) => optimize::run(session, statement, context).await,
         Statement::AlterTable(statement) => alter::run(session, statement, context).await,
+        Statement::Delete(statement) => mutation::delete(session, statement, context).await,
+        Statement::Update(statement) => mutation::update(session, statement, context).await,
         Statement::Backup(statement) => backup::run(session, statement, context).await,
         Statement::Check(statement) => check::run(session, statement, context).await,
         Statement::ExecuteAs(statement) => {
@@ -202,8 +204,6 @@ pub(super) fn refuse_cluster(cluster: &ast::OnCluster) -> Result<()> {
 
 fn describe_kind(statement: &Statement) -> &'static str {
     match statement {
-        Statement::Delete(_) => "DELETE",
-        Statement::Update(_) => "UPDATE",
         Statement::CreateWorkload(_) => "CREATE WORKLOAD",
         Statement::CreateResource(_) => "CREATE RESOURCE",
         Statement::AlterDatabase(_) => "ALTER DATABASE",

@@ -51,8 +51,14 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
             [name] => dictionary::reload(session, name, context).await,
             _ => Err(Error::not_implemented("SYSTEM RELOAD DICTIONARY of several")),
         },
-        // Not there: nothing is to be done.
-        SystemCommand::ReloadEmbeddedDictionaries
+        // Not there, as nothing merges parts or moves them unless it is asked to: nothing is to be done.
+        SystemCommand::StopMerges
+        | SystemCommand::StartMerges
+        | SystemCommand::StopTtlMerges
+        | SystemCommand::StartTtlMerges
+        | SystemCommand::StopMoves
+        | SystemCommand::StartMoves
+        | SystemCommand::ReloadEmbeddedDictionaries
         | SystemCommand::ReloadFunctions
         | SystemCommand::ReloadModels
         | SystemCommand::FlushAsyncInsertQueue => Ok(Answer::Done),

@@ -9,7 +9,7 @@ mod temporary;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use squall_storage::{Databases, TEMPORARY_DATABASE};
+use squall_storage::{Databases, TEMPORARY_DATABASE, Table};
 use squall_types::{Error, ErrorCode, Result, Settings};
 
 pub use client_info::{ClientInfo, HttpMethod, Interface};
@@ -40,6 +40,8 @@ pub struct Session {
     pub client: Arc<ClientInfo>,
     /// The tables that came with the query that runs.
     pub external_tables: Option<Arc<ExternalTables>>,
+    /// A table that takes the place of all others of its name, where no database is written: rows that a statement is carried out on.
+    pub stand_in: Option<(&'static str, Arc<dyn Table>)>,
     /// The tables that the session made for itself.
     pub temporary_tables: TemporaryTables,
     /// Who has come in; another than `access` is of since EXECUTE AS.
@@ -71,6 +73,7 @@ impl Session {
             access,
             client,
             external_tables: None,
+            stand_in: None,
             temporary_tables: TemporaryTables::default(),
             plans_dictionary_source: false,
             roles: RoleChoice::Default,
@@ -82,6 +85,12 @@ impl Session {
     pub fn of_server(server: Arc<Server>) -> Self {
         let access = Arc::new(Access::of_server(&server.access.load()));
         Self::new(server, access, Arc::new(ClientInfo::default()))
+    }
+
+    /// The same session, in whose queries a name means this table.
+    #[must_use]
+    pub fn with_stand_in(&self, name: &'static str, table: Arc<dyn Table>) -> Self {
+        Self { stand_in: Some((name, table)), ..self.clone() }
     }
 
     /// The same session, planning the source of a dictionary.

@@ -10,7 +10,6 @@ use super::parts::table_is_dropped;
 use super::table_records::{NewDatabase, insert_database, insert_table};
 use super::{Catalog, commit_change, commit_error};
 use crate::identity::TableIdentity;
-use crate::merge_tree::lake_columns;
 
 /// A table to be recorded.
 pub(crate) struct NewTable<'a> {
@@ -48,9 +47,7 @@ impl Catalog {
         let mut has_parts = Vec::with_capacity(records.tables.len());
         for table in &records.tables {
             has_parts.push(table.identity.has_parts()?);
-            let stored = table.identity.stored.clone();
-            let columns = lake_columns(&stored);
-            totals.insert(table.id, TableTotals::new(stored, columns));
+            totals.insert(table.id, TableTotals::new(table.identity));
         }
         for (table, _) in &records.parts {
             if !totals.contains_key(table) {

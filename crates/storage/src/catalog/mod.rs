@@ -18,13 +18,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, TransactionBehavior, params};
-use squall_planner::TableDefinition;
 use squall_types::{Error, ErrorCode, Result};
 use uuid::Uuid;
 
 use crate::disk::Disk;
 use crate::identity::TableIdentity;
-use crate::merge_tree::lake_columns;
+use crate::merge_tree::{PartSchema, lake_columns};
 use change::{Change, commit};
 use part_records::{ColumnTotals, TableTotals, forget_files, load_totals, schedule_deletion};
 use parts::PartsToCommit;
@@ -37,7 +36,7 @@ pub(crate) use part_records::{ColumnStatistics, NewPart};
 pub(crate) use parts::PartExchange;
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
-pub(crate) use table_records::NewDatabase;
+pub(crate) use table_records::{NewDatabase, TableAlteration};
 
 /// The catalog of one server.
 pub(crate) struct Catalog {
@@ -106,7 +105,9 @@ impl Catalog {
         let (databases, tables) = load(&state.connection).map_err(|error| catalog_error(&error))?;
         for table in &tables {
             let Ok(columns) = table.record.columns() else { continue };
-            let totals = load_totals(&state.connection, table.id, stored_schema(&columns));
+            let stored = stored_schema(&columns);
+            let fields = table.record.stored_fields(&stored);
+            let totals = load_totals(&state.connection, table, fields, stored);
             state.tables.insert(table.id, totals.map_err(|error| catalog_error(&error))?);
         }
         Ok((databases, tables))
@@ -119,9 +120,9 @@ impl Catalog {
     }
 
     /// Tells the bounds of a part that was loaded, so that the table's stay right when more parts come.
-    pub(crate) fn observe(&self, table: i64, columns: &[ColumnStatistics]) {
+    pub(crate) fn observe(&self, table: i64, schema: &PartSchema, columns: &[ColumnStatistics]) {
         if let Some(table) = self.state.lock().tables.get_mut(&table) {
-            table.ranges.iter_mut().zip(columns).for_each(|(totals, column)| totals.add(column));
+            table.add_columns(schema, columns);
         }
     }
 
@@ -236,7 +237,7 @@ impl Catalog {
         identity: &TableIdentity,
         replaced: Option<i64>,
     ) -> Result<i64> {
-        let columns = lake_columns(&identity.stored);
+        let columns = lake_columns(&identity.stored, &identity.fields.ids);
         let in_lake = identity.has_parts()?.then_some(columns.as_slice());
         self.change(
             |change| {
@@ -251,7 +252,7 @@ impl Catalog {
                 if let Some(replaced) = replaced {
                     state.remove(&replaced);
                 }
-                state.insert(*id, TableTotals::new(identity.stored.clone(), columns.clone()));
+                state.insert(*id, TableTotals::new(identity));
             },
         )
     }
@@ -288,9 +289,32 @@ impl Catalog {
         )
     }
 
-    /// `ALTER TABLE` of codecs and settings.
-    pub(crate) fn alter_table(&self, table: i64, definition: &TableDefinition, publish: impl FnOnce()) -> Result<()> {
-        self.change(|change| alter_table(change, table, definition), |_, ()| publish())
+    /// `ALTER TABLE`: what the table is defined as from now on. `alteration` says what its columns were.
+    pub(crate) fn alter_table(
+        &self,
+        table: i64,
+        alteration: &TableAlteration<'_>,
+        publish: impl FnOnce(),
+    ) -> Result<()> {
+        self.change(
+            |change| alter_table(change, table, alteration),
+            |state, ()| {
+                if let Some(totals) = state.get_mut(&table) {
+                    totals.alter(alteration.after);
+                }
+                publish();
+            },
+        )
+    }
+
+    /// The first id that no column of a table has or had.
+    ///
+    /// # Errors
+    /// Where the catalog cannot be read.
+    pub(crate) fn next_column_id(&self, table: i64) -> Result<i64> {
+        let state = self.state.lock();
+        let sql = "SELECT coalesce(max(column_id), 0) + 1 FROM ducklake_column WHERE table_id = ?1";
+        state.connection.query_row(sql, params![table], |row| row.get(0)).map_err(|error| catalog_error(&error))
     }
 
     /// `DETACH TABLE … PERMANENTLY`, and what undoes it.

@@ -10,6 +10,7 @@ use super::change::{commit, now};
 use super::stored::{load, stored_schema};
 use super::{catalog_error, schema};
 use crate::disk::Disk;
+use crate::fields::StoredFields;
 use crate::merge_tree::{LAKE_UUID, lake_columns};
 
 /// Opens the file. Where there is no catalog in it, `before_create` may refuse that one is made.
@@ -90,7 +91,8 @@ fn name_uuids(connection: &Connection) -> rusqlite::Result<()> {
     for table in load(connection)?.1 {
         // A table that this server cannot open stays as it is.
         let Ok(columns) = table.record.columns() else { continue };
-        for column in lake_columns(&stored_schema(&columns)) {
+        let stored = stored_schema(&columns);
+        for column in lake_columns(&stored, &StoredFields::first(&stored).ids) {
             if column.lake_type == LAKE_UUID {
                 for update in &mut updates {
                     update.execute(params![table.id, column.id])?;

@@ -1,5 +1,6 @@
 //! Recording the parts of inserts, and the running totals that DuckLake keeps of tables.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -7,7 +8,10 @@ use squall_types::{Schema, Value};
 
 use super::change::{Change, now};
 use super::lake_value::lake_value;
-use crate::merge_tree::{LakeColumn, lake_columns};
+use super::stored::StoredTable;
+use crate::fields::{FieldIds, StoredFields};
+use crate::identity::TableIdentity;
+use crate::merge_tree::{LakeColumn, PartSchema, lake_columns};
 
 /// A part to be recorded.
 pub(crate) struct NewPart {
@@ -18,8 +22,10 @@ pub(crate) struct NewPart {
     pub(crate) bytes: i64,
     pub(crate) footer_bytes: i64,
     pub(crate) description: Vec<u8>,
-    /// One per stored column.
+    /// One per column of `schema`.
     pub(crate) columns: Vec<ColumnStatistics>,
+    /// What it was written with.
+    pub(crate) schema: Arc<PartSchema>,
 }
 
 /// A column of a part in numbers.
@@ -35,6 +41,9 @@ pub(crate) struct ColumnStatistics {
 /// A table's running totals, as `ducklake_table_stats` and its kin hold them.
 #[derive(Clone)]
 pub(super) struct TableTotals {
+    fields: StoredFields,
+    /// Numbers of the schemas that the catalog has.
+    schemas: HashSet<i64>,
     pub(super) stored: Arc<Schema>,
     pub(super) columns: Vec<LakeColumn>,
     pub(super) rows: i64,
@@ -45,9 +54,45 @@ pub(super) struct TableTotals {
 
 impl TableTotals {
     /// Those of a table without rows.
-    pub(super) fn new(stored: Arc<Schema>, columns: Vec<LakeColumn>) -> Self {
+    pub(super) fn new(identity: &TableIdentity) -> Self {
+        Self::of(identity.fields.clone(), identity.stored.clone())
+    }
+
+    fn of(fields: StoredFields, stored: Arc<Schema>) -> Self {
         let ranges = vec![ColumnTotals::default(); stored.len()];
-        Self { stored, columns, rows: 0, next_row_id: 0, bytes: 0, ranges }
+        let columns = lake_columns(&stored, &fields.ids);
+        Self { fields, schemas: HashSet::new(), stored, columns, rows: 0, next_row_id: 0, bytes: 0, ranges }
+    }
+
+    /// The table's columns are others from now on; of new ones nothing is known but that earlier rows have them, too.
+    pub(super) fn alter(&mut self, after: &TableIdentity) {
+        let has_rows = self.rows > 0;
+        let range = |ids: &FieldIds| match self.fields.ids.iter().position(|known| known.id == ids.id) {
+            Some(at) => self.ranges.get(at).cloned().unwrap_or_default(),
+            None if has_rows => ColumnTotals::unknown(),
+            None => ColumnTotals::default(),
+        };
+        let ranges = after.fields.ids.iter().map(range).collect();
+        let schemas = std::mem::take(&mut self.schemas);
+        *self = Self {
+            ranges,
+            schemas,
+            rows: self.rows,
+            next_row_id: self.next_row_id,
+            bytes: self.bytes,
+            ..Self::new(after)
+        };
+    }
+
+    /// Adds a part's columns.
+    pub(super) fn add_columns(&mut self, schema: &PartSchema, columns: &[ColumnStatistics]) {
+        for (ids, totals) in self.fields.ids.iter().zip(&mut self.ranges) {
+            let found = schema.fields.ids.iter().position(|known| known.id == ids.id);
+            match found.and_then(|at| columns.get(at)) {
+                Some(column) => totals.add(column),
+                None => *totals = ColumnTotals::unknown(),
+            }
+        }
     }
 }
 
@@ -60,17 +105,22 @@ pub(super) struct ColumnTotals {
 }
 
 /// Running totals of a table without its columns' bounds, which [`super::Catalog::observe`] brings.
-pub(super) fn load_totals(connection: &Connection, table: i64, stored: Arc<Schema>) -> rusqlite::Result<TableTotals> {
+pub(super) fn load_totals(
+    connection: &Connection,
+    table: &StoredTable,
+    fields: StoredFields,
+    stored: Arc<Schema>,
+) -> rusqlite::Result<TableTotals> {
     let totals = connection
         .query_row(
             "SELECT record_count, next_row_id, file_size_bytes FROM ducklake_table_stats WHERE table_id = ?1",
-            params![table],
+            params![table.id],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
         .optional()?;
     let (rows, next_row_id, bytes) = totals.unwrap_or((0, 0, 0));
-    let columns = lake_columns(&stored);
-    Ok(TableTotals { rows, next_row_id, bytes, ..TableTotals::new(stored, columns) })
+    let schemas = table.schemas.iter().map(|(number, _)| *number).collect();
+    Ok(TableTotals { rows, next_row_id, bytes, schemas, ..TableTotals::of(fields, stored) })
 }
 
 /// Records a part and adds it to its table's totals.
@@ -86,22 +136,25 @@ pub(super) fn insert_part(
         "INSERT INTO ducklake_data_file VALUES (?1, ?2, ?3, NULL, ?1, ?4, 1, 'parquet', ?5, ?6, ?7, ?8, NULL, NULL, NULL, NULL)",
     )?
     .execute(params![file, table_id, change.snapshot, part.path, part.rows, part.bytes, part.footer_bytes, table.next_row_id])?;
-    change.transaction.prepare_cached("INSERT INTO squall_part VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
+    change.transaction.prepare_cached("INSERT INTO squall_part VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(params![
         file,
         table_id,
         &*part.name,
         &*part.partition_id,
         part.description,
+        part.schema.fields.number,
     ])?;
+    if table.schemas.insert(part.schema.fields.number) {
+        insert_schema(&change.transaction, table_id, &part.schema.fields, &part.schema.stored)?;
+    }
     table.rows += part.rows;
     table.next_row_id += part.rows;
     table.bytes += part.bytes;
     let mut statement = change
         .transaction
         .prepare_cached("INSERT INTO ducklake_file_column_stats VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, NULL)")?;
-    let top_level = table.columns.iter().filter(|column| column.parent.is_none());
-    let columns = top_level.zip(&table.stored.fields).zip(&part.columns).zip(&mut table.ranges);
-    for (((column, (_, data_type)), found), totals) in columns {
+    let columns = part.schema.fields.ids.iter().zip(&part.schema.stored.fields).zip(&part.columns);
+    for ((column, (_, data_type)), found) in columns {
         if !data_type.is_nested() {
             let text = |value: &Option<Value>| value.as_ref().and_then(|value| lake_value(data_type, value));
             statement.execute(params![
@@ -116,9 +169,25 @@ pub(super) fn insert_part(
                 data_type.inner().is_float().then_some(found.may_have_nan),
             ])?;
         }
-        totals.add(found);
     }
+    drop(statement);
+    table.add_columns(&part.schema, &part.columns);
     Ok(())
+}
+
+/// Records the stored columns of a table under the number of their schema, where they are not known yet.
+pub(super) fn insert_schema(
+    transaction: &Transaction,
+    table_id: i64,
+    fields: &StoredFields,
+    stored: &Schema,
+) -> rusqlite::Result<()> {
+    // Ids and names always have a JSON form.
+    let columns = serde_json::to_string(&fields.records(stored)).unwrap_or_default();
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO squall_table_schema VALUES (?1, ?2, ?3)")?
+        .execute(params![table_id, fields.number, columns])
+        .map(drop)
 }
 
 /// Takes a part out of the catalog and its table's totals; `false` where there is none of that name. Bounds of the table's columns
@@ -181,6 +250,11 @@ pub(super) fn forget_files(transaction: &Transaction, paths: &[String]) -> rusql
 }
 
 impl ColumnTotals {
+    /// Of a column that any values may be in.
+    fn unknown() -> Self {
+        Self { has_null: true, may_have_nan: true, range: Some((None, None)) }
+    }
+
     /// Adds a part's column.
     pub(super) fn add(&mut self, part: &ColumnStatistics) {
         self.has_null |= part.nulls > 0;

@@ -5,9 +5,9 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 4;
+pub(super) const SQUALL_VERSION: u32 = 5;
 /// What brings a catalog of each version to the next, from version 1 on.
-pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE];
+pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"
@@ -105,4 +105,11 @@ DELETE FROM ducklake_table WHERE table_id IN (SELECT table_id FROM squall_table_
 DELETE FROM ducklake_column WHERE table_id IN (SELECT table_id FROM squall_table_beside_lake);
 DELETE FROM ducklake_table_stats WHERE table_id IN (SELECT table_id FROM squall_table_beside_lake);
 DELETE FROM ducklake_schema_versions WHERE table_id IN (SELECT table_id FROM squall_table_beside_lake);
+"#;
+
+/// Since version 5: the stored columns that a table has and had, with their ids in files, for parts that were written with them. Parts from before are
+/// of schema 0, as are those of tables that were never altered.
+pub(super) const TABLE_SCHEMAS: &str = r#"
+CREATE TABLE squall_table_schema (table_id BIGINT, number BIGINT, columns VARCHAR, PRIMARY KEY (table_id, number));
+ALTER TABLE squall_part ADD COLUMN schema_number BIGINT NOT NULL DEFAULT 0;
 "#;

@@ -7,6 +7,7 @@ use squall_planner::{ColumnDescription, DefaultKind};
 use squall_types::Schema;
 use uuid::Uuid;
 
+use crate::fields::FieldRecord;
 use crate::table_record::{ColumnRecord, ConstraintRecord, IndexRecord, TableRecord};
 
 /// A database as the catalog keeps it.
@@ -27,6 +28,8 @@ pub(crate) struct StoredTable {
     /// `DETACH TABLE … PERMANENTLY`.
     pub(crate) is_detached: bool,
     pub(crate) parts: Vec<StoredPart>,
+    /// The schemas that it has and had, by their numbers; none of one that was never written to.
+    pub(crate) schemas: Vec<(i64, Vec<FieldRecord>)>,
 }
 
 /// A part as the catalog keeps it.
@@ -38,6 +41,8 @@ pub(crate) struct StoredPart {
     pub(crate) path: String,
     pub(crate) bytes: u64,
     pub(crate) description: Vec<u8>,
+    /// The number of the schema that it was written with.
+    pub(crate) schema: i64,
 }
 
 /// Reads everything that is there now.
@@ -75,7 +80,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                 ..TableRecord::default()
             };
             let (id, database_id, is_detached) = (row.get(0)?, row.get(2)?, row.get(8)?);
-            Ok(StoredTable { id, database_id, record, is_detached, parts: Vec::new() })
+            Ok(StoredTable { id, database_id, record, is_detached, parts: Vec::new(), schemas: Vec::new() })
         })?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     let mut columns = connection.prepare(
@@ -87,12 +92,29 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
     let mut settings =
         connection.prepare("SELECT name, value FROM squall_setting WHERE table_id = ?1 ORDER BY position")?;
     let mut parts = connection.prepare(
-        "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description
+        "SELECT p.part_name, p.partition, f.path, f.file_size_bytes, p.description, p.schema_number
          FROM ducklake_data_file f JOIN squall_part p USING (data_file_id)
          WHERE f.table_id = ?1 AND f.end_snapshot IS NULL ORDER BY f.data_file_id",
     )?;
+    let has_schemas: bool = connection.query_row(
+        "SELECT count(*) > 0 FROM sqlite_schema WHERE name = 'squall_table_schema'",
+        [],
+        |row| row.get(0),
+    )?;
     for table in &mut tables {
+        if has_schemas {
+            table.schemas = connection
+                .prepare_cached("SELECT number, columns FROM squall_table_schema WHERE table_id = ?1 ORDER BY number")?
+                .query_map(params![table.id], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?
+                .map(|row| row.map(|(number, text)| (number, serde_json::from_str(&text).unwrap_or_default())))
+                .collect::<rusqlite::Result<_>>()?;
+        }
         let record = &mut table.record;
+        // Parts that came from elsewhere have negative ones.
+        if let Some((number, fields)) = table.schemas.last().filter(|(number, _)| *number > 0) {
+            record.schema_number = *number;
+            record.fields = fields.iter().map(|field| field.ids.clone()).collect();
+        }
         record.columns = columns
             .query_map(params![table.id], |row| {
                 Ok(ColumnRecord {
@@ -133,6 +155,7 @@ pub(super) fn load(connection: &Connection) -> rusqlite::Result<(Vec<StoredDatab
                     path: row.get(2)?,
                     bytes: row.get::<_, i64>(3)? as u64,
                     description: row.get(4)?,
+                    schema: row.get(5)?,
                 })
             })?
             .collect::<rusqlite::Result<_>>()?;

@@ -1,13 +1,18 @@
 //! The rows of a database and of a table in the catalog: their definitions, and the table's end.
 
+use std::collections::HashMap;
+
 use rusqlite::params;
 use squall_planner::{Expression, TableDefinition};
+use squall_types::{DataType, Value};
 use uuid::Uuid;
 
 use super::change::{Change, now, quoted};
+use super::lake_value::lake_value;
+use super::part_records::insert_schema;
 use crate::identity::TableIdentity;
-use crate::merge_tree::LakeColumn;
-use crate::table_record::{ConstraintRecord, IndexRecord, default_kind_name};
+use crate::merge_tree::{LakeColumn, lake_columns};
+use crate::table_record::{ConstraintRecord, IndexRecord};
 
 /// A database to be recorded.
 pub(crate) struct NewDatabase<'a> {
@@ -48,6 +53,9 @@ pub(super) fn insert_table(
             )?;
         }
     }
+    if identity.fields.number > 0 {
+        insert_schema(&change.transaction, id, &identity.fields, &identity.stored)?;
+    }
     insert_definition(change, id, &identity.definition)
 }
 
@@ -76,21 +84,43 @@ fn insert_lake_table(
         params![id, identity.uuid.to_string(), snapshot, database, name, format!("{}/", identity.uuid)],
     )?;
     for (order, column) in columns.iter().enumerate() {
-        transaction.execute(
-            "INSERT INTO ducklake_column VALUES (?1, ?2, NULL, ?3, ?4, ?5, ?6, NULL, NULL, ?7, ?8, 'literal', NULL)",
-            params![
-                column.id,
-                snapshot,
-                id,
-                order as i64,
-                column.name,
-                column.lake_type,
-                column.is_nullable,
-                column.parent
-            ],
-        )?;
+        insert_lake_column(change, id, order, column, None)?;
     }
+    let transaction = &change.transaction;
     transaction.execute("INSERT INTO ducklake_table_stats VALUES (?1, 0, 0, 0)", params![id])?;
+    insert_sort_order(change, id, definition)
+}
+
+/// A column as DuckLake knows it; `initial` is what rows of files have in it that do not hold it.
+fn insert_lake_column(
+    change: &Change,
+    id: i64,
+    order: usize,
+    column: &LakeColumn,
+    initial: Option<&str>,
+) -> rusqlite::Result<()> {
+    change
+        .transaction
+        .prepare_cached(
+            "INSERT INTO ducklake_column VALUES (?1, ?2, NULL, ?3, ?4, ?5, ?6, ?9, NULL, ?7, ?8, 'literal', NULL)",
+        )?
+        .execute(params![
+            column.id,
+            change.snapshot,
+            id,
+            order as i64,
+            column.name,
+            column.lake_type,
+            column.is_nullable,
+            column.parent,
+            initial,
+        ])
+        .map(drop)
+}
+
+/// The order of rows in files, as far as DuckLake has words for it.
+fn insert_sort_order(change: &mut Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
+    let snapshot = change.snapshot;
     // DuckLake's sort order knows plain columns only.
     let column_name = |expression: &Expression| match expression {
         Expression::Column { position, .. } => definition.columns.get(*position).map(|column| column.name.clone()),
@@ -128,7 +158,7 @@ fn insert_definition(change: &Change, id: i64, definition: &TableDefinition) -> 
                 position as i64,
                 &*column.name,
                 column.data_type.to_string(),
-                default.map(|default| default_kind_name(default.kind)),
+                default.map(|default| default.kind.keyword()),
                 default.map(|default| &*default.expression),
                 &*column.comment,
                 column.codec.as_deref(),
@@ -187,24 +217,82 @@ fn insert_settings(change: &Change, id: i64, definition: &TableDefinition) -> ru
     Ok(())
 }
 
-/// Records what ALTER TABLE may change of a definition: settings, codecs, comments and constraints.
-pub(super) fn alter_table(change: &mut Change, id: i64, definition: &TableDefinition) -> rusqlite::Result<()> {
+/// What ALTER TABLE makes of a table.
+pub(crate) struct TableAlteration<'a> {
+    pub(crate) before: &'a TableIdentity,
+    pub(crate) after: &'a TableIdentity,
+    /// By the ids of new columns, what rows that are there have in them, as DuckLake writes it.
+    pub(crate) initial: &'a [(i64, DataType, Value)],
+}
+
+/// Records a table's new definition.
+pub(super) fn alter_table(change: &mut Change, id: i64, alteration: &TableAlteration<'_>) -> rusqlite::Result<()> {
     note_altered(change, id)?;
-    for (position, column) in definition.columns.iter().enumerate() {
+    for own_table in ["squall_table", "squall_column", "squall_key", "squall_setting"] {
+        change.transaction.execute(&format!("DELETE FROM {own_table} WHERE table_id = ?1"), params![id])?;
+    }
+    let TableAlteration { before, after, .. } = alteration;
+    insert_definition(change, id, &after.definition)?;
+    if !is_in_lake(change, id)? {
+        return Ok(());
+    }
+    let keys = |identity: &TableIdentity| -> Vec<_> {
+        identity.definition.sorting_key.iter().map(|key| key.sql.clone()).collect()
+    };
+    if keys(before) != keys(after) {
         change.transaction.execute(
-            "UPDATE squall_column SET codec = ?3, comment = ?4 WHERE table_id = ?1 AND position = ?2",
-            params![id, position as i64, column.codec.as_deref(), &*column.comment],
+            "UPDATE ducklake_sort_info SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL",
+            params![id, change.snapshot],
+        )?;
+        insert_sort_order(change, id, &after.definition)?;
+    }
+    if before.fields.number == after.fields.number {
+        return Ok(());
+    }
+    insert_schema(&change.transaction, id, &before.fields, &before.stored)?;
+    insert_schema(&change.transaction, id, &after.fields, &after.stored)?;
+    alter_lake_columns(change, id, alteration)
+}
+
+/// Tells DuckLake's readers of a table's new columns.
+fn alter_lake_columns(change: &mut Change, id: i64, alteration: &TableAlteration<'_>) -> rusqlite::Result<()> {
+    let columns = |identity: &TableIdentity| lake_columns(&identity.stored, &identity.fields.ids);
+    let (before, after) = (columns(alteration.before), columns(alteration.after));
+    change.is_schema_change = true;
+    change.new_tables.push(id);
+    let is_same = |at: usize, column: &LakeColumn| before.get(at) == Some(column);
+    let mut initial_values = HashMap::new();
+    for (at, column) in before.iter().enumerate() {
+        if after.get(at) == Some(column) {
+            continue;
+        }
+        let initial: Option<String> = change.transaction.query_row(
+            "SELECT initial_default FROM ducklake_column WHERE table_id = ?1 AND column_id = ?2 AND end_snapshot IS NULL",
+            params![id, column.id],
+            |row| row.get(0),
+        )?;
+        initial_values.insert(column.id, initial);
+        change.transaction.execute(
+            "UPDATE ducklake_column SET end_snapshot = ?3
+             WHERE table_id = ?1 AND column_id = ?2 AND end_snapshot IS NULL",
+            params![id, column.id, change.snapshot],
         )?;
     }
-    change
-        .transaction
-        .execute("UPDATE squall_table SET comment = ?2 WHERE table_id = ?1", params![id, &*definition.comment])?;
-    change
-        .transaction
-        .execute("DELETE FROM squall_key WHERE table_id = ?1 AND key_kind IN ('constraint', 'index')", params![id])?;
-    insert_constraints(change, id, definition)?;
-    change.transaction.execute("DELETE FROM squall_setting WHERE table_id = ?1", params![id])?;
-    insert_settings(change, id, definition)
+    for (order, column) in after.iter().enumerate().filter(|(at, column)| !is_same(*at, column)) {
+        let given = alteration.initial.iter().find(|(new, ..)| *new == column.id);
+        let initial = match given {
+            Some((_, data_type, value)) => lake_value(data_type, value),
+            None => initial_values.get(&column.id).cloned().flatten(),
+        };
+        insert_lake_column(change, id, order, column, initial.as_deref())?;
+    }
+    // Statistics of columns that are gone are nobody's.
+    change.transaction.execute(
+        "DELETE FROM ducklake_table_column_stats WHERE table_id = ?1 AND column_id NOT IN
+         (SELECT column_id FROM ducklake_column WHERE table_id = ?1 AND end_snapshot IS NULL)",
+        params![id],
+    )?;
+    Ok(())
 }
 
 /// Says to DuckLake's readers that a table was altered, where they know it.
@@ -269,6 +357,7 @@ pub(super) fn drop_table(change: &mut Change, table: i64) -> rusqlite::Result<()
         "squall_column",
         "squall_key",
         "squall_setting",
+        "squall_table_schema",
         "squall_detached_table",
         "squall_table_beside_lake",
     ] {

@@ -1,28 +1,25 @@
-//! ALTER TABLE of what a table is defined as, as far as no row changes by it: codecs and comments of columns, settings, constraints. Parts that are there stay as
-//! they are; those that are made from then on follow.
+//! ALTER TABLE of what a table is defined as. Parts that are there stay as they are and are read by the ids of their columns; those that
+//! are made from then on follow. Rows in memory are made anew.
 
 use std::sync::Arc;
 
-use squall_planner::{Constraint, SkipIndex, TableDefinition};
-use squall_types::{Error, ErrorCode, Result};
+use squall_planner::{Alteration, Constraint, SkipIndex, TableDefinition};
+use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::Databases;
 use super::definition::check_definition;
 use super::entry::{Engine, Entry, Stored, find};
+use crate::catalog::TableAlteration;
+use crate::column_mapping::ColumnDefaults;
+use crate::fields::{FieldIds, StoredFields};
 use crate::identity::TableIdentity;
-use crate::merge_tree::MergeTreeSettings;
+use crate::key_binding::KeyBinding;
+use crate::merge_tree::{MergeTreeSettings, is_same_in_lake, lake_fields};
 use crate::table_record::TableRecord;
 
 /// A change of a table's definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DefinitionChange {
-    /// `MODIFY COLUMN column CODEC(…)`, or `REMOVE CODEC` without one.
-    Codec {
-        /// The column.
-        column: Arc<str>,
-        /// The codecs.
-        codec: Option<Arc<str>>,
-    },
     /// `MODIFY SETTING name = value`.
     Setting(Arc<str>, Arc<str>),
     /// `RESET SETTING name`.
@@ -67,15 +64,12 @@ pub enum DefinitionChange {
 }
 
 impl DefinitionChange {
-    fn apply(&self, definition: &mut TableDefinition) -> Result<()> {
+    /// Changes the definition.
+    ///
+    /// # Errors
+    /// `NOT_FOUND_COLUMN_IN_BLOCK`, `ILLEGAL_COLUMN`, `BAD_ARGUMENTS`, `UNKNOWN_SETTING`, `READONLY_SETTING`.
+    pub fn apply(&self, definition: &mut TableDefinition) -> Result<()> {
         match self {
-            Self::Codec { column, codec } => {
-                let found = definition.columns.iter_mut().find(|known| known.name == *column).ok_or_else(|| {
-                    let message = format!("Wrong column. Cannot find column `{column}` to modify");
-                    Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message)
-                })?;
-                found.codec.clone_from(codec);
-            }
             Self::Comment(comment) => definition.comment.clone_from(comment),
             Self::ColumnComment { column, comment } => {
                 let found = definition.columns.iter_mut().find(|known| known.name == *column).ok_or_else(|| {
@@ -154,46 +148,142 @@ fn check_setting(definition: &TableDefinition, name: &str) -> Result<()> {
 }
 
 impl Databases {
-    /// Changes a table's definition, durably and all at once. INSERTs under way go on as they began.
+    /// Exchanges a table's definition for what was made of `before`, durably and all at once. INSERTs under way go on as they began.
     ///
     /// # Errors
-    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`, `NOT_FOUND_COLUMN_IN_BLOCK`, `UNKNOWN_SETTING`, `READONLY_SETTING`, and where the catalog cannot
-    /// be written.
-    pub fn alter_definition(&self, database: &str, table: &str, changes: &[DefinitionChange]) -> Result<()> {
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`; `CANNOT_ASSIGN_ALTER` where the definition is no longer the one that the alteration was made
+    /// of; where the definition does not suit its engine or the catalog cannot be written.
+    pub fn alter_table(
+        &self,
+        database: &str,
+        table: &str,
+        before: &Arc<TableDefinition>,
+        alteration: Alteration,
+    ) -> Result<()> {
         let _ddl = self.lock_ddl();
         let entry = find(&self.state.load(), database, table)?.clone();
         entry.refuse_virtual("Alter")?;
         let no_such = || Error::not_implemented(format!("ALTER of storage {}", entry.table().engine()));
-        let before = entry.identity().ok_or_else(no_such)?;
-        let mut definition = TableDefinition::clone(&before.definition);
-        changes.iter().try_for_each(|change| change.apply(&mut definition))?;
-        let definition = check_definition(definition, self.store.is_some())?;
-        let identity = Arc::new(TableIdentity::new(before.uuid, Arc::new(definition))?);
+        let known = entry.identity().ok_or_else(no_such)?;
+        if !Arc::ptr_eq(&known.definition, before) {
+            return Err(Error::new(ErrorCode::CANNOT_ASSIGN_ALTER, "The table was altered by another query meanwhile"));
+        }
+        let Alteration { mut definition, origins } = alteration;
+        let outside = KeyBinding::new("UTC");
+        let binding = self.store.as_ref().map_or(&outside, |store| &*store.binding);
+        bind_keys(&mut definition, binding)?;
+        let definition = Arc::new(check_definition(definition, self.store.is_some())?);
+        let next_id = match (&self.store, entry.id()) {
+            (Some(store), Some(id)) => store.catalog.next_column_id(id)?,
+            _ => 1,
+        };
+        let (identity, new) = altered_identity(known, definition, &origins, next_id)?;
+        let identity = Arc::new(identity);
+        let stored = |id| Stored { id, identity: identity.clone() };
+        let mut replaced_rows = None;
         let engine = match &entry.engine {
             Engine::MergeTree(table) => {
-                let record = TableRecord::new(&entry.name, identity.uuid, &identity.definition);
-                Engine::MergeTree(table.altered(identity.clone(), record)?)
+                Engine::MergeTree(table.altered(identity.clone(), TableRecord::of(&entry.name, &identity))?)
             }
-            Engine::Memory(stored, rows) => {
-                Engine::Memory(Stored { id: stored.id, identity: identity.clone() }, rows.clone())
+            Engine::Memory(of, rows) => {
+                let rows = match is_same_rows(known, &identity, &origins) {
+                    true => rows.clone(),
+                    false => {
+                        replaced_rows = Some(rows.clone());
+                        rows.altered(known, &identity, &origins, binding)?
+                    }
+                };
+                Engine::Memory(stored(of.id), rows)
             }
-            Engine::Null(stored) => Engine::Null(Stored { id: stored.id, identity: identity.clone() }),
-            Engine::File(stored) => Engine::File(Stored { id: stored.id, identity: identity.clone() }),
-            Engine::View(stored, query) => {
-                Engine::View(Stored { id: stored.id, identity: identity.clone() }, query.clone())
-            }
-            Engine::Function(stored, function) => {
-                Engine::Function(Stored { id: stored.id, identity: identity.clone() }, function.clone())
-            }
-            _ => return Err(no_such()),
+            Engine::Null(of) => Engine::Null(stored(of.id)),
+            Engine::File(of) => Engine::File(stored(of.id)),
+            Engine::View(of, query) => Engine::View(stored(of.id), query.clone()),
+            Engine::Function(of, function) => Engine::Function(stored(of.id), function.clone()),
+            Engine::Virtual(_)
+            | Engine::Broken(_)
+            | Engine::Join(..)
+            | Engine::Dictionary(..)
+            | Engine::DictionaryView(_) => return Err(no_such()),
         };
-        let publish = || self.put(&[Entry { name: entry.name.clone(), engine }]);
+        let frozen_rows = replaced_rows.clone();
+        let publish = || {
+            self.put(&[Entry { name: entry.name.clone(), engine }]);
+            if let Some(rows) = replaced_rows {
+                rows.mark_dropped();
+            }
+        };
         match (&self.store, entry.id()) {
-            (Some(store), Some(id)) => store.catalog.alter_table(id, &identity.definition, publish),
+            (Some(store), Some(id)) => {
+                let defaults = ColumnDefaults::new(&identity.definition, binding);
+                let initial: Vec<(i64, DataType, Value)> = new
+                    .iter()
+                    .filter_map(|(column, field)| {
+                        let value = defaults.constant(*column)?;
+                        Some((*field, value.data_type().clone(), value.value(0)))
+                    })
+                    .collect();
+                let alteration = TableAlteration { before: known, after: &identity, initial: &initial };
+                store.catalog.alter_table(id, &alteration, publish).inspect_err(|_| {
+                    if let Some(rows) = &frozen_rows {
+                        rows.thaw();
+                    }
+                })
+            }
             _ => {
                 publish();
                 Ok(())
             }
         }
     }
+}
+
+/// Columns may stand at other positions: keys are found by their names.
+fn bind_keys(definition: &mut TableDefinition, binding: &KeyBinding) -> Result<()> {
+    let TableDefinition { columns, sorting_key, primary_key, partition_key, .. } = definition;
+    let keys = sorting_key.iter_mut().chain(primary_key.iter_mut().flatten()).chain(partition_key);
+    for key in keys {
+        key.expression = binding.bind(&key.sql, columns)?;
+    }
+    Ok(())
+}
+
+/// Whether the rows stay as they are.
+fn is_same_rows(before: &TableIdentity, after: &TableIdentity, origins: &[Option<usize>]) -> bool {
+    *before.stored == *after.stored && origins.iter().enumerate().all(|(at, origin)| *origin == Some(at))
+}
+
+/// The table with another definition: columns that rows have keep their ids, as long as files are right for all who read them by these.
+/// Also, for each column that no row has, its position in the definition and its id.
+fn altered_identity(
+    before: &TableIdentity,
+    definition: Arc<TableDefinition>,
+    origins: &[Option<usize>],
+    mut next_id: i64,
+) -> Result<(TableIdentity, Vec<(usize, i64)>)> {
+    let plain = TableIdentity::new(before.uuid, definition.clone())?;
+    let mut ids = Vec::with_capacity(plain.stored.len());
+    let mut new = Vec::new();
+    let columns = plain.stored_positions.iter().enumerate().filter(|(_, stored)| stored.is_some());
+    for ((at, _), (_, data_type)) in columns.zip(&plain.stored.fields) {
+        let origin = origins.get(at).copied().flatten();
+        let old = origin.and_then(|origin| before.stored_positions.get(origin).copied().flatten());
+        let old = old.and_then(|old| Some((before.fields.ids.get(old)?, before.stored.fields.get(old)?)));
+        let mut take = |formers| {
+            let id = next_id;
+            next_id += lake_fields(data_type);
+            FieldIds { id, formers }
+        };
+        ids.push(match old {
+            Some((ids, (_, old_type))) if is_same_in_lake(old_type, data_type) => ids.clone(),
+            Some((ids, _)) => take(std::iter::once(ids.id).chain(ids.formers.iter().copied()).collect()),
+            None => {
+                let taken = take(Vec::new());
+                new.push((at, taken.id));
+                taken
+            }
+        });
+    }
+    let is_same = *plain.stored == *before.stored && ids == before.fields.ids;
+    let number = before.fields.number + i64::from(!is_same);
+    Ok((TableIdentity::with_fields(before.uuid, definition, StoredFields { number, ids })?, new))
 }

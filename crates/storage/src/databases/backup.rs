@@ -72,7 +72,7 @@ impl Databases {
         let mut backups = Vec::with_capacity(entries.len());
         for (entry, (table, parts)) in entries.iter().zip(of_this_moment) {
             let identity = entry.identity().ok_or_else(|| Error::logical("a stored table without a definition"))?;
-            let record = TableRecord::new(&entry.name, identity.uuid, &identity.definition);
+            let record = TableRecord::of(&entry.name, identity);
             let keeps_rows_in_memory = matches!(entry.engine, Engine::Memory(..) | Engine::Join(..));
             let parts = match parts {
                 Some(parts) => parts.backup(),

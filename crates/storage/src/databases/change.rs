@@ -167,11 +167,11 @@ impl Databases {
                 if identity.has_parts()? {
                     store.create_directory(&directory)?;
                 }
-                let record = TableRecord::new(&name, identity.uuid, &identity.definition);
+                let record = TableRecord::of(&name, &identity);
                 let id = store.catalog.create_table(database_id, table, &identity, replaced).inspect_err(|_| {
                     let _ = store.catalog.disk().remove_folder(&directory);
                 })?;
-                let engine = store.engine(id, identity, record, Vec::new(), &name)?;
+                let engine = store.engine(id, identity, record, (Vec::new(), &[]), &name)?;
                 self.put(&[Entry { name, engine }]);
             }
             _ => {

@@ -13,7 +13,7 @@ use super::entry::{Database, Engine, Entry, State, Stored, check_name, database_
 use super::store::Store;
 use super::{Databases, NAMES_MAX};
 use crate::catalog::{NewDatabase, NewTable, RestoredRecords};
-use crate::identity::{TableIdentity, TableName};
+use crate::identity::TableName;
 use crate::join_table::JoinRows;
 use crate::merge_tree::{CopiedParts, PartSource};
 use crate::table::Insertion;
@@ -206,8 +206,9 @@ impl Databases {
         let is_same = match &entry.engine {
             Engine::Broken(_) | Engine::Virtual(_) => false,
             _ => entry.identity().is_some_and(|identity| {
-                let known = TableRecord::new(name, identity.uuid, &identity.definition);
-                known.engine == record.engine && known.has_structure_of(&record)
+                let known = TableRecord::of(name, identity);
+                // Files are read by the ids that they say.
+                known.engine == record.engine && known.has_structure_of(&record) && known.fields == record.fields
             }),
         };
         if !is_same {
@@ -243,10 +244,10 @@ impl Store {
                     return Err(Error::not_implemented("RESTORE of a dictionary under another name"));
                 }
                 let definition = Arc::new(record.definition(&self.binding)?);
-                let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), definition)?);
-                let record = TableRecord::new(&table.name, identity.uuid, &identity.definition);
+                let identity = Arc::new(record.identity_of(Uuid::new_v4(), definition)?);
+                let record = TableRecord::of(&table.name, &identity);
                 let engine = if identity.has_parts()? {
-                    self.engine(id, identity, record, Vec::new(), &table.name)?
+                    self.engine(id, identity, record, (Vec::new(), &[]), &table.name)?
                 } else {
                     let stored = Stored { id: Some(id), identity };
                     Engine::in_memory(stored, &table.name, self.binding.functions(), &self.on_demand)?

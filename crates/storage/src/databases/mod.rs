@@ -11,6 +11,7 @@ mod from_backup;
 mod opening;
 mod parts;
 mod restore;
+mod rewrite;
 #[cfg(test)]
 mod simulation;
 mod store;
@@ -39,6 +40,7 @@ pub use detach::DetachedTable;
 use entry::{Database, Engine, Entry, State, database_of, find, is_made_up, put};
 pub use from_backup::{RestoreOptions, TableToRestore};
 pub use parts::PartCommand;
+pub use rewrite::{Rewrite, RewriteOf};
 use store::Store;
 
 /// The most databases, and tables of one database: a runaway client must not fill memory with names.

@@ -60,7 +60,7 @@ impl Databases {
             catalog,
             cache,
             data,
-            binding: KeyBinding::new(&options.time_zone),
+            binding: Arc::new(KeyBinding::new(&options.time_zone)),
             on_demand: OnDemandSlot::default(),
             _locks: locks,
         };

@@ -154,7 +154,7 @@ impl Store {
             }
         };
         let id = self.catalog.create_table(database_id, &record.table, &identity, None)?;
-        Ok(Some(StoredTable { id, database_id, record, is_detached: false, parts: Vec::new() }))
+        Ok(Some(StoredTable { id, database_id, record, is_detached: false, parts: Vec::new(), schemas: Vec::new() }))
     }
 
     fn restore_parts(&self, table: StoredTable, found: Vec<Found>, restored: &mut Restored) -> Result<()> {

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use rusqlite::{Connection, OpenFlags};
-use squall_planner::{ColumnDescription, Expression, KeyExpression, TableDefinition};
+use squall_planner::{
+    Alteration, ColumnDefault, ColumnDescription, DefaultKind, Expression, KeyExpression, TableDefinition,
+};
 use squall_runtime::block_on;
 use squall_types::{Block, Column, DataType, ErrorCode, Result, Schema};
 
 use super::store::Store;
-use super::{Databases, PartCommand};
+use super::{Databases, PartCommand, RewriteOf};
 use crate::catalog::Catalog;
 use crate::column_cache::ColumnCache;
 use crate::dictionary::OnDemandSlot;
@@ -29,6 +31,9 @@ use crate::table::{Claim, PartWork, ScanRequest, Table, TableScan};
 
 const DATA: &str = "/data";
 const TABLES: [&str; 3] = ["a", "b", "c"];
+const COLUMNS: [&str; 3] = ["insert", "part", "row"];
+/// The column that comes and goes.
+const MORE: &str = "more";
 /// Rows of one insert in each of its two partitions.
 const ROWS: u64 = 3;
 
@@ -58,6 +63,10 @@ enum Step {
     DropDetached(&'static str),
     DetachTable(&'static str),
     AttachTable(&'static str),
+    /// A column is added before the others, or taken away.
+    Alter(&'static str),
+    /// Every third insert is deleted.
+    Delete(&'static str),
     Restart,
 }
 
@@ -66,7 +75,7 @@ impl Step {
         let mut table = || TABLES[random.below(3) as usize];
         let (table, other) = (table(), table());
         let partition = random.below(2);
-        match random.below(32) {
+        match random.below(37) {
             0..4 => Self::Create(table),
             4 => Self::Drop(table),
             5 => Self::Truncate(table),
@@ -79,6 +88,8 @@ impl Step {
             27 => Self::DropDetached(table),
             28 => Self::DetachTable(table),
             29 => Self::AttachTable(table),
+            30..33 => Self::Alter(table),
+            33..35 => Self::Delete(table),
             _ => Self::Restart,
         }
     }
@@ -98,6 +109,7 @@ impl Step {
             }
             Self::Drop(table) => drop(model.tables.remove(*table)?),
             Self::Truncate(table) => model.tables.get_mut(*table)?.0.clear(),
+            Self::Delete(table) => model.tables.get_mut(*table)?.0.retain(|(insert, _)| insert % 3 != 0),
             Self::Rename(from, to) => {
                 if model.tables.contains_key(*to) || model.detached.contains_key(*to) {
                     return None;
@@ -106,7 +118,7 @@ impl Step {
                 model.tables.insert((*to).to_owned(), rows);
             }
             Self::Insert(table, number) => model.tables.get_mut(*table)?.0.extend([(*number, 0), (*number, 1)]),
-            Self::Merge(table, _) => drop(model.tables.get(*table)?),
+            Self::Merge(table, _) | Self::Alter(table) => drop(model.tables.get(*table)?),
             Self::DropPartition(table, partition) => model.tables.get_mut(*table)?.0.retain(|(_, at)| at != partition),
             Self::DetachPartition(table, partition) => {
                 let (rows, detached) = model.tables.get_mut(*table)?;
@@ -153,6 +165,8 @@ impl Step {
             Self::DropDetached(table) => change(table, PartCommand::DropDetached, PartSelection::All),
             Self::DetachTable(table) => databases.detach_table("default", table, true, false),
             Self::AttachTable(table) => databases.attach_table("default", table, false),
+            Self::Alter(table) => alter(databases, table),
+            Self::Delete(table) => delete(databases, table),
             Self::Restart => Ok(()),
         }
     }
@@ -163,14 +177,50 @@ impl Step {
     }
 }
 
+fn column(name: &str) -> ColumnDescription {
+    ColumnDescription { name: name.into(), data_type: DataType::UInt64, default: None, comment: "".into(), codec: None }
+}
+
+/// Adds the column `more` before the others, twice the number of the insert in every row that has none, or takes it away.
+fn alter(databases: &Databases, table: &str) -> Result<()> {
+    let description = databases.describe("default", table)?;
+    let before = description.definition.unwrap();
+    let mut alteration = Alteration::new(&before);
+    if before.columns.iter().any(|column| &*column.name == MORE) {
+        alteration.definition.columns.remove(0);
+        alteration.origins.remove(0);
+    } else {
+        let default = ColumnDefault { kind: DefaultKind::Default, expression: "insert * 2".into() };
+        alteration.definition.columns.insert(0, ColumnDescription { default: Some(default), ..column(MORE) });
+        alteration.origins.insert(0, None);
+    }
+    databases.alter_table("default", table, &before, alteration)
+}
+
+/// Rewrites the parts of a table without every third insert.
+fn delete(databases: &Databases, table: &str) -> Result<()> {
+    let rewrite = databases.rewrite("default", table, &RewriteOf::Parts(PartSelection::All))?;
+    for (source, target) in rewrite.pieces("rows") {
+        let fields = source.columns().iter().map(|column| (column.name.clone(), column.data_type.clone()));
+        let schema = Arc::new(Schema::new(fields));
+        let insert = schema.names().position(|name| name == COLUMNS[0]).unwrap();
+        let columns = (0..schema.len()).collect();
+        let scan = source.scan(&ScanRequest { columns, schema, predicate: None, limit: None })?;
+        let insertion = target.insert()?;
+        let mut writer = insertion.writer()?;
+        read(&*scan, &mut |block| {
+            let stays = |row: &u32| block.column(insert).value(*row as usize).as_u64().unwrap() % 3 != 0;
+            let rows: arrow_array::UInt32Array = (0..block.rows() as u32).filter(stays).collect();
+            let columns = block.columns().iter().map(|column| column.take(&rows)).collect::<Result<Vec<_>>>()?;
+            run(writer.write(Block::new(block.schema().clone(), columns, rows.values().len()))?)
+        })?;
+        run(writer.finish()?)?;
+        insertion.commit()?;
+    }
+    rewrite.commit()
+}
+
 fn definition() -> TableDefinition {
-    let column = |name: &str| ColumnDescription {
-        name: name.into(),
-        data_type: DataType::UInt64,
-        default: None,
-        comment: "".into(),
-        codec: None,
-    };
     let key = |position, name: &str| KeyExpression {
         sql: name.into(),
         expression: Expression::Column { position, data_type: DataType::UInt64 },
@@ -178,7 +228,7 @@ fn definition() -> TableDefinition {
     TableDefinition {
         constraints: Vec::new(),
         indices: Vec::new(),
-        columns: ["insert", "part", "row"].map(column).to_vec(),
+        columns: COLUMNS.map(column).to_vec(),
         engine: "MergeTree".into(),
         engine_arguments: Vec::new(),
         sorting_key: vec![key(0, "insert")],
@@ -200,8 +250,15 @@ fn insert(table: &dyn Table, number: u64) -> Result<()> {
         let values = rows.clone().map(|row| row[at]).collect();
         Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, values)
     };
-    let names = ["insert", "part", "row"].into_iter().enumerate();
-    let block = Block::from_columns(names.map(|(at, name)| (name, column(at))))?;
+    let names: Vec<String> = table.columns().iter().map(|column| column.name.to_string()).collect();
+    let value = |name: &str| match COLUMNS.iter().position(|column| *column == name) {
+        Some(at) => column(at),
+        None => Column::from_primitive::<arrow_array::types::UInt64Type>(
+            DataType::UInt64,
+            vec![number * 2; 2 * ROWS as usize],
+        ),
+    };
+    let block = Block::from_columns(names.iter().map(|name| (name.as_str(), value(name))))?;
     let insertion = table.insert()?;
     let mut writer = insertion.writer()?;
     run(writer.write(block)?)?;
@@ -235,14 +292,19 @@ fn read(scan: &dyn TableScan, each: &mut dyn FnMut(Block) -> Result<()>) -> Resu
 
 /// The rows of a table, none of which may be there twice or without its kin.
 fn pieces(table: &dyn Table) -> Pieces {
-    let schema = Arc::new(Schema::new(["insert", "part", "row"].map(|name| (name, DataType::UInt64))));
-    let request = ScanRequest { columns: vec![0, 1, 2], schema, predicate: None, limit: None };
+    let names: Vec<Arc<str>> = table.columns().iter().map(|column| column.name.clone()).collect();
+    let own = COLUMNS.map(|name| names.iter().position(|known| **known == *name).unwrap());
+    let more = names.iter().position(|known| **known == *MORE);
+    let columns: Vec<usize> = own.into_iter().chain(more).collect();
+    let schema = Schema::new(columns.iter().map(|at| (names[*at].clone(), DataType::UInt64)));
+    let request = ScanRequest { columns, schema: Arc::new(schema), predicate: None, limit: None };
     let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
     let scanned = table.scan(&request).and_then(|scan| {
         read(&*scan, &mut |block| {
             for row in 0..block.rows() {
                 let value = |column: usize| block.column(column).value(row).as_u64().unwrap();
                 rows.entry((value(0), value(1))).or_default().push(value(2));
+                assert!(more.is_none() || value(3) == 2 * value(0), "another row's value of a column that was added");
             }
             Ok(())
         })
@@ -278,7 +340,7 @@ impl Machine {
             catalog: Catalog::over(connect(&self.catalog), Path::new(DATA), disk)?,
             cache: Arc::new(ColumnCache::inline(1 << 20)),
             data: DATA.into(),
-            binding: KeyBinding::new("UTC"),
+            binding: Arc::new(KeyBinding::new("UTC")),
             on_demand: OnDemandSlot::default(),
             _locks: Vec::new(),
         })
@@ -316,9 +378,11 @@ impl Machine {
                 assert_eq!(part.reason, "", "{name}: a part was set aside");
                 known.insert(part.path.clone());
                 let footer = crate::merge_tree::PartFooter::read(&*self.disk, &part.path).unwrap().unwrap();
-                let description = footer.description(&[DataType::UInt64], 3).unwrap();
-                let low = |column| description.range(column).0.low.unwrap().as_u64().unwrap();
-                let high = |column: usize| description.range(column).0.high.unwrap().as_u64().unwrap();
+                let stored = footer.table.stored_schema().unwrap();
+                let description = footer.description(&[DataType::UInt64], stored.len()).unwrap();
+                let place = |column: usize| stored.names().position(|name| name == COLUMNS[column]).unwrap();
+                let low = |column| description.range(place(column)).0.low.unwrap().as_u64().unwrap();
+                let high = |column: usize| description.range(place(column)).0.high.unwrap().as_u64().unwrap();
                 // A merged part holds several inserts, of which the first and the last are told by its bounds.
                 detached.extend([(low(0), low(1)), (high(0), low(1))]);
             }

@@ -11,10 +11,11 @@ use super::entry::{BrokenTable, Engine, Entry, Stored};
 use crate::catalog::{Catalog, StoredPart, StoredTable};
 use crate::column_cache::ColumnCache;
 use crate::dictionary::OnDemandSlot;
+use crate::fields::FieldRecord;
 use crate::identity::{TableIdentity, TableName};
 use crate::join_table::{JoinRows, definition_of_parts};
 use crate::key_binding::KeyBinding;
-use crate::merge_tree::{MergeTree, write_error};
+use crate::merge_tree::{MergeTree, Surroundings, write_error};
 use crate::table_record::TableRecord;
 
 /// Where databases are kept.
@@ -22,7 +23,7 @@ pub(super) struct Store {
     pub(super) catalog: Arc<Catalog>,
     pub(super) cache: Arc<ColumnCache>,
     pub(super) data: PathBuf,
-    pub(super) binding: KeyBinding,
+    pub(super) binding: Arc<KeyBinding>,
     pub(super) on_demand: OnDemandSlot,
     /// Locked as long as the server lives: two servers over one folder would take each other's files for lost.
     pub(super) _locks: Vec<File>,
@@ -41,22 +42,27 @@ impl Store {
             .map_err(|error| write_error(directory, &error))
     }
 
+    fn surroundings(&self) -> Surroundings {
+        let (catalog, cache, binding) = (self.catalog.clone(), self.cache.clone(), self.binding.clone());
+        Surroundings { catalog, cache, binding }
+    }
+
     /// A table of parts that no catalog lists, for rows of a table that keeps them in memory on their way into a backup and out of one.
     pub(super) fn table_of_parts(&self, identity: &TableIdentity, name: &TableName) -> Result<Arc<MergeTree>> {
         let own = TableIdentity { uuid: Uuid::new_v4(), ..definition_of_parts(identity)? };
         let directory = self.directory(&own);
         self.create_directory(&directory)?;
         let record = TableRecord::new(name, own.uuid, &identity.definition);
-        MergeTree::open(-1, Arc::new(own), record, directory, Vec::new(), self.catalog.clone(), self.cache.clone())
+        MergeTree::open(-1, Arc::new(own), record, directory, (Vec::new(), &[]), self.surroundings())
     }
 
     /// The table as it can be opened; one that cannot is there all the same, and other tables are not concerned.
     pub(super) fn open_table(&self, table: StoredTable) -> Entry {
         let name = Arc::new(table.record.name());
-        let opened = table
-            .record
-            .identity(&self.binding)
-            .and_then(|identity| self.engine(table.id, identity, table.record.clone(), table.parts, &name));
+        let opened = table.record.identity(&self.binding).and_then(|identity| {
+            let (parts, schemas) = (table.parts, table.schemas);
+            self.engine(table.id, identity, table.record.clone(), (parts, &schemas), &name)
+        });
         let engine = opened.unwrap_or_else(|error| {
             tracing::error!(table = %name, %error, "a table cannot be opened");
             let failure = error.context(format!("Table {name} cannot be opened"));
@@ -70,7 +76,7 @@ impl Store {
         id: i64,
         identity: Arc<TableIdentity>,
         record: TableRecord,
-        parts: Vec<StoredPart>,
+        (parts, schemas): (Vec<StoredPart>, &[(i64, Vec<FieldRecord>)]),
         name: &TableName,
     ) -> Result<Engine> {
         if !identity.has_parts()? {
@@ -81,13 +87,13 @@ impl Store {
         if self.catalog.disk().bytes(&directory).is_err() {
             self.create_directory(&directory)?;
         }
-        let (catalog, cache) = (self.catalog.clone(), self.cache.clone());
+        let parts = (parts, schemas);
         if &*identity.definition.engine == "Join" {
             let of_parts = Arc::new(definition_of_parts(&identity)?);
-            let parts = MergeTree::open(id, of_parts, record, directory, parts, catalog, cache)?;
+            let parts = MergeTree::open(id, of_parts, record, directory, parts, self.surroundings())?;
             let rows = JoinRows::open(identity.clone(), Some(parts))?;
             return Ok(Engine::Join(Stored { id: Some(id), identity }, rows));
         }
-        Ok(Engine::MergeTree(MergeTree::open(id, identity, record, directory, parts, catalog, cache)?))
+        Ok(Engine::MergeTree(MergeTree::open(id, identity, record, directory, parts, self.surroundings())?))
     }
 }

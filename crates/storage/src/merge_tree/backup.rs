@@ -9,7 +9,7 @@ use squall_types::{Block, Column, DataType, Result};
 use super::insertion::{concat, new_part};
 use super::part::Part;
 use super::part_description::PartDescription;
-use super::part_footer::bad_name;
+use super::part_footer::{PartFooter, bad_name};
 use super::part_name::PartName;
 use super::part_writer::{write_error, write_part};
 use super::{MergeTree, PartSet};
@@ -109,13 +109,22 @@ impl MergeTree {
     fn copied(&self, source: &PartSource) -> Result<Arc<Part>> {
         let name = PartName::parse(&source.name).ok_or_else(|| bad_name(&source.name))?;
         let keys = super::key_types(&self.primary_key);
-        let description = PartDescription::decode(&source.description, &keys, self.identity.stored.len())?;
         let disk = self.directory.disk();
+        let schema = match PartFooter::read(&**disk, &source.path)? {
+            // It is verified that it fits into the table.
+            Some(footer) if self.identity.fields.number > 0 || !footer.table.fields.is_empty() => {
+                let stored = footer.table.stored_schema()?;
+                let fields = footer.table.stored_fields(&stored);
+                self.schemas.lock().adopt(fields, stored, self.settings.ratio_of_defaults)?
+            }
+            _ => self.schema.clone(),
+        };
+        let description = PartDescription::decode(&source.description, &keys, schema.stored.len())?;
         let bytes = disk.bytes(&source.path).map_err(|error| super::part::corrupted(&source.path, error))?;
         let file = self.next_file(name, bytes);
         let temporary = self.directory.temporary(&file.path);
         disk.copy(&source.path, &temporary).map_err(|error| write_error(&temporary, &error))?;
-        self.verified(file, description)
+        self.verified(file, description, schema)
     }
 
     /// A table of parts that goes, with its folder, when nobody holds it or a part of it any more.
@@ -135,7 +144,7 @@ pub(crate) struct CopiedParts {
 impl CopiedParts {
     /// The parts as the catalog records them, with the table's number.
     pub(crate) fn record(&self) -> (i64, Vec<NewPart>) {
-        (self.table.table_id, self.parts.iter().map(|part| new_part(&self.table, part)).collect())
+        (self.table.table_id, self.parts.iter().map(|part| new_part(part)).collect())
     }
 
     /// All of their rows. Waits for the disk.

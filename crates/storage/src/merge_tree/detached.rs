@@ -11,15 +11,16 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
-use super::MergeTree;
 use super::part::{Part, PartFile, corrupted};
 use super::part_bytes::PartBytes;
 use super::part_description::{PartDescription, PrimaryIndex};
 use super::part_footer::{PartFooter, bad_name, part_of_file};
 use super::part_name::PartName;
 use super::part_writer::{describe, footer_of, primary_index, write_error};
+use super::{MergeTree, PartSchema};
 use crate::disk::{Disk, read_all, remove_file};
 use crate::evaluate::evaluate;
+use crate::table_record::TableRecord;
 
 /// What the names of files begin with that are on their way into `detached/`.
 pub(crate) const DETACHING: &str = "tmp_detach_";
@@ -179,39 +180,58 @@ impl MergeTree {
 
     /// Gives a part's file a second name in the table's folder, as a part that is not committed yet, and verifies it.
     pub(crate) fn adopt(&self, path: &Path) -> Result<Arc<Part>> {
-        let (file, description) = self.new_part_of(path)?;
+        let (file, description, schema) = self.new_part_of(path)?;
         let temporary = self.directory.temporary(&file.path);
         self.directory.disk().link(path, &temporary).map_err(|error| write_error(&temporary, &error))?;
-        self.verified(file, description)
+        self.verified(file, description, schema)
     }
 
-    pub(super) fn verified(&self, file: PartFile, description: PartDescription) -> Result<Arc<Part>> {
-        let part = self.uncommitted(file, description);
+    pub(super) fn verified(
+        &self,
+        file: PartFile,
+        description: PartDescription,
+        schema: Arc<PartSchema>,
+    ) -> Result<Arc<Part>> {
+        let part = self.uncommitted(file, description, schema);
         part.verify()?;
         Ok(Arc::new(part))
     }
 
-    fn uncommitted(&self, file: PartFile, description: PartDescription) -> Part {
-        let (layout, cache, directory) = (self.layout.clone(), self.cache.clone(), self.directory.clone());
-        Part::new_uncommitted(file, description, layout, cache, directory)
+    fn uncommitted(&self, file: PartFile, description: PartDescription, schema: Arc<PartSchema>) -> Part {
+        Part::new_uncommitted(file, description, schema, self.cache.clone(), self.directory.clone())
+    }
+
+    /// The columns that a part was written with, by what its footer says of its table.
+    ///
+    /// # Errors
+    /// `INCOMPATIBLE_COLUMNS` where they are not the table's.
+    pub(super) fn schema_of(&self, record: &TableRecord, file_name: &str) -> Result<Arc<PartSchema>> {
+        let own = self.record.load();
+        let stored = record.stored_schema()?;
+        let fields = record.stored_fields(&stored);
+        // Another table's file says other ids, unless both were made alike.
+        if record.uuid != own.uuid && (!record.has_structure_of(&own) || fields.ids != self.identity.fields.ids)
+            || !record.has_keys_of(&own)
+        {
+            return Err(incompatible(file_name));
+        }
+        self.schemas.lock().adopt(fields, stored, self.settings.ratio_of_defaults)
     }
 
     /// What a part in this file will be in the table.
-    fn new_part_of(&self, path: &Path) -> Result<(PartFile, PartDescription)> {
+    fn new_part_of(&self, path: &Path) -> Result<(PartFile, PartDescription, Arc<PartSchema>)> {
         let disk = &**self.directory.disk();
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = part_of_file(&file_name).ok_or_else(|| bad_name(&file_name))?;
         let bytes = disk.bytes(path).map_err(|error| corrupted(path, error))?;
-        let description = match PartFooter::read(disk, path)? {
+        let (description, schema) = match PartFooter::read(disk, path)? {
             Some(footer) => {
-                if !footer.table.has_structure_of(&self.record.load()) {
-                    return Err(incompatible(&file_name));
-                }
-                footer.description(&super::key_types(&self.primary_key), self.identity.stored.len())?
+                let schema = self.schema_of(&footer.table, &file_name)?;
+                (footer.description(&super::key_types(&self.primary_key), schema.stored.len())?, schema)
             }
-            None => self.describe_anew(path)?,
+            None => (self.describe_anew(path)?, self.schema.clone()),
         };
-        Ok((self.next_file(name, bytes), description))
+        Ok((self.next_file(name, bytes), description, schema))
     }
 
     pub(super) fn next_file(&self, name: PartName, bytes: u64) -> PartFile {
@@ -234,9 +254,7 @@ impl MergeTree {
         let mut new = Vec::with_capacity(files.len());
         for (name, path, footer) in files {
             let file_name = format!("{name}.parquet");
-            if !footer.table.has_structure_of(&self.record.load()) {
-                return Err(incompatible(&file_name));
-            }
+            let schema = self.schema_of(&footer.table, &file_name)?;
             let own = self.directory.path().join(file_name);
             if own != path {
                 disk.rename(&path, &own).map_err(|error| write_error(&own, &error))?;
@@ -247,8 +265,8 @@ impl MergeTree {
                 path: own,
                 bytes: footer.bytes,
             };
-            let description = footer.description(&super::key_types(&self.primary_key), self.identity.stored.len())?;
-            let part = self.uncommitted(file, description);
+            let description = footer.description(&super::key_types(&self.primary_key), schema.stored.len())?;
+            let part = self.uncommitted(file, description, schema);
             // Whatever happens, it stays.
             part.keep();
             new.push(Arc::new(part));
@@ -309,7 +327,7 @@ impl MergeTree {
         };
         let file =
             PartFile { name: "".into(), partition_id: "".into(), path: path.to_path_buf(), bytes: bytes.len() as u64 };
-        let part = self.uncommitted(file, description.clone());
+        let part = self.uncommitted(file, description.clone(), self.schema.clone());
         part.keep();
         let block = self.key_rows(&part)?;
         let positions = &self.identity.stored_positions;

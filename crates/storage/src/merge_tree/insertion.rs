@@ -117,7 +117,7 @@ impl Insertion for MergeTreeInsertion {
         // Threads made them in any order.
         unwritten.sort_by_key(|unwritten| PartName::parse(&unwritten.part.file.name).map(|name| name.first_block));
         let parts: Vec<Arc<Part>> = unwritten.into_iter().map(|unwritten| unwritten.part).collect();
-        let new = parts.iter().map(|part| new_part(&self.table, part)).collect();
+        let new = parts.iter().map(|part| new_part(part)).collect();
         let (table, visible) = (self.table.clone(), parts.clone());
         self.table.catalog.commit_parts(self.table.table_id, new, Box::new(move || table.publish(visible))).inspect_err(
             |error| {
@@ -131,7 +131,7 @@ impl Insertion for MergeTreeInsertion {
 }
 
 /// A part as the catalog records it.
-pub(super) fn new_part(table: &MergeTree, part: &Part) -> NewPart {
+pub(super) fn new_part(part: &Part) -> NewPart {
     NewPart {
         name: part.file.name.clone(),
         partition_id: part.file.partition_id.clone(),
@@ -140,14 +140,15 @@ pub(super) fn new_part(table: &MergeTree, part: &Part) -> NewPart {
         bytes: part.file.bytes as i64,
         footer_bytes: part.description.footer.length.saturating_sub(8) as i64,
         description: part.description.encode(),
-        columns: column_statistics(table, part),
+        columns: column_statistics(part),
+        schema: part.schema.clone(),
     }
 }
 
 /// A part's columns in numbers.
-pub(super) fn column_statistics(table: &MergeTree, part: &Part) -> Vec<ColumnStatistics> {
+pub(super) fn column_statistics(part: &Part) -> Vec<ColumnStatistics> {
     let description = &part.description;
-    let statistics = table.identity.stored.fields.iter().enumerate().map(|(column, (_, data_type))| {
+    let statistics = part.schema.stored.fields.iter().enumerate().map(|(column, (_, data_type))| {
         let chunks = description.row_groups.iter().filter_map(|group| group.chunks.get(column));
         let (range, _) = description.range(column);
         ColumnStatistics {

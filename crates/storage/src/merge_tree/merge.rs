@@ -5,13 +5,11 @@ use std::time::Instant;
 
 use squall_types::{Block, Error, ErrorCode, Result};
 
-use super::cold_scan::ColdScan;
-use super::hot_scan::HotScan;
 use super::insertion::{concat, new_part};
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
-use super::{MergeTree, PartSet, pruning};
+use super::{MergeTree, PartSet, mapped_scan, pruning};
 use crate::catalog::PartExchange;
 use crate::table::{InsertWriter, Insertion, PartMerge, PartWork, ScanRequest, TableScan};
 use squall_runtime::current_metrics::MetricGuard;
@@ -62,14 +60,14 @@ impl MergeTree {
 
     /// Commits the exchange, then shows it. `needless` are further files that nobody needs after it.
     pub(super) fn replace_parts(&self, old: &[Arc<Part>], new: &[Arc<Part>], needless: &[String]) -> Result<()> {
-        let recorded: Vec<_> = new.iter().map(|part| new_part(self, part)).collect();
+        let recorded: Vec<_> = new.iter().map(|part| new_part(part)).collect();
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
         let publish = || {
             new.iter().for_each(|part| part.settle());
             self.parts.rcu(|set| {
                 let stays = |part: &&Arc<Part>| !old.iter().any(|old| Arc::ptr_eq(old, part));
                 let parts = set.parts.iter().filter(stays).chain(new).cloned().collect();
-                PartSet::new(parts, self.identity.stored.len())
+                PartSet::new(parts, &self.identity)
             });
             old.iter().for_each(|part| part.retire());
         };
@@ -78,18 +76,16 @@ impl MergeTree {
     }
 
     /// All rows of some parts.
-    fn scan_parts(&self, parts: &[Arc<Part>]) -> Result<Arc<dyn TableScan>> {
+    fn scan_parts(self: &Arc<Self>, parts: &[Arc<Part>]) -> Result<Arc<dyn TableScan>> {
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
         let segments = pruning::select(self, parts, None)?;
-        let columns: Vec<usize> = (0..self.identity.stored.len()).collect();
+        let positions = self.identity.stored_positions.iter().enumerate();
+        let columns: Vec<usize> = positions.filter_map(|(at, stored)| stored.map(|_| at)).collect();
         let schema = self.identity.stored.clone();
         let request = ScanRequest { columns: columns.clone(), schema, predicate: None, limit: None };
-        match HotScan::new(&self.cache, segments, &columns, &request) {
-            Ok(scan) => Ok(Arc::new(scan)),
-            Err(segments) => Ok(ColdScan::start(segments, &columns, &request)),
-        }
+        mapped_scan::scan(self, segments, &columns, &request)
     }
 }
 
@@ -107,14 +103,14 @@ struct Replacement {
 
 /// Parts that are being merged, by one merge only: two of the same parts would make the same file. Whoever holds it drops it after that
 /// file was committed or removed.
-struct MergeLock {
+pub(super) struct MergeLock {
     table: Arc<MergeTree>,
     names: Vec<Arc<str>>,
     _metrics: [MetricGuard; 2],
 }
 
 impl MergeLock {
-    fn new(table: &Arc<MergeTree>, names: &[Arc<str>]) -> Result<Self> {
+    pub(super) fn new(table: &Arc<MergeTree>, names: &[Arc<str>]) -> Result<Self> {
         let mut merging = table.merging.lock();
         if let Some(name) = names.iter().find(|name| merging.contains(*name)) {
             let message = format!("Part {name} is being merged");
@@ -139,14 +135,15 @@ impl Insertion for Replacement {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
         let lock = self.lock.clone();
-        Ok(Box::new(ReplacementWriter { table, name, new, blocks: Vec::new(), lock }))
+        Ok(Box::new(ReplacementWriter::new(table, name, new, lock)))
     }
 
     fn commit(&self) -> Result<()> {
-        let unwritten = self.new.get().ok_or_else(|| Error::logical("a merge without rows"))?;
-        unwritten.wait()?;
+        // There is none where no row is left.
+        let new: Vec<Arc<Part>> = self.new.get().map(|unwritten| unwritten.part.clone()).into_iter().collect();
+        self.new.get().map_or(Ok(()), UnwrittenPart::wait)?;
         let began = Instant::now();
-        self.table.replace_parts(&self.old, std::slice::from_ref(&unwritten.part), &[])?;
+        self.table.replace_parts(&self.old, &new, &[])?;
         count(ProfileEvent::MergeCommitMilliseconds, began.elapsed().as_millis() as u64);
         count(ProfileEvent::MergeTotalMilliseconds, self.began.elapsed().as_millis() as u64);
         Ok(())
@@ -154,7 +151,7 @@ impl Insertion for Replacement {
 }
 
 /// Gathers all rows of the new part.
-struct ReplacementWriter {
+pub(super) struct ReplacementWriter {
     table: Arc<MergeTree>,
     name: PartName,
     new: Arc<OnceLock<UnwrittenPart>>,
@@ -163,14 +160,30 @@ struct ReplacementWriter {
     lock: Arc<MergeLock>,
 }
 
+impl ReplacementWriter {
+    pub(super) fn new(
+        table: Arc<MergeTree>,
+        name: PartName,
+        new: Arc<OnceLock<UnwrittenPart>>,
+        lock: Arc<MergeLock>,
+    ) -> Self {
+        Self { table, name, new, blocks: Vec::new(), lock }
+    }
+}
+
 impl InsertWriter for ReplacementWriter {
     fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
-        self.blocks.push(block);
+        if !block.is_empty() {
+            self.blocks.push(block);
+        }
         Ok(None)
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
         let Self { table, name, new, blocks, lock } = *self;
+        if blocks.is_empty() {
+            return Ok(None);
+        }
         Ok(Some(Box::pin(async move {
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;

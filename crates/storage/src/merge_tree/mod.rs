@@ -11,6 +11,7 @@ mod hot_scan;
 mod insertion;
 mod key_runs;
 mod key_search;
+mod mapped_scan;
 mod merge;
 mod origin;
 mod packing;
@@ -21,10 +22,12 @@ mod part_columns;
 mod part_description;
 mod part_footer;
 mod part_name;
+mod part_schema;
 mod part_writer;
 mod partition;
 mod pruning;
 mod radix;
+mod rewrite;
 mod settings;
 mod sorting;
 mod string_chunk;
@@ -47,25 +50,30 @@ use squall_types::{DataType, Error, ErrorCode, Result, Settings, Value};
 
 use crate::catalog::{Catalog, StoredPart};
 use crate::column_cache::ColumnCache;
+use crate::column_mapping::ColumnDefaults;
+use crate::fields::FieldRecord;
 use crate::identity::{TableIdentity, TableName};
+use crate::key_binding::KeyBinding;
 use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, Table, TableHandle, TableScan};
 use crate::table_record::TableRecord;
 use origin::PartColumns;
 use packing::Packing;
-use parquet_layout::ParquetLayout;
 use part::{Part, PartFile};
 use part_columns::part_columns;
 use part_description::PartDescription;
+pub(crate) use part_schema::PartSchema;
+use part_schema::PartSchemas;
 use table_directory::TableDirectory;
 
 pub use backup::PartSource;
 pub(crate) use backup::{CopiedParts, PartsNow};
 pub(crate) use detached::{DETACHING, free_name};
 pub use detached::{DetachedPart, PartSelection};
-pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, lake_columns};
+pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, is_same_in_lake, lake_columns, lake_fields};
 pub(crate) use part_footer::{PartFooter, part_of_file};
 pub(crate) use part_name::PartName;
 pub(crate) use part_writer::write_error;
+pub(crate) use rewrite::PartRewriting;
 pub(crate) use settings::MergeTreeSettings;
 pub use settings::merge_tree_settings;
 pub(crate) use table_directory::{DETACHED, TEMPORARY};
@@ -78,7 +86,12 @@ pub(crate) struct MergeTree {
     /// The table as its parts' footers name it: for the engine `Join` another than the parts' own definition.
     record: ArcSwap<TableRecord>,
     settings: MergeTreeSettings,
-    layout: Arc<ParquetLayout>,
+    /// That of new parts.
+    schema: Arc<PartSchema>,
+    /// Those of all parts.
+    schemas: Arc<Mutex<PartSchemas>>,
+    binding: Arc<KeyBinding>,
+    defaults: Arc<ColumnDefaults>,
     /// How each stored column lies in new parts.
     packings: Vec<Packing>,
     primary_key: Vec<KeyExpression>,
@@ -101,15 +114,18 @@ struct PartSet {
     bytes: u64,
     /// `column_range` of each column, once somebody asked.
     ranges: Vec<OnceLock<Option<(Value, Value)>>>,
+    /// What `ranges` are counted by.
+    identity: Option<Arc<TableIdentity>>,
 }
 
 impl PartSet {
-    fn new(parts: Vec<Arc<Part>>, columns: usize) -> Self {
+    fn new(parts: Vec<Arc<Part>>, identity: &Arc<TableIdentity>) -> Self {
         Self {
             rows: parts.iter().map(|part| part.rows).sum(),
             is_counted: parts.iter().all(|part| !part.description.row_groups.is_empty()),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
-            ranges: (0..columns).map(|_| OnceLock::new()).collect(),
+            ranges: (0..identity.stored.len()).map(|_| OnceLock::new()).collect(),
+            identity: Some(identity.clone()),
             parts,
         }
     }
@@ -118,7 +134,7 @@ impl PartSet {
         let find = || {
             let mut hull: Option<crate::key_condition::ValueRange> = None;
             for part in &self.parts {
-                let (range, is_exact) = part.description.range(column);
+                let (range, is_exact) = part.range(self.identity.as_ref()?, column);
                 if !is_exact {
                     return None;
                 }
@@ -198,6 +214,14 @@ fn check_deterministic(key: &KeyExpression, what: &str) -> Result<()> {
     ))
 }
 
+/// What tables of a server share.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) cache: Arc<ColumnCache>,
+    pub(crate) binding: Arc<KeyBinding>,
+}
+
 impl MergeTree {
     /// A table with the parts that the catalog lists.
     ///
@@ -208,13 +232,14 @@ impl MergeTree {
         identity: Arc<TableIdentity>,
         record: TableRecord,
         directory: PathBuf,
-        stored: Vec<StoredPart>,
-        catalog: Arc<Catalog>,
-        cache: Arc<ColumnCache>,
+        (stored, stored_schemas): (Vec<StoredPart>, &[(i64, Vec<FieldRecord>)]),
+        surroundings: Surroundings,
     ) -> Result<Arc<Self>> {
+        let Surroundings { catalog, cache, binding } = surroundings;
         let definition = &identity.definition;
         let settings = MergeTreeSettings::new(definition)?;
-        let layout = Arc::new(ParquetLayout::new(&identity.stored, settings.ratio_of_defaults)?);
+        let schema = Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?);
+        let schemas = PartSchemas::new(&schema, stored_schemas, settings.ratio_of_defaults)?;
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
         let key_types = key_types(&primary_key);
         let directory = Arc::new(TableDirectory::new(directory, catalog.clone()));
@@ -222,7 +247,8 @@ impl MergeTree {
         let mut parts = Vec::with_capacity(stored.len());
         let mut last_block = 0;
         for part in stored {
-            let description = PartDescription::decode(&part.description, &key_types, identity.stored.len())
+            let own = schemas.of(part.schema).unwrap_or_else(|| schema.clone());
+            let description = PartDescription::decode(&part.description, &key_types, own.stored.len())
                 .map_err(|error| error.context(format!("Part {} of table {}", part.name, identity.uuid)));
             last_block = last_block.max(PartName::parse(&part.name).map_or(0, |name| name.last_block));
             let file = PartFile {
@@ -231,7 +257,7 @@ impl MergeTree {
                 partition_id: part.partition_id,
                 bytes: part.bytes,
             };
-            parts.push(Arc::new(Part::open(file, description, layout.clone(), cache.clone(), directory.clone())));
+            parts.push(Arc::new(Part::open(file, description, own, cache.clone(), directory.clone())));
         }
         count(ProfileEvent::LoadedDataParts, parts.len() as u64);
         count(ProfileEvent::LoadedDataPartsMicroseconds, began.elapsed().as_micros() as u64);
@@ -239,14 +265,17 @@ impl MergeTree {
             tracing::error!(part = %part.file.name, path = %part.file.path.display(),
                 "a part cannot be read, and queries that need it fail; ALTER TABLE … DETACH PART sets it aside");
         }
-        let parts = PartSet::new(parts, identity.stored.len());
+        let parts = PartSet::new(parts, &identity);
         let table = Self {
             table_id,
             packings: packing::packings(&identity, settings.compression)?,
+            defaults: Arc::new(ColumnDefaults::new(&identity.definition, &binding)),
+            binding,
             identity,
             record: ArcSwap::from_pointee(record),
             settings,
-            layout,
+            schema,
+            schemas: Arc::new(Mutex::new(schemas)),
             primary_key,
             directory,
             catalog,
@@ -256,7 +285,7 @@ impl MergeTree {
             merging: Arc::default(),
         };
         for part in &table.parts.load().parts {
-            table.catalog.observe(table_id, &insertion::column_statistics(&table, part));
+            table.catalog.observe(table_id, &part.schema, &insertion::column_statistics(part));
         }
         Ok(Arc::new(table))
     }
@@ -276,20 +305,35 @@ impl MergeTree {
     /// Where they are none of a MergeTree's.
     pub(crate) fn altered(&self, identity: Arc<TableIdentity>, record: TableRecord) -> Result<Arc<Self>> {
         let settings = MergeTreeSettings::new(&identity.definition)?;
+        // Parts of the same columns are told by having the same schema.
+        let schema = if identity.fields == self.identity.fields && *identity.stored == *self.identity.stored {
+            let layout = self.schema.layout.with_ratio_of_defaults(settings.ratio_of_defaults);
+            Arc::new(PartSchema { layout, ..PartSchema::clone(&self.schema) })
+        } else {
+            Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?)
+        };
+        self.schemas.lock().present(schema.clone());
         Ok(Arc::new(Self {
             table_id: self.table_id,
             packings: packing::packings(&identity, settings.compression)?,
-            identity,
             record: ArcSwap::from_pointee(record),
             settings,
-            layout: Arc::new(self.layout.with_ratio_of_defaults(settings.ratio_of_defaults)),
-            primary_key: self.primary_key.clone(),
+            schemas: self.schemas.clone(),
+            schema,
+            defaults: Arc::new(ColumnDefaults::new(&identity.definition, &self.binding)),
+            binding: self.binding.clone(),
+            primary_key: identity
+                .definition
+                .primary_key
+                .clone()
+                .unwrap_or_else(|| identity.definition.sorting_key.clone()),
             directory: self.directory.clone(),
             catalog: self.catalog.clone(),
             cache: self.cache.clone(),
             parts: self.parts.clone(),
             next_block: self.next_block.clone(),
             merging: self.merging.clone(),
+            identity,
         }))
     }
 
@@ -309,7 +353,7 @@ impl MergeTree {
 
     /// Lets go of all parts: TRUNCATE and DROP, after the catalog did. Their files go when no scan reads them any more.
     pub(crate) fn retire_parts(&self) {
-        let old = self.parts.swap(Arc::new(PartSet::new(Vec::new(), self.identity.stored.len())));
+        let old = self.parts.swap(Arc::new(PartSet::new(Vec::new(), &self.identity)));
         old.parts.iter().for_each(|part| part.retire());
     }
 
@@ -333,7 +377,7 @@ impl MergeTree {
         new.iter().for_each(|part| part.settle());
         self.parts.rcu(|set| {
             let parts = set.parts.iter().chain(&new).cloned().collect();
-            PartSet::new(parts, self.identity.stored.len())
+            PartSet::new(parts, &self.identity)
         });
     }
 }
@@ -384,7 +428,9 @@ impl TableMetadata for MergeTreeTable {
         self.parts.is_counted.then_some(self.parts.rows)
     }
     fn column_range(&self, column: usize) -> Option<(Value, Value)> {
-        self.parts.range(self.live.identity.stored_positions.get(column).copied().flatten()?)
+        let own = self.parts.identity.as_ref().is_some_and(|identity| Arc::ptr_eq(identity, &self.live.identity));
+        // Just after ALTER the parts are those of before.
+        own.then(|| self.parts.range(self.live.identity.stored_positions.get(column).copied().flatten()?))?
     }
     fn constraints(&self) -> &[Constraint] {
         &self.live.identity.definition.constraints
@@ -402,7 +448,6 @@ impl TableMetadata for MergeTreeTable {
 
 impl Table for MergeTreeTable {
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
-        let columns = self.live.identity.stored_columns(&request.columns)?;
         let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
         if !self.parts.is_counted
             && let Some(failure) = self.parts.parts.iter().filter(|part| part.rows == 0).find_map(|part| part.failure())
@@ -421,10 +466,7 @@ impl Table for MergeTreeTable {
                 return Err(failure.clone());
             }
         }
-        match hot_scan::HotScan::new(&self.live.cache, segments, &columns, request) {
-            Ok(scan) => Ok(Arc::new(scan)),
-            Err(segments) => Ok(cold_scan::ColdScan::start(segments, &columns, request)),
-        }
+        mapped_scan::scan(&self.live, segments, &request.columns, request)
     }
 
     fn check_index_is_used(&self, request: &ScanRequest, settings: &Settings) -> Result<()> {
@@ -462,7 +504,7 @@ impl Table for MergeTreeTable {
             bytes_on_disk: part.file.bytes,
             marks: part.description.primary_index.granules() as u64,
             path: part.file.path.clone(),
-            times: time_column.and_then(|column| times(part, column)),
+            times: time_column.and_then(|column| times(identity, part, column)),
         };
         self.parts.parts.iter().map(info).collect()
     }
@@ -474,8 +516,8 @@ impl Table for MergeTreeTable {
 }
 
 /// The smallest and largest value of a `DateTime` column of a part.
-fn times(part: &Part, column: usize) -> Option<(u32, u32)> {
-    let (range, _) = part.description.range(column);
+fn times(identity: &TableIdentity, part: &Part, column: usize) -> Option<(u32, u32)> {
+    let (range, _) = part.range(identity, column);
     let seconds = |bound: Option<Value>| bound.and_then(|bound| u32::try_from(bound.as_u64()?).ok());
     seconds(range.low).zip(seconds(range.high))
 }

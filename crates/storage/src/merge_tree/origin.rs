@@ -98,7 +98,7 @@ fn partition_value(table: &MergeTreeTable, part: &Part, key: &Expression) -> Res
     });
     let least = |column: usize| {
         let stored = identity.stored_positions.get(column).copied().flatten()?;
-        let (range, is_exact) = part.description.range(stored);
+        let (range, is_exact) = part.range(identity, stored);
         range.low.filter(|_| is_exact)
     };
     let [column] = columns[..] else {

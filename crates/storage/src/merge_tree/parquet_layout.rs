@@ -37,6 +37,8 @@ use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType};
 use squall_types::{DataType, Error, Physical, Result, Schema};
 
+use crate::fields::FieldIds;
+
 /// DuckLake's name for UUIDs.
 pub(crate) const LAKE_UUID: &str = "uuid";
 
@@ -71,15 +73,15 @@ impl ParquetLayout {
     ///
     /// # Errors
     /// `LOGICAL_ERROR` where Parquet has no place for a type.
-    pub(crate) fn new(schema: &Schema, ratio_of_defaults: f64) -> Result<Self> {
+    pub(crate) fn new(schema: &Schema, ids: &[FieldIds], ratio_of_defaults: f64) -> Result<Self> {
         let fields = |strings: &ArrowType| -> Vec<Field> {
-            let mut ids = 0;
-            schema.fields.iter().map(|(name, data_type)| field(name, data_type, strings, &mut ids)).collect()
+            let columns = schema.fields.iter().zip(ids);
+            columns.map(|((name, data_type), ids)| field(name, data_type, strings, &mut (ids.id - 1))).collect()
         };
         let arrow_schema = Arc::new(ArrowSchema::new(fields(&ArrowType::Binary)));
         let as_text = ArrowSchema::new(fields(&ArrowType::Utf8));
         let convert = |schema: &ArrowSchema| ArrowSchemaConverter::new().convert(schema).map_err(parquet_bug);
-        let uuids: HashSet<i32> = lake_columns(schema)
+        let uuids: HashSet<i32> = lake_columns(schema, ids)
             .iter()
             .filter(|column| column.lake_type == LAKE_UUID)
             .map(|column| column.id as i32)
@@ -128,13 +130,47 @@ impl ParquetLayout {
 }
 
 /// The columns of a table in DuckLake's catalog, nested ones after their parents; ids are those of the files' fields.
-pub(crate) fn lake_columns(schema: &Schema) -> Vec<LakeColumn> {
+pub(crate) fn lake_columns(schema: &Schema, ids: &[FieldIds]) -> Vec<LakeColumn> {
     let mut columns = Vec::new();
-    let mut ids = 0;
-    for (name, data_type) in &schema.fields {
-        list_lake_columns(name, data_type, None, &mut ids, &mut columns);
+    for ((name, data_type), ids) in schema.fields.iter().zip(ids) {
+        list_lake_columns(name, data_type, None, &mut (ids.id - 1), &mut columns);
     }
     columns
+}
+
+/// How many ids a column of a type takes: its own, and those of nested fields.
+pub(crate) fn lake_fields(data_type: &DataType) -> i64 {
+    let mut columns = Vec::new();
+    list_lake_columns("", data_type, None, &mut 0, &mut columns);
+    columns.len() as i64
+}
+
+/// Whether files that have a column as one type are right for readers of the lake who were told of the other: nothing else than its
+/// names and its wrappers differ, or it has become wider as DuckLake lets it.
+pub(crate) fn is_same_in_lake(from: &DataType, to: &DataType) -> bool {
+    let list = |data_type: &DataType| {
+        let mut columns = Vec::new();
+        list_lake_columns("", data_type, None, &mut 0, &mut columns);
+        columns
+    };
+    let (from, to) = (list(from), list(to));
+    let is_promoted = |from: &str, to: &str| {
+        let family = |name: &str| {
+            ["int8", "int16", "int32", "int64"].iter().position(|known| *known == name).map(|at| (0, at)).or_else(
+                || ["uint8", "uint16", "uint32", "uint64"].iter().position(|known| *known == name).map(|at| (1, at)),
+            )
+        };
+        from == to
+            || matches!((from, to), ("float32", "float64"))
+            || matches!((family(from), family(to)), (Some((left, small)), Some((right, large))) if left == right && small < large)
+    };
+    from.len() == to.len()
+        && from.iter().zip(&to).all(|(from, to)| {
+            from.parent == to.parent
+                && from.name == to.name
+                && is_promoted(from.lake_type, to.lake_type)
+                && (to.is_nullable || !from.is_nullable)
+        })
 }
 
 fn list_lake_columns(name: &str, data_type: &DataType, parent: Option<i64>, ids: &mut i64, out: &mut Vec<LakeColumn>) {

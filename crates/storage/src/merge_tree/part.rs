@@ -23,11 +23,13 @@ use squall_types::{Error, ErrorCode, Result, Rows};
 use twox_hash::XxHash3_64;
 
 use super::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
-use super::parquet_layout::ParquetLayout;
 use super::part_description::{FileRange, PartDescription};
+use super::part_schema::PartSchema;
 use super::table_directory::TableDirectory;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
 use crate::disk::OpenFile;
+use crate::identity::TableIdentity;
+use crate::key_condition::ValueRange;
 
 /// A part's file, named and measured.
 #[derive(Clone, Debug)]
@@ -44,7 +46,8 @@ pub(crate) struct Part {
     pub(crate) file: PartFile,
     pub(crate) description: PartDescription,
     pub(crate) rows: u64,
-    layout: Arc<ParquetLayout>,
+    /// The columns that it was written with.
+    pub(super) schema: Arc<PartSchema>,
     cache: Arc<ColumnCache>,
     directory: Arc<TableDirectory>,
     /// Row group by row group.
@@ -73,11 +76,11 @@ impl Part {
     pub(crate) fn new_uncommitted(
         file: PartFile,
         description: PartDescription,
-        layout: Arc<ParquetLayout>,
+        schema: Arc<PartSchema>,
         cache: Arc<ColumnCache>,
         directory: Arc<TableDirectory>,
     ) -> Self {
-        Self::new(file, description, layout, cache, directory, None)
+        Self::new(file, description, schema, cache, directory, None)
     }
 
     /// A part that the catalog knows. A file that is missing or not as long as it was, and a description that cannot be read, fail this
@@ -85,7 +88,7 @@ impl Part {
     pub(crate) fn open(
         file: PartFile,
         description: Result<PartDescription>,
-        layout: Arc<ParquetLayout>,
+        schema: Arc<PartSchema>,
         cache: Arc<ColumnCache>,
         directory: Arc<TableDirectory>,
     ) -> Self {
@@ -95,7 +98,7 @@ impl Part {
             Err(error) => Some(corrupted(&file.path, error)),
         };
         let description = description.unwrap_or_default();
-        let part = Self::new(file, description, layout, cache, directory, failure);
+        let part = Self::new(file, description, schema, cache, directory, failure);
         part.keep();
         part
     }
@@ -103,7 +106,7 @@ impl Part {
     fn new(
         file: PartFile,
         description: PartDescription,
-        layout: Arc<ParquetLayout>,
+        schema: Arc<PartSchema>,
         cache: Arc<ColumnCache>,
         directory: Arc<TableDirectory>,
         failure: Option<Error>,
@@ -116,7 +119,7 @@ impl Part {
             file,
             description,
             rows,
-            layout,
+            schema,
             cache,
             directory,
             slots,
@@ -155,6 +158,14 @@ impl Part {
         *self.gauge.lock() = CurrentMetric::PartsOutdated.hold(1);
     }
 
+    /// The bounds of a stored column of its table over the whole part, and whether they are reached.
+    pub(crate) fn range(&self, table: &TableIdentity, stored: usize) -> (ValueRange, bool) {
+        match self.schema.place(table, stored) {
+            Some(place) => self.description.range(place),
+            None => (ValueRange { incomparable: true, ..ValueRange::default() }, false),
+        }
+    }
+
     /// Why the part cannot be read, where that is known.
     pub(crate) fn failure(&self) -> Option<&Error> {
         self.failure.as_ref()
@@ -169,7 +180,7 @@ impl Part {
     /// Puts a chunk that is at hand into the cache, as it is held from now on.
     pub(crate) fn remember(&self, row_group: usize, column: usize, array: ArrayRef) -> Rows {
         // Where there is no memory for the list of those rows that are no defaults, the chunk stays whole.
-        let rows = Rows::of(array.clone(), self.layout.ratio_of_defaults(column)).unwrap_or(Rows::Whole(array));
+        let rows = Rows::of(array.clone(), self.schema.layout.ratio_of_defaults(column)).unwrap_or(Rows::Whole(array));
         if let Some(slot) = self.slot(row_group, column) {
             let bytes = match &rows {
                 Rows::Sparse(sparse) => sparse.memory_bytes(),
@@ -255,7 +266,7 @@ impl Part {
         // The footer ends with its length and a magic number.
         let thrift = footer.get(..footer.len().saturating_sub(8)).unwrap_or_default();
         let metadata = ParquetMetaDataReader::decode_metadata(thrift).map_err(bad)?;
-        let schema = self.layout.read_schema.clone();
+        let schema = self.schema.layout.read_schema.clone();
         let groups = metadata.row_groups().iter().map(|group| {
             RowGroupMetaData::builder(schema.clone())
                 .set_num_rows(group.num_rows())
@@ -266,7 +277,7 @@ impl Part {
         let groups = groups.collect::<parquet::errors::Result<Vec<_>>>().map_err(bad)?;
         let old = metadata.file_metadata();
         let file = FileMetaData::new(old.version(), old.num_rows(), None, None, schema, None);
-        let options = ArrowReaderOptions::new().with_schema(self.layout.arrow_schema.clone());
+        let options = ArrowReaderOptions::new().with_schema(self.schema.layout.arrow_schema.clone());
         ArrowReaderMetadata::try_new(Arc::new(ParquetMetaData::new(file, groups)), options).map_err(bad)
     }
 
@@ -307,7 +318,7 @@ impl Part {
         bytes: Bytes,
     ) -> Result<Box<dyn DecodeChunk>> {
         // Batches of other dictionaries than strings' would each get one of their own.
-        let batch_rows = if self.layout.is_encoded_in_memory(column) { usize::MAX } else { BATCH_ROWS };
+        let batch_rows = if self.schema.layout.is_encoded_in_memory(column) { usize::MAX } else { BATCH_ROWS };
         let (reader, rows) = self.reader(row_group, column, bytes, batch_rows)?;
         Ok(Box::new(ChunkDecoder::new(self.clone(), row_group, column, rows, reader)))
     }
@@ -348,9 +359,9 @@ impl Part {
             .and_then(|group| Some((group, group.chunks.get(column)?)))
             .ok_or_else(|| Error::logical("a chunk that the part does not have"))?;
         let reading = self.reading.get().ok_or_else(|| Error::logical("a chunk before its footer"))?;
-        let leaves = self.layout.first_leaves.get(column..column + 2);
+        let leaves = self.schema.layout.first_leaves.get(column..column + 2);
         let [first, end] = leaves.unwrap_or_default() else { return Err(Error::logical("a column too many")) };
-        let mask = ProjectionMask::leaves(&self.layout.read_schema, *first..*end);
+        let mask = ProjectionMask::leaves(&self.schema.layout.read_schema, *first..*end);
         let source = ChunkBytes { offset: chunk.at.offset, file_bytes: self.file.bytes, bytes };
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(source, reading.clone())
             .with_row_groups(vec![row_group])
@@ -363,12 +374,12 @@ impl Part {
 
     /// The array of a column from what was read of the file.
     pub(super) fn to_memory(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
-        self.layout.to_memory(column, array)
+        self.schema.layout.to_memory(column, array)
     }
 
     /// The type of a column's array in the file.
     pub(super) fn arrow_type(&self, column: usize) -> &ArrowType {
-        self.layout.arrow_schema.field(column).data_type()
+        self.schema.layout.arrow_schema.field(column).data_type()
     }
 }
 

@@ -13,8 +13,9 @@ pub(super) fn part_columns(identity: &TableIdentity, part: &Part) -> Vec<PartCol
     let stored = positions.filter_map(|(position, stored)| Some((position, (*stored)?)));
     let column = |(position, stored): (usize, usize)| {
         let (name, data_type) = identity.stored.fields.get(stored)?;
-        let chunks = || part.description.row_groups.iter().filter_map(|group| group.chunks.get(stored));
-        let (range, _) = part.description.range(stored);
+        let place = part.schema.place(identity, stored)?;
+        let chunks = || part.description.row_groups.iter().filter_map(|group| group.chunks.get(place));
+        let (range, _) = part.description.range(place);
         Some(PartColumn {
             position,
             name: name.clone(),

@@ -144,7 +144,7 @@ pub(super) async fn write_part(
     let part = Arc::new(Part::new_uncommitted(
         file,
         description,
-        table.layout.clone(),
+        table.schema.clone(),
         table.cache.clone(),
         table.directory.clone(),
     ));
@@ -186,7 +186,7 @@ async fn encode(
     with_arrays: bool,
     pieces: &mut Pieces,
 ) -> Result<(PartBytes, PartDescription, Vec<Vec<ArrayRef>>)> {
-    let layout = &table.layout;
+    let layout = &table.schema.layout;
     let file_type = layout.file_schema.root_schema_ptr();
     let mut bytes = PartBytes::default();
     let mut writer =
@@ -247,7 +247,7 @@ async fn append_column<W: Write + Send>(
     values: &Column,
     pieces: &mut Pieces,
 ) -> Result<()> {
-    let layout = &table.layout;
+    let layout = &table.schema.layout;
     let leaves = layout.first_leaves.get(column).zip(layout.first_leaves.get(column + 1));
     let leaves = leaves.and_then(|(first, end)| layout.file_schema.columns().get(*first..*end)).unwrap_or_default();
     let row = if values.is_constant() { Some(values.array().clone()) } else { one_row(values.array()) };
@@ -349,7 +349,7 @@ fn properties(table: &MergeTree, block: &Block) -> WriterProperties {
         .iter()
         .filter_map(|column| {
             let stored = table.identity.stored_positions.get(*column).copied().flatten()?;
-            let leaf = *table.layout.first_leaves.get(stored)?;
+            let leaf = *table.schema.layout.first_leaves.get(stored)?;
             Some(SortingColumn { column_idx: leaf as i32, descending: false, nulls_first: false })
         })
         .collect();
@@ -368,7 +368,7 @@ fn may_repeat(array: &ArrayRef) -> bool {
 
 /// Each leaf column of the files with the stored column that it belongs to, by its position and type.
 fn leaves(table: &MergeTree) -> impl Iterator<Item = (usize, &DataType, &parquet::schema::types::ColumnDescPtr)> {
-    let layout = &table.layout;
+    let layout = &table.schema.layout;
     layout.file_schema.columns().iter().enumerate().filter_map(|(leaf, description)| {
         let column = layout.first_leaves.partition_point(|first| *first <= leaf).checked_sub(1)?;
         Some((column, &table.identity.stored.fields.get(column)?.1, description))
@@ -400,7 +400,7 @@ pub(super) async fn describe(
 ) -> Result<RowGroupDescription> {
     let mut chunks = Vec::new();
     for (column, (_, data_type)) in table.identity.stored.fields.iter().enumerate() {
-        let leaves = table.layout.first_leaves.get(column).zip(table.layout.first_leaves.get(column + 1));
+        let leaves = table.schema.layout.first_leaves.get(column).zip(table.schema.layout.first_leaves.get(column + 1));
         let leaves = leaves.and_then(|(first, end)| group.columns().get(*first..*end)).unwrap_or_default();
         let (Some(first), Some(last)) = (leaves.first(), leaves.last()) else {
             return Err(Error::logical("a column without leaves"));

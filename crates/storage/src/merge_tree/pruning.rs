@@ -168,14 +168,18 @@ impl Pruning<'_> {
             Some(description.primary_index.range(key, from, to))
         };
         self.condition.can_match(&|field| {
-            both(self.stored(field).map(|column| description.range(column).0), keyed(field, 0, granules))
+            both(self.place(field).map(|column| description.range(column).0), keyed(field, 0, granules))
         })
     }
 
-    /// The position of a field among the stored columns.
-    fn stored(&self, field: Field) -> Option<usize> {
+    /// The position of a field among the part's columns, where it has it as it is.
+    fn place(&self, field: Field) -> Option<usize> {
+        let identity = &self.table.identity;
         match field {
-            Field::Column(column) => self.table.identity.stored_positions.get(column).copied().flatten(),
+            Field::Column(column) => {
+                let stored = identity.stored_positions.get(column).copied().flatten()?;
+                self.part.schema.place(identity, stored)
+            }
             Field::Key(_) => None,
         }
     }
@@ -230,7 +234,8 @@ impl Pruning<'_> {
         let start = row / granularity * granularity;
         let rows = start.max(rows.start)..(start + granularity).min(rows.end);
         let (row_group, first, rows) = row_groups(self.part, rows).next()?;
-        let key = self.part.slot(row_group, leading.stored)?.get()?;
+        let place = self.part.schema.place(&self.table.identity, leading.stored)?;
+        let key = self.part.slot(row_group, place)?.get()?;
         if let Rows::Whole(key) = &key {
             let found = rows_within(&**key, rows.start - first..rows.end - first, interval);
             return Some(found.start + first..found.end + first);
@@ -247,7 +252,7 @@ impl Pruning<'_> {
         let (granularity, has_index) = (description.granularity, description.primary_index.granules() > 0);
         for (row_group, group_first, rows) in row_groups(self.part, rows) {
             let chunks = description.row_groups.get(row_group).map(|group| &group.chunks);
-            let in_chunks = |field| Some(chunks?.get(self.stored(field)?)?.range.clone());
+            let in_chunks = |field| Some(chunks?.get(self.place(field)?)?.range.clone());
             let mut found = Vec::new();
             if has_index {
                 self.bisect(rows.start / granularity..rows.end.div_ceil(granularity), &in_chunks, &mut found);

@@ -1,0 +1,335 @@
+//! Mutations: ALTER TABLE … UPDATE and DELETE, DELETE FROM and UPDATE. A query is run over each part that holds rows that meet the
+//! condition, and what it gives takes the part's place. A statement that returns is done, whatever `mutations_sync` says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use squall_engine::QueryContext;
+use squall_planner::{ColumnDescription, DefaultKind, Plan};
+use squall_sql::ast::{self, AlterCommand, Assignment, PartitionSelector};
+use squall_storage::{PartSelection, Rewrite, RewriteOf, Table};
+use squall_types::{Error, ErrorCode, Result, Value};
+
+use super::alter::selection;
+use super::statement::{refuse_cluster, table_name};
+use super::system_command::run_blocking;
+use super::{Answer, planning, show};
+use crate::session::Session;
+
+/// The name under which a mutation's query reads the rows that it rewrites.
+const ROWS: &str = "_rows_to_rewrite";
+/// How long a mutation waits for a merge of the same parts before it looks again.
+const MERGE_WAIT: Duration = Duration::from_millis(20);
+/// How often it does.
+const MERGE_WAITS_MAX: usize = 3000;
+
+/// Runs DELETE FROM.
+pub(super) async fn delete(session: &Session, statement: &ast::Delete, context: &Arc<QueryContext>) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    let (database, table) = table_name(session, &statement.table)?;
+    let command = AlterCommand::Delete { partition: statement.partition.clone(), filter: statement.filter.clone() };
+    run(session, &database, &table, &command, context).await?;
+    Ok(Answer::Done)
+}
+
+/// Runs UPDATE.
+pub(super) async fn update(session: &Session, statement: &ast::Update, context: &Arc<QueryContext>) -> Result<Answer> {
+    refuse_cluster(&statement.cluster)?;
+    let (database, table) = table_name(session, &statement.table)?;
+    let command = AlterCommand::Update {
+        assignments: statement.assignments.clone(),
+        partition: statement.partition.clone(),
+        filter: statement.filter.clone(),
+    };
+    run(session, &database, &table, &command, context).await?;
+    Ok(Answer::Done)
+}
+
+/// What a command makes of rows.
+struct Mutation {
+    partition: Option<PartitionSelector>,
+    /// Which rows it is about; all where there is none.
+    filter: Option<ast::Expression>,
+    /// New values; none where the rows go.
+    assignments: Option<Vec<Assignment>>,
+}
+
+/// The mutation that a command is; `None` where it is none.
+fn mutation(command: &AlterCommand, columns: &[ColumnDescription]) -> Result<Option<Mutation>> {
+    let find = |name: &str| columns.iter().find(|column| *column.name == *name);
+    Ok(Some(match command {
+        AlterCommand::Delete { partition, filter } => {
+            Mutation { partition: partition.clone(), filter: Some(filter.clone()), assignments: None }
+        }
+        AlterCommand::Update { assignments, partition, filter } => Mutation {
+            partition: partition.clone(),
+            filter: Some(filter.clone()),
+            assignments: Some(assignments.clone()),
+        },
+        AlterCommand::ClearColumn { if_exists, column, partition: Some(partition) } => {
+            let name = &column.value;
+            let Some(known) = find(name) else {
+                if *if_exists {
+                    return Ok(None);
+                }
+                let message = format!("Wrong column name. Cannot find column `{name}` to clear");
+                return Err(Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message));
+            };
+            let expression = match &known.default {
+                Some(default) => parse(&default.expression)?,
+                None => parse(&format!("defaultValueOfTypeName({})", literal(known)))?,
+            };
+            let assignment = Assignment { column: name.clone(), expression };
+            Mutation { partition: Some(partition.clone()), filter: None, assignments: Some(vec![assignment]) }
+        }
+        AlterCommand::MaterializeColumn { column, partition } => {
+            let name = &column.value;
+            let Some(known) = find(name) else {
+                let message = format!("Wrong column name. Cannot find column `{name}` to materialize");
+                return Err(Error::new(ErrorCode::NOT_FOUND_COLUMN_IN_BLOCK, message));
+            };
+            let Some(default) = &known.default else {
+                let message = format!("Cannot materialize column `{name}`: it has no default expression");
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+            };
+            // Rows keep the value of a DEFAULT that they were given.
+            let expression = match default.kind {
+                DefaultKind::Default => ast::Expression::identifier(name.clone()),
+                DefaultKind::Materialized | DefaultKind::Alias | DefaultKind::Ephemeral => parse(&default.expression)?,
+            };
+            let assignment = Assignment { column: name.clone(), expression };
+            Mutation { partition: partition.clone(), filter: None, assignments: Some(vec![assignment]) }
+        }
+        // What was deleted or updated by APPLY's kin is so in the parts already.
+        _ => return Ok(None),
+    }))
+}
+
+/// Whether a command is carried out here.
+pub(super) fn is_mutation(command: &AlterCommand) -> bool {
+    matches!(
+        command,
+        AlterCommand::Delete { .. }
+            | AlterCommand::Update { .. }
+            | AlterCommand::ClearColumn { partition: Some(_), .. }
+            | AlterCommand::MaterializeColumn { .. }
+            | AlterCommand::ApplyDeletedMask { .. }
+            | AlterCommand::ApplyPatches { .. }
+    )
+}
+
+/// Carries out a mutation.
+pub(super) async fn run(
+    session: &Session,
+    database: &str,
+    table: &str,
+    command: &AlterCommand,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    if session.server.config.load().server.disable_insertion_and_mutation && database != "system" {
+        return Err(Error::new(ErrorCode::QUERY_IS_PROHIBITED, "Mutations are prohibited"));
+    }
+    let description = session.databases_of(database).describe(database, table)?;
+    let columns = description.table.columns().to_vec();
+    let Some(mutation) = mutation(command, &columns)? else { return Ok(()) };
+    let keys: Vec<String> = description.definition.iter().flat_map(|definition| definition.key_columns()).collect();
+    if let Some(assignments) = &mutation.assignments {
+        let is_checked = mutation.filter.is_some();
+        assignments.iter().try_for_each(|assignment| check_assignment(assignment, &columns, &keys, is_checked))?;
+    }
+    let of = match &mutation.partition {
+        Some(partition) => selection(session, database, table, partition, context).await?,
+        None => PartSelection::All,
+    };
+    let rewrite = begin(session, database, table, &RewriteOf::Parts(of)).await?;
+    let query = query(&mutation, &columns, table)?;
+    let probe = mutation.filter.as_ref().map(|filter| probe(filter, table)).transpose()?;
+    let pieces = rewrite.pieces(ROWS);
+    if pieces.is_empty() {
+        // Nothing to do, but what is wrong is said all the same.
+        return Ok(());
+    }
+    for (source, target) in pieces {
+        let own = session.with_stand_in(ROWS, source);
+        if let Some(probe) = &probe
+            && !has_rows(&own, probe, context).await?
+        {
+            continue;
+        }
+        write(&own, &query, &*target, context).await?;
+    }
+    run_blocking(move || rewrite.commit()).await
+}
+
+/// Writes anew what readers of the lake would not find since a column's type was altered.
+pub(super) async fn rewrite_casts(
+    session: &Session,
+    database: &str,
+    table: &str,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    let description = session.databases_of(database).describe(database, table)?;
+    if !description.table.engine().ends_with("MergeTree") {
+        return Ok(());
+    }
+    let columns = description.table.columns().to_vec();
+    let rewrite = begin(session, database, table, &RewriteOf::Casts).await?;
+    let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
+    let query = query(&all, &columns, table)?;
+    for (source, target) in rewrite.pieces(ROWS) {
+        write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
+    }
+    run_blocking(move || rewrite.commit()).await
+}
+
+/// Begins once no merge is at the same parts.
+async fn begin(session: &Session, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
+    let databases = session.databases_of(database).clone();
+    for attempt in 0.. {
+        match databases.rewrite(database, table, of) {
+            Err(error)
+                if matches!(error.code, ErrorCode::PART_IS_TEMPORARILY_LOCKED | ErrorCode::NO_SUCH_DATA_PART)
+                    && attempt < MERGE_WAITS_MAX =>
+            {
+                tokio::time::sleep(MERGE_WAIT).await;
+            }
+            begun => return begun,
+        }
+    }
+    Err(Error::logical("a mutation that never began"))
+}
+
+fn check_assignment(
+    assignment: &Assignment,
+    columns: &[ColumnDescription],
+    keys: &[String],
+    is_checked: bool,
+) -> Result<()> {
+    let name = &assignment.column;
+    let Some(column) = columns.iter().find(|column| *column.name == **name) else {
+        let message = format!("There is no column {name} in table");
+        return Err(Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, message));
+    };
+    if keys.iter().any(|key| key == name) {
+        let message = format!("Cannot UPDATE key column `{name}`");
+        return Err(Error::new(ErrorCode::CANNOT_UPDATE_COLUMN, message));
+    }
+    let kind = column.default.as_ref().map(|default| default.kind);
+    match kind {
+        Some(DefaultKind::Alias | DefaultKind::Ephemeral) => {
+            let message = format!("Cannot UPDATE column `{name}`, which is not stored");
+            Err(Error::new(ErrorCode::CANNOT_UPDATE_COLUMN, message))
+        }
+        Some(DefaultKind::Materialized) if is_checked => {
+            let message = format!("Cannot UPDATE materialized column `{name}`");
+            Err(Error::new(ErrorCode::CANNOT_UPDATE_COLUMN, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn parse(sql: &str) -> Result<ast::Expression> {
+    squall_sql::parse_expression(sql, &squall_sql::ParserLimits::default())
+        .map_err(|error| Error::new(ErrorCode::SYNTAX_ERROR, error.to_string()))
+}
+
+/// The name of a column's type in quotes.
+fn literal(column: &ColumnDescription) -> String {
+    Value::string(column.data_type.to_string()).to_string()
+}
+
+fn quoted(name: &str) -> String {
+    squall_sql::format_expression(&ast::Expression::identifier(name))
+}
+
+/// A condition under which NULL is no.
+fn condition(filter: &ast::Expression) -> String {
+    format!("ifNull({}, 0) != 0", squall_sql::format_expression(filter))
+}
+
+/// The query over the rows of a piece that gives what stands for them: all stored columns in their order.
+fn query(mutation: &Mutation, columns: &[ColumnDescription], table: &str) -> Result<ast::Query> {
+    let is_stored = |column: &&ColumnDescription| {
+        let kind = column.default.as_ref().map(|default| default.kind);
+        !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
+    };
+    let stored: Vec<&ColumnDescription> = columns.iter().filter(is_stored).collect();
+    let from = format!("FROM {ROWS} AS {}", quoted(table));
+    let Some(assignments) = &mutation.assignments else {
+        let names: Vec<String> = stored.iter().map(|column| quoted(&column.name)).collect();
+        let kept =
+            mutation.filter.as_ref().map_or_else(|| "0".to_owned(), |filter| format!("NOT ({})", condition(filter)));
+        return show::query(&format!("SELECT {} {from} WHERE {kept}", names.join(", ")));
+    };
+    let of = |name: &str| assignments.iter().find(|assignment| *assignment.column == *name);
+    let value = |column: &&ColumnDescription| {
+        let name = quoted(&column.name);
+        let Some(assignment) = of(&column.name) else { return name };
+        let data_type = literal(column);
+        let new = format!("CAST({}, {data_type})", squall_sql::format_expression(&assignment.expression));
+        match &mutation.filter {
+            Some(filter) => {
+                format!("CAST(if({}, {new}, {name}), {data_type}) AS {}", condition(filter), unused(column))
+            }
+            None => format!("{new} AS {}", unused(column)),
+        }
+    };
+    // Under names of their own: an alias must not be what another column's new value refers to.
+    let values: Vec<String> = stored.iter().map(value).collect();
+    // Columns that are computed of changed ones follow them.
+    let depends = |column: &&&ColumnDescription| {
+        let default = column.default.as_ref().filter(|default| default.kind == DefaultKind::Materialized);
+        default.is_some_and(|default| {
+            of(&column.name).is_none()
+                && assignments
+                    .iter()
+                    .any(|assignment| squall_planner::names_column(&default.expression, &assignment.column))
+        })
+    };
+    if !stored.iter().any(|column| depends(&column)) {
+        return show::query(&format!("SELECT {} {from}", values.join(", ")));
+    }
+    let renamed = stored.iter().map(|column| match of(&column.name) {
+        Some(_) => format!("{} AS {}", unused(column), quoted(&column.name)),
+        None => quoted(&column.name),
+    });
+    let last = stored.iter().map(|column| match depends(&column) {
+        true => {
+            let default = column.default.as_ref().map_or("", |default| &*default.expression);
+            format!("CAST({default}, {})", literal(column))
+        }
+        false => quoted(&column.name),
+    });
+    show::query(&format!(
+        "SELECT {} FROM (SELECT {} FROM (SELECT {} {from}))",
+        last.collect::<Vec<_>>().join(", "),
+        renamed.collect::<Vec<_>>().join(", "),
+        values.join(", ")
+    ))
+}
+
+/// A name for a column's new value.
+fn unused(column: &ColumnDescription) -> String {
+    quoted(&format!("_new_{}", column.name))
+}
+
+/// A query that gives a row where a piece has one that is to change.
+fn probe(filter: &ast::Expression, table: &str) -> Result<ast::Query> {
+    show::query(&format!("SELECT 1 FROM {ROWS} AS {} WHERE {} LIMIT 1", quoted(table), condition(filter)))
+}
+
+async fn has_rows(session: &Session, query: &ast::Query, context: &Arc<QueryContext>) -> Result<bool> {
+    let plan = planning::plan(session, query, context).await?;
+    let mut stream = session.server.engine.start(&plan, context.clone())?;
+    let mut rows = 0;
+    while let Some(block) = stream.next().await {
+        rows += block?.rows();
+    }
+    Ok(rows > 0)
+}
+
+/// Inserts what a query gives.
+async fn write(session: &Session, query: &ast::Query, target: &dyn Table, context: &Arc<QueryContext>) -> Result<()> {
+    let plan: Plan = planning::plan(session, query, context).await?;
+    session.server.engine.insert_select(&plan, target, context.clone())?.finished().await
+}

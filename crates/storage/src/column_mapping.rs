@@ -1,0 +1,171 @@
+//! How a table's columns come from rows that were written before they became what they are: the same, cast, or computed by their
+//! defaults where the rows are older than the column.
+
+use std::sync::Arc;
+
+use squall_planner::{ColumnDescription, Expression, TableDefinition};
+use squall_types::calendar::TimeZone;
+use squall_types::{Block, CastMode, CastOptions, Column, DataType, Error, Result, Schema};
+
+use crate::evaluate::evaluate;
+use crate::key_binding::KeyBinding;
+
+/// Defaults that refer to each other in a longer chain are none.
+const DEPTH_MAX: usize = 64;
+
+/// Where a column of the table is in older rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    /// It is this column of them.
+    Same(usize),
+    /// It is this column of them, cast.
+    Cast(usize),
+    /// They do not have it.
+    Missing,
+}
+
+/// What a table's columns have in rows that are older than they are.
+#[derive(Debug)]
+pub(crate) struct ColumnDefaults {
+    definition: Arc<TableDefinition>,
+    /// By the definition's columns, where there is an expression.
+    expressions: Vec<Option<Expression>>,
+}
+
+impl ColumnDefaults {
+    /// Of this definition.
+    pub(crate) fn new(definition: &Arc<TableDefinition>, binding: &KeyBinding) -> Self {
+        let columns = &definition.columns;
+        let default = |column: &ColumnDescription| {
+            let default = column.default.as_ref().filter(|default| !default.expression.is_empty())?;
+            let bound = binding.bind(&default.expression, columns);
+            bound
+                .inspect_err(|error| tracing::warn!(column = %column.name, %error, "a default cannot be computed"))
+                .ok()
+        };
+        let expressions = columns.iter().map(default).collect();
+        Self { definition: definition.clone(), expressions }
+    }
+
+    fn of(&self, column: usize) -> Option<&Expression> {
+        self.expressions.get(column)?.as_ref()
+    }
+
+    /// The columns that a column's default is computed of.
+    fn columns_of(&self, column: usize) -> Vec<usize> {
+        let mut columns = Vec::new();
+        if let Some(default) = self.of(column) {
+            default.visit_columns(&mut |position| {
+                if !columns.contains(&position) {
+                    columns.push(position);
+                }
+            });
+        }
+        columns
+    }
+
+    /// The one value that a column has in all older rows, where that is so.
+    pub(crate) fn constant(&self, column: usize) -> Option<Column> {
+        let data_type = &self.definition.columns.get(column)?.data_type;
+        match self.of(column) {
+            None => Column::default_values(data_type.clone(), 1).ok(),
+            Some(default) if default.is_deterministic() && self.columns_of(column).is_empty() => {
+                let none = Block::new(Arc::new(Schema::default()), Vec::new(), 1);
+                cast(&evaluate(default, &none, &[]).ok()?, data_type).ok()
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// How wanted columns come from blocks of older rows.
+pub(crate) struct ColumnMapping {
+    defaults: Arc<ColumnDefaults>,
+    /// By the definition's columns.
+    sources: Vec<Source>,
+    /// Columns of the older rows that are needed: blocks to be mapped have these.
+    pub(crate) read: Vec<usize>,
+    /// The definition's columns that are wanted.
+    wanted: Vec<usize>,
+}
+
+impl ColumnMapping {
+    /// A mapping to these columns of the definition.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` for defaults that go in circles.
+    pub(crate) fn new(defaults: Arc<ColumnDefaults>, sources: Vec<Source>, wanted: &[usize]) -> Result<Self> {
+        let mut mapping = Self { defaults, sources, read: Vec::new(), wanted: wanted.to_vec() };
+        for column in wanted {
+            mapping.need(*column, 0)?;
+        }
+        Ok(mapping)
+    }
+
+    fn source(&self, column: usize) -> Source {
+        self.sources.get(column).copied().unwrap_or(Source::Missing)
+    }
+
+    /// Takes note of what must be read for a column of the definition.
+    fn need(&mut self, column: usize, depth: usize) -> Result<()> {
+        if depth > DEPTH_MAX {
+            return Err(Error::logical("defaults that go in circles"));
+        }
+        match self.source(column) {
+            Source::Same(at) | Source::Cast(at) if self.read.contains(&at) => {}
+            Source::Same(at) | Source::Cast(at) => self.read.push(at),
+            Source::Missing => {
+                for needed in self.defaults.columns_of(column) {
+                    self.need(needed, depth + 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The wanted columns, under these names and types, of a block of those that are read.
+    ///
+    /// # Errors
+    /// Those of casts and defaults.
+    pub(crate) fn map(&self, block: &Block, schema: &Arc<Schema>) -> Result<Block> {
+        let mut columns = Vec::with_capacity(self.wanted.len());
+        for column in &self.wanted {
+            columns.push(self.column(*column, block)?);
+        }
+        Ok(Block::new(schema.clone(), columns, block.rows()))
+    }
+
+    fn column(&self, column: usize, block: &Block) -> Result<Column> {
+        let described = self.defaults.definition.columns.get(column);
+        let data_type = &described.ok_or_else(|| Error::logical("a column too many"))?.data_type;
+        let read = |at: usize| {
+            let place = self.read.iter().position(|read| *read == at);
+            place.and_then(|place| block.columns().get(place)).cloned().ok_or_else(|| Error::logical("a column unread"))
+        };
+        match (self.source(column), self.defaults.of(column)) {
+            (Source::Same(at), _) => read(at),
+            (Source::Cast(at), _) => cast(&read(at)?, data_type),
+            (Source::Missing, None) => Column::default_values(data_type.clone(), block.rows()),
+            (Source::Missing, Some(default)) => {
+                let needed = self.defaults.columns_of(column);
+                let mut positions = vec![None; self.defaults.definition.columns.len()];
+                let mut columns = Vec::with_capacity(needed.len());
+                for (at, needed) in needed.iter().enumerate() {
+                    columns.push(self.column(*needed, block)?);
+                    if let Some(position) = positions.get_mut(*needed) {
+                        *position = Some(at);
+                    }
+                }
+                let unnamed: Arc<str> = "".into();
+                let fields = columns.iter().map(|column| (unnamed.clone(), column.data_type().clone()));
+                let own = Block::new(Arc::new(Schema::new(fields)), columns.clone(), block.rows());
+                cast(&evaluate(default, &own, &positions)?, data_type)
+            }
+        }
+    }
+}
+
+/// A column as another type, as ALTER TABLE casts.
+fn cast(column: &Column, data_type: &DataType) -> Result<Column> {
+    squall_types::cast(column, data_type, &CastOptions::new(CastMode::Plain, TimeZone::utc()))
+}

@@ -1,0 +1,85 @@
+//! Rewriting a table's rows by queries, for ALTER TABLE … UPDATE and DELETE: each piece of the table is read as a table of its own, what a
+//! query makes of it is written, and one commit puts all of that in the place of what was read.
+
+use std::sync::Arc;
+
+use squall_types::{Error, ErrorCode, Result};
+
+use super::Databases;
+use super::entry::{Engine, find};
+use crate::external_table::TEMPORARY_DATABASE;
+use crate::identity::TableName;
+use crate::memory::RowRewriting;
+use crate::merge_tree::{PartRewriting, PartSelection};
+use crate::table::Table;
+
+/// Which rows of a table are rewritten.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RewriteOf {
+    /// Those of parts that a clause names; of a table without parts there is but everything.
+    Parts(PartSelection),
+    /// Those of parts in which readers of the lake do not find a column since its type was altered.
+    Casts,
+}
+
+/// A table whose rows are being rewritten. Dropped without a commit, nothing has changed.
+pub struct Rewrite {
+    work: Work,
+}
+
+enum Work {
+    Parts(PartRewriting),
+    Rows(RowRewriting),
+}
+
+impl Rewrite {
+    /// The table's pieces: each as a table to read, under a name that is no other table's, and one to insert into what becomes of it.
+    /// Pieces whose second table nothing is inserted into stay.
+    pub fn pieces(&self, name: &str) -> Vec<(Arc<dyn Table>, Arc<dyn Table>)> {
+        let name = Arc::new(TableName::new(TEMPORARY_DATABASE, name));
+        match &self.work {
+            Work::Parts(parts) => parts.pieces(&name),
+            Work::Rows(rows) => vec![rows.piece(&name)],
+        }
+    }
+
+    /// Makes what was written the table's, all at once. Waits for the disk.
+    ///
+    /// # Errors
+    /// Where what was read has gone meanwhile, and where the catalog cannot be written.
+    pub fn commit(self) -> Result<()> {
+        match self.work {
+            Work::Parts(parts) => parts.commit(),
+            Work::Rows(rows) => rows.commit(),
+        }
+    }
+}
+
+impl Databases {
+    /// Begins to rewrite a table's rows.
+    ///
+    /// # Errors
+    /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`; `PART_IS_TEMPORARILY_LOCKED` where parts are being merged or rewritten;
+    /// `NOT_IMPLEMENTED` for tables whose rows do not change.
+    pub fn rewrite(&self, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
+        let entry = find(&self.state.load(), database, table)?.clone();
+        let refused = || {
+            let message = format!("Mutations are not supported by storage {}", entry.table().engine());
+            Error::new(ErrorCode::NOT_IMPLEMENTED, message)
+        };
+        let work = match &entry.engine {
+            Engine::MergeTree(table) if table.identity().definition.engine.ends_with("MergeTree") => {
+                Work::Parts(match of {
+                    RewriteOf::Parts(selection) => table.rewrite(selection)?,
+                    RewriteOf::Casts => table.rewrite_casts()?,
+                })
+            }
+            Engine::Memory(stored, rows) if &*stored.identity.definition.engine == "Memory" => {
+                Work::Rows(RowRewriting::new(stored.identity.clone(), rows.clone()))
+            }
+            Engine::Broken(table) => return Err(table.failure.clone()),
+            _ => return Err(refused()),
+        };
+        Ok(Rewrite { work })
+    }
+}

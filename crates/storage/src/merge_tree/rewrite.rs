@@ -1,0 +1,179 @@
+//! Rewriting parts: what a query makes of each part's rows stands in its place afterwards, for all parts at once. Which rows those are
+//! is the caller's decision; inserts go on meanwhile and are not touched.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use squall_planner::{ColumnDescription, TableMetadata};
+use squall_types::{Error, Result};
+
+use super::merge::{MergeLock, ReplacementWriter};
+use super::part::Part;
+use super::part_name::PartName;
+use super::part_writer::UnwrittenPart;
+use super::{MergeTree, MergeTreeTable, PartSelection, PartSet};
+use crate::identity::TableName;
+use crate::table::{InsertWriter, Insertion, ScanRequest, Table, TableScan};
+
+/// For each part that a query was run over, the new one; nothing where no row is left of it.
+type Written = Vec<(Arc<Part>, Option<UnwrittenPart>)>;
+
+/// Parts that are being rewritten. Dropped without a commit, nothing has changed.
+pub(crate) struct PartRewriting {
+    table: Arc<MergeTree>,
+    parts: Vec<Arc<Part>>,
+    done: Arc<Mutex<Written>>,
+    lock: Arc<MergeLock>,
+}
+
+impl MergeTree {
+    /// Begins to rewrite the parts that a clause names.
+    ///
+    /// # Errors
+    /// `PART_IS_TEMPORARILY_LOCKED` where one of them is being merged or rewritten, and where one cannot be read.
+    pub(crate) fn rewrite(self: &Arc<Self>, selection: &PartSelection) -> Result<PartRewriting> {
+        let names = self.selected(selection)?;
+        self.rewrite_parts(&names)
+    }
+
+    /// Begins to rewrite parts whose columns were of other types when they were written, in which readers of the lake do not find them.
+    ///
+    /// # Errors
+    /// As [`rewrite`](Self::rewrite).
+    pub(crate) fn rewrite_casts(self: &Arc<Self>) -> Result<PartRewriting> {
+        let is_cast = |part: &&Arc<Part>| {
+            let own = &part.schema.fields.ids;
+            self.identity.fields.ids.iter().any(|ids| {
+                let has = |id: &i64| own.iter().any(|own| own.id == *id);
+                !has(&ids.id) && ids.formers.iter().any(has)
+            })
+        };
+        let parts = self.parts.load();
+        let names: Vec<Arc<str>> = parts.parts.iter().filter(is_cast).map(|part| part.file.name.clone()).collect();
+        self.rewrite_parts(&names)
+    }
+
+    fn rewrite_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartRewriting> {
+        let lock = Arc::new(MergeLock::new(self, names)?);
+        let parts = self.parts_named(names)?;
+        if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
+            return Err(failure.clone());
+        }
+        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), lock })
+    }
+}
+
+impl PartRewriting {
+    /// The parts, each as a table to read and one to write what becomes of it.
+    pub(crate) fn pieces(&self, name: &Arc<TableName>) -> Vec<(Arc<dyn Table>, Arc<dyn Table>)> {
+        let piece = |part: &Arc<Part>| {
+            let parts = Arc::new(PartSet::new(vec![part.clone()], &self.table.identity));
+            let source: Arc<dyn Table> =
+                Arc::new(MergeTreeTable { name: name.clone(), live: self.table.clone(), parts });
+            let target = Target {
+                source: source.clone(),
+                table: self.table.clone(),
+                part: part.clone(),
+                done: self.done.clone(),
+                lock: self.lock.clone(),
+            };
+            (source, Arc::new(target) as Arc<dyn Table>)
+        };
+        self.parts.iter().map(piece).collect()
+    }
+
+    /// Puts what was written in the place of the parts that it was made of. Waits for the disk.
+    ///
+    /// # Errors
+    /// `NO_SUCH_DATA_PART` where one of them was dropped meanwhile, and where the catalog cannot be written.
+    pub(crate) fn commit(self) -> Result<()> {
+        let done = std::mem::take(&mut *self.done.lock());
+        if done.is_empty() {
+            return Ok(());
+        }
+        let (old, new): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+        let new: Vec<Arc<Part>> = new.into_iter().flatten().map(|unwritten| unwritten.part).collect();
+        self.table.replace_parts(&old, &new, &[])
+    }
+}
+
+/// Where the rows go that stand for a part's.
+struct Target {
+    source: Arc<dyn Table>,
+    table: Arc<MergeTree>,
+    part: Arc<Part>,
+    done: Arc<Mutex<Written>>,
+    lock: Arc<MergeLock>,
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Target").field("part", &self.part).finish_non_exhaustive()
+    }
+}
+
+impl TableMetadata for Target {
+    fn database(&self) -> &str {
+        self.source.database()
+    }
+    fn name(&self) -> &str {
+        self.source.name()
+    }
+    fn engine(&self) -> &str {
+        self.source.engine()
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        self.source.columns()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Table for Target {
+    fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        self.source.scan(request)
+    }
+
+    fn insert(&self) -> Result<Arc<dyn Insertion>> {
+        let name = PartName::parse(&self.part.file.name).ok_or_else(|| Error::logical("a part without a name"))?;
+        Ok(Arc::new(Rewritten {
+            table: self.table.clone(),
+            // It holds the same inserts, so that it stays in its place among the others.
+            name: PartName { level: name.level + 1, ..name },
+            part: self.part.clone(),
+            done: self.done.clone(),
+            new: Arc::default(),
+            lock: self.lock.clone(),
+        }))
+    }
+}
+
+/// The rows of a part on their way into the one that will stand for it.
+struct Rewritten {
+    table: Arc<MergeTree>,
+    name: PartName,
+    part: Arc<Part>,
+    done: Arc<Mutex<Written>>,
+    new: Arc<OnceLock<UnwrittenPart>>,
+    lock: Arc<MergeLock>,
+}
+
+impl Insertion for Rewritten {
+    fn writer(&self) -> Result<Box<dyn InsertWriter>> {
+        let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
+        Ok(Box::new(ReplacementWriter::new(table, name, new, self.lock.clone())))
+    }
+
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
+    fn commit(&self) -> Result<()> {
+        let new = self.new.get().cloned();
+        new.as_ref().map_or(Ok(()), UnwrittenPart::wait)?;
+        self.done.lock().push((self.part.clone(), new));
+        Ok(())
+    }
+}
