@@ -239,8 +239,8 @@ impl Databases {
 
 /// Columns may stand at other positions: keys are found by their names.
 fn bind_keys(definition: &mut TableDefinition, binding: &KeyBinding) -> Result<()> {
-    let TableDefinition { columns, sorting_key, primary_key, partition_key, .. } = definition;
-    let keys = sorting_key.iter_mut().chain(primary_key.iter_mut().flatten()).chain(partition_key);
+    let TableDefinition { columns, sorting_key, primary_key, partition_key, sampling_key, .. } = definition;
+    let keys = sorting_key.iter_mut().chain(primary_key.iter_mut().flatten()).chain(partition_key).chain(sampling_key);
     for key in keys {
         key.expression = binding.bind(&key.sql, columns)?;
     }

@@ -402,7 +402,7 @@ impl MergeTreeTable {
 
     /// The rows of one part.
     fn of_part(&self, part: &Arc<Part>) -> Self {
-        let parts = PartSet::new(vec![part.clone()], self.live.identity.stored.len());
+        let parts = PartSet::new(vec![part.clone()], &self.live.identity);
         Self { name: self.name.clone(), live: self.live.clone(), parts: Arc::new(parts) }
     }
 }
