@@ -12,8 +12,9 @@ use super::{
     delta_sum, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at, group_array_intersect,
     group_array_moving, group_array_pick, group_bitmap, group_concat, group_uniq_array, histogram, hyper_log_log,
     information_value, intervals, kahan, largest_triangle, mapped_arrays, mean_tests, min_max, moment_matrix,
-    moving_average, next_node, nothing, quantile, rank_tests, regression, sequence, shape, sketched, sparkbar, sum,
-    sum_count, time_decayed, time_series, time_series_grid, top_k, uniq, uniq_exact, uniq_up_to, variance, welford,
+    moving_average, next_node, nothing, numeric_vector, quantile, rank_tests, regression, sequence, shape, sketched,
+    sparkbar, sum, sum_count, time_decayed, time_series, time_series_grid, top_k, uniq, uniq_exact, uniq_up_to,
+    variance, welford,
 };
 
 /// A function asked for by name.
@@ -225,6 +226,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("groupBitmapAnd", Nulls::Skipped, group_bitmap::resolve_of_states).ignores_order(),
     family("groupBitmapOr", Nulls::Skipped, group_bitmap::resolve_of_states).ignores_order(),
     family("groupBitmapXor", Nulls::Skipped, group_bitmap::resolve_of_states).ignores_order(),
+    family("groupNumericIndexedVector", Nulls::Skipped, numeric_vector::resolve).ignores_order(),
     family("groupConcat", Nulls::Skipped, group_concat::resolve),
     family("groupUniqArray", Nulls::Skipped, group_uniq_array::resolve),
     family("histogram", Nulls::Skipped, histogram::resolve),

@@ -55,6 +55,7 @@ mod moving_average;
 mod next_node;
 mod nothing;
 mod number;
+pub(crate) mod numeric_vector;
 mod ordered;
 mod parted;
 mod pcg;

@@ -8,7 +8,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result};
 use super::arithmetic::{Shape, wide};
 use super::kernel::{argument_as, as_type, binary, unary};
 use super::simple::{Call, Function, integers};
-use super::wide_bits;
+use super::{bit_strings, wide_bits};
 use crate::function::{BoundFunction, ScalarFunction};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -72,11 +72,23 @@ fn combine(call: &Call<'_>, operation: Operation) -> Bound {
     if let Some(bound) = wide::bind(call, wide)? {
         return Ok(bound);
     }
+    call.arguments(2..=2)?;
+    let of_bytes: fn(u8, u8) -> u8 = match operation {
+        Operation::And => |left, right| left & right,
+        Operation::Or => |left, right| left | right,
+        Operation::Xor | Operation::ShiftLeft | Operation::ShiftRight => |left, right| left ^ right,
+    };
+    if let Some(bound) = bit_strings::bind_combined(call, of_bytes)? {
+        return Ok(bound);
+    }
     let (left, right) = integer_shapes(call)?;
     bind(call, left.join(right).data_type(), operation)
 }
 
 fn shift(call: &Call<'_>, operation: Operation) -> Bound {
+    if let Some(bound) = bit_strings::bind_shift(call, matches!(operation, Operation::ShiftLeft))? {
+        return Ok(bound);
+    }
     if let Some(bound) = wide_bits::bind_shift(call, matches!(operation, Operation::ShiftLeft))? {
         return Ok(bound);
     }
@@ -148,6 +160,9 @@ fn integers_wrapping(arguments: &[Column], rows: usize) -> Result<Vec<u64>> {
 }
 
 fn bit_not(call: &Call<'_>) -> Bound {
+    if let Some(bound) = bit_strings::bind_not(call)? {
+        return Ok(bound);
+    }
     if let Some(bound) = wide_bits::bind_not(call)? {
         return Ok(bound);
     }

@@ -3,6 +3,7 @@
 mod alternatives;
 mod arithmetic;
 mod array;
+mod bit_strings;
 mod bitmap;
 mod bits;
 mod bitwise;
@@ -27,6 +28,7 @@ mod map;
 mod math;
 mod null;
 mod number;
+mod numeric_vector;
 mod order;
 mod other;
 mod random;
@@ -81,6 +83,7 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     math::UNARY,
     null::FUNCTIONS,
     number::FUNCTIONS,
+    numeric_vector::FUNCTIONS,
     other::FUNCTIONS,
     random::FUNCTIONS,
     rounding::FUNCTIONS,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
-use super::simple::{Call, Function, argument};
+use super::simple::{Call, Function, StringsBuilder, argument, integers};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
 use crate::aggregate::{of_states, of_text};
 use crate::function::{BoundFunction, ScalarFunction};
@@ -126,4 +126,87 @@ fn accumulate(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         results(finished, rows)
     })
+}
+
+/// `state + state`: what both have seen; `None` for other types.
+pub(super) fn bind_plus(call: &Call<'_>) -> Result<Option<Arc<dyn BoundFunction>>> {
+    let (DataType::AggregateFunction(left), DataType::AggregateFunction(right)) = (call.type_of(0), call.type_of(1))
+    else {
+        return Ok(None);
+    };
+    if left != right {
+        return Err(Error::new(
+            ErrorCode::CANNOT_ADD_DIFFERENT_AGGREGATE_STATES,
+            format!("Cannot add aggregate states of different functions: {left} and {right}"),
+        ));
+    }
+    let (function, result) = (of_states(left)?, call.type_of(0).clone());
+    let bound = call.bind(result.clone(), move |arguments, rows| {
+        let sides = [argument(arguments, 0)?.materialize()?, argument(arguments, 1)?.materialize()?];
+        states(&result, rows, |row, out| {
+            let mut sum = function.accumulator();
+            for side in &sides {
+                merge_into(&mut *sum, side.as_binary()?.value(row))?;
+            }
+            sum.serialize(0, out)
+        })
+    });
+    bound.map(Some)
+}
+
+/// `state * number`: the state so many times over; `None` for other types.
+pub(super) fn bind_multiply(call: &Call<'_>) -> Result<Option<Arc<dyn BoundFunction>>> {
+    let at = match (call.type_of(0), call.type_of(1)) {
+        (DataType::AggregateFunction(_), number) if number.is_unsigned_integer() => 0,
+        (number, DataType::AggregateFunction(_)) if number.is_unsigned_integer() => 1,
+        _ => return Ok(None),
+    };
+    let DataType::AggregateFunction(state) = call.type_of(at) else { return Ok(None) };
+    let (function, result) = (of_states(state)?, call.type_of(at).clone());
+    let bound = call.bind(result.clone(), move |arguments, rows| {
+        let column = argument(arguments, at)?.materialize()?;
+        let times = integers(arguments, 1 - at, rows)?;
+        states(&result, rows, |row, out| {
+            // By doubling: the state of 2, 4, 8, … times is merged where the number has that bit.
+            let mut left = times[row].unsigned_abs();
+            let mut power = column.as_binary()?.value(row).to_vec();
+            let mut product = function.accumulator();
+            while left > 0 {
+                if left & 1 == 1 {
+                    merge_into(&mut *product, &power)?;
+                }
+                left >>= 1;
+                if left > 0 {
+                    checkpoint(128 + power.len())?;
+                    let mut twice = function.accumulator();
+                    merge_into(&mut *twice, &power)?;
+                    merge_into(&mut *twice, &power)?;
+                    power.clear();
+                    twice.serialize(0, &mut power)?;
+                }
+            }
+            // An accumulator that has seen nothing has no group yet.
+            if times[row] == 0 { Ok(()) } else { product.serialize(0, out) }
+        })
+    });
+    bound.map(Some)
+}
+
+fn merge_into(accumulator: &mut dyn Accumulator, mut state: &[u8]) -> Result<()> {
+    checkpoint(64 + state.len())?;
+    // No bytes are a state without rows.
+    if state.is_empty() {
+        return Ok(());
+    }
+    accumulator.merge_serialized(0, &mut state)
+}
+
+/// A column of states.
+fn states(result: &DataType, rows: usize, mut make: impl FnMut(usize, &mut Vec<u8>) -> Result<()>) -> Result<Column> {
+    let mut builder = StringsBuilder::new(rows, 16 * rows)?;
+    for row in 0..rows {
+        make(row, &mut builder.bytes)?;
+        builder.end_row()?;
+    }
+    Ok(Column::new(result.clone(), Arc::new(builder.finish_array()?)))
 }

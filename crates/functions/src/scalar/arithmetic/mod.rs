@@ -21,6 +21,10 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("plus", plus),
     &Function::new("minus", minus),
     &Function::new("multiply", |call| {
+        call.arguments(2..=2)?;
+        if let Some(bound) = super::states::bind_multiply(call)? {
+            return Ok(bound);
+        }
         wide_or(call, wide::Operation::Multiply, |call| number::multiply(&call.never_throws()))
     }),
     &Function::new("divide", |call| {
@@ -29,6 +33,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("intDiv", |call| wide_or(call, wide::Operation::IntDiv, division::int_div)),
     &Function::new("intDivOrZero", |call| wide_or(call, wide::Operation::IntDivOrZero, division::int_div_or_zero)),
     &Function::new("modulo", |call| wide_or(call, wide::Operation::Modulo, division::modulo)),
+    &Function::new("moduloLegacy", |call| wide_or(call, wide::Operation::Modulo, division::modulo)),
     &Function::new("moduloOrZero", |call| wide_or(call, wide::Operation::ModuloOrZero, division::modulo_or_zero))
         .never_throws(),
     &Function::new("positiveModulo", |call| wide_or(call, wide::Operation::PositiveModulo, division::positive_modulo)),
@@ -61,6 +66,9 @@ fn wide_or(
 
 fn plus(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
+    if let Some(bound) = super::states::bind_plus(call)? {
+        return Ok(bound);
+    }
     if let Some(bound) = clock::plus(call)? {
         return Ok(bound);
     }

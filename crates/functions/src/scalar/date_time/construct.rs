@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
 use squall_types::calendar::{DATE32_MAX, DATE32_MIN, DAY_SECONDS, TimeZone, days_from_civil};
 use squall_types::text::read_date_time;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::{Argument, BoundFunction};
+use crate::registry::resolve_scalar;
 use crate::scalar::simple::{Call, Strings, floats, integers};
 
 use super::time::{Kind, Time, date, date_time, zone_argument};
@@ -155,6 +156,87 @@ pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
             })
         }
     }
+}
+
+/// `YYYYMMDDhhmmssToDateTime64(number[, digits[, zone]])`.
+pub(super) fn resolve_digits64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    /// 1900-01-01, where `DateTime64` begins.
+    const FIRST_DAY: i64 = -25_567;
+    call.arguments(1..=3)?;
+    call.each([0], |data_type| data_type.is_number())?;
+    let digits = match call.constant(1) {
+        None if call.arguments.len() < 2 => 3,
+        Some(digits) => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| call.illegal(1))? as u8,
+        None => return Err(call.illegal(1)),
+    };
+    let (zone, named) = zone_of(call, 2)?;
+    let return_type = DataType::DateTime64(digits, named);
+    let ticks = 10_i64.pow(u32::from(digits));
+    call.bind(return_type.clone(), move |arguments, rows| {
+        let fractions = floats(arguments, 0, rows)?;
+        let values = integers(arguments, 0, rows)?.into_iter().zip(fractions).map(|(number, float)| {
+            let (date, clock) = (number / 1_000_000, number % 1_000_000);
+            let days = checked_days(date / 10_000, date / 100 % 100, date % 100);
+            let Some(days) = days.filter(|days| i64::from(*days) >= FIRST_DAY) else {
+                return FIRST_DAY * DAY_SECONDS * ticks;
+            };
+            let local = i64::from(days) * DAY_SECONDS + clock / 10_000 * 3600 + clock / 100 % 100 * 60 + clock % 100;
+            zone.to_utc(local) * ticks + (float.fract() * ticks as f64) as i64
+        });
+        Ok(Column::from_primitive::<Int64Type>(return_type.clone(), values.collect()))
+    })
+}
+
+/// `timestamp(text[, clock])`: a date and a time of day in text, with microseconds.
+pub(super) fn resolve_text_timestamp(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    const DIGITS: u8 = 6;
+    call.arguments(1..=2)?;
+    if let Some(at) = (0..call.arguments.len()).find(|at| !call.type_of(*at).is_string_or_fixed_string()) {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!(
+                "A value of illegal type was provided as argument {} to function '{}'. Expected: String or FixedString, got: {}",
+                at + 1,
+                call.name,
+                call.type_of(at)
+            ),
+        ));
+    }
+    let digits = Argument { data_type: DataType::UInt8, constant: Some(Value::UInt64(DIGITS.into())) };
+    let text = Argument::of(DataType::String);
+    let parse = resolve_scalar("toDateTime64", &[text, digits], call.context)?;
+    let return_type = parse.return_type().clone();
+    call.bind(return_type.clone(), move |arguments, rows| {
+        let digits = Column::constant(DataType::UInt8, &Value::UInt64(DIGITS.into()), rows)?;
+        let first = arguments.first().ok_or_else(|| Error::logical("an argument is missing"))?;
+        let texts = squall_types::cast(first, &DataType::String, &squall_types::CastOptions::default())?;
+        let times = parse.execute(&[texts, digits], rows)?.materialize()?;
+        if arguments.len() == 1 {
+            return Ok(times);
+        }
+        let clocks = Strings::of(arguments, 1)?;
+        let values = times.as_primitive::<Int64Type>()?.values();
+        let sums = values.iter().enumerate().map(|(row, time)| Ok(time + microseconds(clocks.get(row))?));
+        Ok(Column::from_primitive::<Int64Type>(return_type.clone(), sums.collect::<Result<Vec<_>>>()?))
+    })
+}
+
+/// A time of day `hh:mm:ss[.ffffff]` in microseconds.
+fn microseconds(text: &[u8]) -> Result<i64> {
+    let wrong = || {
+        Error::new(
+            ErrorCode::CANNOT_PARSE_DATETIME,
+            format!("Cannot parse the time of day '{}'", String::from_utf8_lossy(text)),
+        )
+    };
+    let text = std::str::from_utf8(text).map_err(|_| wrong())?;
+    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let parts = clock.split(':').map(|part| part.parse::<u32>().map(i64::from));
+    let parts = parts.collect::<std::result::Result<Vec<i64>, _>>().map_err(|_| wrong())?;
+    let [hours, minutes, seconds] = parts[..] else { return Err(wrong()) };
+    let fraction = format!("{fraction:0<6}");
+    let micros: i64 = fraction.get(..6).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
+    Ok(((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros)
 }
 
 /// `fromDaysSinceYearZero`.

@@ -7,6 +7,7 @@ mod difference;
 mod field;
 mod format;
 mod interval;
+mod interval_sum;
 mod joda;
 mod julian;
 mod now;
@@ -22,6 +23,7 @@ mod zone;
 
 use super::simple::Function;
 use crate::function::ScalarFunction;
+use crate::registry::resolve_scalar;
 
 /// Every function of this module.
 pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
@@ -36,6 +38,15 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("YYYYMMDDToDate32", construct::resolve_digits).never_throws(),
     &Function::new("YYYYMMDDhhmmssToDateTime", construct::resolve_digits).never_throws(),
     &Function::new("addDate", add::resolve_interval),
+    &Function::new("DATE", |call| resolve_scalar("toDate", call.arguments, call.context))
+        .with_nulls()
+        .with_dictionaries(),
+    &Function::new("YYYYMMDDhhmmssToDateTime64", construct::resolve_digits64).never_throws(),
+    &Function::new("addInterval", interval_sum::resolve).never_throws(),
+    &Function::new("subtractInterval", interval_sum::resolve).never_throws(),
+    &Function::new("nowInBlock", now::resolve_in_block).never_throws().with_constants().random(),
+    &Function::new("nowInBlock64", now::resolve_in_block).never_throws().with_constants().random(),
+    &Function::new("timestamp", construct::resolve_text_timestamp),
     &Function::new("addDays", add::resolve),
     &Function::new("addHours", add::resolve),
     &Function::new("addMicroseconds", add::resolve),
@@ -135,7 +146,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("timezoneOf", zone::resolve_of).with_nulls(),
     &Function::new("timezoneOffset", zone::resolve_offset).never_throws(),
     &Function::new("toDayOfMonth", field::resolve).never_throws(),
-    &Function::new("toDayOfWeek", week::resolve_day).never_throws(),
+    &Function::new("toDayOfWeek", week::resolve_day),
     &Function::new("toDayOfYear", field::resolve).never_throws(),
     &Function::new("toDaysSinceYearZero", field::resolve).never_throws(),
     &Function::new("toHour", field::resolve_clock).never_throws(),
@@ -180,12 +191,12 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toUnixTimestamp64Milli", construct::resolve_ticks).never_throws(),
     &Function::new("toUnixTimestamp64Nano", construct::resolve_ticks).never_throws(),
     &Function::new("toUnixTimestamp64Second", construct::resolve_ticks).never_throws(),
-    &Function::new("toWeek", week::resolve).never_throws(),
+    &Function::new("toWeek", week::resolve),
     &Function::new("toYYYYMM", field::resolve).never_throws().monotonic(),
     &Function::new("toYYYYMMDD", field::resolve).never_throws().monotonic(),
     &Function::new("toYYYYMMDDhhmmss", field::resolve_digits).never_throws(),
     &Function::new("toYear", field::resolve).never_throws().monotonic(),
-    &Function::new("toYearWeek", week::resolve).never_throws(),
+    &Function::new("toYearWeek", week::resolve),
     &Function::new("today", now::resolve_day).never_throws().of_moment().standing_alone(),
     &Function::new("yesterday", now::resolve_day).never_throws().of_moment(),
 ];

@@ -1,6 +1,7 @@
 //! `now`, `now64`, `today`, `yesterday`: one moment through a whole query.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use squall_types::calendar::{DAY_SECONDS, TimeZone};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
@@ -55,4 +56,29 @@ pub(super) fn resolve_day(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let day = zone.cursor().to_local(seconds).div_euclid(DAY_SECONDS) as i32;
     let day = if call.name == "yesterday" { day - 1 } else { day };
     constant(call, DataType::Date, Value::UInt64(date(day).into()))
+}
+
+/// `nowInBlock([zone])`, `nowInBlock64([digits[, zone]])`: the time at which a block is worked on.
+pub(super) fn resolve_in_block(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    let is_64 = call.name == "nowInBlock64";
+    call.arguments(0..=if is_64 { 2 } else { 1 })?;
+    call.context.moment.note();
+    let digits = match call.constant(0) {
+        Some(digits) if is_64 => digits.as_u64().filter(|digits| *digits <= 9).ok_or_else(|| {
+            Error::new(ErrorCode::ARGUMENT_OUT_OF_BOUND, "Scale of function nowInBlock64 must be from 0 to 9")
+        })? as u8,
+        _ => 3,
+    };
+    let zone = checked_zone(call, usize::from(is_64))?;
+    let result = if is_64 { DataType::DateTime64(digits, zone) } else { DataType::DateTime(zone) };
+    call.bind(result.clone(), move |_, rows| {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let value = if is_64 {
+            let ticks = since_epoch.as_nanos() / 10_u128.pow(9 - u32::from(digits));
+            Value::Int64(i64::try_from(ticks).unwrap_or(i64::MAX))
+        } else {
+            Value::UInt64(date_time(i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX)).into())
+        };
+        Column::constant(result.clone(), &value, rows)
+    })
 }

@@ -7,7 +7,8 @@ use arrow_array::types::{UInt8Type, UInt16Type, UInt32Type};
 use squall_types::calendar::{civil_from_days, days_from_civil};
 use squall_types::{DataType, Error, ErrorCode, Result};
 
-use crate::function::BoundFunction;
+use crate::function::{Argument, BoundFunction};
+use crate::registry::resolve_scalar;
 use crate::scalar::simple::Call;
 
 use super::time::{Time, date};
@@ -56,8 +57,28 @@ fn mode(call: &Call<'_>, default: u8) -> Result<u8> {
     }
 }
 
+/// A function of a time in text: of what `parseDateTimeBestEffort` makes of it.
+fn of_text(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    let parse = resolve_scalar("parseDateTimeBestEffort", call.arguments.get(..1).unwrap_or_default(), call.context)?;
+    let mut arguments = call.arguments.to_vec();
+    if let Some(first) = arguments.first_mut() {
+        *first = Argument::of(parse.return_type().clone());
+    }
+    let week = resolve_scalar(call.name, &arguments, call.context)?;
+    call.bind(week.return_type().clone(), move |arguments, rows| {
+        let mut arguments = arguments.to_vec();
+        if let Some(first) = arguments.first_mut() {
+            *first = parse.execute(std::slice::from_ref(first), rows)?;
+        }
+        week.execute(&arguments, rows)
+    })
+}
+
 pub(super) fn resolve_day(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=3)?;
+    if *call.type_of(0) == DataType::String {
+        return of_text(call);
+    }
     let time = Time::of(call, 0, Some(2))?;
     let mode = mode(call, 0)? & 3;
     call.bind(DataType::UInt8, move |arguments, _| {
@@ -100,6 +121,9 @@ pub(super) fn resolve_start(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=3)?;
+    if *call.type_of(0) == DataType::String {
+        return of_text(call);
+    }
     let time = Time::of(call, 0, Some(2))?;
     let mode = mode(call, 0)?;
     if call.name == "toWeek" {

@@ -1,6 +1,7 @@
 //! Places on the Earth: distances, geohashes, cells of H3, and whether points are in polygons and ellipses.
 
 mod distance;
+mod flip;
 mod geohash;
 #[cfg(feature = "h3")]
 mod h3;
@@ -17,6 +18,7 @@ use crate::function::ScalarFunction;
 
 /// This family's functions that are always there.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("flipCoordinates", flip::resolve).never_throws(),
     &Function::new("geoDistance", distance::resolve).never_throws(),
     &Function::new("geohashDecode", geohash::resolve_decode).never_throws(),
     &Function::new("geohashEncode", geohash::resolve_encode).never_throws(),

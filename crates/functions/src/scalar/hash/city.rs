@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use arrow_array::types::UInt64Type;
-use squall_types::{DataType, Result};
+use squall_types::{DataType, Result, Value};
 
 use crate::function::BoundFunction;
-use crate::scalar::simple::{Call, Strings, primitive_column};
+use crate::registry::resolve_scalar;
+use crate::scalar::simple::{Call, Strings, integers, primitive_column, value_column};
 
 const K0: u64 = 0xC3A5_C85C_97CB_3127;
 const K1: u64 = 0xB492_B66F_BE98_F273;
@@ -136,15 +137,38 @@ pub(crate) fn hash64(bytes: &[u8]) -> u64 {
     )
 }
 
-/// `URLHash`: of a URL without a slash, `?` or `#` at its end.
+/// The hash of a URL without a slash, `?` or `#` at its end.
+fn hash_url(url: &[u8]) -> u64 {
+    match url {
+        [url @ .., b'/' | b'?' | b'#'] => hash64(url),
+        url => hash64(url),
+    }
+}
+
+/// `URLHash(url, level)`: of the part that `URLHierarchy` has at this level, from 0 on.
+fn resolve_url_level(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.integers([1])?;
+    let hierarchy = resolve_scalar("URLHierarchy", call.arguments.get(..1).unwrap_or_default(), call.context)?;
+    call.bind(DataType::UInt64, move |arguments, rows| {
+        let levels = integers(arguments, 1, rows)?;
+        let parts = hierarchy.execute(arguments.get(..1).unwrap_or_default(), rows)?;
+        value_column(&DataType::UInt64, rows, |row| {
+            let Value::Array(parts) = parts.value(row) else { return Ok(Value::UInt64(hash_url(b""))) };
+            let part = usize::try_from(levels[row]).ok().and_then(|level| parts.get(level));
+            Ok(Value::UInt64(hash_url(part.and_then(Value::as_bytes).unwrap_or_default())))
+        })
+    })
+}
+
+/// `URLHash`.
 pub(super) fn resolve_url(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(1..=1)?;
+    call.arguments(1..=2)?;
     call.strings([0])?;
+    if call.arguments.len() == 2 {
+        return resolve_url_level(call);
+    }
     call.bind(DataType::UInt64, |arguments, rows| {
         let urls = Strings::of(arguments, 0)?;
-        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| match urls.get(row) {
-            [url @ .., b'/' | b'?' | b'#'] => hash64(url),
-            url => hash64(url),
-        }))
+        Ok(primitive_column::<UInt64Type>(DataType::UInt64, rows, |row| hash_url(urls.get(row))))
     })
 }

@@ -5,6 +5,7 @@ mod bitmask;
 mod block;
 mod check_constraint;
 mod introspection;
+mod neighbour;
 mod part_name;
 mod session;
 mod setting;
@@ -141,6 +142,8 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("indexHint", surroundings::resolve_silent).with_nulls().never_throws(),
     &Function::new("globalVariable", surroundings::resolve_variable),
     &Function::new("currentQueryID", session::resolve).never_throws().of_moment(),
+    &Function::new("neighbor", neighbour::resolve).with_nulls().with_dictionaries().with_constants().random(),
+    &Function::new("runningConcurrency", neighbour::resolve_concurrency).with_constants().random(),
     &Function::new("mergeTreePartInfo", part_name::resolve_info),
     &Function::new("isMergeTreePartCoveredBy", part_name::resolve_covered),
     &Function::new("toColumnTypeName", structure::resolve_column_name)

@@ -8,7 +8,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint
 
 use crate::function::BoundFunction;
 use crate::scalar::array::list_column;
-use crate::scalar::simple::{Call, Strings, integers, primitive_column, string_column};
+use crate::scalar::simple::{Call, Strings, argument, integers, primitive_column, string_column, value_column};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -69,12 +69,18 @@ fn expressions(call: &Call<'_>, at: usize) -> Result<(RegexSet, Vec<Regex>)> {
     if *call.type_of(at) != DataType::array(DataType::String) {
         return Err(call.illegal(at));
     }
-    let Some(Value::Array(patterns)) = call.constant(at) else {
+    let Some(patterns) = call.constant(at) else {
         return Err(Error::new(
             ErrorCode::ILLEGAL_COLUMN,
             format!("The patterns of function {} must be a constant array", call.name),
         ));
     };
+    compile_many(patterns)
+}
+
+/// The expressions of an array, all at once and each by itself.
+fn compile_many(patterns: &Value) -> Result<(RegexSet, Vec<Regex>)> {
+    let Value::Array(patterns) = patterns else { return Err(Error::logical("patterns are an array")) };
     let patterns: Vec<String> =
         patterns.iter().filter_map(Value::as_bytes).map(|pattern| String::from_utf8_lossy(pattern).into()).collect();
     let mut builder = RegexSetBuilder::new(&patterns);
@@ -86,6 +92,47 @@ fn expressions(call: &Call<'_>, at: usize) -> Result<(RegexSet, Vec<Regex>)> {
     })?;
     let each = patterns.iter().map(|pattern| compile(pattern.as_bytes(), |builder| builder)).collect::<Result<_>>()?;
     Ok((set, each))
+}
+
+/// The same functions with expressions that differ by row.
+fn resolve_varying(call: &Call<'_>) -> Bound {
+    if *call.type_of(1) != DataType::array(DataType::String) {
+        return Err(call.illegal(1));
+    }
+    if call.constant(0).is_some() {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            format!("Function '{}' doesn't support search with non-constant needles in constant haystack", call.name),
+        ));
+    }
+    let name = call.name;
+    let result = match name {
+        "multiMatchAny" => DataType::UInt8,
+        "multiMatchAnyIndex" => DataType::UInt64,
+        _ => DataType::array(DataType::UInt64),
+    };
+    call.bind(result.clone(), move |arguments, rows| {
+        let texts = Strings::of(arguments, 0)?;
+        let patterns = argument(arguments, 1)?;
+        let mut known: Option<(Value, RegexSet, Vec<Regex>)> = None;
+        value_column(&result, rows, |row| {
+            let own = patterns.value(row);
+            checkpoint(8 * texts.get(row).len())?;
+            let (_, set, each) = match known.take() {
+                Some(compiled) if compiled.0 == own => known.insert(compiled),
+                _ => {
+                    let (set, each) = compile_many(&own)?;
+                    known.insert((own, set, each))
+                }
+            };
+            let found = by_end(set, each, texts.get(row));
+            Ok(match name {
+                "multiMatchAny" => Value::UInt64((!found.is_empty()).into()),
+                "multiMatchAnyIndex" => Value::UInt64(found.first().copied().unwrap_or(0)),
+                _ => Value::Array(found.into_iter().map(Value::UInt64).collect()),
+            })
+        })
+    })
 }
 
 /// The expressions that match, counted from 1, in the order in which their first matches end.
@@ -100,6 +147,9 @@ fn by_end(set: &RegexSet, each: &[Regex], text: &[u8]) -> Vec<u64> {
 pub(super) fn resolve_many(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
     call.strings([0])?;
+    if call.constant(1).is_none() {
+        return resolve_varying(call);
+    }
     let (set, each) = expressions(call, 1)?;
     match call.name {
         "multiMatchAny" => call.bind(DataType::UInt8, move |arguments, rows| {
