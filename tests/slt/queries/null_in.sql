@@ -16,4 +16,4 @@ SELECT toTypeName(x IN (1, NULL)), toTypeName(x IN (1)) FROM n LIMIT 1 SETTINGS 
 SELECT x IN (1, 2), y IN (SELECT 'a') FROM n ORDER BY z SETTINGS transform_null_in = 1;
 SELECT count() FROM n WHERE toLowCardinality(y) IN ('a', NULL) SETTINGS transform_null_in = 1;
 SELECT z IN (1, NULL) FROM n ORDER BY z SETTINGS transform_null_in = 1;
-SELECT [] IN (SELECT [] WHERE 0), [1] IN (SELECT [1]), [1] IN (SELECT [1] WHERE 0), [1] IN ([1], [2]), [1] IN [[1]], [] IN ([], [1])
+SELECT [1] IN (SELECT [1]), [1] IN (SELECT [1] WHERE 0), emptyArrayUInt8() IN (SELECT emptyArrayUInt8() WHERE 0), [1] IN ([1], [2]), [1] IN [[1]];
