@@ -72,9 +72,9 @@ pub(super) fn bind_shift(call: &Call<'_>, is_left: bool) -> Bound {
         let texts = Strings::of(arguments, 0)?;
         let amounts = integers(arguments, 1, rows)?;
         let mut strings = StringsBuilder::new(rows, 2 * texts.bytes(rows))?;
-        for row in 0..rows {
+        for (row, amount) in amounts.iter().enumerate() {
             let text = texts.get(row);
-            let amount = usize::try_from(amounts[row]).map_err(|_| {
+            let amount = usize::try_from(*amount).map_err(|_| {
                 Error::new(
                     ErrorCode::ARGUMENT_OUT_OF_BOUND,
                     "The number of shift positions needs to be a non-negative value",
