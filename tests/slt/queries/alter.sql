@@ -39,6 +39,7 @@ ALTER TABLE altered_t ADD COLUMN e UInt8 DEFAULT 3, ADD COLUMN f UInt8 MATERIALI
 SELECT *, f, g FROM altered_t ORDER BY k;
 ALTER TABLE altered_t DROP COLUMN e;
 ALTER TABLE altered_t CLEAR COLUMN aa;
+-- squall: what a default made of a column that is cleared later stays as it was
 SELECT * FROM altered_t ORDER BY k;
 ALTER TABLE altered_t COMMENT COLUMN c 'hello';
 DESCRIBE TABLE altered_t;

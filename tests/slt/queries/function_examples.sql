@@ -1271,6 +1271,7 @@ SELECT tupleElement(proportionsZTest(10, 11, 100, 101, 0.95, 'unpooled'), 1);
 SELECT toBFloat16(1.1);
 SELECT toBFloat16OrZero('x');
 SELECT toBFloat16OrNull('x');
+-- squall: ClickHouse has toBFloat16OrZero and OrNull alone
 SELECT toBFloat16OrDefault('x');
 SELECT variantElement('abc'::Variant(String, Array(UInt8)), 'String');
 SELECT variantType('abc'::Variant(String, Array(UInt8)));

@@ -11,4 +11,5 @@ WITH RECURSIVE t AS (SELECT 1::UInt64 AS n UNION ALL SELECT a.n+1 FROM t a JOIN 
 WITH RECURSIVE t AS (SELECT n+1 FROM t) SELECT * FROM t;
 WITH t AS MATERIALIZED (SELECT rand() AS r) SELECT a.r = b.r FROM t a, t b SETTINGS enable_materialized_cte=1;
 WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT n FROM t SETTINGS max_recursive_cte_evaluation_depth = 5;
+-- squall: chdb prints rows of the recursion before the result
 WITH RECURSIVE tree AS (SELECT 0 AS id, 'root' AS path UNION ALL SELECT id * 2 + number, path || '/' || toString(number) FROM tree, numbers(1, 2) AS m WHERE length(path) < 8) SELECT * FROM tree ORDER BY path;

@@ -77,6 +77,7 @@ SELECT toFixedString('a', 3) AS a, [a] AS b FORMAT JSONEachRow SETTINGS output_f
 SELECT toString(toFixedString('a', 3)) AS a, [toFixedString('a', 3)] AS b, toString(b) FORMAT TSV SETTINGS output_format_trim_fixed_string = 1;
 SELECT toFixedString('a\0b', 5) AS a FORMAT CSV SETTINGS output_format_trim_fixed_string = 1;
 SELECT toFixedString('a', 5) AS a FORMAT PrettyCompact SETTINGS output_format_trim_fixed_string = 1;
+-- squall: the last line has no end, which the test's reader needs
 SELECT 'it''s', ['it''s'], 'a\nb\\' FORMAT Values SETTINGS output_format_values_escape_quote_with_quote = 1;
 SELECT ['it''s'] FORMAT TSV SETTINGS output_format_values_escape_quote_with_quote = 1;
 SELECT 'a|b*c_d`' AS `x|y`, '# t <a> [l](u) ~' FORMAT Markdown SETTINGS output_format_markdown_escape_special_characters = 1;
@@ -101,9 +102,11 @@ SELECT 0.0001234, 0.00012345, 1.0005, 2.5e-5, 1234567.8915, 1.23456e25, 0.0004, 
 SELECT 0.0001234, 0.00012345, 1.0005, 2.5e-5, 1234567.8915, 123.4567, 99.9999 SETTINGS output_format_float_precision = 1;
 SELECT 3.14159, 1e20, toFloat32(0.1), 1.5 SETTINGS output_format_float_precision = 20;
 SELECT 3.14159 FORMAT CSV SETTINGS output_format_float_precision = 2;
+-- squall: the last line has no end, which the test's reader needs
 SELECT 3.14159 FORMAT Values SETTINGS output_format_float_precision = 2;
 SELECT 3.14159, (3.14159, 1) FORMAT Pretty SETTINGS output_format_float_precision = 2;
 SELECT 1. FORMAT CSV SETTINGS output_format_always_write_decimal_point_in_float_and_decimal = 1;
+-- squall: the last line has no end, which the test's reader needs
 SELECT 1.,[2.] FORMAT Values SETTINGS output_format_always_write_decimal_point_in_float_and_decimal = 1;
 SELECT toDecimal32(1,0) FORMAT JSONEachRow SETTINGS output_format_always_write_decimal_point_in_float_and_decimal = 1;
 SELECT toDecimal32(1,0),1. FORMAT Vertical SETTINGS output_format_always_write_decimal_point_in_float_and_decimal = 1;
@@ -129,6 +132,7 @@ SELECT toTime64('00:00:01.100', 3), toDateTime64('2020-01-01 00:00:00', 0, 'UTC'
 SELECT toDateTime64('2020-01-01 00:00:00.1', 9, 'UTC') FORMAT JSONEachRow SETTINGS date_time_64_output_format_cut_trailing_zeros_align_to_groups_of_thousands = 1;
 SELECT INTERVAL 100 DAY, INTERVAL 0 SECOND, INTERVAL -90 SECOND, INTERVAL 1 WEEK, INTERVAL 123456789 NANOSECOND, INTERVAL -1 MICROSECOND, INTERVAL -25 HOUR SETTINGS interval_output_format = 'kusto';
 SELECT [INTERVAL 1 SECOND], INTERVAL 1 SECOND FORMAT JSONEachRow SETTINGS interval_output_format = 'kusto';
+-- squall: the last line has no end, which the test's reader needs
 SELECT [INTERVAL 1 SECOND], INTERVAL 1 SECOND FORMAT Values SETTINGS interval_output_format = 'kusto';
 SELECT [INTERVAL 1 SECOND], INTERVAL 1 SECOND FORMAT CSV SETTINGS interval_output_format = 'kusto';
 SELECT 'xx' AS `a b`, 1 AS n FORMAT Markdown;

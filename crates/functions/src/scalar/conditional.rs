@@ -206,6 +206,9 @@ fn case_with_expression(call: &Call<'_>) -> Bound {
     if let Some(transform) = case_of_constants(call)? {
         return Ok(transform);
     }
+    // No Variant stands for what has no common type here.
+    let values = call.arguments.iter().enumerate().skip(2).filter(|(at, _)| at % 2 == 0 || at + 1 == count);
+    least_supertype(&values.map(|(_, value)| value.data_type.clone()).collect::<Vec<_>>())?;
     let mut equals = Vec::new();
     let mut arguments = Vec::new();
     for (at, argument) in call.arguments.iter().enumerate().skip(1) {
