@@ -288,7 +288,6 @@ def test_parts_by_their_names(start_server):
         ("ALTER TABLE t DROP DETACHED PART '1_7_7_0'", 344),
         ("ALTER TABLE t DROP PARTITION (1, 2)", 248),
         ("CHECK TABLE t PART 'xx'", 233),
-        ("ALTER TABLE t ADD COLUMN c UInt8", 48),
     ]:
         with pytest.raises(ServerError) as refused:
             server.query(sql)
