@@ -54,18 +54,11 @@ fn outside_braces(text: &str, separator: char) -> Vec<&str> {
 
 /// The replicas of a shard: `a|b`, or `h-{1|2}:9000`.
 fn replicas(shard: &str) -> Vec<String> {
-    let (Some(open), Some(close)) = (shard.find('{'), shard.rfind('}')) else {
-        return shard.split('|').map(str::to_owned).collect();
-    };
-    let Some((before, inside, after)) = shard
-        .get(..open)
-        .zip(shard.get(open + 1..close))
-        .zip(shard.get(close + 1..))
-        .map(|((before, inside), after)| (before, inside, after))
-    else {
-        return vec![shard.to_owned()];
-    };
-    inside.split('|').map(|choice| format!("{before}{choice}{after}")).collect()
+    let in_braces = shard.split_once('{').and_then(|(before, rest)| {
+        let (inside, after) = rest.rsplit_once('}')?;
+        Some(inside.split('|').map(|choice| format!("{before}{choice}{after}")).collect())
+    });
+    in_braces.unwrap_or_else(|| shard.split('|').map(str::to_owned).collect())
 }
 
 fn address(text: &str, default_port: u16) -> Result<Address> {

@@ -6,7 +6,7 @@ use squall_types::{CastOptions, DataType, Schema, Value, cast_value};
 
 use crate::table::{name_sql, string_sql};
 
-/// What comparisons are made of: every server of these thirty years knows them, and none of them fails.
+/// The functions that are sent: every ClickHouse server has them, and none of them throws.
 const PUSHED: [&str; 14] = [
     "equals",
     "notEquals",

@@ -81,3 +81,6 @@ SELECT '{"a":null}'::JSON(a Nullable(UInt8)), '{}'::JSON(a String, b.c Array(UIn
 SELECT '{"a":1}'::Nullable(JSON) AS j, toTypeName(j), j.a;
 SELECT tupleElement('{"a":5}'::JSON, 'a'), getSubcolumn('{"a":5}'::JSON, 'a');
 SELECT j FROM (SELECT arrayJoin(['{"a":1}', '{"b":1}', '{"a":1}'])::JSON AS j) ORDER BY j SETTINGS allow_suspicious_types_in_order_by = 1;
+CREATE TABLE collected (k UInt8, v SimpleAggregateFunction(groupArrayArray, Array(UInt64)), n SimpleAggregateFunction(sum, UInt64)) ENGINE = MergeTree ORDER BY k;
+INSERT INTO collected VALUES (1, [1, 2], 5), (1, [3], 0), (2, [], 0);
+SELECT k, arraySort(groupArrayArray(v)), sum(n), sumArray(v) FROM collected GROUP BY k ORDER BY k;

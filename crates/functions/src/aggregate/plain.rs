@@ -54,7 +54,7 @@ impl FrameWalk for PlainWalk<'_> {
     }
 }
 
-/// Writes out constants and dictionaries.
+/// Writes out constants and dictionaries, and takes values for what functions compute with.
 #[derive(Clone, Copy)]
 struct ToPlain {
     ignores_order: bool,
@@ -109,11 +109,14 @@ impl Adapter for ToPlain {
         arguments: &[Column],
         rows: usize,
     ) -> Result<()> {
-        let is_plain =
-            |column: &Column| !column.is_constant() && !matches!(column.data_type(), DataType::LowCardinality(_));
+        let is_plain = |column: &Column| {
+            !column.is_constant()
+                && !matches!(column.data_type(), DataType::LowCardinality(_))
+                && !column.data_type().is_computed_otherwise()
+        };
         if let [argument] = arguments
             && let Some(sparse) = argument.sparse().filter(|_| self.ignores_order)
-            && update_sparse(nested, group_ids, groups, argument.data_type(), sparse)?
+            && update_sparse(nested, group_ids, groups, &argument.data_type().computed(), sparse)?
         {
             return Ok(());
         }

@@ -169,7 +169,7 @@ impl Scope<'_> {
         let to = self.set_type(left);
         let nullable = NullableItems::of(self.graph.data_type(left), finds_null);
         if value.is_null() {
-            let values = nullable.item(value, data_type, &to, &Default::default())?;
+            let values = nullable.item(value, data_type, &to, &CastOptions::default())?;
             return self.set(values.into_iter().collect(), nullable.set_type(to));
         }
         // How deep both sides are tells whether a tuple or an array is one value or a list of them.
