@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use arrow_array::types::UInt64Type;
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use squall_scheduler::{Step, Task};
 use squall_storage::{Claim, Morsel, TableScan};
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Settings};
@@ -25,10 +26,17 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 /// Long enough that a worker looks for another task only where it finds no morsel.
 const TARGET: Duration = Duration::from_secs(1);
 
+/// The stack of a model's thread: a context with all settings passes through it by value, some times over in a debug build.
+const STACK_BYTES: usize = 512 << 10;
+
+const SCHEDULES: usize = 20_000;
+
 /// Runs a model under random schedules and under PCT's.
 fn check(model: impl Fn() + Send + Sync + Clone + 'static) {
-    shuttle::check_random(model.clone(), 20_000);
-    shuttle::check_pct(model, 20_000, 3);
+    let mut config = shuttle::Config::new();
+    config.stack_size = STACK_BYTES;
+    shuttle::Runner::new(RandomScheduler::new(SCHEDULES), config.clone()).run(model.clone());
+    shuttle::Runner::new(PctScheduler::new(3, SCHEDULES), config).run(model);
 }
 
 fn context() -> Arc<QueryContext> {
