@@ -28,7 +28,8 @@ pub use properties::{Lazy, Properties};
 pub use registry::{
     FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_name_parts, aggregate_of_states,
     all_functions, canonical_name, check_aggregate_allowed, edit_distance, higher_order, ignores_order, looks_up,
-    resolve_aggregate, resolve_scalar, scalar_exists, stands_alone, state_and_merge, unknown_function,
+    merge_of_states, resolve_aggregate, resolve_scalar, resolve_simple, scalar_exists, stands_alone, state_and_merge,
+    unknown_function,
 };
 pub use scalar::conversion::check_alternatives;
 pub use scalar::set::in_set;

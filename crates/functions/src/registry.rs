@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use squall_types::{AggregateType, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{AggregateType, DataType, Error, ErrorCode, Result, SimpleAggregateType, Value};
 
 use crate::accumulator::AggregateFunction;
 use crate::function::{Argument, BoundFunction, FunctionContext, ScalarFunction};
@@ -105,6 +105,22 @@ pub fn state_and_merge(
     function: &Arc<dyn AggregateFunction>,
 ) -> (Arc<dyn AggregateFunction>, Arc<dyn AggregateFunction>) {
     aggregate::state_and_merge(function)
+}
+
+/// The function that merges states of a type into one of that type.
+///
+/// # Errors
+/// As those of [`resolve_aggregate`].
+pub fn merge_of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
+    aggregate::merge_of_states(state)
+}
+
+/// The function of a `SimpleAggregateFunction`, over values of the type that computes.
+///
+/// # Errors
+/// As those of [`resolve_aggregate`].
+pub fn resolve_simple(simple: &SimpleAggregateType, computed: &DataType) -> Result<Arc<dyn AggregateFunction>> {
+    aggregate::of_simple(simple, computed)
 }
 
 /// The names of all combinators of aggregate functions, and whether each is one that no name is written with.

@@ -94,6 +94,10 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn view_query(&self) -> Option<&Arc<ast::Query>> {
         None
     }
+    /// The table as if its parts were merged (FINAL); nothing for tables whose rows are never merged into others.
+    fn merged(&self) -> Option<Arc<dyn TableMetadata>> {
+        None
+    }
     /// What every row must meet.
     fn constraints(&self) -> &[Constraint] {
         &[]

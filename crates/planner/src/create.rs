@@ -11,6 +11,7 @@ use crate::catalog::{ColumnDefault, ColumnDescription, DefaultKind};
 use crate::codec;
 use crate::context::PlannerContext;
 use crate::definition::{Constraint, KeyExpression, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
+use crate::deprecated_engine::{is_deprecated, settle_deprecated};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::insert::plan_defaults;
@@ -383,61 +384,6 @@ fn like_storage(definition: &TableDefinition, given: &ast::Storage) -> Result<as
         like.partition_by = Some(tuple(parse(&definition.partition_key)?));
     }
     Ok(like)
-}
-
-/// Whether the keys of a MergeTree are its arguments, as they were before there was ORDER BY.
-fn is_deprecated(storage: &ast::Storage) -> bool {
-    storage.engine.as_ref().is_some_and(|engine| engine.name == "MergeTree" && !engine.arguments.is_empty())
-}
-
-/// Writes the keys of `MergeTree(date, [sample,] key, granularity)` as clauses.
-///
-/// # Errors
-/// `BAD_ARGUMENTS` where the setting does not allow it, `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`.
-fn settle_deprecated(storage: &mut ast::Storage, context: &PlannerContext<'_>) -> Result<()> {
-    let arguments = storage.engine.as_ref().map(|engine| engine.arguments.clone()).unwrap_or_default();
-    if storage.order_by.is_some() || storage.primary_key.is_some() || storage.partition_by.is_some() {
-        let message = "With extended storage definition syntax storage MergeTree requires no parameters";
-        return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
-    }
-    if context.settings.get("allow_deprecated_syntax_for_merge_tree").as_deref() != Some("1") {
-        return Err(Error::new(
-            ErrorCode::BAD_ARGUMENTS,
-            "This syntax for *MergeTree engine is deprecated. Use extended storage definition syntax with ORDER BY/PRIMARY KEY \
-             clause. See also `allow_deprecated_syntax_for_merge_tree` setting.",
-        ));
-    }
-    let (date, sample, key, granularity) = match arguments.as_slice() {
-        [date, key, granularity] => (date, None, key, granularity),
-        [date, sample, key, granularity] => (date, Some(sample), key, granularity),
-        other => {
-            let message = format!(
-                "Storage MergeTree takes 3 or 4 parameters: date, [sampling,] key, granularity ({} given)",
-                other.len()
-            );
-            return Err(Error::new(ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH, message));
-        }
-    };
-    let Some(granularity) = granularity.as_literal() else {
-        let message = "Index granularity must be the last parameter of storage MergeTree";
-        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-    };
-    storage.sample_by = sample.cloned();
-    storage.partition_by = Some(ast::Expression::function("toYYYYMM", vec![date.clone()]));
-    let items = match key.as_function() {
-        Some(call) if call.name == "tuple" => call.arguments.clone(),
-        _ => vec![key.clone()],
-    };
-    let items = items.into_iter().map(|expression| ast::SortingKeyItem { expression, descending: false });
-    storage.order_by = Some(ast::SortingKey { items: items.collect(), tuple: true, span: ast::Span::default() });
-    let setting = ast::Setting {
-        name: "index_granularity".to_owned(),
-        value: ast::SettingValue::Literal(granularity.clone()),
-        span: ast::Span::default(),
-    };
-    storage.settings.retain(|setting| setting.name != "index_granularity");
-    storage.settings.push(setting);
-    Ok(())
 }
 
 /// What SAMPLE BY says, checked.

@@ -8,6 +8,7 @@ pub mod codec;
 pub mod context;
 pub mod create;
 pub mod definition;
+mod deprecated_engine;
 pub mod describe;
 pub mod dictionary;
 pub mod explain;

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use crate::fields::StoredFields;
 use crate::join_table::JoinDefinition;
+use crate::merge_tree::is_merge_tree;
 
 /// A table's names, at one moment: RENAME makes a new one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -53,7 +54,8 @@ impl TableIdentity {
     /// Where its engine cannot have this definition.
     pub(crate) fn has_parts(&self) -> Result<bool> {
         Ok(match &*self.definition.engine {
-            "MergeTree" | "TinyLog" | "Log" | "StripeLog" => true,
+            "TinyLog" | "Log" | "StripeLog" => true,
+            engine if is_merge_tree(engine) => true,
             "Join" => JoinDefinition::new(&self.definition)?.is_persistent,
             "Set" => is_persistent(&self.definition),
             _ => false,

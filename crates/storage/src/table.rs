@@ -50,6 +50,11 @@ pub trait Table: TableMetadata {
         self.insert()
     }
 
+    /// The table as if its parts were merged (FINAL); nothing for tables whose rows are never merged into others.
+    fn final_rows(&self) -> Option<Arc<dyn Table>> {
+        None
+    }
+
     /// The table of the engine `Join` that this is.
     fn as_join(&self) -> Option<&JoinTable> {
         None
@@ -80,6 +85,8 @@ pub struct InsertLimits {
     pub min_insert_block_size_bytes: usize,
     /// The most partitions that the rows of one part-making may fall into; 0 is unlimited.
     pub max_partitions_per_insert_block: usize,
+    /// `optimize_on_insert`: whether rows of an INSERT with equal keys are merged as those of parts are.
+    pub merges_rows: bool,
     /// Whether the column cache gets the new parts' columns, as suits rows that will soon be read.
     pub fills_cache: bool,
 }
@@ -92,6 +99,7 @@ impl InsertLimits {
             min_insert_block_size_rows: size(settings.min_insert_block_size_rows),
             min_insert_block_size_bytes: size(settings.min_insert_block_size_bytes),
             max_partitions_per_insert_block: size(settings.max_partitions_per_insert_block),
+            merges_rows: settings.optimize_on_insert,
             fills_cache: true,
         }
     }
@@ -104,6 +112,7 @@ impl Default for InsertLimits {
             min_insert_block_size_rows: 1_048_449,
             min_insert_block_size_bytes: 268_402_944,
             max_partitions_per_insert_block: 100,
+            merges_rows: true,
             fills_cache: true,
         }
     }
@@ -330,6 +339,9 @@ impl TableMetadata for TableHandle {
     }
     fn with_part_columns(&self) -> Option<Arc<dyn TableMetadata>> {
         self.0.with_part_columns()
+    }
+    fn merged(&self) -> Option<Arc<dyn TableMetadata>> {
+        self.0.final_rows().map(|table| Arc::new(Self(table)) as Arc<dyn TableMetadata>)
     }
     fn as_any(&self) -> &dyn Any {
         self

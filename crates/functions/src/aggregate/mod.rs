@@ -96,7 +96,7 @@ mod wide;
 
 use std::sync::Arc;
 
-use squall_types::{AggregateType, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{AggregateType, DataType, Error, ErrorCode, Result, SimpleAggregateType, Value};
 
 use crate::accumulator::AggregateFunction;
 use crate::registry::{own_name, unknown_function};
@@ -265,6 +265,23 @@ pub(crate) fn state_and_merge(
 /// As those of [`resolve`].
 pub(crate) fn of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
     resolve(&state.function, &literals::read(&state.parameters)?, &state.arguments)
+}
+
+/// The function that merges states into one of the same type.
+///
+/// # Errors
+/// As those of [`resolve`].
+pub(crate) fn merge_of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
+    let name = format!("{}MergeState", state.function);
+    resolve(&name, &literals::read(&state.parameters)?, &[DataType::AggregateFunction(Arc::new(state.clone()))])
+}
+
+/// The function of a `SimpleAggregateFunction`, over values of the type that computes.
+///
+/// # Errors
+/// As those of [`resolve`].
+pub(crate) fn of_simple(simple: &SimpleAggregateType, computed: &DataType) -> Result<Arc<dyn AggregateFunction>> {
+    resolve(&simple.function, &literals::read(&simple.parameters)?, std::slice::from_ref(computed))
 }
 
 /// A function as a text names it, with parameters: `quantile(0.9)`.

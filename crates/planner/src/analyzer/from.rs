@@ -59,7 +59,7 @@ impl Scope<'_> {
         }
         let mut source = match &table.source {
             TableSource::Table(name) => {
-                let source = self.table(name)?;
+                let source = self.table_as(name, table.with_final)?;
                 if source.as_table().is_some_and(|table| table.engine() == "Set") {
                     let message = "Method read is not supported by storage Set";
                     return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
@@ -72,9 +72,9 @@ impl Scope<'_> {
                 Source::plan(self.plan_table(query)?)
             }
         };
-        if table.with_final {
-            let engine = source.as_table().map_or("View", |table| table.engine()).to_owned();
-            return Err(Error::new(ErrorCode::ILLEGAL_FINAL, format!("Storage {engine} doesn't support FINAL")));
+        if table.with_final && !matches!(table.source, TableSource::Table(_)) {
+            let engine = source.as_table().map_or("View", |table| table.engine());
+            return Err(illegal_final(engine));
         }
         if let Some(sample) = &table.sample {
             source = super::sample::sampled(self.analyzer, source, sample)?;
@@ -101,16 +101,27 @@ impl Scope<'_> {
     /// # Errors
     /// `UNKNOWN_TABLE`, `UNKNOWN_DATABASE`.
     pub fn table(&self, name: &ast::TableName) -> Result<Source> {
+        self.table_as(name, false)
+    }
+
+    /// The same, merged where the query or its settings say FINAL.
+    fn table_as(&self, name: &ast::TableName, with_final: bool) -> Result<Source> {
         let database = name.database.as_ref().map(|database| self.analyzer.identifier(database)).transpose()?;
         let table = self.analyzer.identifier(&name.table)?;
         if database.is_none()
             && let Some(plan) = self.analyzer.nested(|| self.common_table(table))?
         {
+            if with_final {
+                return Err(illegal_final("View"));
+            }
             return Ok(Source::plan(plan).named(None, Some(table)));
         }
         let catalog = self.analyzer.context.catalog;
         match catalog.table(database, table) {
             Ok(table) => {
+                if with_final && (table.view_query().is_some() || table.table_function().is_some()) {
+                    return Err(illegal_final(table.engine()));
+                }
                 if let Some(query) = table.view_query() {
                     return view::rows(self.analyzer, &*table, query, None);
                 }
@@ -118,7 +129,15 @@ impl Scope<'_> {
                     return function_table::rows(self.analyzer, &*table, function);
                 }
                 self.load(table.loaded_by_query())?;
-                self.visible(table)
+                if !with_final && !self.analyzer.context.settings.with_final {
+                    return self.visible(table);
+                }
+                match table.merged() {
+                    Some(merged) => self.visible(merged),
+                    // The setting is for the tables that can.
+                    None if !with_final => self.visible(table),
+                    None => Err(illegal_final(table.engine())),
+                }
             }
             Err(error) if error.code == ErrorCode::UNKNOWN_TABLE => {
                 if database.is_none()
@@ -518,4 +537,8 @@ pub(crate) fn rename_columns(plan: Plan, names: &[&str]) -> Result<Plan> {
         schema.types().enumerate().map(|(position, data_type)| Expression::column(position, data_type)).collect();
     let names: Vec<Arc<str>> = names.iter().map(|name| Arc::from(*name)).collect();
     Ok(project(plan, expressions, names.into_iter()))
+}
+
+fn illegal_final(engine: &str) -> Error {
+    Error::new(ErrorCode::ILLEGAL_FINAL, format!("Storage {engine} doesn't support FINAL"))
 }

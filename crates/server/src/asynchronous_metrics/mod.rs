@@ -83,7 +83,7 @@ fn of_process(measures: &mut Measures, server: &Server) {
     for database in &databases {
         for table in server.databases.tables(&database.name).unwrap_or_default() {
             tables += 1;
-            if table.table.engine() != "MergeTree" {
+            if !table.table.engine().ends_with("MergeTree") {
                 continue;
             }
             let parts = table.table.parts();

@@ -391,6 +391,11 @@ impl TableMetadata for WatchedTable {
         self.was_asked.store(true, Ordering::Relaxed);
         self.table.rows()
     }
+    fn merged(&self) -> Option<Arc<dyn TableMetadata>> {
+        // A plan that is kept finds the table again by its name, and not this.
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.table.merged()
+    }
     fn constraints(&self) -> &[Constraint] {
         self.table.constraints()
     }

@@ -182,6 +182,63 @@ pub(super) async fn rewrite_casts(
     run_blocking(move || rewrite.commit()).await
 }
 
+/// The columns that `DEDUPLICATE BY` names, asterisks among them; all columns of keys must be there.
+pub(super) async fn columns_of(
+    session: &Session,
+    database: &str,
+    table: &str,
+    by: &[ast::Expression],
+    context: &Arc<QueryContext>,
+) -> Result<Vec<String>> {
+    let named = by.iter().map(squall_sql::format_expression).collect::<Vec<_>>().join(", ");
+    let query = show::query(&format!("SELECT {named} FROM {}.{}", quoted(database), quoted(table)))?;
+    let plan = planning::with_planner(session, context, &query, squall_planner::plan_query).await;
+    let plan = plan.map_err(|error| match error.code {
+        ErrorCode::UNKNOWN_IDENTIFIER => Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, error.message),
+        _ => error,
+    })?;
+    let columns: Vec<String> = plan.schema().names().map(str::to_owned).collect();
+    let description = session.databases_of(database).describe(database, table)?;
+    let keys: Vec<String> = description.definition.iter().flat_map(|definition| definition.key_columns()).collect();
+    let of_table = |key: &&String| description.table.columns().iter().any(|column| *column.name == ***key);
+    if let Some(missing) = keys.iter().filter(of_table).find(|key| !columns.contains(key)) {
+        let message = format!(
+            "DEDUPLICATE BY expression must include all columns used in table's ORDER BY, PRIMARY KEY, or PARTITION BY but \
+             '{missing}' is missing"
+        );
+        return Err(Error::new(ErrorCode::THERE_IS_NO_COLUMN, message));
+    }
+    Ok(columns)
+}
+
+/// `OPTIMIZE … DEDUPLICATE`: of rows that are the same in these columns, or in all, the first one stays in each part.
+pub(super) async fn deduplicate(
+    session: &Session,
+    database: &str,
+    table: &str,
+    by: &[String],
+    partition: Option<&PartitionSelector>,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    let columns = session.databases_of(database).table(database, table)?.columns().to_vec();
+    let of = match partition {
+        Some(partition) => selection(session, database, table, partition, context).await?,
+        None => PartSelection::All,
+    };
+    let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
+    let stored = squall_sql::format_one_line(&ast::Statement::Query(Box::new(query(&all, &columns, table)?)));
+    let by = match by {
+        [] => stored_columns(&columns).iter().map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", "),
+        by => by.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
+    };
+    let query = show::query(&format!("{stored} LIMIT 1 BY {by}"))?;
+    let rewrite = begin(session, database, table, &RewriteOf::Parts(of)).await?;
+    for (source, target) in rewrite.pieces(ROWS) {
+        write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
+    }
+    run_blocking(move || rewrite.commit()).await
+}
+
 /// Begins once no merge is at the same parts.
 async fn begin(session: &Session, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
     let databases = session.databases_of(database).clone();
@@ -247,13 +304,17 @@ fn condition(filter: &ast::Expression) -> String {
     format!("ifNull({}, 0) != 0", squall_sql::format_expression(filter))
 }
 
-/// The query over the rows of a piece that gives what stands for them: all stored columns in their order.
-fn query(mutation: &Mutation, columns: &[ColumnDescription], table: &str) -> Result<ast::Query> {
+fn stored_columns(columns: &[ColumnDescription]) -> Vec<&ColumnDescription> {
     let is_stored = |column: &&ColumnDescription| {
         let kind = column.default.as_ref().map(|default| default.kind);
         !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
     };
-    let stored: Vec<&ColumnDescription> = columns.iter().filter(is_stored).collect();
+    columns.iter().filter(is_stored).collect()
+}
+
+/// The query over the rows of a piece that gives what stands for them: all stored columns in their order.
+fn query(mutation: &Mutation, columns: &[ColumnDescription], table: &str) -> Result<ast::Query> {
+    let stored = stored_columns(columns);
     let from = format!("FROM {ROWS} AS {}", quoted(table));
     let Some(assignments) = &mutation.assignments else {
         let names: Vec<String> = stored.iter().map(|column| quoted(&column.name)).collect();

@@ -1,4 +1,4 @@
-//! OPTIMIZE: the parts of each partition become one, as far as that is made in memory.
+//! OPTIMIZE: the parts of each partition become one, as far as that is made in memory, by the rule of the table's engine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,34 +8,55 @@ use squall_sql::ast;
 use squall_storage::PartInfo;
 use squall_types::{Error, ErrorCode, Result};
 
-use super::Answer;
+use super::alter::selection;
 use super::statement::{refuse_cluster, table_name};
+use super::{Answer, mutation};
 use crate::access::Privilege;
 use crate::session::Session;
 
 /// Bytes on disk of the parts that become one: a merge holds their rows in memory, decoded and sorted.
 const MERGED_BYTES_MAX: u64 = 1 << 30;
 
-/// Runs OPTIMIZE, with FINAL or without; a PARTITION is merged with all others.
+/// Runs OPTIMIZE, with FINAL or without.
 pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
     let (database, name) = table_name(session, &statement.table)?;
     session.access.check(Privilege::Optimize, &[&database, &name])?;
     let (databases, engine) = (&session.server.databases, &session.server.engine);
     let table = session.databases_of(&database).table(&database, &name)?;
-    let refusal = [
-        (statement.deduplicate.is_some(), "OPTIMIZE … DEDUPLICATE"),
-        (statement.dry_run_parts.is_some(), "OPTIMIZE … DRY RUN"),
-        (statement.cleanup, "OPTIMIZE … CLEANUP"),
-    ];
-    if let Some((_, what)) = refusal.iter().find(|(is_asked, _)| *is_asked) {
-        return Err(Error::not_implemented(*what));
+    if statement.dry_run_parts.is_some() {
+        return Err(Error::not_implemented("OPTIMIZE … DRY RUN"));
     }
-    if matches!(table.engine(), "TinyLog" | "Log" | "StripeLog" | "Set") {
+    if !table.engine().ends_with("MergeTree") && !matches!(table.engine(), "Join" | "Buffer") {
         let message = format!("Method optimize is not supported by storage {}", table.engine());
         return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
     }
-    for parts in groups(table.parts()) {
+    if statement.cleanup {
+        return Err(match table.engine() {
+            "ReplacingMergeTree" => {
+                Error::new(ErrorCode::SUPPORT_IS_DISABLED, "Experimental merges with CLEANUP are not allowed")
+            }
+            _ => Error::new(
+                ErrorCode::CANNOT_ASSIGN_OPTIMIZE,
+                "Cannot OPTIMIZE with CLEANUP table: only ReplacingMergeTree can be CLEANUP",
+            ),
+        });
+    }
+    let by = match &statement.deduplicate {
+        Some(by) if !by.is_empty() => Some(mutation::columns_of(session, &database, &name, by, context).await?),
+        Some(_) => Some(Vec::new()),
+        None => None,
+    };
+    let mut parts = table.parts();
+    if let Some(partition) = &statement.partition {
+        let of = selection(session, &database, &name, partition, context).await?;
+        parts.retain(|part| of.has(&part.name, &part.partition_id));
+    }
+    // A part that no merge made may hold rows with equal keys.
+    let with_singles = statement.with_final && table.final_rows().is_some();
+    let mut is_noop = true;
+    for parts in groups(parts, with_singles) {
+        is_noop = false;
         let merged = match databases.merge_parts(&database, &name, &parts) {
             Ok(merge) => engine.merge(merge, context.clone()).finished().await,
             Err(error) => Err(error),
@@ -47,11 +68,18 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
             merged => merged?,
         }
     }
+    if let Some(by) = &by {
+        mutation::deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
+    }
+    if is_noop && by.is_none() && context.settings.optimize_throw_if_noop {
+        let message = "Cannot OPTIMIZE table: There is nothing to merge";
+        return Err(Error::new(ErrorCode::CANNOT_ASSIGN_OPTIMIZE, message));
+    }
     Ok(Answer::Done)
 }
 
 /// The parts that become one each: those of a partition that follow each other, as many as may be.
-fn groups(parts: Vec<PartInfo>) -> Vec<Vec<Arc<str>>> {
+fn groups(parts: Vec<PartInfo>, with_singles: bool) -> Vec<Vec<Arc<str>>> {
     let mut partitions: BTreeMap<Arc<str>, Vec<PartInfo>> = BTreeMap::new();
     for part in parts {
         partitions.entry(part.partition_id.clone()).or_default().push(part);
@@ -70,7 +98,8 @@ fn groups(parts: Vec<PartInfo>) -> Vec<Vec<Arc<str>>> {
         }
         groups.push(group);
     }
-    groups.retain(|group| group.len() > 1);
+    let is_of_insert = |name: &Arc<str>| name.ends_with("_0");
+    groups.retain(|group| group.len() > 1 || with_singles && group.iter().all(is_of_insert) && !group.is_empty());
     groups
 }
 
@@ -104,7 +133,7 @@ mod tests {
             ("c_6_6_0", half),
             ("c_7_7_0", half),
         ];
-        let found = groups(parts.into_iter().map(|(name, bytes)| part(name, bytes)).collect());
+        let found = groups(parts.into_iter().map(|(name, bytes)| part(name, bytes)).collect(), false);
         let expected: [&[&str]; 3] = [&["a_1_1_0", "a_3_3_0"], &["a_4_4_0", "a_15_15_0"], &["c_6_6_0", "c_7_7_0"]];
         assert_eq!(
             found.iter().map(|group| group.iter().map(|name| &**name).collect::<Vec<_>>()).collect::<Vec<_>>(),

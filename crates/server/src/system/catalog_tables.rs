@@ -313,7 +313,7 @@ fn engine_clauses(row: &TableDescription) -> Vec<String> {
         let _ = write!(engine, "({})", arguments.join(", "));
     }
     let mut clauses = vec![engine];
-    if definition.engine.ends_with("MergeTree") && !definition.engine_arguments.is_empty() {
+    if &*definition.engine == "MergeTree" && !definition.engine_arguments.is_empty() {
         // Its arguments are its keys and its granularity.
         return clauses;
     }

@@ -246,7 +246,10 @@ fn data_type_families() -> Arc<dyn Table> {
 fn table_engines() -> Arc<dyn Table> {
     // Whether tables of the engine take settings.
     const ENGINES: &[(&str, bool)] = &[
+        ("AggregatingMergeTree", true),
         ("Buffer", false),
+        ("CoalescingMergeTree", true),
+        ("CollapsingMergeTree", true),
         ("Dictionary", false),
         ("File", true),
         ("GenerateRandom", false),
@@ -256,12 +259,15 @@ fn table_engines() -> Arc<dyn Table> {
         ("Merge", false),
         ("MergeTree", true),
         ("Null", false),
+        ("ReplacingMergeTree", true),
         ("Set", true),
         ("StripeLog", true),
+        ("SummingMergeTree", true),
         ("TinyLog", true),
+        ("VersionedCollapsingMergeTree", true),
         ("View", false),
     ];
-    let is_merge_tree = |row: &(&str, bool)| flag(row.0 == "MergeTree");
+    let is_merge_tree = |row: &(&str, bool)| flag(row.0.ends_with("MergeTree"));
     let mut table = SystemTable::new("table_engines", || Ok(ENGINES.to_vec()))
         .column("name", "String", |row: &(&str, bool)| text(row.0))
         .column("supports_settings", "UInt8", |row| flag(row.1))

@@ -62,7 +62,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
             Ok(definition)
         }
         TABLE_FUNCTION | VIEW => Ok(definition),
-        "MergeTree" if has_disk => merge_tree::check_definition(definition),
+        engine if has_disk && merge_tree::is_merge_tree(engine) => merge_tree::check_definition(definition),
         _ => Err(unknown_engine(&engine)),
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use squall_runtime::{Pieces, block_on};
-use squall_types::{Block, Column, DataType, Result};
+use squall_types::{Block, Column, DataType, Error, Result};
 
 use super::insertion::{concat, new_part};
 use super::part::Part;
@@ -78,7 +78,8 @@ impl MergeTree {
             let part = block_on(async {
                 let mut pieces = Pieces::begin();
                 let block = concat(&self.identity.stored, group, &mut pieces).await?;
-                write_part(self, &name, block, false, &mut pieces).await
+                let written = write_part(self, &name, block, false, false, &mut pieces).await?;
+                written.ok_or_else(|| Error::logical("a backup of no rows"))
             })?;
             part.wait()?;
             written.push(PartBackup { path: self.directory.temporary(&part.part.file.path), ..backup_of(&part.part) });

@@ -212,7 +212,8 @@ async fn make_parts(
     for PartitionRows { id, rows } in partitions {
         wait_for_disk(&parts).await?;
         let name = PartName::of_insert(&id, table.next_block_number());
-        let unwritten = write_part(&table, &name, rows, limits.fills_cache, &mut pieces).await?;
+        let made = write_part(&table, &name, rows, limits.fills_cache, limits.merges_rows, &mut pieces).await?;
+        let Some(unwritten) = made else { continue };
         let mut parts = parts.lock();
         parts.in_flight.push_back(unwritten.clone());
         parts.all.push(unwritten);

@@ -33,7 +33,9 @@ impl MergeTree {
     /// partitions, and where parts cannot be read.
     pub(crate) fn merge_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartMerge> {
         let lock = Arc::new(MergeLock::new(self, names)?);
-        let parts = self.parts_named(names)?;
+        let mut parts = self.parts_named(names)?;
+        // Of rows with equal keys those of later inserts come later.
+        parts.sort_by_key(|part| PartName::parse(&part.file.name).map(|name| name.first_block));
         let parsed: Option<Vec<PartName>> = parts.iter().map(|part| PartName::parse(&part.file.name)).collect();
         let name = parsed.as_deref().and_then(PartName::merged).ok_or_else(|| {
             Error::new(ErrorCode::BAD_ARGUMENTS, "Parts of several partitions cannot be merged into one")
@@ -135,7 +137,7 @@ impl Insertion for Replacement {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
         let lock = self.lock.clone();
-        Ok(Box::new(ReplacementWriter::new(table, name, new, lock)))
+        Ok(Box::new(ReplacementWriter::new(table, name, new, true, lock)))
     }
 
     fn commit(&self) -> Result<()> {
@@ -156,6 +158,8 @@ pub(super) struct ReplacementWriter {
     name: PartName,
     new: Arc<OnceLock<UnwrittenPart>>,
     blocks: Vec<Block>,
+    /// Whether rows with equal keys become one.
+    merges_rows: bool,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -165,9 +169,10 @@ impl ReplacementWriter {
         table: Arc<MergeTree>,
         name: PartName,
         new: Arc<OnceLock<UnwrittenPart>>,
+        merges_rows: bool,
         lock: Arc<MergeLock>,
     ) -> Self {
-        Self { table, name, new, blocks: Vec::new(), lock }
+        Self { table, name, new, blocks: Vec::new(), merges_rows, lock }
     }
 }
 
@@ -180,7 +185,7 @@ impl InsertWriter for ReplacementWriter {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, new, blocks, lock } = *self;
+        let Self { table, name, new, blocks, merges_rows, lock } = *self;
         if blocks.is_empty() {
             return Ok(None);
         }
@@ -189,7 +194,9 @@ impl InsertWriter for ReplacementWriter {
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
             count(ProfileEvent::MergedRows, block.rows() as u64);
             count(ProfileEvent::MergedUncompressedBytes, block.value_bytes() as u64);
-            let unwritten = write_part(&table, &name, block, true, &mut pieces).await?;
+            let Some(unwritten) = write_part(&table, &name, block, true, merges_rows, &mut pieces).await? else {
+                return Ok(());
+            };
             count(ProfileEvent::MergeWrittenRows, unwritten.part.rows);
             // Another merge of the same parts would write the same file.
             unwritten.part.hold(lock);

@@ -7,12 +7,15 @@ mod cold_scan;
 mod column_chunk;
 mod detached;
 mod dictionary_chunk;
+mod final_scan;
 mod hot_scan;
 mod insertion;
 mod key_runs;
 mod key_search;
 mod mapped_scan;
 mod merge;
+mod merge_kind;
+mod merge_rule;
 mod origin;
 mod packing;
 mod parquet_layout;
@@ -56,6 +59,9 @@ use crate::identity::{TableIdentity, TableName};
 use crate::key_binding::KeyBinding;
 use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, Table, TableHandle, TableScan};
 use crate::table_record::TableRecord;
+use final_scan::FinalTable;
+pub(crate) use merge_kind::is_merge_tree;
+use merge_rule::MergeRule;
 use origin::PartColumns;
 use packing::Packing;
 use part::{Part, PartFile};
@@ -95,6 +101,8 @@ pub(crate) struct MergeTree {
     /// How each stored column lies in new parts.
     packings: Vec<Packing>,
     primary_key: Vec<KeyExpression>,
+    /// What becomes of rows with equal keys.
+    rule: Option<MergeRule>,
     directory: Arc<TableDirectory>,
     catalog: Arc<Catalog>,
     cache: Arc<ColumnCache>,
@@ -161,6 +169,7 @@ impl std::fmt::Debug for MergeTree {
 /// ClickHouse's for keys, settings and arguments that do not suit.
 pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefinition> {
     let settings = MergeTreeSettings::new(&definition)?;
+    MergeRule::of(&TableIdentity::new(uuid::Uuid::nil(), Arc::new(definition.clone()))?)?;
     for key in &definition.sorting_key {
         let mut columns = 0;
         key.expression.visit_columns(&mut |_| columns += 1);
@@ -239,6 +248,7 @@ impl MergeTree {
         let definition = &identity.definition;
         let settings = MergeTreeSettings::new(definition)?;
         let schema = Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?);
+        let rule = MergeRule::of(&identity)?;
         let schemas = PartSchemas::new(&schema, stored_schemas, settings.ratio_of_defaults)?;
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
         let key_types = key_types(&primary_key);
@@ -277,6 +287,7 @@ impl MergeTree {
             schema,
             schemas: Arc::new(Mutex::new(schemas)),
             primary_key,
+            rule,
             directory,
             catalog,
             cache,
@@ -333,6 +344,7 @@ impl MergeTree {
             parts: self.parts.clone(),
             next_block: self.next_block.clone(),
             merging: self.merging.clone(),
+            rule: MergeRule::of(&identity)?,
             identity,
         }))
     }
@@ -446,7 +458,22 @@ impl TableMetadata for MergeTreeTable {
     }
 }
 
+impl MergeTreeTable {
+    /// A scan of the parts in the order of their inserts.
+    fn scan_in_order(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        let mut parts = self.parts.parts.clone();
+        parts.sort_by_key(|part| PartName::parse(&part.file.name).map(|name| name.first_block));
+        let parts = Arc::new(PartSet::new(parts, &self.live.identity));
+        Self { name: self.name.clone(), live: self.live.clone(), parts }.scan(request)
+    }
+}
+
 impl Table for MergeTreeTable {
+    fn final_rows(&self) -> Option<Arc<dyn Table>> {
+        let rule = self.live.rule.clone()?;
+        Some(Arc::new(FinalTable { table: self.whole(), rule }))
+    }
+
     fn scan(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
         if !self.parts.is_counted

@@ -22,6 +22,7 @@ use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::MergeTree;
 use super::dictionary_chunk::{append_dictionary, append_one_row, leaves_of, one_row};
+use super::merge_rule::{MergeFor, MergeRule};
 use super::part::{Part, PartFile};
 use super::part_bytes::PartBytes;
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
@@ -98,7 +99,7 @@ impl UnwrittenPart {
     }
 }
 
-/// Sorts the rows of one partition and makes a part of them that is not committed yet. `is_remembered` puts its columns into the cache.
+/// Sorts the rows of one partition and makes a part of them that is not committed yet; none where `merges_rows` leaves no row. `is_remembered` puts its columns into the cache.
 ///
 /// # Errors
 /// Where the rows cannot be encoded.
@@ -107,14 +108,17 @@ pub(super) async fn write_part(
     name: &PartName,
     mut block: Block,
     is_remembered: bool,
+    merges_rows: bool,
     pieces: &mut Pieces,
-) -> Result<UnwrittenPart> {
+) -> Result<Option<UnwrittenPart>> {
     let positions = &table.identity.stored_positions;
     let keys = |keys: &[squall_planner::KeyExpression], block: &Block| {
         keys.iter().map(|key| evaluate(&key.expression, block, positions)).collect::<Result<Vec<Column>>>()
     };
     let began = Instant::now();
-    let sorting_key = keys(&table.identity.definition.sorting_key, &block)?;
+    let mut sorting_key = keys(&table.identity.definition.sorting_key, &block)?;
+    sorting_key
+        .extend(table.rule.as_ref().and_then(MergeRule::sorted_by).and_then(|at| block.columns().get(at)).cloned());
     let order = sorted_positions(&sorting_key, block.rows(), pieces).await?;
     let is_sorted = order.is_none();
     if let Some(order) = order {
@@ -126,6 +130,14 @@ pub(super) async fn write_part(
         block = Block::new(block.schema().clone(), sorted, order.len());
     }
     drop(sorting_key);
+    if let Some(rule) = table.rule.as_ref().filter(|_| merges_rows) {
+        let sorting_key = keys(&table.identity.definition.sorting_key, &block)?;
+        let places: Vec<usize> = (0..block.columns().len()).collect();
+        block = rule.apply(block, &places, &sorting_key, MergeFor::Part, pieces).await?;
+        if block.is_empty() {
+            return Ok(None);
+        }
+    }
     let sorting_us = began.elapsed().as_micros() as u64;
     let primary_index =
         primary_index(&keys(&table.primary_key, &block)?, block.rows(), table.settings.index_granularity)?;
@@ -164,7 +176,7 @@ pub(super) async fn write_part(
     if !table.cache.on_io_thread(job) {
         return Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to write a part with"));
     }
-    Ok(UnwrittenPart { part, written })
+    Ok(Some(UnwrittenPart { part, written }))
 }
 
 /// The key at the first row of each granule and at the last row.

@@ -163,7 +163,7 @@ struct Rewritten {
 impl Insertion for Rewritten {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
-        Ok(Box::new(ReplacementWriter::new(table, name, new, self.lock.clone())))
+        Ok(Box::new(ReplacementWriter::new(table, name, new, false, self.lock.clone())))
     }
 
     fn keeps_order(&self) -> bool {

@@ -48,6 +48,29 @@ pub(crate) fn plain_array(column: &Column) -> Result<ArrayRef> {
     }
 }
 
+/// Where runs of rows with equal keys begin, in rows that are in the order of the keys. Without keys all are equal.
+///
+/// # Errors
+/// As [`sorted_positions`].
+pub(crate) async fn equal_runs(keys: &[Column], rows: usize, pieces: &mut Pieces) -> Result<Vec<u32>> {
+    let mut columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        columns.push(KeyColumn::new(key, pieces).await?);
+        pieces.pause().await;
+    }
+    let (prefixes, rest) = pack(&columns, rows, pieces).await;
+    let is_equal = |left: usize, right: usize| {
+        prefixes.get(left) == prefixes.get(right) && rest.iter().all(|key| key.compare(left, right).is_eq())
+    };
+    let mut starts = vec![0];
+    for first in (1..rows).step_by(RUN_ROWS) {
+        let last = rows.min(first + RUN_ROWS);
+        starts.extend((first..last).filter(|row| !is_equal(row - 1, *row)).map(|row| row as u32));
+        pieces.pause().await;
+    }
+    Ok(starts)
+}
+
 /// The positions of the rows in order, rows of equal keys as they came; `None` where they already are in order.
 ///
 /// # Errors

@@ -180,6 +180,16 @@ impl SettingValue for Duration {
     }
 }
 
+/// What SQL calls a setting, where that is a word of Rust.
+macro_rules! name_of {
+    (with_final) => {
+        "final"
+    };
+    ($name:ident) => {
+        stringify!($name)
+    };
+}
+
 macro_rules! settings {
     ($(
         $name:ident : $rust:ty as $setting_type:ident = $default:literal $(only [$($allowed:literal),*])?, $description:literal;
@@ -208,7 +218,7 @@ macro_rules! settings {
             /// Every setting that is implemented, in the order of declaration.
             pub const ALL: &'static [SettingDescription] = &[
                 $(SettingDescription {
-                    name: stringify!($name),
+                    name: name_of!($name),
                     setting_type: SettingType::$setting_type,
                     type_name: SettingType::$setting_type.name(),
                     default: $default,
@@ -226,12 +236,12 @@ macro_rules! settings {
             /// would mean something that is not there.
             pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
                 let name = match name {
-                    $(stringify!($name) => {
+                    $(name_of!($name) => {
                         let value = <$rust as SettingValue>::from_text(SettingType::$setting_type, text)
                             .ok_or_else(|| bad_value(name, SettingType::$setting_type, text))?;
                         $(check_allowed(name, &value.to_text(SettingType::$setting_type), &[$($allowed),*])?;)?
                         self.$name = value;
-                        stringify!($name)
+                        name_of!($name)
                     })*
                     _ => match foreign::alias(name) {
                         Some(target) => return self.set(target, text),
@@ -247,7 +257,7 @@ macro_rules! settings {
             /// A setting's value as text; `None` for a name that is not known.
             pub fn get(&self, name: &str) -> Option<String> {
                 match name {
-                    $(stringify!($name) => Some(self.$name.to_text(SettingType::$setting_type)),)*
+                    $(name_of!($name) => Some(self.$name.to_text(SettingType::$setting_type)),)*
                     _ => self.get_foreign(name),
                 }
             }
@@ -547,6 +557,9 @@ settings! {
     insert_allow_materialized_columns: bool as Bool = "0", "Whether MATERIALIZED columns may be inserted.";
     allow_drop_detached: bool as Bool = "0", "Whether ALTER TABLE … DROP DETACHED PART and PARTITION are allowed.";
     check_query_single_value_result: bool as Bool = "0", "Whether CHECK TABLE answers with one value, 1 where all parts are sound, instead of a row for each part.";
+    with_final: bool as Bool = "0", "Whether tables whose engine merges rows with equal keys are read as with FINAL.";
+    optimize_throw_if_noop: bool as Bool = "0", "Whether OPTIMIZE that finds nothing to merge is an error.";
+    optimize_on_insert: bool as Bool = "1", "Whether rows of an INSERT with equal keys are merged at once, as the table's engine merges those of parts.";
     insert_deduplicate: bool as Bool = "1", "Accepted for compatibility: there are no replicated tables, whose inserts would be deduplicated.";
     async_insert: bool as Bool = "0", "Accepted for compatibility: inserts are synchronous.";
     wait_for_async_insert: bool as Bool = "1", "Accepted for compatibility: inserts are synchronous.";
