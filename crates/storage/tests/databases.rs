@@ -32,8 +32,8 @@ fn ddl_says_what_clickhouse_says() {
         code(databases.create_table("d", "u", definition("Nope", &[("a", "UInt8")], &[]), false)),
         ErrorCode::UNKNOWN_STORAGE
     );
-    let replacing = definition("ReplacingMergeTree", &[("a", "UInt8")], &["a"]);
-    assert_eq!(code(databases.create_table("d", "u", replacing, false)), ErrorCode::NOT_IMPLEMENTED);
+    let graphite = definition("GraphiteMergeTree", &[("a", "UInt8")], &["a"]);
+    assert_eq!(code(databases.create_table("d", "u", graphite, false)), ErrorCode::NOT_IMPLEMENTED);
     let twice = definition("Memory", &[("a", "UInt8"), ("a", "UInt8")], &[]);
     assert_eq!(code(databases.create_table("d", "u", twice, false)), ErrorCode::ILLEGAL_COLUMN);
 
