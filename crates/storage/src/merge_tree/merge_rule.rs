@@ -171,7 +171,7 @@ async fn replacing(
                 pause(pieces, row).await;
             }
         }
-        if !deleted.is_some_and(|deleted| deleted.value(chosen).as_u64().unwrap_or(0) != 0) {
+        if deleted.is_none_or(|deleted| deleted.value(chosen).as_u64().unwrap_or(0) == 0) {
             rows.push(chosen as u32);
         }
         pause(pieces, at).await;
