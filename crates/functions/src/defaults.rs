@@ -19,11 +19,17 @@ pub(crate) fn bind(
     context: &FunctionContext,
 ) -> Result<Arc<dyn BoundFunction>> {
     let defaults = function.defaults();
-    if defaults.types && arguments.iter().any(|argument| argument.data_type.is_computed_otherwise()) {
-        let computed = arguments
-            .iter()
-            .map(|argument| Argument { data_type: argument.data_type.computed(), constant: argument.constant.clone() });
-        return Ok(Arc::new(OnComputed(bind(function, &computed.collect::<Vec<_>>(), context)?)));
+    let computed: fn(&DataType) -> DataType = if defaults.halves { DataType::without_names } else { DataType::computed };
+    let is_computed = |argument: &Argument| {
+        argument.data_type.is_computed_otherwise() && computed(&argument.data_type) != argument.data_type
+    };
+    if defaults.types && arguments.iter().any(is_computed) {
+        let arguments = arguments.iter().map(|argument| Argument {
+            data_type: computed(&argument.data_type),
+            constant: argument.constant.clone(),
+        });
+        let inner = bind(function, &arguments.collect::<Vec<_>>(), context)?;
+        return Ok(Arc::new(OnComputed { inner, computed }));
     }
     if defaults.types
         && let Some(at) = arguments.iter().position(|argument| argument.data_type.is_of_alternatives())
@@ -109,20 +115,24 @@ pub(crate) fn can_be_inside_low_cardinality(data_type: &DataType) -> bool {
 
 /// A function that gets its arguments as the types that calculations take them for.
 #[derive(Debug)]
-struct OnComputed(Arc<dyn BoundFunction>);
+struct OnComputed {
+    inner: Arc<dyn BoundFunction>,
+    /// The type that stands for another.
+    computed: fn(&DataType) -> DataType,
+}
 
 impl BoundFunction for OnComputed {
     fn return_type(&self) -> &DataType {
-        self.0.return_type()
+        self.inner.return_type()
     }
 
     fn properties(&self) -> Properties {
-        self.0.properties()
+        self.inner.properties()
     }
 
     fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {
-        let computed = arguments.iter().map(|argument| argument.clone().with_type(argument.data_type().computed()));
-        self.0.execute(&computed.collect::<Vec<_>>(), rows)
+        let computed = arguments.iter().map(|argument| argument.clone().with_type((self.computed)(argument.data_type())));
+        self.inner.execute(&computed.collect::<Vec<_>>(), rows)
     }
 }
 

@@ -135,11 +135,13 @@ pub struct Defaults {
     pub constants: bool,
     /// The function gets values of types that calculations take for others as those: see [`DataType::computed`].
     pub types: bool,
+    /// A `BFloat16` among them stays one.
+    pub halves: bool,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self { nulls: true, low_cardinality: true, constants: true, types: true }
+        Self { nulls: true, low_cardinality: true, constants: true, types: true, halves: false }
     }
 }
 

@@ -97,7 +97,7 @@ pub(crate) const ALIASES: &[(&str, &str, bool)] = &[
     ("caseWithoutExpression", "multiIf", false),
     ("ceiling", "ceil", true),
     ("concat_ws", "concatWithSeparator", true),
-    ("connection_id", "connectionID", true),
+    ("connection_id", "connectionId", true),
     ("curdate", "today", true),
     ("current_database", "currentDatabase", true),
     ("current_date", "today", true),

@@ -36,6 +36,7 @@ impl ColumnDefaults {
     /// Of this definition.
     pub(crate) fn new(definition: &Arc<TableDefinition>, binding: &KeyBinding) -> Self {
         let columns = &definition.columns;
+        let binding = binding.of_this_moment();
         let default = |column: &ColumnDescription| {
             let default = column.default.as_ref().filter(|default| !default.expression.is_empty())?;
             let bound = binding.bind(&default.expression, columns);
@@ -114,7 +115,11 @@ impl ColumnMapping {
         match self.source(column) {
             Source::Same(at) | Source::Cast(at) if self.read.contains(&at) => {}
             Source::Same(at) | Source::Cast(at) => self.read.push(at),
-            Source::Missing => {
+            Source::Missing => {}
+        }
+        match self.source(column) {
+            Source::Same(_) => {}
+            Source::Cast(_) | Source::Missing => {
                 for needed in self.defaults.columns_of(column) {
                     self.need(needed, depth + 1)?;
                 }
@@ -142,11 +147,31 @@ impl ColumnMapping {
             let place = self.read.iter().position(|read| *read == at);
             place.and_then(|place| block.columns().get(place)).cloned().ok_or_else(|| Error::logical("a column unread"))
         };
-        match (self.source(column), self.defaults.of(column)) {
-            (Source::Same(at), _) => read(at),
-            (Source::Cast(at), _) => cast(&read(at)?, data_type),
-            (Source::Missing, None) => Column::default_values(data_type.clone(), block.rows()),
-            (Source::Missing, Some(default)) => {
+        match self.source(column) {
+            Source::Same(at) => read(at),
+            Source::Cast(at) => {
+                let older = read(at)?;
+                if data_type.is_nullable() || older.nulls().is_none_or(|nulls| nulls.null_count() == 0) {
+                    return cast(&older, data_type);
+                }
+                // NULLs of a column that has none any more became its default.
+                let nullable = data_type.to_nullable();
+                let filled = cast(&older, &nullable)?.materialize()?;
+                let default = cast(&self.default(column, data_type, block)?.materialize()?, &nullable)?;
+                let rows = u32::try_from(block.rows()).map_err(|_| Error::logical("a block too long"))?;
+                let place = |row: u32| if filled.nulls().is_some_and(|nulls| nulls.is_null(row as usize)) { rows + row } else { row };
+                let places: Vec<u32> = (0..rows).map(place).collect();
+                cast(&Column::concat(&[filled.clone(), default])?.take(&places.into())?, data_type)
+            }
+            Source::Missing => self.default(column, data_type, block),
+        }
+    }
+
+    /// What stands for rows that have no value of a column.
+    fn default(&self, column: usize, data_type: &DataType, block: &Block) -> Result<Column> {
+        match self.defaults.of(column) {
+            None => Column::default_values(data_type.clone(), block.rows()),
+            Some(default) => {
                 let needed = self.defaults.columns_of(column);
                 let mut positions = vec![None; self.defaults.definition.columns.len()];
                 let mut columns = Vec::with_capacity(needed.len());

@@ -1,6 +1,6 @@
 //! Key expressions from their SQL, as the catalog keeps them.
 
-use squall_functions::FunctionContext;
+use squall_functions::{FunctionContext, Moment};
 use squall_planner::{ColumnDescription, Expression, bind_expression};
 use squall_types::Result;
 
@@ -13,6 +13,14 @@ impl KeyBinding {
     /// For a server in this time zone, which dates of times in keys depend on.
     pub(crate) fn new(time_zone: &str) -> Self {
         Self { functions: FunctionContext::outside_queries(time_zone) }
+    }
+
+    /// The same for defaults of columns that are added now: `now()` in them is this moment.
+    pub(crate) fn of_this_moment(&self) -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        let moment = Moment::new(now, 0, "".into(), "".into());
+        Self { functions: FunctionContext { moment, ..self.functions.clone() } }
     }
 
     /// What functions know outside of queries.

@@ -36,3 +36,8 @@ SELECT sumMerge(number) FROM numbers(3);
 SELECT arrayReduce('sum', [1, 2, 3]), arrayReduce('quantiles(0.5,0.9)', [1, 2, 3]), arrayReduce('maxIf', [1, 2], [1, 0]), arrayReduceInRanges('sum', [(1, 2), (2, 3), (-1, 1), (10, 2)], [1, 2, 3, 4]);
 SELECT arrayReduce('foo', [1]);
 SELECT initializeAggregation('sum', number) FROM numbers(2);
+SELECT kurtPop(x), skewPop(x), kurtSamp(x) FROM values('x Float64', -8.43);
+SELECT sparkbar(3)(number, number) FROM numbers(4);
+SELECT sparkbar(5)(number, number - 3) FROM numbers(10);
+SELECT sparkbar(5)(number, toFloat32(number * 0.3)) FROM numbers(50);
+SELECT sparkbar(5)(number, 0) FROM numbers(5);

@@ -1311,3 +1311,9 @@ SELECT numericIndexedVectorToMap(numericIndexedVectorPointwiseLess(numericIndexe
 SELECT numericIndexedVectorToMap(numericIndexedVectorPointwiseLessEqual(numericIndexedVectorBuild(map(1, 10, 2, 20)), 10));
 SELECT numericIndexedVectorToMap(numericIndexedVectorPointwiseGreater(numericIndexedVectorBuild(map(1, 10, 2, 20)), 10));
 SELECT numericIndexedVectorToMap(numericIndexedVectorPointwiseGreaterEqual(numericIndexedVectorBuild(map(1, 10, 2, 20)), 20));
+SELECT extractTextFromHTML('<p>one <b>word</b></p><script>no</script><!-- no --> more');
+SELECT sparseGrams('hello world', 3, 5);
+SELECT sparseGramsUTF8('алиса', 3);
+SELECT sparseGramsHashes('hello', 3);
+SELECT sparseGramsHashesUTF8('алиса', 3);
+SELECT wyHash64('abc');

@@ -91,6 +91,9 @@ impl StateFunction for Shape {
         let result = |[count, sum1, sum2, sum3, sum4]: Powers| {
             let divisor = if self.of_sample { count - 1.0 } else { count };
             let variance = if divisor > 0.0 { ((sum2 - sum1 * sum1 / count) / divisor).max(0.0) } else { f64::NAN };
+            if !(variance > 0.0) {
+                return f64::NAN;
+            }
             if self.kurtosis {
                 let inner = 6.0 * sum2 - 3.0 * sum1 * sum1 / count;
                 let moment = sum4 - (4.0 * sum3 - inner * sum1 / count) * sum1 / count;

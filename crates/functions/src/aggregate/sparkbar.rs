@@ -51,7 +51,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     if range.0 >= range.1 {
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Parameter `min_x` must be less than `max_x`"));
     }
-    Ok(grouped::function(Sparkbar { width: width as usize, range, is_given: ends.is_some(), places, heights }))
+    Ok(grouped::function(Sparkbar { width: width as usize, range, is_given: ends.is_some(), is_float: y.is_float(), places, heights }))
 }
 
 #[derive(Debug)]
@@ -60,6 +60,8 @@ struct Sparkbar {
     /// The first and the last place that count.
     range: (u64, u64),
     is_given: bool,
+    /// Whether heights are floats.
+    is_float: bool,
     places: Numbers,
     heights: Numbers,
 }
@@ -74,15 +76,18 @@ pub(super) struct Points {
 
 impl Sparkbar {
     fn insert(&self, state: &mut Points, place: u64, height: f64) {
-        if height.is_nan() || height < 0.0 || place < self.range.0 || place > self.range.1 {
+        if place < self.range.0 || place > self.range.1 {
+            return;
+        }
+        state.places.0 = state.places.0.min(place);
+        state.places.1 = state.places.1.max(place);
+        if height.is_nan() || height <= 0.0 {
             return;
         }
         let sum = state.sums.entry(place).or_default();
         *sum += height;
         state.heights.0 = state.heights.0.min(*sum);
         state.heights.1 = state.heights.1.max(*sum);
-        state.places.0 = state.places.0.min(place);
-        state.places.1 = state.places.1.max(place);
     }
 
     fn bars(&self, state: &Points) -> String {
@@ -105,13 +110,20 @@ impl Sparkbar {
             bars[bar] += sum;
             counts[bar] += 1;
         }
-        bars.iter_mut().zip(&counts).filter(|(_, count)| **count > 0).for_each(|(bar, count)| *bar /= *count as f64);
+        // Integers are divided as integers.
+        let divided = |value: f64, by: f64| if self.is_float { value / by } else { (value / by).floor() };
+        let counted = bars.iter_mut().zip(&counts).filter(|(_, count)| **count > 0);
+        counted.for_each(|(bar, count)| *bar = divided(*bar, *count as f64));
         let highest = bars.iter().copied().fold(0.0, f64::max);
+        if highest == 0.0 {
+            return String::new();
+        }
         let block = |bar: &f64| {
-            if *bar <= 0.0 || highest == 0.0 {
+            if *bar <= 0.0 {
                 return BLOCKS[0];
             }
-            BLOCKS[((bar / highest * 7.0) as usize + 1).min(8)]
+            let level = if self.is_float { bar / (highest / 7.0) } else { divided(bar * 7.0, highest) };
+            BLOCKS.get(level as usize + 1).copied().unwrap_or(BLOCKS[0])
         };
         bars.iter().map(block).collect()
     }

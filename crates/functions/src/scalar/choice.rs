@@ -164,9 +164,7 @@ fn first_non_default(call: &Call<'_>) -> Bound {
     call.arguments(1..=usize::MAX)?;
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
     let common = least_supertype(&types)?;
-    // NULL comes out only where the last argument may be NULL.
-    let is_nullable = types.last().is_some_and(DataType::is_nullable);
-    let result = if is_nullable { common.clone() } else { common.remove_nullable() };
+    let result = common.clone();
     let options = CastOptions::to_common(call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
         let columns = arguments.iter().map(|column| cast(column, &common, &options));

@@ -67,7 +67,7 @@ pub(crate) const INTERVALS: &[&dyn ScalarFunction] =
 
 macro_rules! reinterpretations {
     ($($name:literal => $data_type:expr),* $(,)?) => {
-        &[$(&Function::new(concat!("reinterpretAs", $name), |call| reinterpret_as(call, $data_type))),*]
+        &[$(&Function::new(concat!("reinterpretAs", $name), |call| reinterpret_as(call, $data_type)).with_halves()),*]
     };
 }
 
@@ -141,8 +141,8 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
         .never_throws()
         .of_any_type(),
     &Function::new("accurateCastOrDefault", accurate_cast_or_default).with_nulls().with_dictionaries().of_any_type(),
-    &Function::new("reinterpret", reinterpret_to),
-    &Function::new("reinterpretAsFixedString", reinterpret_as_fixed_string),
+    &Function::new("reinterpret", reinterpret_to).with_halves(),
+    &Function::new("reinterpretAsFixedString", reinterpret_as_fixed_string).with_halves(),
     &Function::new("toLowCardinality", to_low_cardinality)
         .with_nulls()
         .with_dictionaries()
@@ -312,6 +312,10 @@ fn zoned(call: &Call<'_>, at: usize) -> Result<DataType> {
 }
 
 fn to_date_time(call: &Call<'_>) -> Bound {
+    // A number behind the value is the scale of a `DateTime64`.
+    if call.arguments.len() > 1 && call.type_of(1).is_integer() {
+        return convert_to(call, scaled(call)?);
+    }
     call.arguments(1..=2)?;
     // A time keeps its zone.
     let to = match (call.type_of(0).inner(), zone(call, 1)?) {
@@ -691,9 +695,17 @@ fn reinterpret_to(call: &Call<'_>) -> Bound {
 
 fn reinterpret_as_fixed_string(call: &Call<'_>) -> Bound {
     call.arguments(1..=1)?;
-    match call.type_of(0).fixed_width_bytes() {
+    match memory_width(call.type_of(0)) {
         Some(width) => bind_reinterpret(call, DataType::FixedString(width)),
         None => Err(call.illegal(0)),
+    }
+}
+
+/// How many bytes a value has in ClickHouse's memory.
+fn memory_width(data_type: &DataType) -> Option<usize> {
+    match data_type {
+        DataType::BFloat16 => Some(2),
+        other => other.fixed_width_bytes(),
     }
 }
 
@@ -736,6 +748,14 @@ pub(super) fn reinterpret(column: &Column, to: &DataType) -> Result<Column> {
         let width = values.value_length() as usize;
         ((0..rows).flat_map(|row| values.value(row).iter().copied()).collect(), width)
     }));
+    // A `BFloat16` is the upper half of the float that holds it.
+    let flat = match flat {
+        Some((bytes, _)) if *column.data_type() == DataType::BFloat16 => {
+            let (floats, _) = bytes.as_chunks::<4>();
+            Some((floats.iter().flat_map(|[_, _, low, high]| [*low, *high]).collect(), 2))
+        }
+        other => other,
+    };
     let value = |row: usize| -> &[u8] {
         match (&flat, array.as_binary_opt::<i32>()) {
             (Some((bytes, width)), _) => bytes.get(row * width..(row + 1) * width).unwrap_or_default(),
@@ -744,7 +764,7 @@ pub(super) fn reinterpret(column: &Column, to: &DataType) -> Result<Column> {
         }
     };
     let is_number = *column.data_type() != DataType::String;
-    let result: ArrayRef = match (to, to.fixed_width_bytes()) {
+    let result: ArrayRef = match (to, memory_width(to)) {
         (DataType::String, _) => {
             let trimmed = |bytes: &[u8]| -> usize {
                 if is_number {
@@ -765,7 +785,13 @@ pub(super) fn reinterpret(column: &Column, to: &DataType) -> Result<Column> {
                 bytes.extend_from_slice(value.get(..width).unwrap_or(value));
                 bytes.resize((row + 1) * width, 0);
             }
-            fixed_width_array(to, width, bytes)?
+            if *to == DataType::BFloat16 {
+                let (halves, _) = bytes.as_chunks::<2>();
+                let floats = halves.iter().flat_map(|[low, high]| [0, 0, *low, *high]).collect();
+                fixed_width_array(to, 4, floats)?
+            } else {
+                fixed_width_array(to, width, bytes)?
+            }
         }
         _ => return Err(Error::logical(format!("{to} has no bytes"))),
     };

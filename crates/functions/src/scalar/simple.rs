@@ -29,7 +29,7 @@ pub(crate) struct Function {
 impl Function {
     /// A function whose NULLs, dictionaries and constants the registry handles.
     pub const fn new(name: &'static str, resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>) -> Self {
-        let defaults = Defaults { nulls: true, low_cardinality: true, constants: true, types: true };
+        let defaults = Defaults { nulls: true, low_cardinality: true, constants: true, types: true, halves: false };
         let properties = Properties::UNKNOWN;
         Self { name, resolve, defaults, keeps_low_cardinality: true, properties, looks_up: false, stands_alone: false }
     }
@@ -115,6 +115,12 @@ impl Function {
     /// The function takes values of any type as they are, and does nothing with them that depends on it.
     pub const fn of_any_type(mut self) -> Self {
         self.defaults.types = false;
+        self
+    }
+
+    /// The function sees a `BFloat16` itself, whose column is one of `Float32`.
+    pub const fn with_halves(mut self) -> Self {
+        self.defaults.halves = true;
         self
     }
 

@@ -56,7 +56,7 @@ where
     let refuser = Refuser::default();
     let catalog = QueryCatalog::new(session);
     let leash = leash(PLANNING_MAX);
-    let done = planner(session, context, &catalog, &refuser, |planner| work(statement, planner));
+    let done = guarded(|| planner(session, context, &catalog, &refuser, |planner| work(statement, planner)));
     let is_done = !refuser.was_asked.get() && !leash.was_too_short();
     drop(leash);
     let uses = catalog.take_uses();
@@ -64,6 +64,11 @@ where
     // Planned anew, the query meets the same again.
     context.note_uses(|noted| noted.add(uses));
     if is_done { done } else { elsewhere(session, context, statement, work).await }
+}
+
+/// Does work of planning. A fault in planning one query is that query's alone, and leaves its limits on no thread.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::logical("a panic in planning")))
 }
 
 /// Does something with the planner on a thread that may wait and may take its time.
@@ -99,8 +104,7 @@ async fn on_other_thread<T: Send + 'static>(
     let context = context.clone();
     let planning = tokio::task::spawn_blocking(move || {
         let _thread = context.enter();
-        // A fault in planning one query is that query's alone, and leaves its limits on no thread.
-        catch_unwind(AssertUnwindSafe(|| work(&context))).unwrap_or_else(|_| Err(Error::logical("a panic in planning")))
+        guarded(|| work(&context))
     });
     planning.await.map_err(|error| Error::logical(format!("planning was interrupted: {error}")))?
 }

@@ -30,7 +30,9 @@ impl Row {
 pub(super) fn functions(server: &Weak<Server>) -> Arc<dyn Table> {
     let server = server.clone();
     let rows = move || {
-        let own = squall_functions::all_functions().into_iter().map(Row::Own);
+        let own = squall_functions::all_functions().into_iter();
+        // What only statements of our own call.
+        let own = own.filter(|description| !description.name.starts_with("__")).map(Row::Own);
         let user = upgrade(&server)?.objects.functions().into_iter().map(|(name, function)| Row::User(name, function));
         Ok(own.chain(user).collect())
     };

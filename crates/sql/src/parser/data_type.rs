@@ -20,6 +20,21 @@ const PHRASES: &[&[K]] = &[
 ];
 
 impl Parser<'_> {
+    /// Reads the width of MySQL's `INT(11) UNSIGNED`, which says nothing.
+    fn forget_width(&mut self, name: &str) -> Parsed<()> {
+        if !is_integer(name) || !self.at(T::OpenRound) {
+            return Ok(());
+        }
+        let close = if self.ahead(1).kind == T::CloseRound { 1 } else { 2 };
+        let is_signed = matches!(self.ahead(close + 1).keyword, K::UNSIGNED | K::SIGNED);
+        if self.ahead(close).kind == T::CloseRound && (is_signed || close == 1) {
+            (0..=close).for_each(|_| {
+                self.advance();
+            });
+        }
+        Ok(())
+    }
+
     /// A data type.
     pub(crate) fn data_type(&mut self) -> Parsed<DataType> {
         self.enter(1)?;
@@ -32,6 +47,7 @@ impl Parser<'_> {
                     return self.fail("data type");
                 }
                 let mut name = self.identifier()?.value;
+                self.forget_width(&name)?;
                 // MySQL's `INT UNSIGNED`, `BIGINT SIGNED`.
                 if matches!(self.peek().keyword, K::UNSIGNED | K::SIGNED) && is_integer(&name) {
                     name = format!("{} {}", name.to_ascii_uppercase(), self.peek().keyword.text());

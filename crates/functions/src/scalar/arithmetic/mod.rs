@@ -18,19 +18,20 @@ use crate::function::{BoundFunction, ScalarFunction};
 
 /// This family's functions.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
-    &Function::new("plus", plus),
-    &Function::new("minus", minus),
+    &Function::new("plus", plus).with_halves(),
+    &Function::new("minus", minus).with_halves(),
     &Function::new("multiply", |call| {
         call.arguments(2..=2)?;
         if let Some(bound) = super::states::bind_multiply(call)? {
             return Ok(bound);
         }
         wide_or(call, wide::Operation::Multiply, |call| number::multiply(&call.never_throws()))
-    }),
+    })
+    .with_halves(),
     &Function::new("divide", |call| {
         wide_or(call, wide::Operation::Divide, |call| division::divide(&call.never_throws()))
     }),
-    &Function::new("intDiv", |call| wide_or(call, wide::Operation::IntDiv, division::int_div)),
+    &Function::new("intDiv", |call| wide_or(call, wide::Operation::IntDiv, division::int_div)).with_halves(),
     &Function::new("intDivOrZero", |call| wide_or(call, wide::Operation::IntDivOrZero, division::int_div_or_zero)),
     &Function::new("modulo", |call| wide_or(call, wide::Operation::Modulo, division::modulo)),
     &Function::new("moduloLegacy", |call| wide_or(call, wide::Operation::Modulo, division::modulo)),
@@ -120,12 +121,14 @@ pub(crate) struct Shape {
 impl Shape {
     /// The shape of a number; `Bool` is `UInt8`, `IPv4` is `UInt32`.
     pub fn of(data_type: &DataType) -> Option<Self> {
-        let is_number = data_type.is_number() || matches!(data_type, DataType::Bool | DataType::IPv4);
+        let is_number = data_type.is_number() || *data_type == DataType::BFloat16 || matches!(data_type, DataType::Bool | DataType::IPv4);
         is_number.then_some(())?;
+        let is_float = data_type.is_float() || *data_type == DataType::BFloat16;
         Some(Self {
-            is_signed: data_type.is_signed_integer() || data_type.is_float(),
-            is_float: data_type.is_float(),
-            bytes: data_type.fixed_width_bytes()?,
+            is_signed: data_type.is_signed_integer() || is_float,
+            is_float,
+            // A `BFloat16` has two bytes, though its column has those of `Float32`.
+            bytes: if *data_type == DataType::BFloat16 { 2 } else { data_type.fixed_width_bytes()? },
         })
     }
 

@@ -56,12 +56,21 @@ fn interleave(columns: &[Column], choice: impl Iterator<Item = (usize, usize)>) 
 /// `range(end)`, `range(start, end[, step])`.
 pub(super) fn range(call: &Call<'_>) -> Bound {
     call.arguments(1..=3)?;
-    call.integers(0..call.arguments.len())?;
-    let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
+    call.each(0..call.arguments.len(), |data_type| {
+        data_type.is_integer() || matches!(data_type, DataType::Bool | DataType::IPv4)
+    })?;
+    // An address counts as its number.
+    let number = |data_type: &DataType| match data_type {
+        DataType::IPv4 => DataType::UInt32,
+        other => other.clone(),
+    };
+    let types: Vec<DataType> = call.arguments.iter().map(|argument| number(&argument.data_type)).collect();
     let item = least_supertype(&types)?;
     let count = call.arguments.len();
     let items_max = usize::try_from(call.context.settings.function_range_max_elements_in_block).unwrap_or(usize::MAX);
     call.bind(DataType::array(item.clone()), move |arguments, rows| {
+        let numbers = arguments.iter().map(|argument| argument.clone().with_type(number(argument.data_type())));
+        let arguments = &*numbers.collect::<Vec<_>>();
         let (starts, ends, steps) = match count {
             1 => {
                 let ends = integers(arguments, 0, rows)?;

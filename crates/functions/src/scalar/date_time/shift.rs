@@ -82,7 +82,7 @@ pub(super) fn resolve_slots(call: &Call<'_>) -> Bound {
         None if call.arguments.len() == 2 => SLOT_SECONDS,
         Some(slot) => slot.as_i64().filter(|slot| *slot > 0).ok_or_else(|| {
             Error::new(
-                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                ErrorCode::ILLEGAL_COLUMN,
                 "Third argument for function timeSlots must be greater than zero",
             )
         })?,

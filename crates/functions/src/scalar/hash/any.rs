@@ -14,7 +14,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Numbers, Strings, primitive_column};
 use crate::scalar::tuple::elements;
 
-use super::{city, digest, integer, metro, murmur, sip};
+use super::{city, digest, integer, metro, murmur, sip, wy};
 
 /// What the functions of no arguments give.
 const OF_NOTHING: u64 = 0xE28D_BDE7_FE22_E41C;
@@ -72,6 +72,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             numbers: Some(sip::hash_numbers),
             ..by_bytes(|bytes| sip::hash(bytes).0, |left, right| sip::hash(&pair(left, right)).0)
         },
+        "wyHash64" => by_bytes(wy::hash, |left, right| wy::hash(&pair(left, right))),
         "xxHash64" => by_bytes(xx64, city::combine),
         "xxh3" => by_bytes(twox_hash::XxHash3_64::oneshot, city::combine),
         "murmurHash2_64" => by_bytes(|bytes| murmur::hash2_64(bytes, 0), mixed),
@@ -191,7 +192,7 @@ fn hash_keyed<H: Copy>(
     rows: usize,
     of_nothing: H,
 ) -> Result<Vec<H>> {
-    let (key, values) = arguments.split_first().ok_or_else(|| Error::logical("a key is missing"))?;
+    let Some((key, values)) = arguments.split_first() else { return Ok(vec![of_nothing; rows]) };
     let parts = elements(key)?;
     let (first, second) = (Numbers::<UInt64Type>::of(&parts, 0)?, Numbers::<UInt64Type>::of(&parts, 1)?);
     let key_of = |row: usize| (first.get(row), second.get(row));
@@ -215,8 +216,9 @@ fn hash_keyed<H: Copy>(
 
 /// `sipHash64Keyed`.
 pub(super) fn resolve_keyed64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(1..=usize::MAX)?;
-    check_key(call)?;
+    if !call.arguments.is_empty() {
+        check_key(call)?;
+    }
     for at in 1..call.arguments.len() {
         check(call, at, call.type_of(at))?;
     }
@@ -235,8 +237,9 @@ pub(super) fn resolve_keyed64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
 
 /// `sipHash128Keyed`, `sipHash128ReferenceKeyed`.
 pub(super) fn resolve_keyed128(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(1..=usize::MAX)?;
-    check_key(call)?;
+    if !call.arguments.is_empty() {
+        check_key(call)?;
+    }
     for at in 1..call.arguments.len() {
         check(call, at, call.type_of(at))?;
     }

@@ -14,6 +14,7 @@ mod metro;
 mod murmur;
 mod similar;
 pub(crate) mod sip;
+mod wy;
 
 use super::simple::Function;
 use crate::function::ScalarFunction;
@@ -88,6 +89,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("icebergBucket", iceberg::resolve_bucket),
     &Function::new("icebergTruncate", iceberg::resolve_truncate),
     &Function::new("sipHash64", any::resolve64).never_throws(),
+    &Function::new("wyHash64", any::resolve64).never_throws(),
     &Function::new("xxHash32", any::resolve32).never_throws(),
     &Function::new("xxHash64", any::resolve64).never_throws(),
     &Function::new("xxh3", any::resolve64).never_throws(),

@@ -182,6 +182,18 @@ fn finish(result: &DataType, keys: Column, values: Column, ends: Vec<i32>, rows:
 /// Keys that one row may get.
 const KEYS_MAX: i64 = 16_777_216;
 
+/// What turns `UInt64` into numbers with a sign of the same order; nothing for others.
+fn order_shift(key: &DataType) -> i64 {
+    if *key == DataType::UInt64 { i64::MIN } else { 0 }
+}
+
+/// Integers as numbers with a sign, in the order of the keys.
+fn ordered(column: &Column, key: &DataType, rows: usize) -> Result<Vec<i64>> {
+    let own = cast(&cast(column, key, &CastOptions::default())?, &DataType::Int64, &CastOptions::default())?;
+    let shift = order_shift(key);
+    Ok(integers(&[own], 0, rows)?.into_iter().map(|number| number ^ shift).collect())
+}
+
 /// `mapPopulateSeries(map[, last])`, `mapPopulateSeries(keys, values[, last])`: all integers from the least key on, 0 for what is new.
 pub(super) fn populate(call: &Call<'_>) -> Bound {
     call.arguments(1..=3)?;
@@ -213,9 +225,9 @@ pub(super) fn populate(call: &Call<'_>) -> Bound {
                 Entries::of(&from_elements(&pair_type, &pair, rows)?, name, rows)?
             }
         };
-        let last = if arguments.len() > last_at { Some(integers(arguments, last_at, rows)?) } else { None };
+        let last = if arguments.len() > last_at { Some(ordered(argument(arguments, last_at)?, &key, rows)?) } else { None };
         let count = entries.keys.rows();
-        let numbers = integers(std::slice::from_ref(&entries.keys), 0, count)?;
+        let numbers = ordered(&entries.keys, &key, count)?;
         let none = Column::constant(value.clone(), &default_value(&value), 1)?.materialize()?;
         let all_values = Column::concat(&[entries.values.clone(), none])?;
         let missing = entries.values.rows() as u32;
@@ -238,6 +250,8 @@ pub(super) fn populate(call: &Call<'_>) -> Bound {
             }
             ends.push(keys.len() as i32);
         }
+        let shift = order_shift(&key);
+        let keys = keys.into_iter().map(|key| key ^ shift).collect();
         let keys = Column::from_primitive::<Int64Type>(DataType::Int64, keys);
         let keys = cast(&keys, &key, &CastOptions::default())?;
         let values = all_values.take(&UInt32Array::from(positions))?;

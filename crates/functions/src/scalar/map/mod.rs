@@ -190,7 +190,7 @@ fn contains(call: &Call<'_>, part: Part) -> Bound {
     let DataType::Map(key, value) = call.type_of(0) else { return Err(call.illegal(0)) };
     let wanted = call.type_of(1).remove_low_cardinality().clone();
     let own = part.of(key, value).remove_low_cardinality().clone();
-    let common = least_supertype(&[own, wanted]).map_err(|_| call.illegal(1))?;
+    let common = least_supertype(&[own, wanted])?;
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(DataType::UInt8, move |arguments, rows| {
         let entries = Lists::of(arguments, 0)?;

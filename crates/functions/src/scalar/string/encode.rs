@@ -60,6 +60,15 @@ pub(super) fn resolve_digits(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
                 Ok(())
             })
         }),
+        DataType::BFloat16 => call.bind(DataType::String, move |arguments, rows| {
+            let column = argument(arguments, 0)?.materialize()?;
+            let floats = column.as_primitive::<Float32Type>()?;
+            string_column(rows, rows * 4, |out, row| {
+                let half = (floats.value(row).to_bits() >> 16) as u16;
+                half.to_le_bytes().iter().for_each(|&byte| append(out, byte));
+                Ok(())
+            })
+        }),
         DataType::Float32 | DataType::Float64 => call.bind(DataType::String, move |arguments, rows| {
             let column = argument(arguments, 0)?.materialize()?;
             // Floats are shown as they lie in memory.

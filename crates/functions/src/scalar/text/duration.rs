@@ -60,6 +60,9 @@ fn time_delta(name: &str, text: &str) -> Result<f64> {
         let is_of_unit = |c: char| !c.is_ascii_digit() && !matches!(c, ' ' | ';' | ',' | ':' | '+' | '-');
         let after = skip(rest, is_of_unit);
         let unit = &rest[..rest.len() - after.len()];
+        // A unit may end with a dot at the end of the text.
+        let is_last = skip(after, is_blank).is_empty();
+        let unit = if is_last { unit.trim_end_matches('.') } else { unit };
         if unit.is_empty() {
             let what = if rest.is_empty() { whole() } else { format!("time unit not found, {}", whole()) };
             return Err(wrong(name, &what));
@@ -69,6 +72,9 @@ fn time_delta(name: &str, text: &str) -> Result<f64> {
         rest = skip(after, is_blank);
         if let Some(after) = rest.strip_prefix([';', ',', ':', '+', '-']) {
             rest = skip(after, is_blank);
+            if rest.is_empty() {
+                return Err(wrong(name, &whole()));
+            }
         }
     }
     Ok(total)
@@ -140,7 +146,7 @@ mod tests {
         {
             assert_eq!(time_delta("parseTimeDelta", text).unwrap(), seconds, "{text}");
         }
-        for text in ["", "1", "s1", "1ss", "1.s", "1s1ss", "2;3m"] {
+        for text in ["", "1", "s1", "1ss", "1.s", "1yr-", "1s.2m", "1s1ss", "2;3m"] {
             assert!(time_delta("parseTimeDelta", text).is_err(), "{text}");
         }
         assert_eq!(iso_duration("f", "P1DT12H30M5.5S").unwrap(), 131_405.5);

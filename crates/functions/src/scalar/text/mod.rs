@@ -7,6 +7,7 @@ mod distance;
 mod duration;
 mod edit;
 mod grams;
+mod html;
 mod markup;
 mod normal;
 mod pairs;
@@ -14,6 +15,7 @@ mod patterns;
 mod printf;
 mod search_words;
 mod soundex;
+mod sparse_grams;
 mod subsequence;
 
 use super::simple::Function;
@@ -35,6 +37,11 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("endsWithCaseInsensitiveUTF8", compare::resolve_end).never_throws(),
     &Function::new("extractKeyValuePairs", pairs::resolve),
     &Function::new("extractKeyValuePairsWithEscaping", pairs::resolve),
+    &Function::new("extractTextFromHTML", html::resolve).never_throws(),
+    &Function::new("sparseGrams", sparse_grams::resolve),
+    &Function::new("sparseGramsHashes", sparse_grams::resolve),
+    &Function::new("sparseGramsHashesUTF8", sparse_grams::resolve),
+    &Function::new("sparseGramsUTF8", sparse_grams::resolve),
     &Function::new("hasAllTokens", search_words::resolve_has).never_throws(),
     &Function::new("hasAnyTokens", search_words::resolve_has).never_throws(),
     &Function::new("hasPhrase", search_words::resolve_phrase).never_throws(),

@@ -52,6 +52,57 @@ impl<'a> Input<'a> {
         found
     }
 
+    /// Passes over a value of JSON.
+    pub fn skip_json(&mut self) -> Result<()> {
+        let mut depth = 0_usize;
+        loop {
+            self.skip_spaces();
+            match self.peek() {
+                Some(b'"') => self.skip_json_string()?,
+                Some(b'{' | b'[') => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                Some(b'}' | b']') if depth > 0 => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                Some(b',' | b':') if depth > 0 => {
+                    self.at += 1;
+                    continue;
+                }
+                None | Some(b'}' | b']' | b',' | b':') => {
+                    return Err(Error::new(ErrorCode::INCORRECT_DATA, "Expected a value of JSON"));
+                }
+                Some(_) => {
+                    let ends = |byte: &u8| byte.is_ascii_whitespace() || b",:{}[]\"".contains(byte);
+                    let rest = self.rest();
+                    self.at += rest.iter().position(ends).unwrap_or(rest.len());
+                }
+            }
+            if depth == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn skip_json_string(&mut self) -> Result<()> {
+        self.expect(b'"')?;
+        let rest = self.rest();
+        let mut at = 0;
+        while let Some(byte) = rest.get(at) {
+            match byte {
+                b'"' => {
+                    self.at += at + 1;
+                    return Ok(());
+                }
+                b'\\' => at += 2,
+                _ => at += 1,
+            }
+        }
+        Err(Error::new(ErrorCode::INCORRECT_DATA, "A string of JSON has no end"))
+    }
+
     /// Items between brackets: `[1, 2]`, `{…}`. `item` reads one.
     pub fn list(&mut self, open: u8, close: u8, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         if open == b'[' && self.peek() != Some(open) {

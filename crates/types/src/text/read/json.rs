@@ -47,9 +47,15 @@ impl Node {
                         .iter_mut()
                         .find(|(known, element)| known.as_bytes() == name && element.rows() == before);
                     let Some((_, element)) = found else {
+                        // What the tuple does not have is passed over.
+                        if elements.iter().all(|(known, _)| known.as_bytes() != name) {
+                            input.skip_spaces();
+                            input.expect(b':')?;
+                            return input.skip_json();
+                        }
                         return Err(Error::new(
                             ErrorCode::INCORRECT_DATA,
-                            format!("Unexpected or repeated element \"{}\" of a tuple", shown(&name)),
+                            format!("Repeated element \"{}\" of a tuple", shown(&name)),
                         ));
                     };
                     input.skip_spaces();

@@ -254,6 +254,14 @@ fn read_other(reader: &mut Reader<'_>, fields: &mut Fields) -> Result<()> {
         Some(sign @ (b'+' | b'-')) if fields.has_time || fields.year != 0 => {
             reader.skip(1);
             let digits = reader.digits();
+            // `20220101-010203`: six digits are the time, where there was none.
+            if let [_, _, _, _, _, _] = digits
+                && !fields.has_time
+            {
+                let part = |from: usize| number(digits.get(from..from + 2).unwrap_or_default());
+                (fields.hour, fields.minute, fields.second, fields.has_time) = (part(0), part(2), part(4), true);
+                return Ok(());
+            }
             let (hours, minutes) = match digits.len() {
                 4 => (number(digits.get(..2).unwrap_or_default()), number(digits.get(2..).unwrap_or_default())),
                 3 => (number(digits.get(..1).unwrap_or_default()), number(digits.get(1..).unwrap_or_default())),
