@@ -19,15 +19,15 @@ pub(crate) fn bind(
     context: &FunctionContext,
 ) -> Result<Arc<dyn BoundFunction>> {
     let defaults = function.defaults();
-    let computed: fn(&DataType) -> DataType = if defaults.halves { DataType::without_names } else { DataType::computed };
+    let computed: fn(&DataType) -> DataType =
+        if defaults.halves { DataType::without_names } else { DataType::computed };
     let is_computed = |argument: &Argument| {
         argument.data_type.is_computed_otherwise() && computed(&argument.data_type) != argument.data_type
     };
     if defaults.types && arguments.iter().any(is_computed) {
-        let arguments = arguments.iter().map(|argument| Argument {
-            data_type: computed(&argument.data_type),
-            constant: argument.constant.clone(),
-        });
+        let arguments = arguments
+            .iter()
+            .map(|argument| Argument { data_type: computed(&argument.data_type), constant: argument.constant.clone() });
         let inner = bind(function, &arguments.collect::<Vec<_>>(), context)?;
         return Ok(Arc::new(OnComputed { inner, computed }));
     }
@@ -131,7 +131,8 @@ impl BoundFunction for OnComputed {
     }
 
     fn execute(&self, arguments: &[Column], rows: usize) -> Result<Column> {
-        let computed = arguments.iter().map(|argument| argument.clone().with_type((self.computed)(argument.data_type())));
+        let computed =
+            arguments.iter().map(|argument| argument.clone().with_type((self.computed)(argument.data_type())));
         self.inner.execute(&computed.collect::<Vec<_>>(), rows)
     }
 }

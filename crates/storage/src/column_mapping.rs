@@ -159,7 +159,9 @@ impl ColumnMapping {
                 let filled = cast(&older, &nullable)?.materialize()?;
                 let default = cast(&self.default(column, data_type, block)?.materialize()?, &nullable)?;
                 let rows = u32::try_from(block.rows()).map_err(|_| Error::logical("a block too long"))?;
-                let place = |row: u32| if filled.nulls().is_some_and(|nulls| nulls.is_null(row as usize)) { rows + row } else { row };
+                let place = |row: u32| {
+                    if filled.nulls().is_some_and(|nulls| nulls.is_null(row as usize)) { rows + row } else { row }
+                };
                 let places: Vec<u32> = (0..rows).map(place).collect();
                 cast(&Column::concat(&[filled.clone(), default])?.take(&places.into())?, data_type)
             }

@@ -51,7 +51,14 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     if range.0 >= range.1 {
         return Err(Error::new(ErrorCode::BAD_ARGUMENTS, "Parameter `min_x` must be less than `max_x`"));
     }
-    Ok(grouped::function(Sparkbar { width: width as usize, range, is_given: ends.is_some(), is_float: y.is_float(), places, heights }))
+    Ok(grouped::function(Sparkbar {
+        width: width as usize,
+        range,
+        is_given: ends.is_some(),
+        is_float: y.is_float(),
+        places,
+        heights,
+    }))
 }
 
 #[derive(Debug)]

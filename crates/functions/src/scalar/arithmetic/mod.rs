@@ -121,7 +121,9 @@ pub(crate) struct Shape {
 impl Shape {
     /// The shape of a number; `Bool` is `UInt8`, `IPv4` is `UInt32`.
     pub fn of(data_type: &DataType) -> Option<Self> {
-        let is_number = data_type.is_number() || *data_type == DataType::BFloat16 || matches!(data_type, DataType::Bool | DataType::IPv4);
+        let is_number = data_type.is_number()
+            || *data_type == DataType::BFloat16
+            || matches!(data_type, DataType::Bool | DataType::IPv4);
         is_number.then_some(())?;
         let is_float = data_type.is_float() || *data_type == DataType::BFloat16;
         Some(Self {

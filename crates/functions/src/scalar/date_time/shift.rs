@@ -81,10 +81,7 @@ pub(super) fn resolve_slots(call: &Call<'_>) -> Bound {
     let slot = match call.constant(2) {
         None if call.arguments.len() == 2 => SLOT_SECONDS,
         Some(slot) => slot.as_i64().filter(|slot| *slot > 0).ok_or_else(|| {
-            Error::new(
-                ErrorCode::ILLEGAL_COLUMN,
-                "Third argument for function timeSlots must be greater than zero",
-            )
+            Error::new(ErrorCode::ILLEGAL_COLUMN, "Third argument for function timeSlots must be greater than zero")
         })?,
         None => return Err(call.illegal(2)),
     };

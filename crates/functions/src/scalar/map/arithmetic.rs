@@ -225,7 +225,8 @@ pub(super) fn populate(call: &Call<'_>) -> Bound {
                 Entries::of(&from_elements(&pair_type, &pair, rows)?, name, rows)?
             }
         };
-        let last = if arguments.len() > last_at { Some(ordered(argument(arguments, last_at)?, &key, rows)?) } else { None };
+        let last =
+            if arguments.len() > last_at { Some(ordered(argument(arguments, last_at)?, &key, rows)?) } else { None };
         let count = entries.keys.rows();
         let numbers = ordered(&entries.keys, &key, count)?;
         let none = Column::constant(value.clone(), &default_value(&value), 1)?.materialize()?;
