@@ -91,7 +91,7 @@ impl StateFunction for Shape {
         let result = |[count, sum1, sum2, sum3, sum4]: Powers| {
             let divisor = if self.of_sample { count - 1.0 } else { count };
             let variance = if divisor > 0.0 { ((sum2 - sum1 * sum1 / count) / divisor).max(0.0) } else { f64::NAN };
-            if !(variance > 0.0) {
+            if variance.is_nan() || variance <= 0.0 {
                 return f64::NAN;
             }
             if self.kurtosis {

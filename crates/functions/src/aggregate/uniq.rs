@@ -10,6 +10,7 @@ use arrow_array::types::UInt64Type;
 use squall_types::{Column, DataType, Result};
 
 use crate::accumulator::AggregateFunction;
+use crate::scalar::hash::checksum::crc32c;
 
 use super::family::Call;
 use super::grouped::{self, StateFunction};
@@ -75,20 +76,11 @@ impl Sample {
             return count;
         }
         // What is left away is somewhere between two multiples of a power of two.
-        let scaled = (count << self.degree) + (u64::from(crc32(count)) & ((1 << self.degree) - 1));
+        let scaled = (count << self.degree) + (u64::from(crc32c(u32::MAX, count)) & ((1 << self.degree) - 1));
         // As many values fill so many of all 32-bit hashes.
         let all = 4_294_967_296.0_f64;
         (all * (all.ln() - (all - scaled as f64).ln())).round() as u64
     }
-}
-
-/// CRC-32C of a number's bytes, from all bits set on and not inverted.
-fn crc32(number: u64) -> u32 {
-    const POLYNOMIAL: u32 = 0x82F6_3B78;
-    let byte = |crc: u32, byte: u8| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (POLYNOMIAL & (crc & 1).wrapping_neg()))
-    };
-    number.to_le_bytes().into_iter().fold(u32::MAX, byte)
 }
 
 impl StateFunction for Uniq {

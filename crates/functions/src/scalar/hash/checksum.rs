@@ -52,3 +52,27 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         Ok(primitive_column::<UInt32Type>(DataType::UInt32, rows, check))
     })
 }
+
+/// CRC-32C of a number's bytes after those that gave `crc`, as processors compute it: neither begun nor ended with an inversion.
+pub(crate) fn crc32c(crc: u32, number: u64) -> u32 {
+    number.to_le_bytes().into_iter().fold(crc, add_byte)
+}
+
+fn add_byte(crc: u32, byte: u8) -> u32 {
+    const TABLE: [u32; 256] = {
+        let mut table = [0; 256];
+        let mut at = 0;
+        while at < 256 {
+            let mut crc = at as u32;
+            let mut bit = 0;
+            while bit < 8 {
+                crc = if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
+                bit += 1;
+            }
+            table[at] = crc;
+            at += 1;
+        }
+        table
+    };
+    crc >> 8 ^ TABLE[((crc ^ u32::from(byte)) & 0xFF) as usize]
+}

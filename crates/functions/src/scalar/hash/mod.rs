@@ -2,7 +2,7 @@
 //! strings, arrays and tuples, and for several arguments.
 
 mod any;
-mod checksum;
+pub(crate) mod checksum;
 pub(crate) mod city;
 mod digest;
 mod iceberg;

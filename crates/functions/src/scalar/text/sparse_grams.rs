@@ -7,6 +7,7 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint, grow}
 
 use crate::function::BoundFunction;
 use crate::scalar::array::list_column;
+use crate::scalar::hash::checksum::crc32c;
 use crate::scalar::simple::{Call, Strings, StringsBuilder};
 
 /// How long parts may be, in bytes or characters.
@@ -141,7 +142,7 @@ fn each(text: &[u8], is_utf8: bool, lengths: Lengths, found: &mut dyn FnMut(&[u8
 
 /// CRC-32C of the words, the last of which carries its number of bytes.
 fn hash(bytes: &[u8]) -> u32 {
-    let add = |crc: u32, word: u64| word.to_le_bytes().iter().fold(crc, |crc, byte| add_byte(crc, *byte));
+    let add = |crc: u32, word: u64| crc32c(crc, word);
     let (words, rest) = bytes.as_chunks::<8>();
     if words.is_empty() {
         let word = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
@@ -153,23 +154,4 @@ fn hash(bytes: &[u8]) -> u32 {
     }
     let word = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
     add(crc, word << (8 * (8 - rest.len())) | rest.len() as u64)
-}
-
-fn add_byte(crc: u32, byte: u8) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0; 256];
-        let mut at = 0;
-        while at < 256 {
-            let mut crc = at as u32;
-            let mut bit = 0;
-            while bit < 8 {
-                crc = if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
-                bit += 1;
-            }
-            table[at] = crc;
-            at += 1;
-        }
-        table
-    };
-    crc >> 8 ^ TABLE[((crc ^ u32::from(byte)) & 0xFF) as usize]
 }
