@@ -170,7 +170,7 @@ impl Alteration {
         if declared.statistics.is_some() {
             return Err(Error::new(ErrorCode::SUPPORT_IS_DISABLED, "Statistics of columns are not supported"));
         }
-        let is_key = self.is_key(name);
+        let (is_key, is_in_key) = (self.is_key(name), self.is_in_key(name));
         let Some(column) = self.definition.columns.get_mut(at) else { return Ok(()) };
         let before = column.clone();
         if let Some(default) = &declared.default {
@@ -200,7 +200,9 @@ impl Alteration {
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             }
         }
-        if before.data_type != column.data_type && is_key && !keeps_order(&before.data_type, &column.data_type) {
+        let may_change = keeps_order(&before.data_type, &column.data_type)
+            || !is_in_key && widens(&before.data_type, &column.data_type);
+        if before.data_type != column.data_type && is_key && !may_change {
             let message = format!(
                 "ALTER of key column {name} from type {} to type {} is not safe because it can change the representation of \
                  primary key",
@@ -360,12 +362,17 @@ impl Alteration {
     }
 
     /// Whether a column, as it was before the statement, is in a key of the table.
-    fn is_key(&self, name: &str) -> bool {
+    fn is_in_key(&self, name: &str) -> bool {
         let definition = &self.definition;
         let keys = definition.sorting_key.iter().chain(definition.primary_key.iter().flatten());
-        let mut is_key = keys.chain(&definition.partition_key).any(|key| names_column(&key.sql, name));
+        keys.chain(&definition.partition_key).any(|key| names_column(&key.sql, name))
+    }
+
+    /// The same, or whether rows are merged by it: the version and the sign of the kinds of MergeTree.
+    fn is_key(&self, name: &str) -> bool {
+        let definition = &self.definition;
+        let mut is_key = self.is_in_key(name);
         if definition.engine.ends_with("MergeTree") {
-            // The version and the sign of its kinds.
             let arguments = definition.engine_arguments.iter().filter_map(|argument| argument.as_str());
             is_key |= arguments.into_iter().any(|argument| names_column(argument, name));
         }
@@ -410,6 +417,14 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
         }
         (from, to) => from.remove_low_cardinality() == to.remove_low_cardinality(),
     }
+}
+
+/// Whether a type has the same numbers in the same order, and more of them.
+fn widens(from: &DataType, to: &DataType) -> bool {
+    let bytes =
+        |data_type: &DataType| data_type.to_string().trim_start_matches(char::is_alphabetic).parse::<u32>().ok();
+    let is_of_kind = from.is_any_integer() && to.is_any_integer();
+    is_of_kind && from.is_unsigned_integer() == to.is_unsigned_integer() && bytes(from) <= bytes(to)
 }
 
 /// A walk over the identifiers of an expression.

@@ -36,3 +36,6 @@ ALTER TABLE final_t ADD COLUMN n UInt8 DEFAULT 7;
 SELECT sum(n) FROM final_t FINAL;
 ALTER TABLE final_t UPDATE s = 'new' WHERE k = 1;
 SELECT s FROM final_t FINAL WHERE k = 1;
+CREATE TABLE final_partitions (a Int64, d Int64, val Int64) ENGINE = SummingMergeTree PARTITION BY a ORDER BY d;
+INSERT INTO final_partitions SELECT 12 - number % 13, number % 17, 1 FROM numbers(1000);
+SELECT a, count(), sum(val) FROM final_partitions FINAL GROUP BY a ORDER BY a;

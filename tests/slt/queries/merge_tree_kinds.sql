@@ -93,3 +93,13 @@ CREATE TABLE kinds_wrong (k UInt8, v Int8) ENGINE = SummingMergeTree(v, k) ORDER
 CREATE TABLE kinds_wrong (k UInt8, v Int8) ENGINE = AggregatingMergeTree(v) ORDER BY k;
 CREATE TABLE kinds_wrong (k UInt8, v Int8) ENGINE = CoalescingMergeTree(x) ORDER BY k;
 CREATE TABLE kinds_old_words (d Date, k UInt8, v UInt8) ENGINE = SummingMergeTree(d, k, 8192);
+CREATE TABLE kinds_altered (k UInt8, v UInt8, p UInt8) ENGINE = ReplacingMergeTree(v) ORDER BY k;
+INSERT INTO kinds_altered VALUES (1, 200, 1);
+ALTER TABLE kinds_altered MODIFY COLUMN v UInt32;
+INSERT INTO kinds_altered VALUES (1, 1000, 2), (1, 100, 3);
+SELECT * FROM kinds_altered FINAL;
+ALTER TABLE kinds_altered MODIFY COLUMN v String;
+ALTER TABLE kinds_altered MODIFY COLUMN v Int32;
+ALTER TABLE kinds_altered DROP COLUMN v;
+ALTER TABLE kinds_altered RENAME COLUMN v TO z;
+ALTER TABLE kinds_altered UPDATE v = 2 WHERE 1;

@@ -22,3 +22,6 @@ SELECT count() FROM optimized_wide;
 CREATE TABLE optimized_in_memory (k UInt8) ENGINE = Memory;
 OPTIMIZE TABLE optimized_in_memory;
 OPTIMIZE TABLE optimized_missing;
+CREATE TABLE optimized_alias (k UInt8, v UInt8, al UInt8 ALIAS k) ENGINE = MergeTree ORDER BY k;
+INSERT INTO optimized_alias VALUES (1, 1);
+OPTIMIZE TABLE optimized_alias FINAL DEDUPLICATE BY k, al;

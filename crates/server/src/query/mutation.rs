@@ -199,6 +199,11 @@ pub(super) async fn columns_of(
     })?;
     let columns: Vec<String> = plan.schema().names().map(str::to_owned).collect();
     let description = session.databases_of(database).describe(database, table)?;
+    let stored = stored_columns(description.table.columns());
+    if let Some(name) = columns.iter().find(|name| !stored.iter().any(|column| *column.name == ***name)) {
+        let message = format!("There is no column with name `{name}` in table {database}.{table}");
+        return Err(Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, message));
+    }
     let keys: Vec<String> = description.definition.iter().flat_map(|definition| definition.key_columns()).collect();
     let of_table = |key: &&String| description.table.columns().iter().any(|column| *column.name == ***key);
     if let Some(missing) = keys.iter().filter(of_table).find(|key| !columns.contains(key)) {

@@ -52,7 +52,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
         let of = selection(session, &database, &name, partition, context).await?;
         parts.retain(|part| of.has(&part.name, &part.partition_id));
     }
-    // A part that no merge made may hold rows with equal keys.
+    // A single part may hold rows with equal keys: an INSERT or a mutation made it.
     let with_singles = statement.with_final && table.final_rows().is_some();
     let mut is_noop = true;
     for parts in groups(parts, with_singles) {
@@ -98,8 +98,7 @@ fn groups(parts: Vec<PartInfo>, with_singles: bool) -> Vec<Vec<Arc<str>>> {
         }
         groups.push(group);
     }
-    let is_of_insert = |name: &Arc<str>| name.ends_with("_0");
-    groups.retain(|group| group.len() > 1 || with_singles && group.iter().all(is_of_insert) && !group.is_empty());
+    groups.retain(|group| group.len() > usize::from(!with_singles));
     groups
 }
 

@@ -92,15 +92,8 @@ fn name_of(identity: &TableIdentity, stored: usize) -> &str {
 
 /// What makes one of the values of a column whose type tells it: states, and values of `SimpleAggregateFunction`.
 fn aggregate(identity: &TableIdentity, stored: usize) -> Result<Option<FoldKind>> {
-    fn simple(data_type: &DataType) -> Option<&squall_types::SimpleAggregateType> {
-        match data_type {
-            DataType::SimpleAggregateFunction(simple) => Some(simple),
-            DataType::Nullable(inner) | DataType::LowCardinality(inner) => simple(inner),
-            _ => None,
-        }
-    }
     let Some((_, data_type)) = identity.stored.fields.get(stored) else { return Ok(None) };
-    let function = match (data_type, simple(data_type)) {
+    let function = match (data_type, data_type.simple_aggregate()) {
         (DataType::AggregateFunction(state), _) => merge_of_states(state)?,
         (_, Some(simple)) => resolve_simple(simple, &data_type.computed())?,
         _ => return Ok(None),

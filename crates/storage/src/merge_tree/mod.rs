@@ -459,10 +459,14 @@ impl TableMetadata for MergeTreeTable {
 }
 
 impl MergeTreeTable {
-    /// A scan of the parts in the order of their inserts.
+    /// A scan of the parts by partitions, and within one in the order of their inserts.
     fn scan_in_order(&self, request: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         let mut parts = self.parts.parts.clone();
-        parts.sort_by_key(|part| PartName::parse(&part.file.name).map(|name| name.first_block));
+        let first_block = |part: &Part| PartName::parse(&part.file.name).map(|name| name.first_block);
+        parts.sort_by(|left, right| {
+            let by_partition = left.file.partition_id.cmp(&right.file.partition_id);
+            by_partition.then_with(|| first_block(left).cmp(&first_block(right)))
+        });
         let parts = Arc::new(PartSet::new(parts, &self.live.identity));
         Self { name: self.name.clone(), live: self.live.clone(), parts }.scan(request)
     }
