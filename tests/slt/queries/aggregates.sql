@@ -41,3 +41,5 @@ SELECT sparkbar(3)(number, number) FROM numbers(4);
 SELECT sparkbar(5)(number, number - 3) FROM numbers(10);
 SELECT sparkbar(5)(number, toFloat32(number * 0.3)) FROM numbers(50);
 SELECT sparkbar(5)(number, 0) FROM numbers(5);
+SELECT uniqUpTo(1e100)(number) FROM numbers(5);
+SELECT uniqUpTo(3.5)(number) FROM numbers(5);

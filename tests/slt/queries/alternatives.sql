@@ -84,3 +84,5 @@ SELECT j FROM (SELECT arrayJoin(['{"a":1}', '{"b":1}', '{"a":1}'])::JSON AS j) O
 CREATE TABLE collected (k UInt8, v SimpleAggregateFunction(groupArrayArray, Array(UInt64)), n SimpleAggregateFunction(sum, UInt64)) ENGINE = MergeTree ORDER BY k;
 INSERT INTO collected VALUES (1, [1, 2], 5), (1, [3], 0), (2, [], 0);
 SELECT k, arraySort(groupArrayArray(v)), sum(n), sumArray(v) FROM collected GROUP BY k ORDER BY k;
+SELECT array(toUInt8(1), toLowCardinality(toNullable('a'))) AS x, toTypeName(x);
+SELECT array(toUInt8(1), toLowCardinality('a'), NULL) AS x, toTypeName(x);

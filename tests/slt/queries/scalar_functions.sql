@@ -400,3 +400,5 @@ SELECT sparseGrams('hello world, what', 3, 6, 5), sparseGrams('ab');
 SELECT sparseGrams('abc', 2);
 SELECT extractTextFromHTML('<![CDATA[Here.]]>'), extractTextFromHTML('Hello<b>world'), extractTextFromHTML('<style a="b">x</style>y <script'), extractTextFromHTML('x <![CDATA[ y'), extractTextFromHTML('<script><![CDATA[</script>]]></script>z'), extractTextFromHTML('a<!-- > b --> c <!-- d');
 SELECT * FROM format(JSONEachRow, 't Tuple(a Int8)', '{"t":{"b":{"x":[1,"]\\"}"]},"a":1,"c":null, "d":1.5}}');
+SELECT mapFromArrays([1, 2, 3], map('a', 1, 'b', 2, 'c', 3)), mapFromArrays(map('a', 1, 'b', 2), [1, 2]);
+SELECT toDayOfWeek(today(), -1);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::types::UInt64Type;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::accumulator::AggregateFunction;
 
@@ -20,6 +20,11 @@ const LIMIT_MAX: u64 = 100;
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let limit = match call.parameters {
         [] => LIMIT_DEFAULT,
+        [Value::Float64(limit)] if !(0.0..1.8e19).contains(limit) => {
+            let message = "Cannot convert out of range floating point value to integer type";
+            return Err(Error::new(ErrorCode::CANNOT_CONVERT_TYPE, message));
+        }
+        [Value::Float64(limit)] => *limit as u64,
         [limit] => limit.as_u64().ok_or_else(|| call.bad_arguments("the parameter must be a number"))?,
         _ => return Err(call.wrong_parameters("one parameter or less")),
     };

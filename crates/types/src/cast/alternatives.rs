@@ -101,8 +101,16 @@ fn to_variant(
         if !alternatives.contains(column.data_type()) && has_texts && matches!(from, DataType::Dynamic(_)) {
             *column = cast(column, &DataType::String, options)?;
         }
+        let with_dictionary = DataType::LowCardinality(std::sync::Arc::new(column.data_type().clone()));
+        if !alternatives.contains(column.data_type()) && alternatives.contains(&with_dictionary) {
+            *column = cast(column, &with_dictionary, options)?;
+        }
     }
-    let known = alternatives.contains(&plain) || from.is_of_alternatives() || plain == DataType::Nothing;
+    let with_dictionary = DataType::LowCardinality(std::sync::Arc::new(plain.clone()));
+    let known = alternatives.contains(&plain)
+        || alternatives.contains(&with_dictionary)
+        || from.is_of_alternatives()
+        || plain == DataType::Nothing;
     if !known {
         return Err(Error::new(
             ErrorCode::CANNOT_CONVERT_TYPE,

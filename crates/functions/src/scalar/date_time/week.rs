@@ -79,6 +79,9 @@ pub(super) fn resolve_day(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     if *call.type_of(0) == DataType::String {
         return of_text(call);
     }
+    if call.arguments.len() > 1 && *call.type_of(1) != DataType::UInt8 {
+        return Err(call.illegal(1));
+    }
     let time = Time::of(call, 0, Some(2))?;
     let mode = mode(call, 0)? & 3;
     call.bind(DataType::UInt8, move |arguments, _| {

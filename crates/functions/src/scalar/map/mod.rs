@@ -126,12 +126,19 @@ fn together(result: &DataType, keys: &Column, values: &Column, rows: usize) -> R
 /// `mapFromArrays(keys, values)`.
 fn from_arrays(call: &Call<'_>) -> Bound {
     call.arguments(2..=2)?;
-    let (DataType::Array(key), DataType::Array(value)) = (call.type_of(0), call.type_of(1)) else {
-        return Err(call.illegal(0));
+    // A map counts as the array of its entries.
+    let list = |at: usize| match call.type_of(at) {
+        DataType::Array(item) => Ok(item.clone()),
+        map @ DataType::Map(..) => Ok(Arc::new(map.map_entry_type())),
+        _ => Err(call.illegal(at)),
     };
+    let (key, value) = (list(0)?, list(1)?);
     let result = DataType::Map(key.clone(), value.clone());
+    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
-        together(&result, argument(arguments, 0)?, argument(arguments, 1)?, rows)
+        let keys = cast(argument(arguments, 0)?, &DataType::Array(key.clone()), &options)?;
+        let values = cast(argument(arguments, 1)?, &DataType::Array(value.clone()), &options)?;
+        together(&result, &keys, &values, rows)
     })
 }
 
