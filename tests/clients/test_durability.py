@@ -94,6 +94,46 @@ def test_kill_9_during_inserts(start_server):
     assert leftovers == []
 
 
+def test_views_follow_after_kill_9(start_server):
+    """An INSERT and what materialized views make of it are there together, or not at all."""
+    server = start_server()
+    create(server)
+    for table in ("v", "t"):
+        server.query(f"CREATE TABLE {table} (batch UInt32, n UInt64) ENGINE = MergeTree ORDER BY batch")
+    server.query("CREATE MATERIALIZED VIEW first TO v AS SELECT batch, count() AS n FROM d GROUP BY batch")
+    server.query("CREATE MATERIALIZED VIEW chained TO t AS SELECT batch, sum(n) AS n FROM v GROUP BY batch")
+    acknowledged, number = set(), 0
+    for _ in range(3):
+        stop = threading.Event()
+
+        def write(first, until=stop):
+            for batch in range(first, first + 10_000, 2):
+                if until.is_set():
+                    return
+                try:
+                    insert(server, batch)
+                except Exception:
+                    return
+                acknowledged.add(batch)
+
+        writers = [threading.Thread(target=write, args=(number + half,)) for half in range(2)]
+        for writer in writers:
+            writer.start()
+        time.sleep(0.7)
+        server.kill()
+        stop.set()
+        for writer in writers:
+            writer.join()
+        number += 10_000
+        server.start()
+        there = batches(server)
+        assert acknowledged <= there
+        for table in ("v", "t"):
+            rows = server.rows(f"SELECT batch, n FROM {table} ORDER BY batch")
+            assert {int(batch) for batch, _ in rows} == there and len(rows) == len(there)
+            assert {n for _, n in rows} <= {str(ROWS)}, table
+
+
 def test_kill_9_while_starting(start_server):
     server = start_server()
     create(server)

@@ -10,7 +10,7 @@ use squall_runtime::profile_events::{self, Timed};
 use squall_runtime::{ProfileEvent, ThreadPool, block_on};
 use squall_scheduler::MORSEL_TARGET;
 use squall_scheduler::{Scheduler, Step, Task, TaskOptions};
-use squall_storage::{InsertLimits, PartMerge, Table};
+use squall_storage::{InsertLimits, Insertion, PartMerge, Table};
 use squall_types::checkpoint::leash;
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
@@ -139,12 +139,36 @@ impl Engine {
         }
     }
 
+    /// Starts a SELECT whose rows go into tables: they are not counted as a result, nor limited as one.
+    ///
+    /// # Errors
+    /// Where a table cannot be read.
+    pub fn start_inner(&self, plan: &Plan, context: Arc<QueryContext>) -> Result<QueryStream> {
+        let (execution, output) = self.select(plan, &context)?;
+        output.set_inner();
+        self.submit(&execution, &context);
+        Ok(QueryStream { output, context })
+    }
+
     /// Starts an INSERT of a plan's rows.
     ///
     /// # Errors
     /// Where a table cannot be read or written.
     pub fn insert_select(&self, plan: &Plan, table: &dyn Table, context: Arc<QueryContext>) -> Result<Completion> {
         let insertion = table.insert_within(InsertLimits::new(&context.settings))?;
+        self.insert_into(plan, insertion, context)
+    }
+
+    /// The same as part of an INSERT under way.
+    ///
+    /// # Errors
+    /// Where a table cannot be read.
+    pub fn insert_into(
+        &self,
+        plan: &Plan,
+        insertion: Arc<dyn Insertion>,
+        context: Arc<QueryContext>,
+    ) -> Result<Completion> {
         let pipelines = self.builder(&context).insert_select(plan, insertion, self.pool.clone())?;
         let completion = Completion::new(context.clone());
         let ended = completion.state.clone();
@@ -178,7 +202,16 @@ impl Engine {
         limits: InsertLimits,
         context: Arc<QueryContext>,
     ) -> Result<InsertStream> {
-        let insertion = table.insert_within(limits)?;
+        Ok(self.insert_input(table.insert_within(limits)?, project, context))
+    }
+
+    /// The same as part of an INSERT under way.
+    pub fn insert_input(
+        &self,
+        insertion: Arc<dyn Insertion>,
+        project: Option<(Vec<Expression>, Arc<Schema>)>,
+        context: Arc<QueryContext>,
+    ) -> InsertStream {
         let input = Arc::new(Input::default());
         let pipelines = self.builder(&context).insert_input(input.clone(), project, insertion, self.pool.clone());
         let completion = Completion::new(context.clone());
@@ -188,7 +221,7 @@ impl Engine {
             abandoned.abandon();
         });
         self.submit(&execution, &context);
-        Ok(InsertStream { input, completion })
+        InsertStream { input, completion }
     }
 
     /// Starts a merge: its rows are read and sorted on one worker, encoded by any.

@@ -63,6 +63,8 @@ pub(crate) struct Output {
     offset: u64,
     end: u64,
     is_done: AtomicBool,
+    /// The rows are no result of a query, which is counted and limited.
+    is_inner: AtomicBool,
     bounds: MorselBounds,
     state: Mutex<State>,
 }
@@ -139,7 +141,13 @@ impl Output {
     ) -> Arc<Self> {
         let end = limit.map_or(u64::MAX, |limit| offset.saturating_add(limit));
         let (is_done, state) = (AtomicBool::new(false), Mutex::default());
-        Arc::new(Self { schema, context, offset, end, is_done, bounds, state })
+        let is_inner = AtomicBool::new(false);
+        Arc::new(Self { schema, context, offset, end, is_done, is_inner, bounds, state })
+    }
+
+    /// Says that the rows are no result: they are on their way into tables.
+    pub(crate) fn set_inner(&self) {
+        self.is_inner.store(true, Ordering::Relaxed);
     }
 
     /// Whether as much has come before its turn as may.
@@ -287,11 +295,13 @@ impl Output {
         }
         let block =
             if first == 0 && last == rows { block } else { block.slice(first as usize, (last - first) as usize) };
-        let (result_rows, result_bytes) = (block.rows() as u64, block.value_bytes() as u64);
-        let progress = &self.context.progress;
-        let rows = progress.result_rows.fetch_add(result_rows, Ordering::Relaxed) + result_rows;
-        let bytes = progress.result_bytes.fetch_add(result_bytes, Ordering::Relaxed) + result_bytes;
-        self.check_limits(rows, bytes)?;
+        if !self.is_inner.load(Ordering::Relaxed) {
+            let (result_rows, result_bytes) = (block.rows() as u64, block.value_bytes() as u64);
+            let progress = &self.context.progress;
+            let rows = progress.result_rows.fetch_add(result_rows, Ordering::Relaxed) + result_rows;
+            let bytes = progress.result_bytes.fetch_add(result_bytes, Ordering::Relaxed) + result_bytes;
+            self.check_limits(rows, bytes)?;
+        }
         // Of the rows alone: a row that a lookup found is a slice of a column of a million.
         state.bytes += block.value_bytes();
         WAITING_BYTES.fetch_add(block.value_bytes(), Ordering::Relaxed);

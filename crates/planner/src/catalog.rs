@@ -11,6 +11,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use crate::context::SubqueryRunner;
 use crate::definition::{Constraint, TableDefinition};
 use crate::load::SourceReader;
+use crate::materialized_view::MaterializedView;
 use crate::uses::Used;
 
 /// A column as a table declares it.
@@ -97,6 +98,14 @@ pub trait TableMetadata: Send + Sync + Debug {
     /// The table as if its parts were merged (FINAL); nothing for tables whose rows are never merged into others.
     fn merged(&self) -> Option<Arc<dyn TableMetadata>> {
         None
+    }
+    /// What a materialized view does; its rows are those of its target.
+    fn materialized_view(&self) -> Option<&Arc<MaterializedView>> {
+        None
+    }
+    /// Whether it is a view, materialized or not.
+    fn is_view(&self) -> bool {
+        self.view_query().is_some() || self.materialized_view().is_some()
     }
     /// What every row must meet.
     fn constraints(&self) -> &[Constraint] {
@@ -202,6 +211,19 @@ pub trait Catalog: Send + Sync {
     /// Where the condition cannot be had.
     fn row_filter(&self, _table: &dyn TableMetadata) -> Result<Option<Arc<ast::Expression>>> {
         Ok(None)
+    }
+
+    /// The query of a view is planned next, or was.
+    fn within_view(&self, _enters: bool) {}
+
+    /// The table that a materialized view writes to, under the view's name, for who may read the view. The view's definer must be
+    /// allowed to read the table.
+    ///
+    /// # Errors
+    /// `UNKNOWN_TABLE` where it is gone, `ACCESS_DENIED`.
+    fn target_of_view(&self, view: &dyn TableMetadata, of: &MaterializedView) -> Result<Arc<dyn TableMetadata>> {
+        let (database, table) = of.target(view.database());
+        self.table(Some(database), table)
     }
 
     /// How a table was made; nothing of one that was not.

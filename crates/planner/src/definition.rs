@@ -15,6 +15,9 @@ pub const TABLE_FUNCTION: &str = "TableFunction";
 /// The engine of views; its argument is the query.
 pub const VIEW: &str = "View";
 
+/// The engine of materialized views; [`MaterializedView`](crate::MaterializedView) says what its arguments are.
+pub const MATERIALIZED_VIEW: &str = "MaterializedView";
+
 /// A condition on a table's rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Constraint {
@@ -123,7 +126,7 @@ impl TableDefinition {
 
     /// Whether the table is but another word for rows elsewhere.
     pub fn has_no_rows(&self) -> bool {
-        &*self.engine == VIEW
+        matches!(&*self.engine, VIEW | MATERIALIZED_VIEW)
     }
 
     /// The statement of a dictionary. A table with `ENGINE = Dictionary(name)` has that name in its place, and this is none.

@@ -17,6 +17,7 @@ pub mod fill;
 mod function_table;
 pub mod insert;
 pub mod load;
+mod materialized_view;
 pub mod plan;
 pub mod rules;
 pub mod uses;
@@ -31,7 +32,7 @@ pub use catalog::{
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};
 pub use create::{plan_constraint, plan_index, plan_setting, plan_table_definition};
-pub use definition::{Constraint, KeyExpression, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
+pub use definition::{Constraint, KeyExpression, MATERIALIZED_VIEW, SkipIndex, TABLE_FUNCTION, TableDefinition, VIEW};
 pub use describe::{describe_query, describe_table_function};
 pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
@@ -42,6 +43,9 @@ pub use expression::{Expression, Lambda};
 pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
 pub use load::{ContextReader, SourceReader, load};
+pub use materialized_view::{
+    MaterializedView, ViewPlan, altered_view, plan_materialized_view, plan_view_rows, view_target,
+};
 pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, KeySets,
     Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,

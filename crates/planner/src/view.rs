@@ -13,6 +13,7 @@ use crate::context::PlannerContext;
 use crate::create::{check_count, described, settled_type};
 use crate::definition::{TableDefinition, VIEW};
 use crate::expression::Expression;
+use crate::plan::Plan;
 use crate::uses::Used;
 
 /// The definition of a plain view.
@@ -21,8 +22,7 @@ use crate::uses::Used;
 /// What is wrong with its query or its columns; `NOT_IMPLEMENTED` for other kinds of view.
 pub fn plan_view_definition(create: &ast::CreateView, context: &PlannerContext<'_>) -> Result<TableDefinition> {
     let kind = match create.kind {
-        ast::ViewKind::Plain => None,
-        ast::ViewKind::Materialized => Some("CREATE MATERIALIZED VIEW"),
+        ast::ViewKind::Plain | ast::ViewKind::Materialized => None,
         ast::ViewKind::Live => Some("CREATE LIVE VIEW"),
         ast::ViewKind::Window => Some("CREATE WINDOW VIEW"),
     };
@@ -37,11 +37,7 @@ pub fn plan_view_definition(create: &ast::CreateView, context: &PlannerContext<'
     let Some(query) = &create.query else {
         return Err(Error::new(ErrorCode::INCORRECT_QUERY, "A view needs a query"));
     };
-    let mut query = (**query).clone();
-    let mut names =
-        Qualifier { database: &context.functions.current_database, hidden: Vec::new(), has_parameters: false };
-    query.walk(&mut names);
-    let has_parameters = names.has_parameters;
+    let (mut query, has_parameters) = qualified(query, &context.functions.current_database);
     let declared = create.elements.as_ref().map(|elements| elements.columns.as_slice()).unwrap_or_default();
     check_count(declared.len())?;
     let has_types = declared.iter().any(|column| column.data_type.is_some());
@@ -72,8 +68,16 @@ pub fn plan_view_definition(create: &ast::CreateView, context: &PlannerContext<'
     })
 }
 
+/// A query with the current database before names of tables that have none, and whether it has parameters.
+pub(crate) fn qualified(query: &ast::Query, database: &str) -> (ast::Query, bool) {
+    let mut query = query.clone();
+    let mut names = Qualifier { database, hidden: Vec::new(), has_parameters: false };
+    query.walk(&mut names);
+    (query, names.has_parameters)
+}
+
 /// Gives the columns of a query other names: `CREATE VIEW v (a, b) AS …`.
-fn rename(query: &mut ast::Query, names: &[ast::ColumnDeclaration]) -> Result<()> {
+pub(crate) fn rename(query: &mut ast::Query, names: &[ast::ColumnDeclaration]) -> Result<()> {
     fn of_body<'a>(body: &mut ast::QueryBody, names: &mut impl Iterator<Item = &'a ast::ColumnDeclaration>) {
         match body {
             ast::QueryBody::Select(select) => {
@@ -198,14 +202,10 @@ pub(crate) fn rows(
         let message = format!("Empty list of columns in projection: the view {} has parameters", table.name());
         return Err(Error::new(ErrorCode::EMPTY_LIST_OF_COLUMNS_QUERIED, message));
     }
-    let input = match parameters {
-        Some(parameters) => {
-            let context = PlannerContext { parameters: &parameters, ..analyzer.context.clone() };
-            let within = analyzer.with_context(&context);
-            within.nested(|| within.plan_body(&query.body, None))?
-        }
-        None => analyzer.nested(|| analyzer.plan_body(&query.body, None))?,
-    };
+    catalog.within_view(true);
+    let input = rows_of_query(analyzer, query, parameters);
+    catalog.within_view(false);
+    let input = input?;
     if names.is_empty() {
         return Ok(Source::plan(input).named(Some(table.database()), Some(table.name())));
     }
@@ -220,4 +220,19 @@ pub(crate) fn rows(
     }
     let plan = project(input, expressions, table.columns().iter().map(|column| column.name.clone()));
     Ok(Source::plan(plan).named(Some(table.database()), Some(table.name())))
+}
+
+fn rows_of_query(
+    analyzer: &Analyzer<'_>,
+    query: &ast::Query,
+    parameters: Option<HashMap<String, String>>,
+) -> Result<Plan> {
+    match parameters {
+        Some(parameters) => {
+            let context = PlannerContext { parameters: &parameters, ..analyzer.context.clone() };
+            let within = analyzer.with_context(&context);
+            within.nested(|| within.plan_body(&query.body, None))
+        }
+        None => analyzer.nested(|| analyzer.plan_body(&query.body, None)),
+    }
 }

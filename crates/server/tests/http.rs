@@ -283,7 +283,7 @@ fn errors_have_codes_and_statuses() {
         assert!(response.text().contains(" (version 26.9.2.1"), "{}", response.text());
     }
     assert_eq!(server.post("/", b"ALTER TABLE t DELETE WHERE 1").code(), Some(60));
-    assert_eq!(server.post("/", b"CREATE MATERIALIZED VIEW v ENGINE = Memory AS SELECT 1").status, 501);
+    assert_eq!(server.post("/", b"CREATE LIVE VIEW v AS SELECT 1").status, 501);
     // The answer arrives although much of the request was not read.
     assert_eq!(server.post("/?user=nobody", &vec![b'x'; 8 << 20]).code(), Some(516));
     let long = format!("SELECT '{}'", "x".repeat(300_000));

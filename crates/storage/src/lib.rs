@@ -30,8 +30,8 @@ mod view;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    DatabaseDescription, Databases, DefinitionChange, DetachedTable, PartBackup, PartCommand, RestoreOptions, Rewrite,
-    RewriteOf, StorageOptions, TableBackup, TableDescription, TableToRestore,
+    DatabaseDescription, Databases, DefinitionChange, DetachedTable, NamedView, PartBackup, PartCommand,
+    RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup, TableDescription, TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
 pub use external_table::{ExternalTable, TEMPORARY_DATABASE};
@@ -41,11 +41,11 @@ pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
-pub use merge_tree::{DetachedPart, PartSelection, PartSource, merge_tree_settings};
+pub use merge_tree::{DetachedPart, PartSelection, PartSource, PreparedParts, merge_tree_settings};
 pub use null::null_table;
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartWork, ScanRequest,
-    ScanSelection, Table, TableHandle, TableScan,
+    ScanSelection, Table, TableHandle, TableScan, commit_together,
 };
-pub use view::system_view;
+pub use view::{inserted_rows, system_view};

@@ -65,6 +65,17 @@ impl MemoryRows {
         })
     }
 
+    /// These rows.
+    ///
+    /// # Errors
+    /// Those of memory.
+    pub(crate) fn of(blocks: Vec<Block>) -> Result<Arc<Self>> {
+        let blocks = blocks.into_iter().map(|block| block.materialize().map(Arc::new)).collect::<Result<Vec<_>>>()?;
+        let rows = Self::new();
+        rows.blocks.store(Arc::new(Blocks::default().with(&blocks)));
+        Ok(rows)
+    }
+
     /// Lets go of all rows; scans under way keep theirs.
     pub(crate) fn truncate(&self) {
         self.blocks.store(Arc::default());

@@ -8,11 +8,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, Constraint, Expression, LoadedByQuery, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, Expression, LoadedByQuery, MaterializedView, TableMetadata};
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
 use crate::join_table::JoinTable;
+use crate::merge_tree::PreparedParts;
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.
@@ -250,6 +251,30 @@ pub trait Insertion: Send + Sync {
     /// # Errors
     /// Where the commit is not known to be durable (`NOT_ENOUGH_SPACE`, `UNKNOWN_STATUS_OF_INSERT`, …): then it is not acknowledged.
     fn commit(&self) -> Result<()>;
+
+    /// Does all of a commit that can fail but its transaction, and gives what that is to hold; `None` where rows are in no parts.
+    ///
+    /// # Errors
+    /// Where the parts cannot be written.
+    fn prepare(&self) -> Result<Option<PreparedParts>> {
+        Ok(None)
+    }
+}
+
+/// Commits INSERTs: those into tables of parts all at once or not at all, then the others.
+///
+/// # Errors
+/// As of [`Insertion::commit`].
+pub fn commit_together(insertions: &[Arc<dyn Insertion>]) -> Result<()> {
+    let (mut prepared, mut others) = (Vec::new(), Vec::new());
+    for insertion in insertions {
+        match insertion.prepare()? {
+            Some(parts) => prepared.push(parts),
+            None => others.push(insertion),
+        }
+    }
+    PreparedParts::commit(prepared)?;
+    others.into_iter().try_for_each(|insertion| insertion.commit())
 }
 
 /// Rows on their way into parts: sorting and encoding, which is CPU work for a worker, in pieces of about a millisecond. Between two
@@ -327,6 +352,9 @@ impl TableMetadata for TableHandle {
     }
     fn view_query(&self) -> Option<&Arc<ast::Query>> {
         self.0.view_query()
+    }
+    fn materialized_view(&self) -> Option<&Arc<MaterializedView>> {
+        self.0.materialized_view()
     }
     fn constraints(&self) -> &[Constraint] {
         self.0.constraints()

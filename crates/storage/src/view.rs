@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use squall_planner::{ColumnDescription, TableDefinition, TableMetadata, VIEW, parse_view};
+use squall_planner::{ColumnDescription, MaterializedView, TableDefinition, TableMetadata, VIEW, parse_view};
 use squall_sql::ast;
-use squall_types::{Error, Result, Value};
+use squall_types::{Block, Error, Result, Value};
 use uuid::Uuid;
 
 use crate::identity::{TableIdentity, TableName};
+use crate::memory::{MemoryRows, MemoryTable};
 use crate::table::{ScanRequest, Table, TableScan};
 
 /// A view at one moment.
@@ -65,4 +66,54 @@ impl Table for View {
     fn scan(&self, _: &ScanRequest) -> Result<Arc<dyn TableScan>> {
         Err(Error::logical("a view's query was not put in its place"))
     }
+}
+
+/// A materialized view at one moment: the planner puts its target in its place.
+#[derive(Debug)]
+pub(crate) struct MaterializedViewTable {
+    name: Arc<TableName>,
+    identity: Arc<TableIdentity>,
+    view: Arc<MaterializedView>,
+}
+
+impl MaterializedViewTable {
+    pub(crate) fn new(name: Arc<TableName>, identity: Arc<TableIdentity>, view: Arc<MaterializedView>) -> Self {
+        Self { name, identity, view }
+    }
+}
+
+impl TableMetadata for MaterializedViewTable {
+    fn database(&self) -> &str {
+        &self.name.database
+    }
+    fn name(&self) -> &str {
+        &self.name.table
+    }
+    fn engine(&self) -> &str {
+        &self.identity.definition.engine
+    }
+    fn columns(&self) -> &[ColumnDescription] {
+        &self.identity.definition.columns
+    }
+    fn materialized_view(&self) -> Option<&Arc<MaterializedView>> {
+        Some(&self.view)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Table for MaterializedViewTable {
+    fn scan(&self, _: &ScanRequest) -> Result<Arc<dyn TableScan>> {
+        Err(Error::logical("a view's target was not put in its place"))
+    }
+}
+
+/// Rows that were just inserted into a table, under its name and with its columns; the blocks are of all columns that it stores.
+///
+/// # Errors
+/// As of the table's definition.
+pub fn inserted_rows(name: TableName, definition: Arc<TableDefinition>, blocks: Vec<Block>) -> Result<Arc<dyn Table>> {
+    let identity = Arc::new(TableIdentity::new(Uuid::nil(), definition)?);
+    Ok(Arc::new(MemoryTable::new(Arc::new(name), identity, MemoryRows::of(blocks)?)))
 }

@@ -15,6 +15,7 @@ use crate::catalog::{DefaultKind, LoadedByQuery, TableMetadata};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::load::load;
+use crate::materialized_view;
 use crate::plan::Plan;
 use crate::uses::Used;
 use crate::view;
@@ -124,6 +125,13 @@ impl Scope<'_> {
                 }
                 if let Some(query) = table.view_query() {
                     return view::rows(self.analyzer, &*table, query, None);
+                }
+                if let Some(view) = table.materialized_view() {
+                    let visible = |target: Arc<dyn TableMetadata>| {
+                        self.load(target.loaded_by_query())?;
+                        self.visible(target)
+                    };
+                    return materialized_view::target_source(self.analyzer, &*table, view, visible);
                 }
                 if let Some(function) = table.table_function() {
                     return function_table::rows(self.analyzer, &*table, function);

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{Alteration, PlannerContext, plan_constraint, plan_index, plan_setting};
+use squall_planner::{
+    Alteration, ColumnDescription, MATERIALIZED_VIEW, MaterializedView, PlannerContext, TableDefinition, altered_view,
+    plan_constraint, plan_index, plan_setting,
+};
 use squall_sql::ast::{self, AlterCommand, Literal, PartitionSelector};
 use squall_storage::{DefinitionChange, PartCommand, PartSelection};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
+use super::cascade::table_of_parts;
 use super::drop_limit::DropLimit;
 use super::statement::{identifier, refuse_cluster, table_name, temporary_table_name};
 use super::system_command::run_blocking;
@@ -42,6 +46,10 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     if changes.iter().any(|command| matches!(command, AlterCommand::ModifyColumn { .. })) {
         mutation::rewrite_casts(session, &database, &table, context).await?;
     }
+    if mutations.is_empty() && parts.is_empty() {
+        return Ok(Answer::Done);
+    }
+    let (database, table) = table_of_parts(session, database, table)?;
     for command in mutations {
         mutation::run(session, &database, &table, command, context).await?;
     }
@@ -80,7 +88,7 @@ async fn alter_definition(
         };
         let mut alteration = Alteration::new(&before);
         for command in commands {
-            alter(session, command, &mut alteration, context)?;
+            alter(session, database, command, &mut alteration, context)?;
         }
         let databases = session.databases_of(database).clone();
         let (database, table) = (database.to_owned(), table.to_owned());
@@ -144,10 +152,18 @@ async fn alter_alone(
 /// Does what a command says with a table's definition.
 fn alter(
     session: &Session,
+    database: &str,
     command: &AlterCommand,
     alteration: &mut Alteration,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
+    if &*alteration.definition.engine == MATERIALIZED_VIEW
+        && !matches!(command, AlterCommand::ModifyQuery(_) | AlterCommand::ModifyComment(_))
+    {
+        return Err(Error::not_implemented(
+            "Another ALTER of storage MaterializedView than MODIFY QUERY and MODIFY COMMENT",
+        ));
+    }
     let name = |name: &ast::Identifier| identifier(session, name);
     let planned = |work: &mut dyn FnMut(&PlannerContext<'_>) -> Result<()>| {
         planning::planner_now(session, context, |planner| work(planner))
@@ -174,6 +190,14 @@ fn alter(
         }
         AlterCommand::ModifyOrderBy(order_by) => {
             return planned(&mut |planner| alteration.modify_order_by(order_by, planner));
+        }
+        AlterCommand::ModifyQuery(query) => {
+            let inner = inner_columns(session, database, &alteration.definition)?;
+            return planned(&mut |planner| {
+                let altered = altered_view(&alteration.definition, query, inner.as_deref(), planner)?;
+                *alteration = Alteration::new(&altered);
+                Ok(())
+            });
         }
         AlterCommand::ModifyComment(comment) => DefinitionChange::Comment(comment.as_str().into()),
         AlterCommand::CommentColumn { if_exists, column, comment } => {
@@ -225,6 +249,22 @@ fn alter(
         other => return Err(refused(other)),
     };
     change.apply(&mut alteration.definition)
+}
+
+/// The columns of the table for a materialized view's rows, where it is a part of the view.
+fn inner_columns(
+    session: &Session,
+    database: &str,
+    definition: &TableDefinition,
+) -> Result<Option<Vec<ColumnDescription>>> {
+    if &*definition.engine != MATERIALIZED_VIEW {
+        return Ok(None);
+    }
+    let view = MaterializedView::of(definition)?;
+    if !view.has_inner_table() {
+        return Ok(None);
+    }
+    Ok(Some(session.databases_of(database).table(database, &view.target_table)?.columns().to_vec()))
 }
 
 /// A command that is not here, by its words.

@@ -283,7 +283,7 @@ fn backup(server: &Arc<Server>, request: &Request, is_cancelled: &dyn Fn() -> bo
         }
         table.parts.retain(|part| element.has_partition(&part.partition_id));
         let described = databases.describe(&table.name.database, &table.name.table);
-        let statement = described.map(|table| create_table_query(&table, true)).unwrap_or_default();
+        let statement = described.map(|table| create_table_query(&table, databases, true)).unwrap_or_default();
         tables.push(TableToWrite {
             table,
             database: name.database.to_string(),

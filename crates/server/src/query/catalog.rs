@@ -3,17 +3,18 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_planner::{
-    Catalog, ColumnDescription, Constraint, DefaultKind, LoadedByQuery, QueryUses, RemoteCall, SubqueryRunner,
-    TableDefinition, TableMetadata, Used,
+    Catalog, ColumnDescription, Constraint, DefaultKind, LoadedByQuery, MaterializedView, QueryUses, RemoteCall,
+    SubqueryRunner, TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Value};
 
+use super::cascade::session_of_view;
 use super::kept_plan::is_made_up;
 use super::planning::lookups;
 use super::remote;
@@ -32,6 +33,8 @@ pub struct QueryCatalog<'a> {
     met_moment: Arc<AtomicBool>,
     met_name: AtomicBool,
     lookups: Arc<NamedLookups>,
+    /// Views that are being planned, one in the other.
+    views: AtomicUsize,
     uses: Mutex<QueryUses>,
 }
 
@@ -45,6 +48,7 @@ impl<'a> QueryCatalog<'a> {
             met_moment: Arc::default(),
             met_name: AtomicBool::new(false),
             lookups: lookups(session),
+            views: AtomicUsize::new(0),
             uses: Mutex::default(),
         }
     }
@@ -159,6 +163,15 @@ impl Catalog for QueryCatalog<'_> {
             return Ok(Arc::new(TableHandle(own)));
         }
         let name = database.unwrap_or(&self.session.database);
+        // Another view reads all of its tables.
+        if let Some(rows) = self.session.inserted.as_ref().filter(|_| self.views.load(Ordering::Relaxed) == 0)
+            && rows.database() == name
+            && rows.name() == table
+        {
+            self.note_moment();
+            self.note(Used::Table(name, table));
+            return Ok(Arc::new(TableHandle(rows.clone())));
+        }
         if name == "system" {
             self.session.access.check_system_table(table)?;
         }
@@ -177,6 +190,11 @@ impl Catalog for QueryCatalog<'_> {
             self.note_moment();
             return Ok(table);
         }
+        if table.materialized_view().is_some() {
+            self.check_dictionary_source("A materialized view", false)?;
+            self.note_moment();
+            return Ok(table);
+        }
         if table.table_function().is_some() {
             // Its maker may make another of it, after the dictionary.
             self.check_dictionary_source("A table that is made AS a table function", false)?;
@@ -192,10 +210,36 @@ impl Catalog for QueryCatalog<'_> {
         }
         if is_found_again(&*table) {
             self.met_name.store(true, Ordering::Relaxed);
-            return Ok(Arc::new(WatchedTable { table, was_asked: self.met_moment.clone() }));
+            return Ok(Arc::new(WatchedTable { table, was_asked: self.met_moment.clone(), names: None }));
         }
         self.note_moment();
         Ok(table)
+    }
+
+    fn within_view(&self, enters: bool) {
+        match enters {
+            true => self.views.fetch_add(1, Ordering::Relaxed),
+            false => self.views.fetch_sub(1, Ordering::Relaxed),
+        };
+    }
+
+    fn target_of_view(&self, view: &dyn TableMetadata, of: &MaterializedView) -> Result<Arc<dyn TableMetadata>> {
+        // Whose view it is not learns nothing of its definer.
+        self.check_read(view, &[])?;
+        let (database, table) = of.target(view.database());
+        let definer = session_of_view(self.session, of)?;
+        let catalog = QueryCatalog::new(&definer);
+        let target = catalog.table(Some(database), table)?;
+        self.note(Used::Table(database, table));
+        let names: Vec<&str> = view.columns().iter().map(|column| &*column.name).collect();
+        if catalog.checks_reads() {
+            catalog.check_read(&*target, &names)?;
+        }
+        if catalog.row_filter(&*target)?.is_some() {
+            return Err(Error::not_implemented("A row policy of a materialized view's table"));
+        }
+        let (database, name) = (view.database().to_owned(), view.name().to_owned());
+        Ok(Arc::new(WatchedTable { table: target, was_asked: self.met_moment.clone(), names: Some((database, name)) }))
     }
 
     fn definition(&self, database: Option<&str>, table: &str) -> Result<Option<Arc<TableDefinition>>> {
@@ -369,14 +413,16 @@ fn is_found_again(table: &dyn TableMetadata) -> bool {
 struct WatchedTable {
     table: Arc<dyn TableMetadata>,
     was_asked: Arc<AtomicBool>,
+    /// The database and name that it is read under, where they are a view's.
+    names: Option<(String, String)>,
 }
 
 impl TableMetadata for WatchedTable {
     fn database(&self) -> &str {
-        self.table.database()
+        self.names.as_ref().map_or_else(|| self.table.database(), |(database, _)| database)
     }
     fn name(&self) -> &str {
-        self.table.name()
+        self.names.as_ref().map_or_else(|| self.table.name(), |(_, name)| name)
     }
     fn engine(&self) -> &str {
         self.table.engine()

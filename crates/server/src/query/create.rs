@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{TableDefinition, Used, plan_table_definition, plan_view_definition};
+use squall_planner::{
+    MATERIALIZED_VIEW, TableDefinition, Used, plan_materialized_view, plan_table_definition, plan_view_definition,
+};
 use squall_sql::ast::{self, CreateMode, CreateSource};
-use squall_storage::{TEMPORARY_DATABASE, TableName};
+use squall_storage::{Databases, TEMPORARY_DATABASE, TableName};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::statement::{identifier, refuse_cluster, stored_table_name, temporary_table_name};
 use super::system_command::run_blocking;
 use super::{Answer, insert, planning, show};
-use crate::access::Privilege;
+use crate::access::{Privilege, Target};
 use crate::session::Session;
 use crate::system::quote;
 
@@ -103,7 +105,7 @@ pub(super) async fn table(
         }
         _ => None,
     };
-    make(session, statement.mode, &database, &table, definition, fill, context).await
+    make(session, statement.mode, &database, &table, definition.into(), fill, context).await
 }
 
 /// Runs CREATE VIEW.
@@ -127,8 +129,54 @@ pub(super) async fn view(
     if statement.mode == CreateMode::IfNotExists && databases.has_table(&database, &view) {
         return Ok(Answer::Done);
     }
-    let definition = planning::with_planner(session, context, statement, plan_view_definition).await?;
-    make(session, statement.mode, &database, &view, definition, None, context).await
+    if statement.kind != ast::ViewKind::Materialized {
+        let definition = planning::with_planner(session, context, statement, plan_view_definition).await?;
+        return make(session, statement.mode, &database, &view, definition.into(), None, context).await;
+    }
+    check_definer(session, statement)?;
+    let (definition, inner) = planning::with_planner(session, context, statement, plan_materialized_view).await?;
+    if let (Some(to), None) = (&statement.to, &inner) {
+        let (database, table) = stored_table_name(session, to)?;
+        session.access.check(Privilege::Insert, &[&database, &table])?;
+    }
+    let fill = statement.query.as_deref().filter(|_| statement.populate);
+    make(session, statement.mode, &database, &view, New { definition, inner }, fill, context).await
+}
+
+/// Whether the session may have a view run in another's name.
+fn check_definer(session: &Session, statement: &ast::CreateView) -> Result<()> {
+    if statement.security == Some(ast::SqlSecurity::None) {
+        return session.access.check(Privilege::AllowSqlSecurityNone, &[]);
+    }
+    match &statement.definer {
+        Some(ast::Definer::User(user)) if **user != *session.access.name => {
+            session.access.check_target(&Target::new(&[user]), Privilege::SetDefiner.set())?;
+            session.acting_as(user).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A table that is to be made, and the one for the rows of a materialized view.
+struct New {
+    definition: TableDefinition,
+    inner: Option<TableDefinition>,
+}
+
+impl From<TableDefinition> for New {
+    fn from(definition: TableDefinition) -> Self {
+        Self { definition, inner: None }
+    }
+}
+
+impl New {
+    fn create(self, databases: &Databases, name: &TableName, if_not_exists: bool) -> Result<()> {
+        let Self { definition, inner } = self;
+        if &*definition.engine == MATERIALIZED_VIEW {
+            return databases.create_materialized_view(name, definition, inner, if_not_exists);
+        }
+        databases.create_table(&name.database, &name.table, definition, if_not_exists)
+    }
 }
 
 /// The names of a table that is to be made.
@@ -142,15 +190,15 @@ async fn make(
     mode: CreateMode,
     database: &str,
     table: &str,
-    definition: TableDefinition,
+    new: New,
     fill: Option<&ast::Query>,
     context: &Arc<QueryContext>,
 ) -> Result<Answer> {
     let databases = session.databases_of(database).clone();
     context.note_uses(|uses| {
         uses.note(Used::Table(database, table));
-        uses.note(Used::Storage(&definition.engine));
-        definition.columns.iter().for_each(|column| uses.note(Used::DataType(&column.data_type)));
+        uses.note(Used::Storage(&new.definition.engine));
+        new.definition.columns.iter().for_each(|column| uses.note(Used::DataType(&column.data_type)));
     });
     if database == TEMPORARY_DATABASE && mode == CreateMode::Create && databases.has_table(database, table) {
         let message = format!("Temporary table {table} already exists");
@@ -162,9 +210,8 @@ async fn make(
     if matches!(mode, CreateMode::CreateOrReplace | CreateMode::Replace) {
         // The new table is made beside the old one, filled, and takes its place at once.
         let beside = format!(".tmp_replace_{}", uuid::Uuid::new_v4().simple());
-        let (in_database, name) = (database.to_owned(), beside.clone());
-        let of = databases.clone();
-        run_blocking(move || of.create_table(&in_database, &name, definition, false)).await?;
+        let (name, of) = (TableName::new(database, beside.as_str()), databases.clone());
+        run_blocking(move || new.create(&of, &name, false)).await?;
         let filled = match fill {
             Some(query) => insert::select_into(session, database, &beside, None, query, context).await,
             None => Ok(()),
@@ -186,9 +233,9 @@ async fn make(
         .await?;
         return Ok(Answer::Done);
     }
-    let (in_database, name, of) = (database.to_owned(), table.to_owned(), databases.clone());
+    let (name, of) = (TableName::new(database, table), databases.clone());
     let if_not_exists = mode == CreateMode::IfNotExists;
-    run_blocking(move || of.create_table(&in_database, &name, definition, if_not_exists)).await?;
+    run_blocking(move || new.create(&of, &name, if_not_exists)).await?;
     if let Some(query) = fill {
         insert::select_into(session, database, table, None, query, context).await?;
     }

@@ -229,7 +229,7 @@ pub(super) fn exists(session: &Session, statement: &ast::Exists) -> Result<Answe
                 access.check(Privilege::ShowTables, &[&database, &table])?;
             }
             let found = databases.table(&database, &table).ok();
-            found.is_some_and(|table| statement.kind == DescribedObject::Table || table.view_query().is_some())
+            found.is_some_and(|table| statement.kind == DescribedObject::Table || table.is_view())
         }
         DescribedObject::Dictionary => {
             let (database, name) = table_name(session, &statement.name)?;

@@ -42,9 +42,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             if truncates {
                 databases.tables(&name)?;
                 tables.extend(names);
-                tables.retain(|(database, name)| {
-                    databases.table(database, name).is_ok_and(|table| table.view_query().is_none())
-                });
+                tables.retain(|(database, name)| databases.table(database, name).is_ok_and(|table| !table.is_view()));
             } else {
                 if statement.if_empty && databases.tables(&name).is_ok_and(|tables| !tables.is_empty()) {
                     return Err(Error::new(ErrorCode::DATABASE_NOT_EMPTY, format!("Database {name} is not empty")));
@@ -84,9 +82,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             check_drop(session, true, &tables)?;
             // What has no rows of its own stays as it is.
             tables.retain(|(database, name)| {
-                databases
-                    .table(database, name)
-                    .is_ok_and(|table| table.view_query().is_none() && table.table_function().is_none())
+                databases.table(database, name).is_ok_and(|table| !table.is_view() && table.table_function().is_none())
             });
         }
         DropTarget::Dictionary(name) if statement.action == DropAction::Drop => {
@@ -96,7 +92,7 @@ pub(super) async fn drop(session: &Session, statement: &ast::Drop) -> Result<Ans
             let (database, table) = table_name(session, name)?;
             session.access.check(Privilege::DropView, &[&database, &table])?;
             match session.databases_of(&database).table(&database, &table) {
-                Ok(found) if found.view_query().is_none() => {
+                Ok(found) if !found.is_view() => {
                     let message = format!("Table {database}.{table} is not a View");
                     return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
                 }

@@ -19,6 +19,7 @@ use squall_storage::Table;
 use squall_types::checkpoint::leash;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
+use super::cascade::{Cascade, session_of_view, target_of};
 use super::catalog::TABLE_FUNCTION_DATABASE;
 use super::data_function;
 use super::statement::table_name;
@@ -68,8 +69,8 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
             Ok(Answer::Done)
         }
         InsertSource::Data { format, offset } => {
-            let (table, columns) = target(session, &database, &table, statement.columns.as_deref(), context)?;
-            let sink = InsertSink::start(session, table, columns.as_deref(), context)?;
+            let target = target(session, &database, &table, statement.columns.as_deref(), context)?;
+            let sink = InsertSink::start(&target.writer, target.table, target.columns.as_deref(), context)?;
             Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
         }
         InsertSource::Infile { .. } => {
@@ -156,32 +157,41 @@ pub(super) async fn select_into(
     query: &ast::Query,
     context: &Arc<QueryContext>,
 ) -> Result<()> {
-    let (table, columns) = target(session, database, table, columns, context)?;
+    let Target { table, columns, writer } = target(session, database, table, columns, context)?;
     let columns = columns.as_deref();
     note_table(&*table, context);
     let handle = squall_storage::TableHandle(table.clone());
     // Who may not write is told so before anything is read.
     planning::planner_now(session, context, |planner| {
-        check_columns(session, &*table, &insert_columns(&handle, columns, planner)?)
+        check_columns(&writer, &*table, &insert_columns(&handle, columns, planner)?)
     })?;
     let plan = planning::plan(session, query, context).await?;
     let inserted = planning::planner_now(session, context, |planner| {
         let positions = insert_columns(&handle, columns, planner)?;
-        check_columns(session, &*table, &positions)?;
+        check_columns(&writer, &*table, &positions)?;
         note_columns(&*table, &positions, context);
         plan_insert(&*table, &positions, plan.schema(), planner)
     })?;
     let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
-    session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await
+    match Cascade::of(&writer, &table, context)? {
+        Some(cascade) => cascade.insert_select(&plan, context).await,
+        None => session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await,
+    }
 }
 
-/// Tables of the engine Buffer that follow each other from an INSERT on.
-const BUFFERS_MAX: usize = 16;
+/// Tables that pass on what is inserted, of an INSERT.
+const PASSED_MAX: usize = 16;
 
-/// A table and the columns of it that are written, where they are named.
-type Target = (Arc<dyn Table>, Option<Vec<ast::Expression>>);
+/// A table that is written to.
+struct Target {
+    table: Arc<dyn Table>,
+    /// The columns of it that are written, where they are named.
+    columns: Option<Vec<ast::Expression>>,
+    /// Who must be allowed to.
+    writer: Session,
+}
 
-/// The table that an INSERT writes, and its columns: a table of the engine Buffer passes all on to its destination at once.
+/// The table that an INSERT writes: a table of the engine Buffer passes all on to its destination at once, a materialized view to its target.
 fn target(
     session: &Session,
     database: &str,
@@ -191,29 +201,40 @@ fn target(
 ) -> Result<Target> {
     let (mut database, mut name) = (database.to_owned(), table.to_owned());
     let mut columns = columns.map(<[ast::Expression]>::to_vec);
-    for _ in 0..BUFFERS_MAX {
+    let mut writer = session.clone();
+    for _ in 0..PASSED_MAX {
         refuse_where_disabled(session, &database)?;
         let table = session.databases_of(&database).table(&database, &name)?;
-        let Some(function) = table.table_function().filter(|_| table.engine() == "Buffer") else {
+        let view = table.materialized_view().cloned();
+        let function = table.table_function().filter(|_| table.engine() == "Buffer");
+        if view.is_none() && function.is_none() {
             let table = file_engine::target(session, &table)?.unwrap_or(table);
-            return Ok((table, columns));
-        };
+            return Ok(Target { table, columns, writer });
+        }
         note_table(&*table, context);
         let handle = squall_storage::TableHandle(table.clone());
         let positions = planning::planner_now(session, context, |planner| {
             let positions = insert_columns(&handle, columns.as_deref(), planner)?;
-            check_columns(session, &*table, &positions)?;
+            check_columns(&writer, &*table, &positions)?;
             Ok(positions)
         })?;
         let named = positions.iter().filter_map(|at| table.columns().get(*at));
         columns = Some(named.map(|column| ast::Expression::identifier(column.name.to_string())).collect());
-        let mut names = function.arguments.iter().map(|argument| argument.as_literal().and_then(ast::Literal::as_str));
+        if let Some(view) = view {
+            writer = session_of_view(session, &view)?;
+            (database, name) = target_of(&*table, &view);
+            continue;
+        }
+        let mut names = function
+            .iter()
+            .flat_map(|function| &function.arguments)
+            .map(|argument| argument.as_literal().and_then(ast::Literal::as_str));
         let of_session = || session.database.to_string();
         let next = names.next().flatten().filter(|name| !name.is_empty()).map_or_else(of_session, str::to_owned);
         name = names.next().flatten().unwrap_or_default().to_owned();
         database = next;
     }
-    Err(Error::new(ErrorCode::INFINITE_LOOP, format!("The Buffer table {table} passes its rows on to itself")))
+    Err(Error::new(ErrorCode::INFINITE_LOOP, format!("The table {table} passes its rows on to itself")))
 }
 
 /// Says that the query writes to a table.
@@ -222,7 +243,7 @@ fn note_table(table: &dyn Table, context: &QueryContext) {
 }
 
 /// Checks that the session may write columns of a table.
-fn check_columns(session: &Session, table: &dyn Table, positions: &[usize]) -> Result<()> {
+pub(super) fn check_columns(session: &Session, table: &dyn Table, positions: &[usize]) -> Result<()> {
     let names: Vec<&str> =
         positions.iter().filter_map(|at| table.columns().get(*at)).map(|column| &*column.name).collect();
     // Who may write a function's table was asked before.
@@ -248,6 +269,8 @@ pub struct InsertSink {
     positions: Vec<usize>,
     schema: Arc<Schema>,
     stream: InsertStream,
+    /// The views that the rows go through.
+    cascade: Option<Cascade>,
     /// What computes columns that were left out of some rows, by which were: formats leave out the same ones again and again.
     /// Each is the column's position among the sent ones and its default over these, in the order in which they are computed.
     defaults: HashMap<Vec<usize>, Arc<[(usize, Expression)]>>,
@@ -272,7 +295,12 @@ impl InsertSink {
             Ok((positions, Arc::new(schema), plan))
         })?;
         let project = if is_identity(&plan, &schema) { None } else { Some((plan.expressions, plan.schema)) };
-        let stream = session.server.engine.insert(&*table, project, context.clone())?;
+        let cascade = Cascade::of(session, &table, context)?;
+        let engine = &session.server.engine;
+        let stream = match &cascade {
+            Some(cascade) => engine.insert_input(cascade.rows(), project, context.clone()),
+            None => engine.insert(&*table, project, context.clone())?,
+        };
         Ok(Self {
             session: session.clone(),
             context: context.clone(),
@@ -280,6 +308,7 @@ impl InsertSink {
             positions,
             schema,
             stream,
+            cascade,
             defaults: HashMap::new(),
         })
     }
@@ -374,7 +403,11 @@ impl InsertSink {
         while self.context.check()? == Check::WaitForMemory {
             tokio::time::sleep(MEMORY_WAIT).await;
         }
-        self.stream.send(block).await
+        self.stream.send(block).await?;
+        match &mut self.cascade {
+            Some(cascade) => cascade.flush_if_many(&self.context).await,
+            None => Ok(()),
+        }
     }
 
     /// Everything was sent: waits until it is durable.
@@ -382,7 +415,11 @@ impl InsertSink {
     /// # Errors
     /// The INSERT's; nothing of it remains then.
     pub async fn finish(self) -> Result<()> {
-        self.stream.finish().await
+        self.stream.finish().await?;
+        match self.cascade {
+            Some(cascade) => cascade.finish(&self.context).await,
+            None => Ok(()),
+        }
     }
 
     /// Computes the DEFAULT of values that the input left out, for their rows alone.

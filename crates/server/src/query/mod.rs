@@ -5,6 +5,7 @@ mod access;
 mod alter;
 mod backup;
 mod cache;
+mod cascade;
 mod catalog;
 mod check;
 mod counting;

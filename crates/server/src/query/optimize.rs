@@ -9,6 +9,7 @@ use squall_storage::PartInfo;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::alter::selection;
+use super::cascade::table_of_parts;
 use super::statement::{refuse_cluster, table_name};
 use super::{Answer, mutation};
 use crate::access::Privilege;
@@ -22,6 +23,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
     refuse_cluster(&statement.cluster)?;
     let (database, name) = table_name(session, &statement.table)?;
     session.access.check(Privilege::Optimize, &[&database, &name])?;
+    let (database, name) = table_of_parts(session, database, name)?;
     let (databases, engine) = (&session.server.databases, &session.server.engine);
     let table = session.databases_of(&database).table(&database, &name)?;
     if statement.dry_run_parts.is_some() {

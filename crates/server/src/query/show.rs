@@ -182,7 +182,7 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
             if session.server.databases.dictionary(&database, &name).is_none() {
                 return Err(Error::new(ErrorCode::INCORRECT_QUERY, format!("{database}.{name} is not a DICTIONARY")));
             }
-            text("statement", &create_table_query(&description, true))
+            text("statement", &create_table_query(&description, session.databases_of(&database), true))
         }
         DescribedObject::Table | DescribedObject::View => {
             let (database, table) = match create.temporary {
@@ -191,11 +191,11 @@ fn show_create(session: &Session, create: &ast::ShowCreate) -> Result<Answer> {
             };
             session.access.check_show_columns(&database, &table)?;
             let description = session.databases_of(&database).describe(&database, &table)?;
-            if create.kind == DescribedObject::View && description.table.view_query().is_none() {
+            if create.kind == DescribedObject::View && !description.table.is_view() {
                 let message = format!("{}.{} is not a VIEW", quote(&database), quote(&table));
                 return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
             }
-            text("statement", &create_table_query(&description, true))
+            text("statement", &create_table_query(&description, session.databases_of(&database), true))
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Session {
     pub external_tables: Option<Arc<ExternalTables>>,
     /// A table that takes the place of all others of its name, where no database is written: rows that a statement is carried out on.
     pub stand_in: Option<(&'static str, Arc<dyn Table>)>,
+    /// Rows that were just inserted, which take the place of the table of their name.
+    pub inserted: Option<Arc<dyn Table>>,
     /// The tables that the session made for itself.
     pub temporary_tables: TemporaryTables,
     /// Who has come in; another than `access` is of since EXECUTE AS.
@@ -74,6 +76,7 @@ impl Session {
             client,
             external_tables: None,
             stand_in: None,
+            inserted: None,
             temporary_tables: TemporaryTables::default(),
             plans_dictionary_source: false,
             roles: RoleChoice::Default,
@@ -91,6 +94,12 @@ impl Session {
     #[must_use]
     pub fn with_stand_in(&self, name: &'static str, table: Arc<dyn Table>) -> Self {
         Self { stand_in: Some((name, table)), ..self.clone() }
+    }
+
+    /// The same session, in whose queries a table has just these rows.
+    #[must_use]
+    pub fn with_inserted(&self, rows: Arc<dyn Table>) -> Self {
+        Self { inserted: Some(rows), ..self.clone() }
     }
 
     /// The same session, planning the source of a dictionary.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use squall_planner::{ColumnDescription, Constraint, DefaultKind, KeyExpression, SkipIndex};
 use squall_sql::ast;
-use squall_storage::{PartInfo, TEMPORARY_DATABASE, Table, TableDescription};
+use squall_storage::{Databases, NamedView, PartInfo, TEMPORARY_DATABASE, Table, TableDescription};
 use squall_types::{DataType, Result, Value};
 
 use super::table::SystemTable;
@@ -30,6 +30,7 @@ pub(super) fn all_tables(server: &Weak<Server>, viewer: &Viewer) -> Result<Vec<A
 
 pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let of = server.clone();
+    let (of_databases, of_tables, of_statements) = (server.clone(), server.clone(), server.clone());
     let path = server.upgrade().map(|server| server.config.load().server.path.clone()).unwrap_or_default();
     let key =
         |keys: &dyn Fn(&TableDescription) -> Vec<KeyExpression>, row: &TableDescription| text(join_keys(&keys(row)));
@@ -45,9 +46,20 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("metadata_path", "String", text(""))
         .constant("metadata_modification_time", "DateTime", number(0_u64))
         .constant("metadata_version", "Int32", Value::Int64(0))
-        .constant("dependencies_database", "Array(String)", no_items())
-        .constant("dependencies_table", "Array(String)", no_items())
-        .column("create_table_query", "String", |row| text(create_table_query(row, false)))
+        .column("dependencies_database", "Array(String)", move |row| {
+            texts(views_of(&of_databases, row).iter().map(|(name, _)| name.database.clone()))
+        })
+        .column("dependencies_table", "Array(String)", move |row| {
+            texts(views_of(&of_tables, row).iter().map(|(name, _)| name.table.clone()))
+        })
+        .column("create_table_query", "String", move |row| {
+            text(
+                of_statements
+                    .upgrade()
+                    .map(|server| create_table_query(row, &server.databases, false))
+                    .unwrap_or_default(),
+            )
+        })
         .column("engine_full", "String", |row| text(engine_full(row)))
         .column("as_select", "String", |row| text(view_text(row).unwrap_or_default()))
         .column("partition_key", "String", move |row| {
@@ -93,6 +105,12 @@ pub(super) fn tables(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
         .constant("loading_dependent_table", "Array(String)", no_items())
         .alias("table", "String", "name");
     Arc::new(table)
+}
+
+/// The materialized views over a table.
+fn views_of(server: &Weak<Server>, row: &TableDescription) -> Vec<NamedView> {
+    let server = server.upgrade();
+    server.map(|server| server.databases.views_of(row.table.database(), row.table.name())).unwrap_or_default()
 }
 
 /// Whether a table is its session's.
@@ -294,7 +312,7 @@ pub fn default_expression(column: &ColumnDescription) -> &str {
 
 /// The clauses after `ENGINE =`, each on its own.
 fn engine_clauses(row: &TableDescription) -> Vec<String> {
-    if row.table.view_query().is_some() {
+    if row.table.is_view() {
         return Vec::new();
     }
     let Some(definition) = &row.definition else { return vec![row.table.engine().to_owned()] };
@@ -352,7 +370,7 @@ fn engine_full(row: &TableDescription) -> String {
 }
 
 /// The CREATE statement of a table, on one line or, as SHOW CREATE TABLE has it, on many.
-pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
+pub fn create_table_query(row: &TableDescription, databases: &Databases, many_lines: bool) -> String {
     if let Some(sql) = row.definition.as_ref().and_then(|definition| definition.dictionary_statement()) {
         let sql = masked(sql);
         return if many_lines { sql.into_owned() } else { squall_planner::dictionary::in_one_line(&sql) };
@@ -383,6 +401,26 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
         columns.push(format!("CONSTRAINT {} {kind} {}", quote(&constraint.name), constraint.sql));
     }
     let mut clauses = engine_clauses(row);
+    let view = row.table.materialized_view();
+    let mut name_suffix = String::new();
+    if let Some(view) = view {
+        let (database, table) = view.target(row.table.database());
+        if !view.has_inner_table() {
+            name_suffix = format!(" TO {}.{}", quote(database), quote(table));
+        } else if let Ok(inner) = databases.describe(database, table) {
+            clauses = engine_clauses(&inner);
+            if let Some(engine) = clauses.first_mut() {
+                engine.insert_str(0, "ENGINE = ");
+            }
+        }
+        match view.security {
+            Some(ast::SqlSecurity::Definer) => {
+                clauses.push(format!("DEFINER = {} SQL SECURITY DEFINER", quote(&view.definer)));
+            }
+            Some(ast::SqlSecurity::None) => clauses.push("SQL SECURITY NONE".to_owned()),
+            Some(ast::SqlSecurity::Invoker) | None => {}
+        }
+    }
     if let Some(definition) = &row.definition
         && !definition.comment.is_empty()
     {
@@ -393,7 +431,12 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
         false => format!("{}.{}", quote(row.table.database()), quote(row.table.name())),
     };
     if let Some(query) = view_text(row) {
-        let kind = if is_temporary(row) { "TEMPORARY VIEW" } else { "VIEW" };
+        let kind = match (is_temporary(row), view.is_some()) {
+            (true, _) => "TEMPORARY VIEW",
+            (false, true) => "MATERIALIZED VIEW",
+            (false, false) => "VIEW",
+        };
+        let name = name + &name_suffix;
         return create_view_query(kind, &name, &columns, &clauses, &query, many_lines);
     }
     let made_as = row.definition.as_ref().and_then(|definition| definition.table_function());
@@ -411,7 +454,7 @@ pub fn create_table_query(row: &TableDescription, many_lines: bool) -> String {
 
 /// The query of a view, in one line.
 fn view_text(row: &TableDescription) -> Option<String> {
-    let query = row.table.view_query()?;
+    let query = row.table.view_query().or_else(|| row.table.materialized_view().map(|view| &view.query))?;
     Some(squall_sql::format_one_line(&ast::Statement::Query(Box::new(ast::Query::clone(query)))))
 }
 

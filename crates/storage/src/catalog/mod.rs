@@ -33,7 +33,7 @@ use table_records::{alter_table, drop_table, end_parts, insert_database, insert_
 
 pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
-pub(crate) use parts::PartExchange;
+pub(crate) use parts::{InsertedParts, PartExchange};
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
 pub(crate) use table_records::{NewDatabase, TableAlteration};
@@ -229,30 +229,38 @@ impl Catalog {
         )
     }
 
-    /// `CREATE TABLE`: its number.
-    pub(crate) fn create_table(
+    /// `CREATE TABLE` of tables that come together, in the place of the one with the number `replaced`: their numbers.
+    pub(crate) fn create_tables(
         &self,
         database: i64,
-        name: &str,
-        identity: &TableIdentity,
+        tables: &[(&str, &TableIdentity)],
         replaced: Option<i64>,
-    ) -> Result<i64> {
-        let columns = lake_columns(&identity.stored, &identity.fields.ids);
-        let in_lake = identity.has_parts()?.then_some(columns.as_slice());
+    ) -> Result<Vec<i64>> {
+        let mut new = Vec::with_capacity(tables.len());
+        for (name, identity) in tables {
+            let columns = lake_columns(&identity.stored, &identity.fields.ids);
+            new.push((*name, *identity, identity.has_parts()?.then_some(columns)));
+        }
         self.change(
             |change| {
                 if let Some(replaced) = replaced {
                     drop_table(change, replaced)?;
                 }
-                let id = change.new_catalog_id();
-                insert_table(change, id, database, name, identity, in_lake)?;
-                Ok(id)
+                let mut ids = Vec::with_capacity(new.len());
+                for (name, identity, in_lake) in &new {
+                    let id = change.new_catalog_id();
+                    insert_table(change, id, database, name, identity, in_lake.as_deref())?;
+                    ids.push(id);
+                }
+                Ok(ids)
             },
-            |state, id| {
+            |state, ids| {
                 if let Some(replaced) = replaced {
                     state.remove(&replaced);
                 }
-                state.insert(*id, TableTotals::new(identity));
+                for (id, (_, identity)) in ids.iter().zip(tables) {
+                    state.insert(*id, TableTotals::new(identity));
+                }
             },
         )
     }
@@ -273,17 +281,19 @@ impl Catalog {
         )
     }
 
-    /// `DROP TABLE`, and of further files that go with it.
-    pub(crate) fn drop_table(&self, table: i64, needless_files: &[String], publish: impl FnOnce()) -> Result<()> {
+    /// `DROP TABLE` of tables that go together, and of further files that go with them.
+    pub(crate) fn drop_tables(&self, tables: &[i64], needless_files: &[String], publish: impl FnOnce()) -> Result<()> {
         self.change_for_room(
             |change| {
                 for path in needless_files {
                     schedule_deletion(&change.transaction, -1, path)?;
                 }
-                drop_table(change, table)
+                tables.iter().try_for_each(|table| drop_table(change, *table))
             },
             |state, ()| {
-                state.remove(&table);
+                for table in tables {
+                    state.remove(table);
+                }
                 publish();
             },
         )

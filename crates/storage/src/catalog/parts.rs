@@ -17,10 +17,18 @@ const REMOVED_FILES_MAX: usize = if cfg!(test) { 2 } else { 64 };
 
 /// An INSERT that waits for the next transaction.
 pub(super) struct PartsToCommit {
-    table_id: i64,
-    parts: Vec<NewPart>,
-    publish: Box<dyn FnOnce() + Send>,
+    tables: Vec<InsertedParts>,
     outcome: Outcome,
+}
+
+/// The parts of an INSERT in one of the tables that it writes.
+pub(crate) struct InsertedParts {
+    /// The table's number.
+    pub(crate) table_id: i64,
+    /// The parts.
+    pub(crate) parts: Vec<NewPart>,
+    /// Runs once they are durable.
+    pub(crate) publish: Box<dyn FnOnce() + Send>,
 }
 
 type Outcome = Arc<Mutex<Option<Result<()>>>>;
@@ -37,19 +45,14 @@ pub(crate) struct PartExchange<'a> {
 }
 
 impl Catalog {
-    /// Records the parts of an INSERT; `publish` runs once they are durable, in the order of commits. Whoever finds nobody
+    /// Records the parts of an INSERT, those of all its tables or none; they are published in the order of commits. Whoever finds nobody
     /// committing commits for all who wait, so that many clients share one wait for the disk.
     ///
     /// # Errors
     /// `TABLE_IS_DROPPED`, `NOT_ENOUGH_SPACE`; `UNKNOWN_STATUS_OF_INSERT` where it may be durable or not.
-    pub(crate) fn commit_parts(
-        &self,
-        table_id: i64,
-        parts: Vec<NewPart>,
-        publish: Box<dyn FnOnce() + Send>,
-    ) -> Result<()> {
+    pub(crate) fn commit_parts(&self, tables: Vec<InsertedParts>) -> Result<()> {
         let outcome = Outcome::default();
-        self.queue.lock().push(PartsToCommit { table_id, parts, publish, outcome: outcome.clone() });
+        self.queue.lock().push(PartsToCommit { tables, outcome: outcome.clone() });
         let mut state = self.state.lock();
         if let Some(outcome) = outcome.lock().take() {
             return outcome;
@@ -146,13 +149,16 @@ fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>)
     let mut totals: HashMap<i64, TableTotals> = HashMap::new();
     let mut inserts = Vec::with_capacity(waiting.len());
     for insert in waiting {
-        match state.tables.get(&insert.table_id) {
-            Some(table) => {
-                totals.entry(insert.table_id).or_insert_with(|| table.clone());
-                inserts.push(insert);
-            }
-            None => *insert.outcome.lock() = Some(Err(table_is_dropped())),
+        if insert.tables.iter().any(|table| !state.tables.contains_key(&table.table_id)) {
+            *insert.outcome.lock() = Some(Err(table_is_dropped()));
+            continue;
         }
+        for InsertedParts { table_id, .. } in &insert.tables {
+            if let Some(table) = state.tables.get(table_id) {
+                totals.entry(*table_id).or_insert_with(|| table.clone());
+            }
+        }
+        inserts.push(insert);
     }
     if inserts.is_empty() {
         return;
@@ -161,7 +167,7 @@ fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>)
     let mut is_committing = false;
     let result = (|| {
         let mut change = Change::begin(&mut state.connection, disk)?;
-        for PartsToCommit { table_id, parts, .. } in &inserts {
+        for InsertedParts { table_id, parts, .. } in inserts.iter().flat_map(|insert| &insert.tables) {
             let Some(table) = totals.get_mut(table_id) else { continue };
             for part in parts {
                 insert_part(&mut change, *table_id, table, part)?;
@@ -179,8 +185,8 @@ fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>)
             // There is room again, where there was none.
             state.reserve.keep();
             state.tables.extend(totals);
-            for PartsToCommit { publish, outcome, .. } in inserts {
-                publish();
+            for PartsToCommit { tables, outcome } in inserts {
+                tables.into_iter().for_each(|table| (table.publish)());
                 *outcome.lock() = Some(Ok(()));
             }
         }

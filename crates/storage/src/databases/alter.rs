@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use squall_planner::{Alteration, Constraint, SkipIndex, TableDefinition};
+use squall_planner::{Alteration, Constraint, MaterializedView, SkipIndex, TableDefinition};
 use squall_types::{DataType, Error, ErrorCode, Result, Value};
 
 use super::Databases;
@@ -197,6 +197,10 @@ impl Databases {
             }
             Engine::Null(of) => Engine::Null(stored(of.id)),
             Engine::File(of) => Engine::File(stored(of.id)),
+            Engine::MaterializedView(of, _) => {
+                let view = MaterializedView::of(&identity.definition)?;
+                Engine::MaterializedView(stored(of.id), Arc::new(view))
+            }
             Engine::View(of, query) => Engine::View(stored(of.id), query.clone()),
             Engine::Function(of, function) => Engine::Function(stored(of.id), function.clone()),
             Engine::Virtual(_)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_functions::FunctionContext;
-use squall_planner::{DictionaryDefinition, TableDefinition, renamed_dictionary};
+use squall_planner::{DictionaryDefinition, TableDefinition, renamed_dictionary, view_target};
 use squall_types::{Error, ErrorCode, Result, Value};
 use uuid::Uuid;
 
@@ -124,6 +124,37 @@ impl Databases {
         self.create(TableName::new(database, table), definition, in_database, None)
     }
 
+    /// `CREATE MATERIALIZED VIEW`, with the table for its rows where it has one.
+    ///
+    /// # Errors
+    /// As of [`create_table`](Self::create_table).
+    pub fn create_materialized_view(
+        &self,
+        name: &TableName,
+        mut definition: TableDefinition,
+        inner: Option<TableDefinition>,
+        if_not_exists: bool,
+    ) -> Result<()> {
+        let _ddl = self.lock_ddl();
+        let state = self.state.load();
+        let in_database = database_of(&state, &name.database)?;
+        if in_database.tables.contains_key(&name.table) {
+            return if if_not_exists { Ok(()) } else { Err(table_exists(&name.database, &name.table)) };
+        }
+        check_new(in_database, &name.database, &name.table)?;
+        let uuid = Uuid::new_v4();
+        let mut tables = Vec::with_capacity(2);
+        if let Some(inner) = inner {
+            let name = TableName::new(name.database.clone(), format!(".inner_id.{uuid}"));
+            view_target(&mut definition, &name.table);
+            let inner = check_definition(inner, self.store.is_some())?;
+            tables.push((name, TableIdentity::new(Uuid::new_v4(), Arc::new(inner))?));
+        }
+        let definition = check_definition(definition, self.store.is_some())?;
+        tables.push((name.clone(), TableIdentity::new(uuid, Arc::new(definition))?));
+        self.create_all(tables, in_database, None)
+    }
+
     /// `CREATE DICTIONARY`.
     ///
     /// # Errors
@@ -158,29 +189,49 @@ impl Databases {
         in_database: &Database,
         replaced: Option<i64>,
     ) -> Result<()> {
-        let identity = Arc::new(TableIdentity::new(Uuid::new_v4(), Arc::new(definition))?);
-        let name = Arc::new(name);
+        let identity = TableIdentity::new(Uuid::new_v4(), Arc::new(definition))?;
+        self.create_all(vec![(name, identity)], in_database, replaced)
+    }
+
+    /// Makes tables that were checked, all at once. Callers hold `ddl`.
+    fn create_all(
+        &self,
+        tables: Vec<(TableName, TableIdentity)>,
+        in_database: &Database,
+        replaced: Option<i64>,
+    ) -> Result<()> {
+        let tables: Vec<_> = tables.into_iter().map(|(name, identity)| (Arc::new(name), Arc::new(identity))).collect();
+        let mut entries = Vec::with_capacity(tables.len());
         match (&self.store, in_database.id) {
             (Some(store), Some(database_id)) => {
-                let directory = store.directory(&identity);
-                let table = &*name.table;
-                if identity.has_parts()? {
-                    store.create_directory(&directory)?;
+                for (_, identity) in &tables {
+                    if identity.has_parts()? {
+                        store.create_directory(&store.directory(identity))?;
+                    }
                 }
-                let record = TableRecord::of(&name, &identity);
-                let id = store.catalog.create_table(database_id, table, &identity, replaced).inspect_err(|_| {
-                    let _ = store.catalog.disk().remove_folder(&directory);
+                let new: Vec<(&str, &TableIdentity)> =
+                    tables.iter().map(|(name, identity)| (&*name.table, &**identity)).collect();
+                let ids = store.catalog.create_tables(database_id, &new, replaced).inspect_err(|_| {
+                    for (_, identity) in &tables {
+                        let _ = store.catalog.disk().remove_folder(&store.directory(identity));
+                    }
                 })?;
-                let engine = store.engine(id, identity, record, (Vec::new(), &[]), &name)?;
-                self.put(&[Entry { name, engine }]);
+                for (id, (name, identity)) in ids.into_iter().zip(tables) {
+                    let record = TableRecord::of(&name, &identity);
+                    let engine = store.engine(id, identity, record, (Vec::new(), &[]), &name)?;
+                    entries.push(Entry { name, engine });
+                }
             }
             _ => {
-                let stored = Stored { id: None, identity };
-                let context = FunctionContext::outside_queries("UTC");
-                let engine = Engine::in_memory(stored, &name, &context, &self.on_demand)?;
-                self.put(&[Entry { name, engine }]);
+                for (name, identity) in tables {
+                    let stored = Stored { id: None, identity };
+                    let context = FunctionContext::outside_queries("UTC");
+                    let engine = Engine::in_memory(stored, &name, &context, &self.on_demand)?;
+                    entries.push(Entry { name, engine });
+                }
             }
         }
+        self.put(&entries);
         Ok(())
     }
 
@@ -305,12 +356,18 @@ impl Databases {
 
     /// Takes a table out. Callers hold `ddl`.
     fn drop_entry(&self, entry: &Arc<Entry>) -> Result<()> {
+        // With the table for a materialized view's rows.
+        let all: Vec<Arc<Entry>> = std::iter::once(entry.clone()).chain(self.inner_table(entry)).collect();
         let publish = || {
-            self.change(|state| remove(state, &entry.name));
-            entry.forget_rows();
+            self.change(|state| all.iter().for_each(|entry| remove(state, &entry.name)));
+            all.iter().for_each(|entry| entry.forget_rows());
         };
         match (&self.store, entry.id()) {
-            (Some(store), Some(id)) => store.catalog.drop_table(id, &entry.needless_files(), publish)?,
+            (Some(store), Some(_)) => {
+                let ids: Vec<i64> = all.iter().filter_map(|entry| entry.id()).collect();
+                let needless: Vec<String> = all.iter().flat_map(|entry| entry.needless_files()).collect();
+                store.catalog.drop_tables(&ids, &needless, publish)?;
+            }
             _ => publish(),
         }
         Ok(())
@@ -341,7 +398,12 @@ impl Databases {
             Engine::Dictionary(..) | Engine::DictionaryView(_) => {
                 return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "Truncate is not supported by storage Dictionary"));
             }
-            Engine::Function(..) | Engine::View(..) => {
+            Engine::MaterializedView(_, view) if view.has_inner_table() => {
+                let inner = TableName::new(database, view.target_table.as_str());
+                drop(_ddl);
+                return self.truncate_table(&inner.database, &inner.table, if_exists);
+            }
+            Engine::Function(..) | Engine::View(..) | Engine::MaterializedView(..) => {
                 let message = format!("Truncate is not supported by storage {}", entry.table().engine());
                 return Err(Error::new(ErrorCode::NOT_IMPLEMENTED, message));
             }
@@ -365,11 +427,15 @@ impl Databases {
             return Err(table_exists(&to.database, &to.table));
         }
         check_free(database_of(&state, &to.database)?, &to.database, &to.table)?;
-        let renamed = entry.renamed(to);
-        self.rename_in_catalog(&state, &[&renamed], || {
+        // The table for a materialized view's rows stays in the view's database.
+        let inner = self.inner_table(&entry).filter(|_| from.database != to.database);
+        let mut renamed = vec![entry.renamed(to)];
+        renamed.extend(inner.iter().map(|inner| inner.renamed(&TableName::new(&*to.database, &*inner.name.table))));
+        self.rename_in_catalog(&state, &renamed.iter().collect::<Vec<_>>(), || {
             self.change(|state| {
                 remove(state, from);
-                put(state, renamed.renamed(to));
+                inner.iter().for_each(|inner| remove(state, &inner.name));
+                renamed.iter().for_each(|entry| put(state, entry.renamed(&entry.name)));
             });
         })
     }

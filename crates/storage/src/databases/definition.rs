@@ -1,6 +1,6 @@
 //! Which definitions a table can have: its engine's arguments, keys and settings.
 
-use squall_planner::{TABLE_FUNCTION, TableDefinition, VIEW};
+use squall_planner::{MATERIALIZED_VIEW, TABLE_FUNCTION, TableDefinition, VIEW};
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::file_table::StoredFile;
@@ -61,7 +61,7 @@ pub(super) fn check_definition(definition: TableDefinition, has_disk: bool) -> R
             }
             Ok(definition)
         }
-        TABLE_FUNCTION | VIEW => Ok(definition),
+        TABLE_FUNCTION | VIEW | MATERIALIZED_VIEW => Ok(definition),
         engine if has_disk && merge_tree::is_merge_tree(engine) => merge_tree::check_definition(definition),
         _ => Err(unknown_engine(&engine)),
     }
@@ -104,7 +104,6 @@ pub(super) fn unknown_engine(engine: &str) -> Error {
         "Redis",
         "S3Queue",
         "FileLog",
-        "MaterializedView",
         "WindowView",
         "LiveView",
         "Alias",

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use squall_functions::FunctionContext;
 use squall_planner::{
-    ColumnDescription, TABLE_FUNCTION, TableMetadata, VIEW, parse_dictionary, parse_table_function, parse_view,
+    ColumnDescription, MATERIALIZED_VIEW, MaterializedView, TABLE_FUNCTION, TableMetadata, VIEW, parse_dictionary,
+    parse_table_function, parse_view,
 };
 use squall_sql::ast;
 use squall_types::{Error, ErrorCode, Result};
@@ -24,7 +25,7 @@ use crate::merge_tree::MergeTree;
 use crate::null::NullTable;
 use crate::table::{Insertion, ScanRequest, Table, TableScan};
 use crate::table_record::TableRecord;
-use crate::view::View;
+use crate::view::{MaterializedViewTable, View};
 
 /// The database of computed tables.
 pub(super) const SYSTEM: &str = "system";
@@ -63,6 +64,7 @@ pub(super) enum Engine {
     /// Made `AS` a table function.
     Function(Stored, Arc<ast::Function>),
     View(Stored, Arc<ast::Query>),
+    MaterializedView(Stored, Arc<MaterializedView>),
     MergeTree(Arc<MergeTree>),
     /// Of the catalog, and this server cannot open it.
     Broken(Arc<BrokenTable>),
@@ -131,6 +133,9 @@ impl Entry {
             Engine::View(stored, query) => {
                 Arc::new(View::new(self.name.clone(), stored.identity.clone(), query.clone()))
             }
+            Engine::MaterializedView(stored, view) => {
+                Arc::new(MaterializedViewTable::new(self.name.clone(), stored.identity.clone(), view.clone()))
+            }
             Engine::MergeTree(table) => Arc::new(table.snapshot(self.name.clone())),
             Engine::Broken(table) => table.clone(),
         }
@@ -146,7 +151,8 @@ impl Entry {
             | Engine::Dictionary(stored, _)
             | Engine::DictionaryView(stored)
             | Engine::Function(stored, _)
-            | Engine::View(stored, _) => Some(&stored.identity),
+            | Engine::View(stored, _)
+            | Engine::MaterializedView(stored, _) => Some(&stored.identity),
             Engine::MergeTree(table) => Some(table.identity()),
         }
     }
@@ -162,7 +168,8 @@ impl Entry {
             | Engine::Dictionary(stored, _)
             | Engine::DictionaryView(stored)
             | Engine::Function(stored, _)
-            | Engine::View(stored, _) => stored.id,
+            | Engine::View(stored, _)
+            | Engine::MaterializedView(stored, _) => stored.id,
             Engine::MergeTree(table) => Some(table.table_id()),
             Engine::Broken(table) => Some(table.id),
         }
@@ -195,6 +202,10 @@ impl Engine {
             VIEW => {
                 let query = parse_view(definition.view_query().unwrap_or_default())?;
                 Ok(Self::View(stored, query))
+            }
+            MATERIALIZED_VIEW => {
+                let view = Arc::new(MaterializedView::of(definition)?);
+                Ok(Self::MaterializedView(stored, view))
             }
             "Merge" | "Buffer" | "GenerateRandom" => {
                 let function = definition.function_of_engine().unwrap_or_default();
@@ -271,6 +282,7 @@ impl Entry {
             | Engine::DictionaryView(_)
             | Engine::Function(..)
             | Engine::View(..)
+            | Engine::MaterializedView(..)
             | Engine::Virtual(_)
             | Engine::Broken(_) => {}
         }

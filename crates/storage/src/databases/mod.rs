@@ -15,6 +15,7 @@ mod rewrite;
 #[cfg(test)]
 mod simulation;
 mod store;
+mod views;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub use from_backup::{RestoreOptions, TableToRestore};
 pub use parts::PartCommand;
 pub use rewrite::{Rewrite, RewriteOf};
 use store::Store;
+pub use views::NamedView;
+use views::ViewIndex;
 
 /// The most databases, and tables of one database: a runaway client must not fill memory with names.
 const NAMES_MAX: usize = 100_000;
@@ -62,6 +65,7 @@ pub struct Databases {
     on_demand: OnDemandSlot,
     /// What DETACH DATABASE took away, until the server starts again.
     detached: Mutex<BTreeMap<Arc<str>, Arc<Database>>>,
+    views: ArcSwap<ViewIndex>,
 }
 
 /// How databases are kept.
@@ -141,6 +145,7 @@ impl Databases {
             configured: ArcSwap::default(),
             on_demand,
             detached: Mutex::default(),
+            views: ArcSwap::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use squall_types::Result;
+use squall_types::{Error, Result};
 use uuid::Uuid;
 
 use super::entry::Entry;
@@ -153,7 +153,8 @@ impl Store {
                 made
             }
         };
-        let id = self.catalog.create_table(database_id, &record.table, &identity, None)?;
+        let ids = self.catalog.create_tables(database_id, &[(&record.table, &identity)], None)?;
+        let Some(id) = ids.first().copied() else { return Err(Error::logical("a table without a number")) };
         Ok(Some(StoredTable { id, database_id, record, is_detached: false, parts: Vec::new(), schemas: Vec::new() }))
     }
 

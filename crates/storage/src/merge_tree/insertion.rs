@@ -16,7 +16,7 @@ use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
-use crate::catalog::{ColumnStatistics, NewPart};
+use crate::catalog::{ColumnStatistics, InsertedParts, NewPart};
 use crate::evaluate::evaluate;
 use crate::table::{InsertLimits, InsertWriter, Insertion, PartWork};
 use squall_runtime::Pieces;
@@ -109,24 +109,46 @@ impl Insertion for MergeTreeInsertion {
     }
 
     fn commit(&self) -> Result<()> {
+        self.prepare()?.map_or(Ok(()), |prepared| PreparedParts::commit(vec![prepared]))
+    }
+
+    fn prepare(&self) -> Result<Option<PreparedParts>> {
         let mut unwritten = std::mem::take(&mut *self.parts.lock()).all;
-        if unwritten.is_empty() {
-            return Ok(());
-        }
         unwritten.iter().try_for_each(UnwrittenPart::wait)?;
         // Threads made them in any order.
         unwritten.sort_by_key(|unwritten| PartName::parse(&unwritten.part.file.name).map(|name| name.first_block));
         let parts: Vec<Arc<Part>> = unwritten.into_iter().map(|unwritten| unwritten.part).collect();
-        let new = parts.iter().map(|part| new_part(part)).collect();
-        let (table, visible) = (self.table.clone(), parts.clone());
-        self.table.catalog.commit_parts(self.table.table_id, new, Box::new(move || table.publish(visible))).inspect_err(
-            |error| {
-                if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
-                    // The catalog may list them after all: the next start finds out.
-                    parts.iter().for_each(|part| part.keep());
+        Ok(Some(PreparedParts { table: self.table.clone(), parts }))
+    }
+}
+
+/// Parts of an INSERT that are on disk and wait for the commit. Dropped without one, they remove their files.
+pub struct PreparedParts {
+    table: Arc<MergeTree>,
+    parts: Vec<Arc<Part>>,
+}
+
+impl PreparedParts {
+    /// Makes the parts visible, all or none.
+    pub(crate) fn commit(prepared: Vec<Self>) -> Result<()> {
+        let with_parts = prepared.iter().filter(|prepared| !prepared.parts.is_empty());
+        let tables: Vec<InsertedParts> = with_parts
+            .map(|Self { table, parts }| {
+                let (published, visible) = (table.clone(), parts.clone());
+                InsertedParts {
+                    table_id: table.table_id,
+                    parts: parts.iter().map(|part| new_part(part)).collect(),
+                    publish: Box::new(move || published.publish(visible)),
                 }
-            },
-        )
+            })
+            .collect();
+        let Some(first) = prepared.first().filter(|_| !tables.is_empty()) else { return Ok(()) };
+        first.table.catalog.commit_parts(tables).inspect_err(|error| {
+            if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
+                // The catalog may list them after all: the next start finds out.
+                prepared.iter().flat_map(|prepared| &prepared.parts).for_each(|part| part.keep());
+            }
+        })
     }
 }
 

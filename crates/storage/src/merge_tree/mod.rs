@@ -75,6 +75,7 @@ pub use backup::PartSource;
 pub(crate) use backup::{CopiedParts, PartsNow};
 pub(crate) use detached::{DETACHING, free_name};
 pub use detached::{DetachedPart, PartSelection};
+pub use insertion::PreparedParts;
 pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, is_same_in_lake, lake_columns, lake_fields};
 pub(crate) use part_footer::{PartFooter, part_of_file};
 pub(crate) use part_name::PartName;
