@@ -440,7 +440,8 @@ impl TableMetadata for WatchedTable {
     fn merged(&self) -> Option<Arc<dyn TableMetadata>> {
         // A plan that is kept finds the table again by its name, and not this.
         self.was_asked.store(true, Ordering::Relaxed);
-        self.table.merged()
+        let table = self.table.merged()?;
+        Some(Arc::new(Self { table, was_asked: self.was_asked.clone(), names: self.names.clone() }))
     }
     fn constraints(&self) -> &[Constraint] {
         self.table.constraints()

@@ -31,7 +31,19 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
     }
     let lines = match explain.kind {
         ExplainKind::Ast => lines(&squall_sql::dump(statement)),
-        ExplainKind::Syntax => vec![squall_sql::format(statement)],
+        ExplainKind::Syntax => {
+            let is_set =
+                |name: &str| explain.settings.iter().any(|setting| setting.name == name && is_on(&setting.value));
+            if is_set("run_query_tree_passes") {
+                return Err(Error::not_implemented("EXPLAIN SYNTAX run_query_tree_passes = 1"));
+            }
+            let one_line = is_set("oneline");
+            vec![match statement {
+                Statement::Query(_) => squall_sql::format_explicit(statement, one_line),
+                _ if one_line => squall_sql::format_one_line(statement),
+                _ => squall_sql::format(statement),
+            }]
+        }
         ExplainKind::Plan => {
             let plan = planning::plan(session, query_of(statement)?, context).await?;
             let header = explain.settings.iter().any(|setting| setting.name == "header" && is_on(&setting.value));

@@ -52,7 +52,8 @@ impl Writer {
     }
 
     fn unaliased(&mut self, expression: &Expression, nested: bool) {
-        let own = expression.parenthesized.0 && !matches!(expression.kind, ExpressionKind::Subquery(_));
+        let own =
+            expression.parenthesized.0 && !self.is_explicit && !matches!(expression.kind, ExpressionKind::Subquery(_));
         if own {
             self.text("(");
             self.kind(expression, false);
@@ -68,7 +69,7 @@ impl Writer {
             ExpressionKind::Identifier(parts) => self.compound(parts),
             ExpressionKind::Function(function) => self.function(function, nested),
             ExpressionKind::Lambda(lambda) => {
-                let wrap = (nested || self.wrap_lambdas) && !expression.parenthesized.0;
+                let wrap = (nested || self.wrap_lambdas) && !expression.parenthesized.0 && !self.is_explicit;
                 if wrap {
                     self.text("(");
                 }
@@ -152,6 +153,13 @@ impl Writer {
     }
 
     fn lambda(&mut self, lambda: &Lambda) {
+        if self.is_explicit {
+            self.text("lambda(tuple(");
+            self.joined(&lambda.parameters, ", ", |w, parameter| w.operand_name(parameter));
+            self.text("), ");
+            self.expression(&lambda.body, false);
+            return self.text(")");
+        }
         match lambda.parameters.as_slice() {
             [only] => self.operand_name(only),
             many => {
@@ -173,7 +181,8 @@ impl Writer {
             return self.dotted(&function.name);
         }
         let plain = function.over.is_none() && function.nulls.is_none() && function.parameters.is_none();
-        if matches!(function.syntax.0, CallSyntax::Operator) && plain && self.operator(function, nested) {
+        let may_be_operator = matches!(function.syntax.0, CallSyntax::Operator) && !self.is_explicit;
+        if may_be_operator && plain && self.operator(function, nested) {
             return;
         }
         self.call(function);
@@ -316,7 +325,9 @@ impl Writer {
 
     /// `name(parameters)(arguments)`.
     fn call(&mut self, function: &Function) {
-        if has_own_syntax(&function.name) {
+        if self.is_explicit && function.name == "not" {
+            self.text("not");
+        } else if has_own_syntax(&function.name) {
             self.quoted(&function.name);
         } else {
             self.name(&function.name);

@@ -26,6 +26,14 @@ pub fn format_one_line(statement: &Statement) -> String {
     writer.out
 }
 
+/// A statement as `EXPLAIN SYNTAX` writes it: nothing is left to be understood. Operators are calls, joins say how many partners a row gets,
+/// a SELECT of no table reads `system.one`, and what UNION and its kin put together stands in parentheses.
+pub fn format_explicit(statement: &Statement, one_line: bool) -> String {
+    let mut writer = Writer { is_explicit: true, ..Writer::new(one_line) };
+    writer.statement(statement);
+    writer.out
+}
+
 /// An expression on one line.
 pub fn format_expression(expression: &Expression) -> String {
     let mut writer = Writer::new(true);
@@ -61,11 +69,13 @@ struct Writer {
     indent: usize,
     /// Lambdas stand in parentheses: ClickHouse writes them so in lists behind the first item.
     wrap_lambdas: bool,
+    /// What a reader would add is written.
+    is_explicit: bool,
 }
 
 impl Writer {
     fn new(one_line: bool) -> Self {
-        Self { out: String::new(), one_line, indent: 0, wrap_lambdas: false }
+        Self { out: String::new(), one_line, indent: 0, wrap_lambdas: false, is_explicit: false }
     }
 
     fn text(&mut self, text: &str) {

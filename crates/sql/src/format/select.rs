@@ -30,6 +30,7 @@ impl Writer {
             SetOperator::Intersect => "INTERSECT",
         };
         let quantifier = match operation.quantifier {
+            SetQuantifier::Default if self.is_explicit && operation.operator != SetOperator::Union => " ALL",
             SetQuantifier::Default => "",
             SetQuantifier::All => " ALL",
             SetQuantifier::Distinct => " DISTINCT",
@@ -43,7 +44,7 @@ impl Writer {
                 self.text(quantifier);
                 self.line();
             }
-            if needs_parentheses(operation, operand, index) {
+            if self.is_explicit || needs_parentheses(operation, operand, index) {
                 self.block(|w| w.query_body(operand, false, false));
             } else {
                 let before = if index == 0 { wrap_first } else { except };
@@ -82,8 +83,13 @@ impl Writer {
         }
         self.text(if select.distinct { "SELECT DISTINCT" } else { "SELECT" });
         self.clause_list(&select.projection, |w, e| w.expression(e, false));
-        if let Some(from) = &select.from {
-            self.from(from);
+        match &select.from {
+            Some(from) => self.from(from),
+            None if self.is_explicit => {
+                self.line();
+                self.text("FROM system.one");
+            }
+            None => {}
         }
         self.condition("PREWHERE ", &select.prewhere);
         self.condition("WHERE ", &select.filter);
@@ -332,6 +338,7 @@ impl Writer {
         }
         if join.kind != JoinKind::Cross && join.kind != JoinKind::Paste {
             self.text(match join.strictness {
+                JoinStrictness::Unspecified if self.is_explicit => "ALL ",
                 JoinStrictness::Unspecified => "",
                 JoinStrictness::All => "ALL ",
                 JoinStrictness::Any => "ANY ",
