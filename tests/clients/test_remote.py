@@ -92,3 +92,56 @@ def test_a_query_that_is_stopped_stops_there(two_servers):
     assert here.error_code(f"SELECT max(number) FROM {table} SETTINGS max_execution_time = 1") == 159
     running = "SELECT count() FROM system.processes WHERE query LIKE 'SELECT `number`%'"
     wait_until(lambda: there.value(running) == "0", "the other server has stopped")
+
+
+def cluster(*shards):
+    """The configuration of a cluster of these ports."""
+    replica = "<replica><host>127.0.0.1</host><port>{}</port></replica>".format
+    return "".join(f"<shard>{''.join(replica(port) for port in ports)}</shard>" for ports in shards)
+
+
+def test_a_cluster_of_servers_is_read_and_written(start_server):
+    first, second = start_server(), start_server()
+    one, both, replicated = (
+        cluster([second.native_port]),
+        cluster([first.native_port], [second.native_port]),
+        cluster([1, first.native_port, second.native_port]),
+    )
+    servers = f"<one>{one}</one><both>{both}</both><replicated>{replicated}</replicated>"
+    here = start_server(settings={"remote_servers": servers, "remote_url_allow_hosts": "<host>example.com</host>"})
+    for number, server in enumerate((first, second)):
+        server.query("CREATE TABLE t (a UInt64, s String) ENGINE = MergeTree ORDER BY a")
+        server.query(f"INSERT INTO t SELECT number, 'server {number}' FROM numbers(1000)")
+    assert here.query("SELECT count(), sum(a) FROM cluster('both', default.t)") == "2000\t999000\n"
+    assert here.query("SELECT s, count() FROM cluster(both, default, t) GROUP BY s ORDER BY s") == (
+        "server 0\t1000\nserver 1\t1000\n"
+    )
+    assert here.query("SELECT DISTINCT s FROM cluster('replicated', default.t)") == "server 0\n", "the first that answers"
+    assert here.error_code("SELECT * FROM clusterAllReplicas('replicated', default.t)") == 279
+    assert here.value("SELECT count() FROM cluster('one', numbers(7))") == "7"
+    here.query("INSERT INTO FUNCTION cluster('one', default.t) SELECT 5000, 'sent'")
+    assert second.value("SELECT count() FROM t WHERE s = 'sent'") == "1"
+    assert here.error_code("INSERT INTO FUNCTION cluster('both', default.t) SELECT 1, ''") == 55
+    assert here.error_code("SELECT * FROM cluster('none', default.t)") == 701
+    here.query("CREATE USER asker")
+    here.query("GRANT CLUSTER ON *.* TO asker")
+    assert here.error_code("SELECT * FROM cluster('one', default.t)", user="asker") == 497
+    here.query("GRANT READ ON REMOTE TO asker")
+    assert here.value("SELECT count() FROM cluster('one', default.t)", user="asker") == "1001"
+
+
+def test_own_shards_are_read_here(start_server):
+    there = start_server()
+    here = start_server(wait=False)
+    shards = cluster([here.native_port], [there.native_port], [here.native_port])
+    here.settings = {"remote_servers": f"<mixed>{shards}</mixed>"}
+    here.start()
+    here.query("CREATE TABLE t (a UInt8, s LowCardinality(String)) ENGINE = MergeTree ORDER BY a")
+    here.query("INSERT INTO t VALUES (1, 'here')")
+    there.query("CREATE TABLE t (s String, a UInt64) ENGINE = MergeTree ORDER BY a")
+    there.query("INSERT INTO t VALUES ('there', 2)")
+    rows = here.query("SELECT a, s, toTypeName(s) FROM cluster('mixed', default.t) ORDER BY a")
+    assert rows == "1\there\tLowCardinality(String)\n1\there\tLowCardinality(String)\n2\tthere\tLowCardinality(String)\n"
+    here.query("CREATE USER asker")
+    here.query("GRANT CLUSTER, READ ON REMOTE ON *.* TO asker")
+    assert here.error_code("SELECT count() FROM cluster('mixed', default.t)", user="asker") == 497, "own rows need own rights"

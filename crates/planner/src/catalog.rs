@@ -139,19 +139,45 @@ pub trait LoadedByQuery: Send + Sync {
     fn load(&self, anew: bool, source: &mut dyn SourceReader) -> Result<()>;
 }
 
-/// A call of `remote` or `remoteSecure`.
+/// A call of `remote`, `cluster` or their kin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemoteCall {
-    /// `host:port`, or an expression for several servers.
-    pub addresses: String,
+    /// Which servers are asked.
+    pub servers: RemoteServers,
     /// What is read there.
     pub target: RemoteTarget,
-    /// The user there, `default` where none is named.
-    pub user: String,
-    /// The user's password, which is empty where none is given.
-    pub password: String,
-    /// Whether the connection is under TLS.
-    pub is_secure: bool,
+}
+
+/// The servers of such a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RemoteServers {
+    /// Those that `remote` and `remoteSecure` name.
+    Addresses {
+        /// `host:port`, or an expression for several servers.
+        addresses: String,
+        /// The user there, `default` where none is named.
+        user: String,
+        /// The user's password, which is empty where none is given.
+        password: String,
+        /// Whether the connection is under TLS.
+        is_secure: bool,
+    },
+    /// Those of a cluster of the configuration.
+    Cluster {
+        /// Its name, in which `{macro}`s are to be put in.
+        name: String,
+        /// Whether each replica is asked as if it were a shard.
+        every_replica: bool,
+    },
+}
+
+/// Whose rows such a call stands for.
+#[derive(Clone, Debug)]
+pub struct RemoteRows {
+    /// Shards that are this server itself.
+    pub own_shards: usize,
+    /// The table of the other shards, where there are any.
+    pub others: Option<Arc<dyn TableMetadata>>,
 }
 
 /// What such a call reads.
@@ -275,14 +301,6 @@ pub trait Catalog: Send + Sync {
         Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Dictionary (`{name}`) not found")))
     }
 
-    /// Whether a cluster of this name, in which `{macro}`s are put in, is this server alone.
-    ///
-    /// # Errors
-    /// `CLUSTER_DOESNT_EXIST`; `NOT_IMPLEMENTED` where other servers belong to it.
-    fn check_cluster_is_local(&self, cluster: &str) -> Result<()> {
-        Err(Error::new(ErrorCode::CLUSTER_DOESNT_EXIST, format!("Requested cluster '{cluster}' not found")))
-    }
-
     /// Whether an address, `host` or `host:port`, is this server's.
     ///
     /// # Errors
@@ -291,12 +309,19 @@ pub trait Catalog: Send + Sync {
         Err(Error::not_implemented(format!("Reading from another server, {address},")))
     }
 
-    /// A table of other servers; `None` where the address is this server's own. May wait as [`table_function`](Self::table_function) does.
+    /// The rows of servers. May wait as [`table_function`](Self::table_function) does.
     ///
     /// # Errors
-    /// `ACCESS_DENIED`; those of the address, of the connection, and of the other server.
-    fn remote(&self, call: &RemoteCall, _subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
-        self.check_address_is_local(&call.addresses).map(|()| None)
+    /// `ACCESS_DENIED`, `CLUSTER_DOESNT_EXIST`; those of the address, of the connection, and of the other server.
+    fn remote(&self, call: &RemoteCall, _subqueries: &dyn SubqueryRunner) -> Result<RemoteRows> {
+        match &call.servers {
+            RemoteServers::Addresses { addresses, .. } => self.check_address_is_local(addresses)?,
+            RemoteServers::Cluster { name, .. } => {
+                let message = format!("Requested cluster '{name}' not found");
+                return Err(Error::new(ErrorCode::CLUSTER_DOESNT_EXIST, message));
+            }
+        }
+        Ok(RemoteRows { own_shards: 1, others: None })
     }
 
     /// The table that a table function with constant arguments makes: `numbers(10)`. Where it must wait for something it asks whether

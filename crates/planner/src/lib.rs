@@ -27,7 +27,8 @@ pub use alteration::{Alteration, names_column};
 pub use analyzer::{MEMBERSHIPS, analyze_query, remote_call};
 pub use bind::bind_expression;
 pub use catalog::{
-    Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, RemoteCall, RemoteTarget, TableMetadata,
+    Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, RemoteCall, RemoteRows, RemoteServers,
+    RemoteTarget, TableMetadata,
 };
 pub use codec::{ColumnCodec, ColumnCompression, ColumnPacking};
 pub use context::{PlannerContext, SubqueryRunner};

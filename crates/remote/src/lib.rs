@@ -10,6 +10,6 @@ mod table;
 mod write;
 
 pub use address::{Address, shards};
-pub use link::Peers;
+pub use link::{Peer, Peers};
 pub use reach::Reach;
 pub use table::{RemoteTable, Target};

@@ -16,17 +16,26 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a server that computes may say nothing: it sends its progress ten times a second.
 const SILENCE_MAX: Duration = Duration::from_secs(300);
 
-/// The servers that hold a table's rows, and as whom they are asked.
-#[derive(Clone, Debug)]
-pub struct Peers {
-    /// The replicas of each shard, with what of their addresses may be asked.
-    pub shards: Vec<Vec<(Address, Reach)>>,
+/// A server, and as whom it is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// Where it listens.
+    pub address: Address,
+    /// Which of the addresses that its name stands for may be asked.
+    pub reach: Reach,
     /// The user there.
     pub user: String,
     /// The user's password.
     pub password: String,
     /// Whether to speak under TLS.
     pub is_secure: bool,
+}
+
+/// The servers that hold a table's rows.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    /// The replicas of each shard.
+    pub shards: Vec<Vec<Peer>>,
 }
 
 impl Peers {
@@ -36,21 +45,31 @@ impl Peers {
     /// `UNACCEPTABLE_URL` where no address may be asked; the server's exception where it refuses the user; `ALL_CONNECTION_TRIES_FAILED`.
     pub(crate) async fn connect(&self, shard: usize) -> Result<Connection> {
         let mut failures = Vec::new();
-        for (address, reach) in self.shards.get(shard).into_iter().flatten() {
-            match tokio::time::timeout(CONNECT_TIMEOUT, self.connect_to(address, *reach)).await {
+        for peer in self.shards.get(shard).into_iter().flatten() {
+            match tokio::time::timeout(CONNECT_TIMEOUT, peer.connect()).await {
                 Ok(Ok(connection)) => return Ok(connection),
                 Ok(Err(error)) if matches!(error.code, ErrorCode::NETWORK_ERROR | ErrorCode::DNS_ERROR) => {
                     failures.push(error.message.to_string());
                 }
                 Ok(Err(error)) => return Err(error),
-                Err(_) => failures.push(format!("No answer from {address} in {CONNECT_TIMEOUT:?}")),
+                Err(_) => failures.push(format!("No answer from {} in {CONNECT_TIMEOUT:?}", peer.address)),
             }
         }
         let message = format!("All connection tries failed. {}", failures.join("; "));
         Err(Error::new(ErrorCode::ALL_CONNECTION_TRIES_FAILED, message))
     }
 
-    async fn connect_to(&self, address: &Address, reach: Reach) -> Result<Connection> {
+    /// The addresses, for errors and logs.
+    pub(crate) fn names(&self) -> String {
+        let shard =
+            |replicas: &Vec<Peer>| replicas.iter().map(|peer| peer.address.to_string()).collect::<Vec<_>>().join("|");
+        self.shards.iter().map(shard).collect::<Vec<_>>().join(",")
+    }
+}
+
+impl Peer {
+    async fn connect(&self) -> Result<Connection> {
+        let address = &self.address;
         let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
         let found = found.map_err(|error| Error::new(ErrorCode::DNS_ERROR, format!("{address}: {error}")))?;
         let tls = if self.is_secure { Some(Tls::new(&address.host, None, false)?) } else { None };
@@ -66,21 +85,13 @@ impl Peers {
         let message =
             format!("Host {} is not allowed in configuration file, see <remote_url_allow_hosts>", address.host);
         let mut failure = Error::new(ErrorCode::UNACCEPTABLE_URL, message);
-        for address in found.filter(|address| reach.admits(address.ip())) {
+        for address in found.filter(|address| self.reach.admits(address.ip())) {
             match Connection::connect_to(address, &options).await {
                 Ok(connection) => return Ok(connection),
                 Err(other) => failure = other.error,
             }
         }
         Err(failure)
-    }
-
-    /// The addresses, for errors and logs.
-    pub(crate) fn names(&self) -> String {
-        let shard = |replicas: &Vec<(Address, Reach)>| {
-            replicas.iter().map(|(address, _)| address.to_string()).collect::<Vec<_>>().join("|")
-        };
-        self.shards.iter().map(shard).collect::<Vec<_>>().join(",")
     }
 }
 

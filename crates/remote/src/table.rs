@@ -77,16 +77,12 @@ impl RemoteTable {
         Ok(Self { peers: Arc::new(peers), target, columns, hidden: hidden_count })
     }
 
-    /// The same table for an INSERT: with these columns alone, where they are named, or with those that are inserted where none are. The
+    /// The same table, of one shard, for an INSERT: with these columns alone, where they are named, or with those that are inserted where none are. The
     /// other server fills in the others. Waits for the network.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open); `NO_SUCH_COLUMN_IN_TABLE`; `STORAGE_REQUIRES_PARAMETER` for several shards.
+    /// Those of [`open`](Self::open); `NO_SUCH_COLUMN_IN_TABLE`.
     pub fn for_insert(peers: Peers, target: Target, named: Option<&[String]>) -> Result<Self> {
-        if peers.shards.len() != 1 {
-            let message = "Cannot insert into several shards: name one of them, or insert into each";
-            return Err(Error::new(ErrorCode::STORAGE_REQUIRES_PARAMETER, message));
-        }
         let described = describe(&peers, &target)?;
         let columns = match named {
             None => described

@@ -11,6 +11,7 @@ use super::graph::{Graph, NodeId};
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
+use super::table_function::RemoteFunction;
 use crate::catalog::{DefaultKind, LoadedByQuery, TableMetadata};
 use crate::expression::Expression;
 use crate::function_table;
@@ -216,15 +217,16 @@ impl Scope<'_> {
             "dictionary" => return self.dictionary(&function.arguments),
             "values" | "sqlstandardvalues" => return self.values(&function.arguments),
             "merge" => return self.merge(&function.arguments, None),
-            "cluster" | "clusterallreplicas" => return self.cluster(&function.name, &function.arguments),
             "viewexplain" => return self.view_explain(&function.arguments),
-            "remote" | "remotesecure" => return self.remote(&function.name, &function.arguments),
             "view" => {
                 if let [ast::Expression { kind: ast::ExpressionKind::Subquery(query), .. }] = &function.arguments[..] {
                     return Ok(Source::plan(self.plan_table(query)?));
                 }
             }
             _ => {}
+        }
+        if let Some(of) = RemoteFunction::of(&function.name) {
+            return self.remote(of, function);
         }
         if let Some(source) = self.parameterized_view(function)? {
             return Ok(source);

@@ -1,5 +1,5 @@
-//! Table functions that stand for other tables: `merge`, `remote`, and `cluster` and `clusterAllReplicas` where the only server that they
-//! name is this one. They become plans over those tables; functions that make rows of their own are the catalog's.
+//! Table functions that stand for other tables: `merge`, and `remote`, `cluster` and their kin. They become plans over those tables;
+//! functions that make rows of their own are the catalog's.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::from::{whole, whole_with_hidden};
 use super::scope::Scope;
 use super::source::Source;
 use super::{Analyzer, text};
-use crate::catalog::{RemoteCall, RemoteTarget};
+use crate::catalog::{RemoteCall, RemoteServers, RemoteTarget};
 use crate::context::PlannerContext;
 use crate::expression::Expression;
 use crate::plan::Plan;
@@ -23,14 +23,40 @@ struct Merged {
     plan: Plan,
 }
 
-/// What a call of `remote` or `remoteSecure` means.
+/// The functions over tables of servers, in small letters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RemoteFunction {
+    /// `remote('host:port', database.table[, user[, password]])`.
+    Remote,
+    /// The same under TLS.
+    RemoteSecure,
+    /// `cluster('name', database.table)`: one replica of each shard.
+    Cluster,
+    /// `clusterAllReplicas('name', database.table)`: all of them.
+    ClusterAllReplicas,
+}
+
+impl RemoteFunction {
+    /// The function of a name, in whatever case it is written.
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "remote" => Self::Remote,
+            "remotesecure" => Self::RemoteSecure,
+            "cluster" => Self::Cluster,
+            "clusterallreplicas" => Self::ClusterAllReplicas,
+            _ => return None,
+        })
+    }
+}
+
+/// What a call of `remote`, `cluster` or their kin means; `None` for other functions.
 ///
 /// # Errors
 /// What is wrong with its arguments.
-pub fn remote_call(function: &ast::Function, context: &PlannerContext<'_>) -> Result<RemoteCall> {
+pub fn remote_call(function: &ast::Function, context: &PlannerContext<'_>) -> Result<Option<RemoteCall>> {
+    let Some(of) = RemoteFunction::of(&function.name) else { return Ok(None) };
     let analyzer = Analyzer::new(context);
-    let [address, table @ ..] = function.arguments.as_slice() else { return Err(no_table(&function.name)) };
-    Scope::without_select(&analyzer, None).remote_call(&function.name, address, table)
+    Scope::without_select(&analyzer, None).remote_call(of, function).map(Some)
 }
 
 impl Scope<'_> {
@@ -95,43 +121,45 @@ impl Scope<'_> {
         Ok(Source::plan(Plan::Union { inputs, schema }).with_virtual_columns(virtual_columns))
     }
 
-    /// `cluster('name', database.table)`, `clusterAllReplicas(…)`: the table itself where the cluster is this server alone.
+    /// The rows of a table of servers: those of other servers beside the table itself, once for each shard that is this server's own.
     ///
     /// # Errors
-    /// `CLUSTER_DOESNT_EXIST`; `NOT_IMPLEMENTED` where other servers belong to the cluster.
-    pub fn cluster(&mut self, name: &str, arguments: &[ast::Expression]) -> Result<Source> {
-        let (cluster, table) = match arguments {
-            [cluster, table @ ..] => (self.name_argument(cluster)?, table),
-            [] => ("default".to_owned(), &[][..]),
-        };
-        self.analyzer.context.catalog.check_cluster_is_local(&cluster)?;
-        // What may follow, a sharding key, concerns INSERT alone.
-        self.remote_table(name, table)
-    }
-
-    /// `remote('host:port', database.table[, user[, password]])`: the table of that server; the table itself where the address is this
-    /// server's own.
-    ///
-    /// # Errors
-    /// What is wrong with the arguments; those of the other server.
-    pub fn remote(&mut self, name: &str, arguments: &[ast::Expression]) -> Result<Source> {
-        let [address, table @ ..] = arguments else { return Err(no_table(name)) };
-        let call = self.remote_call(name, address, table)?;
+    /// What is wrong with the arguments; those of the other servers.
+    pub(super) fn remote(&mut self, of: RemoteFunction, function: &ast::Function) -> Result<Source> {
+        let call = self.remote_call(of, function)?;
         let context = self.analyzer.context;
-        match context.catalog.remote(&call, context.subqueries)? {
-            Some(table) => Ok(Source::table(table).named(None, None)),
-            None => self.remote_table(name, table),
+        let rows = context.catalog.remote(&call, context.subqueries)?;
+        match (rows.own_shards, rows.others) {
+            (0, Some(others)) => Ok(Source::table(others).named(None, None)),
+            (1, None) => self.own_table(function, &call.target),
+            (own_shards, others) => {
+                let mut inputs = Vec::with_capacity(own_shards + 1);
+                for _ in 0..own_shards {
+                    inputs.push(whole(self.own_table(function, &call.target)?));
+                }
+                if let Some(others) = others {
+                    inputs.push(whole(Source::table(others)));
+                }
+                let schema = inputs.first().map(|input| input.schema().clone()).unwrap_or_default();
+                for input in inputs.iter_mut().skip(1) {
+                    let same = std::mem::replace(input, Plan::Values { schema: Arc::default(), blocks: Vec::new() });
+                    *input = self.with_columns(same, &schema)?;
+                }
+                Ok(Source::plan(Plan::Union { inputs, schema }))
+            }
         }
     }
 
-    /// What a call of `remote` means.
-    fn remote_call(
-        &mut self,
-        name: &str,
-        address: &ast::Expression,
-        arguments: &[ast::Expression],
-    ) -> Result<RemoteCall> {
-        let addresses = self.name_argument(address)?;
+    /// What a call of `remote`, `cluster` or their kin means.
+    fn remote_call(&mut self, of: RemoteFunction, function: &ast::Function) -> Result<RemoteCall> {
+        let (servers, arguments) = match function.arguments.as_slice() {
+            [servers, arguments @ ..] => (self.name_argument(servers)?, arguments),
+            // What `cluster()` means.
+            [] if matches!(of, RemoteFunction::Cluster | RemoteFunction::ClusterAllReplicas) => {
+                ("default".to_owned(), &[][..])
+            }
+            [] => return Err(no_table(&function.name)),
+        };
         let (target, others) = match arguments {
             [] => (RemoteTarget::Table { database: "system".into(), table: "one".into() }, arguments),
             [first, others @ ..] if matches!(first.kind, ExpressionKind::Function(_)) => {
@@ -146,34 +174,50 @@ impl Scope<'_> {
                     (None, [table, others @ ..]) => {
                         (RemoteTarget::Table { database: first, table: self.name_argument(table)? }, others)
                     }
-                    (None, []) => return Err(no_table(name)),
+                    (None, []) => return Err(no_table(&function.name)),
                 }
             }
         };
-        // A sharding key may follow, which concerns INSERT alone.
+        // What may follow, a sharding key, concerns INSERT alone.
+        if matches!(of, RemoteFunction::Cluster | RemoteFunction::ClusterAllReplicas) {
+            let every_replica = of == RemoteFunction::ClusterAllReplicas;
+            return Ok(RemoteCall { servers: RemoteServers::Cluster { name: servers, every_replica }, target });
+        }
         let is_text =
             |argument: &&ast::Expression| argument.as_literal().is_some_and(|literal| literal.as_str().is_some());
         let mut texts = others.iter().take_while(is_text);
         let user = texts.next().map_or(Ok("default".to_owned()), |user| self.name_argument(user))?;
         let password = texts.next().map_or(Ok(String::new()), |password| self.name_argument(password))?;
-        Ok(RemoteCall { addresses, target, user, password, is_secure: name.eq_ignore_ascii_case("remoteSecure") })
+        let is_secure = of == RemoteFunction::RemoteSecure;
+        Ok(RemoteCall { servers: RemoteServers::Addresses { addresses: servers, user, password, is_secure }, target })
     }
 
-    /// The table that such a function's arguments name: `database.table`, `database, table`, or a table function.
-    fn remote_table(&mut self, function: &str, arguments: &[ast::Expression]) -> Result<Source> {
-        let Some((first, others)) = arguments.split_first() else {
-            return self.table_of(Some("system"), "one");
-        };
-        if let ExpressionKind::Function(call) = &first.kind {
-            return self.table_function(call);
+    /// The table of this server that a call names.
+    fn own_table(&mut self, function: &ast::Function, target: &RemoteTarget) -> Result<Source> {
+        match target {
+            RemoteTarget::Table { database, table } => self.table_of(Some(database), table),
+            RemoteTarget::Function(_) => {
+                let call = function.arguments.get(1).and_then(ast::Expression::as_function);
+                self.table_function(call.ok_or_else(|| no_table(&function.name))?)
+            }
         }
-        let name = self.name_argument(first)?;
-        if let Some((database, table)) = name.split_once('.') {
-            return self.table_of(Some(database), table);
+    }
+
+    /// A plan's rows with the columns of these names, as these types.
+    ///
+    /// # Errors
+    /// `NO_SUCH_COLUMN_IN_TABLE`; `CANNOT_CONVERT_TYPE` and its kin.
+    fn with_columns(&self, input: Plan, schema: &Arc<Schema>) -> Result<Plan> {
+        let mut expressions = Vec::with_capacity(schema.len());
+        for (name, data_type) in &schema.fields {
+            let position = input.schema().position(name).ok_or_else(|| {
+                let message = format!("There is no column {name} in the table of the other server");
+                Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, message)
+            })?;
+            let column = Expression::column(position, &input.schema().fields[position].1);
+            expressions.push(cast(column, data_type, &self.analyzer.context.functions)?);
         }
-        let table = others.first().ok_or_else(|| no_table(function))?;
-        let table = self.name_argument(table)?;
-        self.table_of(Some(&name), &table)
+        Ok(Plan::Project { input: Box::new(input), expressions, schema: schema.clone() })
     }
 
     /// An argument that is a name or a string.

@@ -82,7 +82,7 @@ pub struct Config {
     pub backups: BackupsConfig,
     /// `macros`, by name.
     pub macros: BTreeMap<String, String>,
-    /// The names of `remote_servers`, for `system.clusters`.
+    /// The clusters of `remote_servers`.
     pub clusters: Vec<Cluster>,
     /// `query_log`, `metric_log` and their kin.
     pub system_logs: SystemLogsConfig,
@@ -112,13 +112,28 @@ pub struct Config {
     pub findings: Findings,
 }
 
-/// One cluster of `remote_servers`, for show only.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One cluster of `remote_servers`.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cluster {
     /// The element's name.
     pub name: String,
-    /// The shards in order; each a list of replicas' hosts and ports.
-    pub shards: Vec<Vec<(String, u16)>>,
+    /// The replicas of each shard, in order.
+    pub shards: Vec<Vec<Replica>>,
+}
+
+/// A server of a cluster, and as whom it is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replica {
+    /// Its host.
+    pub host: String,
+    /// The port of the native protocol there.
+    pub port: u16,
+    /// The user there.
+    pub user: String,
+    /// The user's password.
+    pub password: String,
+    /// Whether to speak under TLS.
+    pub is_secure: bool,
 }
 
 impl Config {
@@ -221,7 +236,9 @@ impl Config {
                     macros.extend(element.children.iter().map(|child| (child.name.clone(), child.text.clone())))
                 }
                 "remote_servers" => {
-                    clusters.extend(element.children.iter().map(read_cluster).collect::<Result<Vec<_>>>()?)
+                    for cluster in &element.children {
+                        clusters.push(read_cluster(cluster, &mut findings)?);
+                    }
                 }
                 "dictionaries_config" => dictionaries_config.push(element.trimmed().to_owned()),
                 "prometheus" => read_prometheus(element, &mut prometheus, &mut findings)?,
@@ -414,18 +431,49 @@ fn read_prometheus(element: &Element, prometheus: &mut PrometheusConfig, finding
     Ok(())
 }
 
-fn read_cluster(element: &Element) -> Result<Cluster> {
+fn read_cluster(element: &Element, findings: &mut Findings) -> Result<Cluster> {
     let mut shards = Vec::new();
-    for shard in element.children_named("shard") {
-        let mut replicas = Vec::new();
-        for replica in shard.children_named("replica") {
-            let host = replica.child("host").map_or("localhost", Element::trimmed).to_owned();
-            let port = replica.child("port").map_or(Ok(TCP_PORT_DEFAULT as u16), |port| port.value("a port number"))?;
-            replicas.push((host, port));
+    for child in &element.children {
+        match child.name.as_str() {
+            "shard" => {
+                let mut replicas = Vec::new();
+                for child in &child.children {
+                    match child.name.as_str() {
+                        "replica" => replicas.push(read_replica(child, findings)?),
+                        name @ ("weight" | "internal_replication" | "name") => {
+                            let name = format!("remote_servers/shard/{name}");
+                            findings.note(child, &name, Verdict::Harmless("an INSERT names its shard"));
+                        }
+                        name => findings.unknown(child, &format!("remote_servers/shard/{name}")),
+                    }
+                }
+                shards.push(replicas);
+            }
+            name => findings.unknown(child, &format!("remote_servers/{name}")),
         }
-        shards.push(replicas);
     }
     Ok(Cluster { name: element.name.clone(), shards })
+}
+
+fn read_replica(element: &Element, findings: &mut Findings) -> Result<Replica> {
+    let (mut host, mut port) = ("localhost".to_owned(), None);
+    let (mut user, mut password, mut is_secure) = ("default".to_owned(), String::new(), false);
+    for child in &element.children {
+        match child.name.as_str() {
+            "host" => host = child.trimmed().to_owned(),
+            "port" => port = Some(child.value("a port number")?),
+            "user" => user = child.trimmed().to_owned(),
+            "password" => password = child.text.clone(),
+            "secure" => is_secure = child.boolean()?,
+            name @ ("priority" | "compression") => {
+                let name = format!("remote_servers/shard/replica/{name}");
+                findings.note(child, &name, Verdict::Harmless("replicas are tried in their order"));
+            }
+            name => findings.unknown(child, &format!("remote_servers/shard/replica/{name}")),
+        }
+    }
+    let port_default = if is_secure { TCP_PORT_SECURE_DEFAULT as u16 } else { TCP_PORT_DEFAULT as u16 };
+    Ok(Replica { host, port: port.unwrap_or(port_default), user, password, is_secure })
 }
 
 /// Sets the element at a path with dots, creating what is missing. All elements of a name that repeats give way to one.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use squall_planner::{
     Catalog, ColumnDescription, Constraint, DefaultKind, LoadedByQuery, MaterializedView, QueryUses, RemoteCall,
-    SubqueryRunner, TableDefinition, TableMetadata, Used,
+    RemoteRows, RemoteServers, SubqueryRunner, TableDefinition, TableMetadata, Used,
 };
 use squall_sql::ast;
 use squall_storage::{Dictionary, ExternalTable, NamedLookups, SessionCatalog, TEMPORARY_DATABASE, TableHandle};
@@ -349,23 +349,26 @@ impl Catalog for QueryCatalog<'_> {
         self.tables.dictionary(name)
     }
 
-    fn check_cluster_is_local(&self, cluster: &str) -> Result<()> {
-        self.session.access.check(Privilege::Cluster, &[])?;
-        system::check_cluster_is_local(&self.session.server, cluster)
-    }
-
     fn check_address_is_local(&self, address: &str) -> Result<()> {
         self.session.access.check_source(Privilege::Remote)?;
         system::check_address_is_local(&self.session.server, address)
     }
 
-    fn remote(&self, call: &RemoteCall, subqueries: &dyn SubqueryRunner) -> Result<Option<Arc<dyn TableMetadata>>> {
-        self.session.access.check_source(Privilege::Remote)?;
-        let Some(peers) = remote::peers(self.session, call)? else { return Ok(None) };
+    fn remote(&self, call: &RemoteCall, subqueries: &dyn SubqueryRunner) -> Result<RemoteRows> {
+        let access = &self.session.access;
+        match &call.servers {
+            RemoteServers::Addresses { .. } => access.check_source(Privilege::Remote)?,
+            RemoteServers::Cluster { .. } => access.check(Privilege::Cluster, &[])?,
+        }
+        let remote::Shards { own, others } = remote::shards(self.session, call)?;
         self.note_moment();
+        if others.shards.is_empty() {
+            return Ok(RemoteRows { own_shards: own, others: None });
+        }
+        access.check_source(Privilege::Remote)?;
         // The other server is asked.
         subqueries.check_may_run()?;
-        remote::table(peers, call).map(Some)
+        Ok(RemoteRows { own_shards: own, others: Some(remote::table(others, call)?) })
     }
 
     fn table_function(

@@ -39,19 +39,14 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
     let name = match &statement.target {
         InsertTarget::Table(name) => table_name(session, name)?,
         InsertTarget::Function(function) => {
-            let call = if matches!(function.name.to_ascii_lowercase().as_str(), "remote" | "remotesecure") {
-                session.access.check_target_source(Privilege::Remote)?;
-                Some(planning::planner_now(session, context, |planner| remote_call(function, planner))?)
-            } else {
-                None
-            };
+            let call = planning::planner_now(session, context, |planner| remote_call(function, planner))?;
             match call {
                 None => return run_into_function(session, statement, function, None, context).await,
-                Some(call) => match (remote::peers(session, &call)?, &call.target) {
+                Some(call) => match (remote::insert_shard(session, &call)?, &call.target) {
                     (Some(peers), _) => {
                         return run_into_function(session, statement, function, Some((peers, call)), context).await;
                     }
-                    // The address is this server's own.
+                    // The server is this one.
                     (None, RemoteTarget::Table { database, table }) => (database.clone(), table.clone()),
                     (None, RemoteTarget::Function(_)) => {
                         return Err(Error::not_implemented(

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use squall_remote::{Address, shards};
+use squall_remote::{Address, Peer, Reach, shards};
 use squall_storage::Table;
 use squall_types::{Error, ErrorCode, Result, Value};
 
@@ -16,8 +16,10 @@ struct Replica {
     cluster: String,
     shard: usize,
     replica: usize,
-    host: String,
-    port: u16,
+    address: Address,
+    user: String,
+    password: String,
+    is_secure: bool,
     is_local: bool,
 }
 
@@ -25,49 +27,61 @@ fn replicas(server: &Server) -> Vec<Replica> {
     let config = server.config.load();
     // A server without any cluster is one of itself, so that `cluster('default', …)` has a meaning.
     if config.clusters.is_empty() {
-        let port = config.server.tcp_port as u16;
         return vec![Replica {
             cluster: "default".into(),
             shard: 1,
             replica: 1,
-            host: "localhost".into(),
-            port,
+            address: Address { host: "localhost".into(), port: config.server.tcp_port as u16 },
+            user: "default".into(),
+            password: String::new(),
+            is_secure: false,
             is_local: true,
         }];
     }
     let mut rows = Vec::new();
     for cluster in &config.clusters {
         for (shard, replicas) in cluster.shards.iter().enumerate() {
-            for (replica, (host, port)) in replicas.iter().enumerate() {
-                let is_local = is_local(host, u64::from(*port), config.server.tcp_port);
-                let (cluster, host) = (cluster.name.clone(), host.clone());
-                rows.push(Replica { cluster, shard: shard + 1, replica: replica + 1, host, port: *port, is_local });
+            for (replica, configured) in replicas.iter().enumerate() {
+                let address = Address { host: configured.host.clone(), port: configured.port };
+                rows.push(Replica {
+                    cluster: cluster.name.clone(),
+                    shard: shard + 1,
+                    replica: replica + 1,
+                    is_local: is_own(server, &address),
+                    address,
+                    user: configured.user.clone(),
+                    password: configured.password.clone(),
+                    is_secure: configured.is_secure,
+                });
             }
         }
     }
     rows
 }
 
-fn is_local(host: &str, port: u64, own_port: u64) -> bool {
-    port == own_port && matches!(host, "localhost" | "127.0.0.1" | "::1")
-}
-
-/// Whether all replicas of a cluster are this server. The name may hold macros: `{cluster}`, which is the only cluster's name
-/// where the configuration says nothing else.
+/// The shards of a cluster, each with its replicas; or each replica as a shard of its own. The name may hold macros: `{cluster}`, which is
+/// the only cluster's name where the configuration says nothing else.
 ///
 /// # Errors
-/// `CLUSTER_DOESNT_EXIST`, `BAD_ARGUMENTS` for an unknown macro, `NOT_IMPLEMENTED` where another server belongs to it.
-pub(crate) fn check_cluster_is_local(server: &Server, name: &str) -> Result<()> {
+/// `CLUSTER_DOESNT_EXIST`, `BAD_ARGUMENTS` for an unknown macro.
+pub(crate) fn cluster(server: &Server, name: &str, every_replica: bool) -> Result<Vec<Vec<Peer>>> {
     let replicas = replicas(server);
     let name = with_macros(server, name, &replicas)?;
-    let mut own = replicas.iter().filter(|replica| replica.cluster == name).peekable();
-    if own.peek().is_none() {
+    let mut shards: Vec<Vec<Peer>> = Vec::new();
+    let mut last = None;
+    for replica in replicas.into_iter().filter(|replica| replica.cluster == name) {
+        let Replica { shard, address, user, password, is_secure, .. } = replica;
+        let peer = Peer { address, reach: Reach::Anywhere, user, password, is_secure };
+        match shards.last_mut().filter(|_| last == Some(shard) && !every_replica) {
+            Some(of_shard) => of_shard.push(peer),
+            None => shards.push(vec![peer]),
+        }
+        last = Some(shard);
+    }
+    if shards.is_empty() {
         return Err(Error::new(ErrorCode::CLUSTER_DOESNT_EXIST, format!("Requested cluster '{name}' not found")));
     }
-    match own.find(|replica| !replica.is_local) {
-        None => Ok(()),
-        Some(Replica { host, port, .. }) => Err(elsewhere(&format!("{host}:{port}"))),
-    }
+    Ok(shards)
 }
 
 /// Whether an address of the function `remote` is this server's; without a port it is the server's own.
@@ -84,7 +98,8 @@ pub(crate) fn check_address_is_local(server: &Server, address: &str) -> Result<(
 
 /// Whether an address is this server's own.
 pub(crate) fn is_own(server: &Server, address: &Address) -> bool {
-    is_local(&address.host, u64::from(address.port), server.config.load().server.tcp_port)
+    let own_port = server.config.load().server.tcp_port;
+    u64::from(address.port) == own_port && matches!(address.host.as_str(), "localhost" | "127.0.0.1" | "::1")
 }
 
 fn elsewhere(address: &str) -> Error {
@@ -127,11 +142,11 @@ pub(super) fn clusters(server: &Weak<Server>) -> Arc<dyn Table> {
         .constant("shard_weight", "UInt32", number(1_u64))
         .constant("internal_replication", "UInt8", flag(false))
         .column("replica_num", "UInt32", |row| number(row.replica))
-        .column("host_name", "String", |row| text(&row.host))
+        .column("host_name", "String", |row| text(&row.address.host))
         .column("host_address", "String", |row| text(if row.is_local { "127.0.0.1" } else { "" }))
-        .column("port", "UInt16", |row| number(row.port))
+        .column("port", "UInt16", |row| number(row.address.port))
         .column("is_local", "UInt8", |row| flag(row.is_local))
-        .constant("user", "String", text("default"))
+        .column("user", "String", |row| text(&row.user))
         .constant("default_database", "String", text(""))
         .constant("errors_count", "UInt32", number(0_u64))
         .constant("slowdowns_count", "UInt32", number(0_u64))
