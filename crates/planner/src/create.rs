@@ -383,6 +383,9 @@ fn like_storage(definition: &TableDefinition, given: &ast::Storage) -> Result<as
     if like.partition_by.is_none() && !definition.partition_key.is_empty() {
         like.partition_by = Some(tuple(parse(&definition.partition_key)?));
     }
+    if like.sample_by.is_none() {
+        like.sample_by = definition.sampling_key.as_ref().map(|key| text::parse_expression(&key.sql)).transpose()?;
+    }
     Ok(like)
 }
 
