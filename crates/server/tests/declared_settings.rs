@@ -38,13 +38,13 @@ fn source() -> String {
     text
 }
 
-/// Whether a field of this name is read somewhere: `settings.name`, and not `settings.name_of_another`. `final` is `r#final` in Rust.
+/// Whether a field of this name is read somewhere: `settings.name`, and not `settings.name_of_another`.
 fn is_read(source: &str, name: &str) -> bool {
-    [format!(".{name}"), format!(".r#{name}")].iter().any(|field| {
-        source.match_indices(field).any(|(at, _)| {
-            let after = source.get(at + field.len()..).and_then(|rest| rest.chars().next());
-            !after.is_some_and(|character| character.is_alphanumeric() || character == '_')
-        })
+    // The only name that is a word of Rust.
+    let field = if name == "final" { ".with_final".to_owned() } else { format!(".{name}") };
+    source.match_indices(&field).any(|(at, _)| {
+        let after = source.get(at + field.len()..).and_then(|rest| rest.chars().next());
+        !after.is_some_and(|character| character.is_alphanumeric() || character == '_')
     })
 }
 
