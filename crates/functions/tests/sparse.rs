@@ -97,7 +97,7 @@ fn scalar_functions_give_the_same_over_sparse_columns() {
         }
         for (name, listed) in LISTED {
             // As many elements as the address is above 0.0.0.0.
-            if (description.name, name) == ("range", "IPv4") {
+            if (description.name, *name) == ("range", "IPv4") {
                 continue;
             }
             let [sparse, whole] = columns(name, listed);
