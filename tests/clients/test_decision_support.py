@@ -23,8 +23,8 @@ STANDARD = {
 # A Decimal divided by a Decimal is one in ClickHouse and no longer exact, so prices are Float64 in both.
 TYPES = {"INTEGER": "Int32", "BIGINT": "Int64", "VARCHAR": "String", "DATE": "Date32"}
 # Columns of three joined tables that all have them: such a one is called `v1.d_year`, not `d_year`.
-OF_THREE = [(f"v1.{name}{end}", f"v1.{name} AS {name}{end}") for name, end in (("d_year", ","), ("d_moy", ","), ("avg_monthly_sales", ","), ("sum_sales", ",\n"))]
-# What ClickHouse 26.9 refuses too, with the same errors, in words that it takes.
+OF_THREE = [(f"v1.{name},", f"v1.{name} AS {name},") for name in ("d_year", "d_moy", "avg_monthly_sales", "sum_sales")]
+# Other words for what ClickHouse 26.9 refuses, with the same errors as Squall, or means otherwise.
 IN_OTHER_WORDS = {
     # A Decimal and a Float64 in one column.
     ("tpcds", 5): [("cast(0 AS decimal(7,2))", "0.")],

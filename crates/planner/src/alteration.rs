@@ -421,10 +421,9 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
 
 /// Whether a type has the same numbers in the same order, and more of them.
 fn widens(from: &DataType, to: &DataType) -> bool {
-    let bytes =
-        |data_type: &DataType| data_type.to_string().trim_start_matches(char::is_alphabetic).parse::<u32>().ok();
-    let is_of_kind = from.is_any_integer() && to.is_any_integer();
-    is_of_kind && from.is_unsigned_integer() == to.is_unsigned_integer() && bytes(from) <= bytes(to)
+    let are_integers = from.is_any_integer() && to.is_any_integer();
+    let have_same_sign = from.is_unsigned_integer() == to.is_unsigned_integer();
+    are_integers && have_same_sign && from.fixed_width_bytes() <= to.fixed_width_bytes()
 }
 
 /// A walk over the identifiers of an expression.

@@ -127,6 +127,25 @@ pub trait TableMetadata: Send + Sync + Debug {
     fn as_any(&self) -> &dyn Any;
 }
 
+/// What an `impl TableMetadata` says of a table that stands in front of another, `named_like!(field)`: the names and the engine of that one.
+#[macro_export]
+macro_rules! named_like {
+    ($table:ident) => {
+        fn database(&self) -> &str {
+            self.$table.database()
+        }
+        fn name(&self) -> &str {
+            self.$table.name()
+        }
+        fn engine(&self) -> &str {
+            self.$table.engine()
+        }
+        fn as_any(&self) -> &dyn std::any::Any {
+            self
+        }
+    };
+}
+
 /// Rows that come from a source: a dictionary's. Whoever uses it first has the source read.
 pub trait LoadedByQuery: Send + Sync {
     /// Whether the rows must be loaded before they are used.

@@ -191,35 +191,7 @@ pub fn plan_materialized_view(
             (declared(&elements.columns, of_query)?, None)
         }
         None => {
-            let mut storage = create.storage.clone().unwrap_or_default();
-            let engine = storage.engine.as_ref().map_or("MergeTree", |engine| &engine.name);
-            if matches!(engine, "View" | MATERIALIZED_VIEW) {
-                let message = format!("Direct creation of tables with ENGINE {engine} is not supported");
-                return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
-            }
-            let has_arguments = storage.engine.as_ref().is_some_and(|engine| !engine.arguments.is_empty());
-            if engine.ends_with("MergeTree")
-                && storage.order_by.is_none()
-                && storage.primary_key.is_none()
-                && !has_arguments
-            {
-                storage.order_by = Some(ast::SortingKey { items: Vec::new(), tuple: true, span: ast::Span::default() });
-            }
-            let table = ast::CreateTable {
-                attach: false,
-                mode: ast::CreateMode::Create,
-                temporary: false,
-                name: create.name.clone(),
-                cluster: None,
-                attach_from: None,
-                attach_as_replicated: None,
-                elements: Some(elements),
-                storage: Some(storage),
-                source: Some(ast::CreateSource::Query(Box::new((*view.query).clone()))),
-                empty: true,
-                comment: None,
-            };
-            let inner = plan_table_definition(&table, context)?;
+            let inner = inner_definition(create, elements, &view.query, context)?;
             (inner.columns.clone(), Some(inner))
         }
     };
@@ -228,6 +200,41 @@ pub fn plan_materialized_view(
     let definition =
         TableDefinition { columns, engine: MATERIALIZED_VIEW.into(), engine_arguments, comment, ..Default::default() };
     Ok((definition, inner))
+}
+
+/// The definition of a materialized view's own table: `ENGINE`, which is MergeTree without a key where none is said.
+fn inner_definition(
+    create: &ast::CreateView,
+    elements: ast::TableElements,
+    query: &ast::Query,
+    context: &PlannerContext<'_>,
+) -> Result<TableDefinition> {
+    let mut storage = create.storage.clone().unwrap_or_default();
+    let engine = storage.engine.as_ref().map_or("MergeTree", |engine| &engine.name);
+    if matches!(engine, "View" | MATERIALIZED_VIEW) {
+        let message = format!("Direct creation of tables with ENGINE {engine} is not supported");
+        return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
+    }
+    let has_arguments = storage.engine.as_ref().is_some_and(|engine| !engine.arguments.is_empty());
+    let has_key = storage.order_by.is_some() || storage.primary_key.is_some();
+    if engine.ends_with("MergeTree") && !has_key && !has_arguments {
+        storage.order_by = Some(ast::SortingKey { items: Vec::new(), tuple: true, span: ast::Span::default() });
+    }
+    let table = ast::CreateTable {
+        attach: false,
+        mode: ast::CreateMode::Create,
+        temporary: false,
+        name: create.name.clone(),
+        cluster: None,
+        attach_from: None,
+        attach_as_replicated: None,
+        elements: Some(elements),
+        storage: Some(storage),
+        source: Some(ast::CreateSource::Query(Box::new(query.clone()))),
+        empty: true,
+        comment: None,
+    };
+    plan_table_definition(&table, context)
 }
 
 fn columns_of(query: &ast::Query, context: &PlannerContext<'_>) -> Result<Vec<ColumnDescription>> {

@@ -77,8 +77,8 @@ impl RemoteTable {
         Ok(Self { peers: Arc::new(peers), target, columns, hidden: hidden_count })
     }
 
-    /// The same table, of one shard, for an INSERT: with these columns alone, where they are named, or with those that are inserted where none are. The
-    /// other server fills in the others. Waits for the network.
+    /// The same table, of one shard, for an INSERT: with these columns alone, where they are named, or with those that are inserted where
+    /// none are. The other server fills in the others. Waits for the network.
     ///
     /// # Errors
     /// Those of [`open`](Self::open); `NO_SUCH_COLUMN_IN_TABLE`.

@@ -1,4 +1,4 @@
-//! Views, as far as storage has them: a definition. The planner puts the query in their place.
+//! Views, as far as storage has them: a definition. The planner puts the query or the target in their place.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,12 +17,21 @@ use crate::table::{ScanRequest, Table, TableScan};
 pub(crate) struct View {
     name: Arc<TableName>,
     identity: Arc<TableIdentity>,
-    query: Arc<ast::Query>,
+    rows: ViewRows,
+}
+
+/// What the planner puts in a view's place.
+#[derive(Debug)]
+pub(crate) enum ViewRows {
+    /// The rows of a query.
+    Query(Arc<ast::Query>),
+    /// Those of a materialized view's target.
+    Target(Arc<MaterializedView>),
 }
 
 impl View {
-    pub(crate) fn new(name: Arc<TableName>, identity: Arc<TableIdentity>, query: Arc<ast::Query>) -> Self {
-        Self { name, identity, query }
+    pub(crate) fn new(name: Arc<TableName>, identity: Arc<TableIdentity>, rows: ViewRows) -> Self {
+        Self { name, identity, rows }
     }
 }
 
@@ -38,51 +47,11 @@ pub fn system_view(database: &str, name: &str, columns: Vec<ColumnDescription>, 
         ..TableDefinition::default()
     };
     let identity = TableIdentity::new(Uuid::nil(), Arc::new(definition))?;
-    Ok(Arc::new(View::new(Arc::new(TableName::new(database, name)), Arc::new(identity), parse_view(query)?)))
+    let rows = ViewRows::Query(parse_view(query)?);
+    Ok(Arc::new(View::new(Arc::new(TableName::new(database, name)), Arc::new(identity), rows)))
 }
 
 impl TableMetadata for View {
-    fn database(&self) -> &str {
-        &self.name.database
-    }
-    fn name(&self) -> &str {
-        &self.name.table
-    }
-    fn engine(&self) -> &str {
-        "View"
-    }
-    fn columns(&self) -> &[ColumnDescription] {
-        &self.identity.definition.columns
-    }
-    fn view_query(&self) -> Option<&Arc<ast::Query>> {
-        Some(&self.query)
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-impl Table for View {
-    fn scan(&self, _: &ScanRequest) -> Result<Arc<dyn TableScan>> {
-        Err(Error::logical("a view's query was not put in its place"))
-    }
-}
-
-/// A materialized view at one moment: the planner puts its target in its place.
-#[derive(Debug)]
-pub(crate) struct MaterializedViewTable {
-    name: Arc<TableName>,
-    identity: Arc<TableIdentity>,
-    view: Arc<MaterializedView>,
-}
-
-impl MaterializedViewTable {
-    pub(crate) fn new(name: Arc<TableName>, identity: Arc<TableIdentity>, view: Arc<MaterializedView>) -> Self {
-        Self { name, identity, view }
-    }
-}
-
-impl TableMetadata for MaterializedViewTable {
     fn database(&self) -> &str {
         &self.name.database
     }
@@ -95,17 +64,26 @@ impl TableMetadata for MaterializedViewTable {
     fn columns(&self) -> &[ColumnDescription] {
         &self.identity.definition.columns
     }
+    fn view_query(&self) -> Option<&Arc<ast::Query>> {
+        match &self.rows {
+            ViewRows::Query(query) => Some(query),
+            ViewRows::Target(_) => None,
+        }
+    }
     fn materialized_view(&self) -> Option<&Arc<MaterializedView>> {
-        Some(&self.view)
+        match &self.rows {
+            ViewRows::Query(_) => None,
+            ViewRows::Target(view) => Some(view),
+        }
     }
     fn as_any(&self) -> &dyn Any {
         self
     }
 }
 
-impl Table for MaterializedViewTable {
+impl Table for View {
     fn scan(&self, _: &ScanRequest) -> Result<Arc<dyn TableScan>> {
-        Err(Error::logical("a view's target was not put in its place"))
+        Err(Error::logical("a view's rows were not put in its place"))
     }
 }
 

@@ -164,9 +164,8 @@ fn first_non_default(call: &Call<'_>) -> Bound {
     call.arguments(1..=usize::MAX)?;
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
     let common = least_supertype(&types)?;
-    let result = common.clone();
     let options = CastOptions::to_common(call.session_zone()?);
-    call.bind(result.clone(), move |arguments, rows| {
+    call.bind(common.clone(), move |arguments, rows| {
         let columns = arguments.iter().map(|column| cast(column, &common, &options));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let Some((last, before)) = columns.split_last() else { return Err(Error::logical("no arguments")) };
@@ -182,6 +181,6 @@ fn first_non_default(call: &Call<'_>) -> Bound {
             });
             chosen = select(&counts.collect::<Vec<_>>(), &whole, &chosen.materialize()?)?;
         }
-        cast(&chosen, &result, &options)
+        Ok(chosen)
     })
 }

@@ -23,7 +23,7 @@ struct Merged {
     plan: Plan,
 }
 
-/// The functions over tables of servers, in small letters.
+/// The functions over tables of other servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum RemoteFunction {
     /// `remote('host:port', database.table[, user[, password]])`.

@@ -440,14 +440,22 @@ fn read_cluster(element: &Element, findings: &mut Findings) -> Result<Cluster> {
                 for child in &child.children {
                     match child.name.as_str() {
                         "replica" => replicas.push(read_replica(child, findings)?),
-                        name @ ("weight" | "internal_replication" | "name") => {
+                        name @ ("weight" | "internal_replication") => {
                             let name = format!("remote_servers/shard/{name}");
-                            findings.note(child, &name, Verdict::Harmless("an INSERT names its shard"));
+                            findings.note(child, &name, Verdict::Harmless("no INSERT is spread over shards"));
+                        }
+                        "name" => {
+                            let verdict = Verdict::Missing("system.clusters does not show it");
+                            findings.note(child, "remote_servers/shard/name", verdict);
                         }
                         name => findings.unknown(child, &format!("remote_servers/shard/{name}")),
                     }
                 }
                 shards.push(replicas);
+            }
+            "secret" => {
+                let verdict = Verdict::Missing("servers are asked as the user of their replica element");
+                findings.note(child, "remote_servers/secret", verdict);
             }
             name => findings.unknown(child, &format!("remote_servers/{name}")),
         }
@@ -465,9 +473,13 @@ fn read_replica(element: &Element, findings: &mut Findings) -> Result<Replica> {
             "user" => user = child.trimmed().to_owned(),
             "password" => password = child.text.clone(),
             "secure" => is_secure = child.boolean()?,
-            name @ ("priority" | "compression") => {
-                let name = format!("remote_servers/shard/replica/{name}");
-                findings.note(child, &name, Verdict::Harmless("replicas are tried in their order"));
+            "priority" => {
+                let verdict = Verdict::Missing("replicas are tried in their order");
+                findings.note(child, "remote_servers/shard/replica/priority", verdict);
+            }
+            "compression" => {
+                let verdict = Verdict::Harmless("it changes no answer");
+                findings.note(child, "remote_servers/shard/replica/compression", verdict);
             }
             name => findings.unknown(child, &format!("remote_servers/shard/replica/{name}")),
         }

@@ -172,9 +172,12 @@ impl Node {
         for (view_name, view) in &found {
             let own = session_of_view(session, view)?;
             let (database, table) = view.target(&view_name.database);
-            let target = final_target(session, database, table).map_err(|_| {
-                let message = format!("Target table '{database}.{table}' of view '{view_name}' doesn't exists");
-                Error::new(ErrorCode::UNKNOWN_TABLE, message)
+            let target = final_target(session, database, table).map_err(|error| match error.code {
+                ErrorCode::UNKNOWN_TABLE | ErrorCode::UNKNOWN_DATABASE => {
+                    let message = format!("Target table '{database}.{table}' of view '{view_name}' doesn't exist");
+                    Error::new(ErrorCode::UNKNOWN_TABLE, message)
+                }
+                _ => error,
             })?;
             let target = file_engine::target(session, &target)?.unwrap_or(target);
             context.note_uses(|uses| {

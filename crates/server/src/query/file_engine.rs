@@ -1,13 +1,12 @@
 //! Tables of the engine `File`: what reads and writes the file of a definition that storage keeps. A table without a path has a file of its
 //! own below the server's data; one with a path has a file among those of users.
 
-use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use squall_files::{FileTable, FileTableOptions, Reach, TargetFile};
 use squall_formats::FormatOptions;
-use squall_planner::{ColumnDescription, Constraint, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, TableMetadata, named_like};
 use squall_storage::{Insertion, ScanRequest, StoredFile, Table, TableHandle, TableScan};
 use squall_types::{Error, ErrorCode, Result};
 
@@ -101,15 +100,8 @@ struct OpenedFile {
 }
 
 impl TableMetadata for OpenedFile {
-    fn database(&self) -> &str {
-        self.stored.database()
-    }
-    fn name(&self) -> &str {
-        self.stored.name()
-    }
-    fn engine(&self) -> &str {
-        self.stored.engine()
-    }
+    named_like!(stored);
+
     fn columns(&self) -> &[ColumnDescription] {
         self.stored.columns()
     }
@@ -118,9 +110,6 @@ impl TableMetadata for OpenedFile {
     }
     fn constraints(&self) -> &[Constraint] {
         self.stored.constraints()
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -11,6 +11,7 @@ mod check;
 mod counting;
 mod create;
 pub(crate) mod data_function;
+mod deduplicate;
 mod describe;
 mod dictionary;
 mod drop;

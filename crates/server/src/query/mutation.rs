@@ -17,7 +17,7 @@ use super::{Answer, planning, show};
 use crate::session::Session;
 
 /// The name under which a mutation's query reads the rows that it rewrites.
-const ROWS: &str = "_rows_to_rewrite";
+pub(super) const ROWS: &str = "_rows_to_rewrite";
 /// How long a mutation waits for a merge of the same parts before it looks again.
 const MERGE_WAIT: Duration = Duration::from_millis(20);
 /// How often it does.
@@ -182,70 +182,8 @@ pub(super) async fn rewrite_casts(
     run_blocking(move || rewrite.commit()).await
 }
 
-/// The columns that `DEDUPLICATE BY` names, asterisks among them; all columns of keys must be there.
-pub(super) async fn columns_of(
-    session: &Session,
-    database: &str,
-    table: &str,
-    by: &[ast::Expression],
-    context: &Arc<QueryContext>,
-) -> Result<Vec<String>> {
-    let named = by.iter().map(squall_sql::format_expression).collect::<Vec<_>>().join(", ");
-    let query = show::query(&format!("SELECT {named} FROM {}.{}", quoted(database), quoted(table)))?;
-    let plan = planning::with_planner(session, context, &query, squall_planner::plan_query).await;
-    let plan = plan.map_err(|error| match error.code {
-        ErrorCode::UNKNOWN_IDENTIFIER => Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, error.message),
-        _ => error,
-    })?;
-    let columns: Vec<String> = plan.schema().names().map(str::to_owned).collect();
-    let description = session.databases_of(database).describe(database, table)?;
-    let stored = stored_columns(description.table.columns());
-    if let Some(name) = columns.iter().find(|name| !stored.iter().any(|column| *column.name == ***name)) {
-        let message = format!("There is no column with name `{name}` in table {database}.{table}");
-        return Err(Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, message));
-    }
-    let keys: Vec<String> = description.definition.iter().flat_map(|definition| definition.key_columns()).collect();
-    let of_table = |key: &&String| description.table.columns().iter().any(|column| *column.name == ***key);
-    if let Some(missing) = keys.iter().filter(of_table).find(|key| !columns.contains(key)) {
-        let message = format!(
-            "DEDUPLICATE BY expression must include all columns used in table's ORDER BY, PRIMARY KEY, or PARTITION BY but \
-             '{missing}' is missing"
-        );
-        return Err(Error::new(ErrorCode::THERE_IS_NO_COLUMN, message));
-    }
-    Ok(columns)
-}
-
-/// `OPTIMIZE … DEDUPLICATE`: of rows that are the same in these columns, or in all, the first one stays in each part.
-pub(super) async fn deduplicate(
-    session: &Session,
-    database: &str,
-    table: &str,
-    by: &[String],
-    partition: Option<&PartitionSelector>,
-    context: &Arc<QueryContext>,
-) -> Result<()> {
-    let columns = session.databases_of(database).table(database, table)?.columns().to_vec();
-    let of = match partition {
-        Some(partition) => selection(session, database, table, partition, context).await?,
-        None => PartSelection::All,
-    };
-    let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
-    let stored = squall_sql::format_one_line(&ast::Statement::Query(Box::new(query(&all, &columns, table)?)));
-    let by = match by {
-        [] => stored_columns(&columns).iter().map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", "),
-        by => by.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
-    };
-    let query = show::query(&format!("{stored} LIMIT 1 BY {by}"))?;
-    let rewrite = begin(session, database, table, &RewriteOf::Parts(of)).await?;
-    for (source, target) in rewrite.pieces(ROWS) {
-        write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
-    }
-    run_blocking(move || rewrite.commit()).await
-}
-
 /// Begins once no merge is at the same parts.
-async fn begin(session: &Session, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
+pub(super) async fn begin(session: &Session, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
     let databases = session.databases_of(database).clone();
     for attempt in 0.. {
         match databases.rewrite(database, table, of) {
@@ -300,7 +238,7 @@ fn literal(column: &ColumnDescription) -> String {
     Value::string(column.data_type.to_string()).to_string()
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     squall_sql::format_expression(&ast::Expression::identifier(name))
 }
 
@@ -309,7 +247,8 @@ fn condition(filter: &ast::Expression) -> String {
     format!("ifNull({}, 0) != 0", squall_sql::format_expression(filter))
 }
 
-fn stored_columns(columns: &[ColumnDescription]) -> Vec<&ColumnDescription> {
+/// The columns that parts have.
+pub(super) fn stored_columns(columns: &[ColumnDescription]) -> Vec<&ColumnDescription> {
     let is_stored = |column: &&ColumnDescription| {
         let kind = column.default.as_ref().map(|default| default.kind);
         !matches!(kind, Some(DefaultKind::Alias | DefaultKind::Ephemeral))
@@ -395,7 +334,12 @@ async fn has_rows(session: &Session, query: &ast::Query, context: &Arc<QueryCont
 }
 
 /// Inserts what a query gives.
-async fn write(session: &Session, query: &ast::Query, target: &dyn Table, context: &Arc<QueryContext>) -> Result<()> {
+pub(super) async fn write(
+    session: &Session,
+    query: &ast::Query,
+    target: &dyn Table,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
     let plan: Plan = planning::plan(session, query, context).await?;
     session.server.engine.insert_select(&plan, target, context.clone())?.finished().await
 }

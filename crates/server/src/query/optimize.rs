@@ -8,10 +8,11 @@ use squall_sql::ast;
 use squall_storage::PartInfo;
 use squall_types::{Error, ErrorCode, Result};
 
+use super::Answer;
 use super::alter::selection;
 use super::cascade::table_of_parts;
+use super::deduplicate::{columns_of, deduplicate};
 use super::statement::{refuse_cluster, table_name};
-use super::{Answer, mutation};
 use crate::access::Privilege;
 use crate::session::Session;
 
@@ -45,7 +46,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
         });
     }
     let by = match &statement.deduplicate {
-        Some(by) if !by.is_empty() => Some(mutation::columns_of(session, &database, &name, by, context).await?),
+        Some(by) if !by.is_empty() => Some(columns_of(session, &database, &name, by, context).await?),
         Some(_) => Some(Vec::new()),
         None => None,
     };
@@ -71,7 +72,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
         }
     }
     if let Some(by) = &by {
-        mutation::deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
+        deduplicate(session, &database, &name, by, statement.partition.as_ref(), context).await?;
     }
     if is_noop && by.is_none() && context.settings.optimize_throw_if_noop {
         let message = "Cannot OPTIMIZE table: There is nothing to merge";

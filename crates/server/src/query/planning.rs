@@ -360,3 +360,16 @@ impl SubqueryRunner for Runner {
         sources::version(source, &self.session.server.config.load().server.user_files_path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::panic, reason = "a panic is what is tested")]
+
+    use super::*;
+
+    #[test]
+    fn a_panic_of_planning_is_an_error() {
+        let ended: Result<()> = guarded(|| panic!("on purpose"));
+        assert_eq!(ended.map_err(|error| error.code), Err(ErrorCode::LOGICAL_ERROR));
+    }
+}

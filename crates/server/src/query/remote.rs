@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use squall_planner::{RemoteCall, RemoteServers, RemoteTarget, TableMetadata};
-use squall_remote::{Address, Peer, Peers, Reach, RemoteTable, Target};
+use squall_remote::{Address, Peer, Peers, RemoteTable, Target};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Table, TableHandle};
 use squall_types::{Error, ErrorCode, Result};
@@ -29,46 +29,43 @@ pub(super) struct Shards {
 /// `BAD_ARGUMENTS`, `CLUSTER_DOESNT_EXIST`; `UNACCEPTABLE_URL` for hosts that the configuration does not allow.
 pub(super) fn shards(session: &Session, call: &RemoteCall) -> Result<Shards> {
     let server = &session.server;
-    let named = match &call.servers {
-        RemoteServers::Addresses { addresses, user, password, is_secure } => {
-            named_shards(session, addresses, user, password, *is_secure)?
-        }
-        // The configuration names them, so any address may be asked.
-        RemoteServers::Cluster { name, every_replica } => system::cluster(server, name, *every_replica)?,
-    };
-    let is_own = |replicas: &Vec<Peer>| replicas.iter().any(|peer| system::is_own(server, &peer.address));
-    let (own, others): (Vec<_>, Vec<_>) = named.into_iter().partition(is_own);
     let config = server.config.load();
-    for peer in others.iter().flatten() {
-        let is_of_cluster = matches!(call.servers, RemoteServers::Cluster { .. });
-        let host = peer.address.host.to_ascii_lowercase();
-        if !is_of_cluster && config.remote_hosts.reach(&host, Some(peer.address.port)).is_none() {
-            let host = &peer.address.host;
-            let message = format!("Host {host} is not allowed in configuration file, see <remote_url_allow_hosts>");
-            return Err(Error::new(ErrorCode::UNACCEPTABLE_URL, message));
+    let mut found = Shards { own: 0, others: Peers { shards: Vec::new() } };
+    match &call.servers {
+        RemoteServers::Addresses { addresses, user, password, is_secure } => {
+            let peer = |address: Address| {
+                let reach = config.remote_hosts.reach(&address.host.to_ascii_lowercase(), Some(address.port));
+                let denied = || {
+                    let host = &address.host;
+                    let message =
+                        format!("Host {host} is not allowed in configuration file, see <remote_url_allow_hosts>");
+                    Error::new(ErrorCode::UNACCEPTABLE_URL, message)
+                };
+                let reach = reach.ok_or_else(denied)?;
+                let (user, password) = (user.clone(), password.clone());
+                Ok(Peer { address, reach, user, password, is_secure: *is_secure })
+            };
+            let default_port = if *is_secure { SECURE_PORT } else { config.server.tcp_port as u16 };
+            for replicas in squall_remote::shards(addresses, default_port)? {
+                if replicas.iter().any(|address| system::is_own(server, address)) {
+                    found.own += 1;
+                } else {
+                    found.others.shards.push(replicas.into_iter().map(peer).collect::<Result<_>>()?);
+                }
+            }
+        }
+        // The configuration names its servers, so any of their addresses may be asked.
+        RemoteServers::Cluster { name, every_replica } => {
+            for replicas in system::cluster(server, name, *every_replica)? {
+                if replicas.iter().any(|peer| system::is_own(server, &peer.address)) {
+                    found.own += 1;
+                } else {
+                    found.others.shards.push(replicas);
+                }
+            }
         }
     }
-    Ok(Shards { own: own.len(), others: Peers { shards: others } })
-}
-
-/// The servers of an address expression.
-fn named_shards(
-    session: &Session,
-    addresses: &str,
-    user: &str,
-    password: &str,
-    is_secure: bool,
-) -> Result<Vec<Vec<Peer>>> {
-    let config = session.server.config.load();
-    let default_port = if is_secure { SECURE_PORT } else { config.server.tcp_port as u16 };
-    let peer = |address: Address| {
-        let reach = config.remote_hosts.reach(&address.host.to_ascii_lowercase(), Some(address.port));
-        let (user, password) = (user.to_owned(), password.to_owned());
-        // Who may not be asked at all is refused where it is no replica of this server's own shard.
-        Peer { address, reach: reach.unwrap_or(Reach::Public), user, password, is_secure }
-    };
-    let named = squall_remote::shards(addresses, default_port)?;
-    Ok(named.into_iter().map(|replicas| replicas.into_iter().map(peer).collect()).collect())
+    Ok(found)
 }
 
 /// The only shard of a call, for an INSERT; `None` where that is this server itself.

@@ -25,7 +25,7 @@ use crate::merge_tree::MergeTree;
 use crate::null::NullTable;
 use crate::table::{Insertion, ScanRequest, Table, TableScan};
 use crate::table_record::TableRecord;
-use crate::view::{MaterializedViewTable, View};
+use crate::view::{View, ViewRows};
 
 /// The database of computed tables.
 pub(super) const SYSTEM: &str = "system";
@@ -131,10 +131,10 @@ impl Entry {
                 Arc::new(FunctionTable::new(self.name.clone(), stored.identity.clone(), function.clone()))
             }
             Engine::View(stored, query) => {
-                Arc::new(View::new(self.name.clone(), stored.identity.clone(), query.clone()))
+                Arc::new(View::new(self.name.clone(), stored.identity.clone(), ViewRows::Query(query.clone())))
             }
             Engine::MaterializedView(stored, view) => {
-                Arc::new(MaterializedViewTable::new(self.name.clone(), stored.identity.clone(), view.clone()))
+                Arc::new(View::new(self.name.clone(), stored.identity.clone(), ViewRows::Target(view.clone())))
             }
             Engine::MergeTree(table) => Arc::new(table.snapshot(self.name.clone())),
             Engine::Broken(table) => table.clone(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
-use squall_planner::{ColumnDescription, Constraint, TableMetadata};
+use squall_planner::{ColumnDescription, Constraint, TableMetadata, named_like};
 use squall_runtime::Pieces;
 use squall_types::gather::take;
 use squall_types::{Block, Column, Error, Result};
@@ -20,10 +20,13 @@ use super::sorting::sorted_positions;
 use super::{MergeTree, MergeTreeTable};
 use crate::evaluate::evaluate;
 use crate::row_claims::RowClaims;
-use crate::table::{Claim, InsertLimits, Insertion, Morsel, ScanRequest, ScanSelection, Table, TableScan};
+use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, Table, TableScan};
 
 /// Marks the number of a claim of what is read; merged rows are numbered below.
 const NUMBERED: u64 = 1 << 62;
+
+/// The morsel of who does a piece of the merge, and of who tells of its failure.
+const MERGE: Morsel = Morsel { first: u64::MAX, rows: 0 };
 
 /// A table as FINAL shows it.
 #[derive(Debug)]
@@ -33,15 +36,8 @@ pub(super) struct FinalTable {
 }
 
 impl TableMetadata for FinalTable {
-    fn database(&self) -> &str {
-        self.table.database()
-    }
-    fn name(&self) -> &str {
-        self.table.name()
-    }
-    fn engine(&self) -> &str {
-        self.table.engine()
-    }
+    named_like!(table);
+
     fn columns(&self) -> &[ColumnDescription] {
         self.table.columns()
     }
@@ -50,9 +46,6 @@ impl TableMetadata for FinalTable {
     }
     fn sampling_key(&self) -> Option<&Arc<str>> {
         self.table.sampling_key()
-    }
-    fn as_any(&self) -> &dyn std::any::Any {
-        self
     }
 }
 
@@ -99,14 +92,6 @@ impl Table for FinalTable {
                 waiting: Vec::new(),
             }),
         }))
-    }
-
-    fn insert(&self) -> Result<Arc<dyn Insertion>> {
-        self.table.insert()
-    }
-
-    fn insert_within(&self, limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
-        self.table.insert_within(limits)
     }
 
     fn bytes(&self) -> Option<u64> {
@@ -277,14 +262,14 @@ impl TableScan for FinalScan {
                     state.waiting.push(waker.clone());
                     return Claim::Pending;
                 }
-                Step::Merging(Some(_)) | Step::Failed(_) => return Claim::Morsel(Morsel { first: u64::MAX, rows: 0 }),
+                Step::Merging(Some(_)) | Step::Failed(_) => return Claim::Morsel(MERGE),
                 Step::Ready(_, claims) => return claims.claim(rows),
             }
         }
     }
 
     fn read(&self, morsel: Morsel, consume: &mut dyn FnMut(Block) -> Result<ControlFlow<()>>) -> Result<()> {
-        if morsel.first == u64::MAX {
+        if morsel == MERGE {
             if let Step::Failed(error) = &self.state.lock().step {
                 return Err(error.clone());
             }

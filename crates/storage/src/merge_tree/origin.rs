@@ -1,13 +1,12 @@
 //! The virtual columns that tell of the part that a row is in: `_part`, `_partition_id` and their kin. A scan that reads one goes through
 //! the parts one after the other, each with its own constants.
 
-use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
 
-use squall_planner::{ColumnDescription, Expression, TableMetadata};
+use squall_planner::{ColumnDescription, Expression, TableMetadata, named_like};
 use squall_types::{Block, Column, DataType, Error, Result, Schema, TupleElement, Value};
 
 use super::MergeTreeTable;
@@ -141,15 +140,8 @@ impl PartColumns {
 }
 
 impl TableMetadata for PartColumns {
-    fn database(&self) -> &str {
-        self.table.database()
-    }
-    fn name(&self) -> &str {
-        self.table.name()
-    }
-    fn engine(&self) -> &str {
-        self.table.engine()
-    }
+    named_like!(table);
+
     fn columns(&self) -> &[ColumnDescription] {
         &self.columns
     }
@@ -158,9 +150,6 @@ impl TableMetadata for PartColumns {
     }
     fn virtual_columns(&self) -> usize {
         self.origins.len()
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

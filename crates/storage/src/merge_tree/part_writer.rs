@@ -99,7 +99,8 @@ impl UnwrittenPart {
     }
 }
 
-/// Sorts the rows of one partition and makes a part of them that is not committed yet; none where `merges_rows` leaves no row. `is_remembered` puts its columns into the cache.
+/// Sorts the rows of one partition and makes a part of them that is not committed yet; none where `merges_rows` leaves no row.
+/// `is_remembered` puts its columns into the cache.
 ///
 /// # Errors
 /// Where the rows cannot be encoded.

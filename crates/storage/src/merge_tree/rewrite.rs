@@ -1,11 +1,10 @@
 //! Rewriting parts: what a query makes of each part's rows stands in its place afterwards, for all parts at once. Which rows those are
 //! is the caller's decision; inserts go on meanwhile and are not touched.
 
-use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_types::{Error, Result};
 
 use super::merge::{MergeLock, ReplacementWriter};
@@ -114,20 +113,10 @@ impl std::fmt::Debug for Target {
 }
 
 impl TableMetadata for Target {
-    fn database(&self) -> &str {
-        self.source.database()
-    }
-    fn name(&self) -> &str {
-        self.source.name()
-    }
-    fn engine(&self) -> &str {
-        self.source.engine()
-    }
+    named_like!(source);
+
     fn columns(&self) -> &[ColumnDescription] {
         self.source.columns()
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -31,6 +31,9 @@ static IEEE: [u64; 256] = table(0xEDB8_8320);
 /// The polynomial of ECMA-182.
 static ECMA: [u64; 256] = table(0xC96C_5795_D787_0F42);
 
+/// The polynomial of CRC-32C.
+static CASTAGNOLI: [u64; 256] = table(0x82F6_3B78);
+
 fn remainder(table: &[u64; 256], start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |rest, &byte| table[usize::from(rest as u8 ^ byte)] ^ rest >> 8)
 }
@@ -55,24 +58,5 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
 
 /// CRC-32C of a number's bytes after those that gave `crc`, as processors compute it: neither begun nor ended with an inversion.
 pub(crate) fn crc32c(crc: u32, number: u64) -> u32 {
-    number.to_le_bytes().into_iter().fold(crc, add_byte)
-}
-
-fn add_byte(crc: u32, byte: u8) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0; 256];
-        let mut at = 0;
-        while at < 256 {
-            let mut crc = at as u32;
-            let mut bit = 0;
-            while bit < 8 {
-                crc = if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
-                bit += 1;
-            }
-            table[at] = crc;
-            at += 1;
-        }
-        table
-    };
-    crc >> 8 ^ TABLE[((crc ^ u32::from(byte)) & 0xFF) as usize]
+    remainder(&CASTAGNOLI, crc.into(), &number.to_le_bytes()) as u32
 }
