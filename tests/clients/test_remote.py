@@ -16,7 +16,7 @@ def two_servers(start_server):
     here = start_server(settings=ALLOWED)
     there = start_server()
     there.query(TABLE)
-    there.query("INSERT INTO t (a) SELECT number FROM numbers(100000)")
+    there.query("INSERT INTO t (a) SELECT number FROM numbers(100000) SETTINGS max_threads = 1")  # One part.
     return here, there, f"remote('127.0.0.1:{there.native_port}', default.t)"
 
 

@@ -1,6 +1,6 @@
 -- SAMPLE, and the virtual columns of parts.
 CREATE TABLE sm (a UInt32, b UInt8) ENGINE=MergeTree ORDER BY (b, intHash32(a)) SAMPLE BY intHash32(a);
-INSERT INTO sm SELECT number, number%3 FROM numbers(100000);
+INSERT INTO sm SELECT number, number%3 FROM numbers(100000) SETTINGS max_threads=1;
 SELECT count() FROM sm SAMPLE 0.1;
 SELECT count() FROM sm SAMPLE 1/10 OFFSET 1/2;
 SELECT count(), min(_sample_factor), max(_sample_factor), toTypeName(any(_sample_factor)) FROM sm SAMPLE 1/10;
