@@ -1,6 +1,6 @@
 //! Reads the JSON formats: documents with their rows under `data`, and rows one after the other, as objects or as arrays.
 
-use squall_types::text::{ValueReader, read_json_string};
+use squall_types::text::{ValueReader, json_value_length, read_json_string};
 use squall_types::{DataType, Error, ErrorCode, Result};
 
 use crate::input::{RowReader, Rows};
@@ -198,8 +198,7 @@ impl JsonReader {
         rows: &mut Rows<ValueReader>,
     ) -> Result<(), Stop> {
         let Some(position) = position else {
-            let length = scan(input, Until::Separator, b"\"")?;
-            input.advance(length);
+            input.advance(json_value_length(input.rest())?);
             return Ok(());
         };
         if rows.is_filled(position) {

@@ -44,10 +44,6 @@ pub struct FunctionContext {
     pub server_version: Arc<str>,
     /// `revision()`.
     pub server_revision: u32,
-    /// The most matches in one row of `extractAllGroupsHorizontal` (`regexp_max_matches_per_row`).
-    pub regexp_max_matches_per_row: u64,
-    /// Whether `CAST` keeps `Nullable` of its argument (`cast_keep_nullable`).
-    pub cast_keep_nullable: bool,
     /// Whether functions that look into the server itself may be called (`allow_introspection_functions`).
     pub allow_introspection_functions: bool,
     /// The query's settings.
@@ -72,8 +68,6 @@ impl FunctionContext {
             display_name: nobody.clone(),
             server_version: nobody,
             server_revision: 0,
-            regexp_max_matches_per_row: 1_000,
-            cast_keep_nullable: false,
             allow_introspection_functions: false,
             settings: Arc::default(),
             lookups: None,

@@ -27,9 +27,9 @@ pub use moment::Moment;
 pub use properties::{Lazy, Properties};
 pub use registry::{
     FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_name_parts, aggregate_of_states,
-    all_functions, canonical_name, check_aggregate_allowed, edit_distance, higher_order, ignores_order, looks_up,
-    merge_of_states, resolve_aggregate, resolve_scalar, resolve_simple, scalar_exists, stands_alone, state_and_merge,
-    unknown_function,
+    all_functions, canonical_name, check_aggregate_allowed, check_type, edit_distance, higher_order, ignores_order,
+    looks_up, merge_of_states, resolve_aggregate, resolve_scalar, resolve_simple, scalar_exists, stands_alone,
+    state_and_merge, unknown_function,
 };
 pub use scalar::conversion::check_alternatives;
 pub use scalar::set::in_set;

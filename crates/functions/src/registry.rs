@@ -123,6 +123,14 @@ pub fn resolve_simple(simple: &SimpleAggregateType, computed: &DataType) -> Resu
     aggregate::of_simple(simple, computed)
 }
 
+/// Refuses a type that names an aggregate function which does not exist, or which does not take or give what the type says.
+///
+/// # Errors
+/// `UNKNOWN_AGGREGATE_FUNCTION`, `BAD_ARGUMENTS`, and as those of [`resolve_aggregate`].
+pub fn check_type(data_type: &DataType) -> Result<()> {
+    aggregate::check_type(data_type)
+}
+
 /// The names of all combinators of aggregate functions, and whether each is one that no name is written with.
 pub fn aggregate_combinators() -> Vec<(&'static str, bool)> {
     aggregate::combinator_names()

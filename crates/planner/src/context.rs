@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use squall_functions::FunctionContext;
-use squall_types::{Block, Error, Result, Schema, Settings};
+use squall_sql::ast;
+use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
 use crate::catalog::Catalog;
 use crate::dictionary::OutsideSource;
@@ -26,6 +27,41 @@ pub struct PlannerContext<'a> {
     pub subqueries: &'a dyn SubqueryRunner,
 }
 
+impl PlannerContext<'_> {
+    /// The settings that hold within a stored query: those of who reads it, and over them its own; `None` where it has none.
+    ///
+    /// # Errors
+    /// `UNKNOWN_SETTING`, `CANNOT_PARSE_TEXT`, `BAD_ARGUMENTS`, `SUPPORT_IS_DISABLED`.
+    pub(crate) fn settings_within(&self, query: &ast::Query) -> Result<Option<Arc<Settings>>> {
+        if query.settings_within.is_empty() {
+            return Ok(None);
+        }
+        let mut settings = self.settings.clone();
+        for setting in &query.settings_within {
+            let text = match &setting.value {
+                ast::SettingValue::Literal(literal) => literal.setting_text(),
+                ast::SettingValue::Default => Settings::default().get(&setting.name),
+                ast::SettingValue::Expression(_) => None,
+            };
+            let bad = || {
+                Error::new(
+                    ErrorCode::BAD_ARGUMENTS,
+                    format!("The value of setting '{}' must be a constant", setting.name),
+                )
+            };
+            settings.set(&setting.name, &text.ok_or_else(bad)?)?;
+        }
+        Ok(Some(Arc::new(settings)))
+    }
+
+    /// The same with other settings. What the reader's rights decide stays as it is.
+    pub(crate) fn under<'b>(&'b self, settings: &'b Arc<Settings>) -> PlannerContext<'b> {
+        let mut context = PlannerContext { settings, ..self.clone() };
+        context.functions.settings = settings.clone();
+        context
+    }
+}
+
 /// Runs subqueries while a query is being planned: a scalar subquery is a constant of the plan, and so is the set of
 /// `x IN (SELECT …)`.
 pub trait SubqueryRunner {
@@ -39,7 +75,7 @@ pub trait SubqueryRunner {
     ///
     /// # Errors
     /// Those of the query.
-    fn run_source(&self, query: &squall_sql::ast::Query, context: &PlannerContext<'_>) -> Result<Vec<Block>> {
+    fn run_source(&self, query: &ast::Query, context: &PlannerContext<'_>) -> Result<Vec<Block>> {
         self.run(crate::plan_query(query, context)?)
     }
 

@@ -151,7 +151,9 @@ pub(crate) fn described((name, data_type): &(Arc<str>, DataType)) -> ColumnDescr
 
 /// A type as a column declares it.
 pub(crate) fn settled_type(data_type: &ast::DataType, nullable: Option<bool>) -> Result<DataType> {
-    modified(DataType::parse(&squall_sql::format_data_type(data_type))?, nullable)
+    let data_type = modified(DataType::parse(&squall_sql::format_data_type(data_type))?, nullable)?;
+    squall_functions::check_type(&data_type)?;
+    Ok(data_type)
 }
 
 /// Columns of a table that has others already, types settled and defaults checked.
@@ -186,6 +188,7 @@ pub(crate) fn declared_columns(
             }
             None => DataType::Nothing,
         };
+        squall_functions::check_type(&data_type)?;
         columns.push(ColumnDescription {
             name,
             data_type,

@@ -374,7 +374,10 @@ pub struct ViewPlan {
 /// # Errors
 /// Those of the query, and of the conversion to the target's types.
 pub fn plan_view_rows(of: &ViewPlan, context: &PlannerContext<'_>) -> Result<(Plan, Vec<usize>)> {
-    let plan = crate::plan_query(&of.query, context)?;
+    let plan = match context.settings_within(&of.query)? {
+        Some(settings) => crate::plan_query(&of.query, &context.under(&settings))?,
+        None => crate::plan_query(&of.query, context)?,
+    };
     let columns = of.target.columns();
     let (mut given, mut positions, mut fields) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (name, data_type)) in plan.schema().fields.iter().enumerate() {

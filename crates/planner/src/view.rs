@@ -227,12 +227,17 @@ fn rows_of_query(
     query: &ast::Query,
     parameters: Option<HashMap<String, String>>,
 ) -> Result<Plan> {
-    match parameters {
-        Some(parameters) => {
-            let context = PlannerContext { parameters: &parameters, ..analyzer.context.clone() };
-            let within = analyzer.with_context(&context);
-            within.nested(|| within.plan_body(&query.body, None))
-        }
-        None => analyzer.nested(|| analyzer.plan_body(&query.body, None)),
+    let settings = analyzer.context.settings_within(query)?;
+    if parameters.is_none() && settings.is_none() {
+        return analyzer.nested(|| analyzer.plan_body(&query.body, None));
     }
+    let mut context = match &settings {
+        Some(settings) => analyzer.context.under(settings),
+        None => analyzer.context.clone(),
+    };
+    if let Some(parameters) = &parameters {
+        context.parameters = parameters;
+    }
+    let within = analyzer.with_context(&context);
+    within.nested(|| within.plan_body(&query.body, None))
 }

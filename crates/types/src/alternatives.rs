@@ -254,6 +254,7 @@ fn of_dynamic(array: &ArrayRef) -> Result<Alternatives> {
     let mut by_type: Vec<Vec<&[u8]>> = Vec::new();
     let mut rows = Vec::with_capacity(values.len());
     for row in 0..values.len() {
+        checkpoint(1)?;
         let Some((code, value)) = dynamic_parts(values.value(row))? else {
             rows.push(None);
             continue;

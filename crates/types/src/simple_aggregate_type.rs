@@ -17,7 +17,42 @@ pub struct SimpleAggregateType {
     pub argument: DataType,
 }
 
+/// The functions whose results can be merged by them again.
+const FUNCTIONS: &[&str] = &[
+    "any",
+    "any_respect_nulls",
+    "anyLast",
+    "anyLast_respect_nulls",
+    "min",
+    "max",
+    "sum",
+    "sumWithOverflow",
+    "groupBitAnd",
+    "groupBitOr",
+    "groupBitXor",
+    "sumMap",
+    "minMap",
+    "maxMap",
+    "groupArrayArray",
+    "groupArrayLastArray",
+    "groupUniqArrayArray",
+    "groupUniqArrayArrayMap",
+    "sumMappedArrays",
+    "minMappedArrays",
+    "maxMappedArrays",
+];
+
 impl SimpleAggregateType {
+    /// Whether a function's results can be merged by it again.
+    pub fn is_possible(function: &str) -> bool {
+        FUNCTIONS.contains(&function)
+    }
+
+    /// What to say of any other function.
+    pub fn unsupported(function: &str) -> String {
+        format!("Unsupported aggregate function {function}, supported functions are {}", FUNCTIONS.join(","))
+    }
+
     /// The type of the values, without wrappers.
     pub fn values(&self) -> &DataType {
         self.argument.inner()

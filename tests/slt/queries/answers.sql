@@ -144,3 +144,8 @@ CREATE TABLE keyed (a DateTime) ENGINE = MergeTree ORDER BY if(now() > a, 1, 2);
 CREATE TABLE keyed (a DateTime) ENGINE = MergeTree ORDER BY rand();
 CREATE TABLE keyed (a DateTime) ENGINE = MergeTree PARTITION BY today() ORDER BY a;
 CREATE TABLE keyed (a UInt32) ENGINE = MergeTree ORDER BY (a, 1);
+SELECT transform(nan, [nan], [1], 2), transform(number / 0, [nan], ['a'], 'b'), CASE nan WHEN nan THEN 1 ELSE 2 END, caseWithExpression(materialize(nan), nan, 1, 2) FROM numbers(1);
+SELECT mapFromArrays([1, 2], [3]);
+SELECT bitmapToArray(groupBitmapOrState(z)) FROM (SELECT groupBitmapState(number) AS z FROM numbers(3));
+SELECT a FROM format(JSONEachRow, 'a UInt8', '{"a":1,"b":[1,{"c":2}]}') SETTINGS input_format_skip_unknown_fields = 1;
+SELECT a FROM format(JSONEachRow, 'a UInt8', '{"a":1,"b":[1,{"c":2]}}') SETTINGS input_format_skip_unknown_fields = 1;

@@ -1,4 +1,4 @@
-//! An accumulator over another one: rows change on their way in, all else goes through.
+//! An accumulator over another one: rows change on their way in or results on their way out, all else goes through.
 
 use std::ops::Range;
 
@@ -8,17 +8,24 @@ use squall_types::{Column, Result};
 use super::grouped::same;
 use crate::accumulator::{Accumulator, GroupIds};
 
-/// What happens to rows before they reach the function.
-pub(super) trait Adapter: Copy + Send + 'static {
+/// What happens to rows before they reach the function, and to its results.
+pub(super) trait Adapter: Clone + Send + 'static {
     /// Adds rows to the function's accumulator, as [`Accumulator::update`] does.
     fn update(
-        self,
+        &self,
         nested: &mut dyn Accumulator,
         group_ids: GroupIds<'_>,
         groups: usize,
         arguments: &[Column],
         rows: usize,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        nested.update(group_ids, groups, arguments, rows)
+    }
+
+    /// What the function's results become.
+    fn finished(&self, results: Column) -> Column {
+        results
+    }
 }
 
 /// A function's accumulator behind an adapter.
@@ -39,7 +46,7 @@ impl<A: Adapter> Accumulator for Adapted<A> {
     }
 
     fn take(&mut self, groups: &[u32]) -> Result<Box<dyn Accumulator>> {
-        Ok(Self::boxed(self.nested.take(groups)?, self.adapter))
+        Ok(Self::boxed(self.nested.take(groups)?, self.adapter.clone()))
     }
 
     fn merge_range(&mut self, other: &mut dyn Accumulator, first: usize, to: &[u32], groups: usize) -> Result<()> {
@@ -60,7 +67,7 @@ impl<A: Adapter> Accumulator for Adapted<A> {
 
     fn cut(&mut self, group: u32) -> Result<Vec<Box<dyn Accumulator>>> {
         let pieces = self.nested.cut(group)?.into_iter();
-        Ok(pieces.map(|nested| Self::boxed(nested, self.adapter)).collect())
+        Ok(pieces.map(|nested| Self::boxed(nested, self.adapter.clone())).collect())
     }
 
     fn settle(&mut self) -> Result<bool> {
@@ -68,7 +75,7 @@ impl<A: Adapter> Accumulator for Adapted<A> {
     }
 
     fn finish(self: Box<Self>, groups: usize) -> Result<Column> {
-        self.nested.finish(groups)
+        Ok(self.adapter.finished(self.nested.finish(groups)?))
     }
 
     fn serialize(&mut self, group: usize, out: &mut Vec<u8>) -> Result<()> {

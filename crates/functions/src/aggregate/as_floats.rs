@@ -48,7 +48,7 @@ struct ToFloats;
 
 impl Adapter for ToFloats {
     fn update(
-        self,
+        &self,
         nested: &mut dyn Accumulator,
         group_ids: GroupIds<'_>,
         groups: usize,

@@ -225,6 +225,10 @@ fn settle(
             let function = settle(nested, parameters, &state.arguments, combinators - 1)?;
             return Ok(Arc::new(combinator::OverStates::new(function)));
         }
+        Combinator::SimpleState => {
+            let function = settle(nested, parameters, arguments, combinators - 1)?;
+            return Ok(Arc::new(combinator::SimpleState::new(function, &full_name(nested), parameters)?));
+        }
         _ => {}
     }
     if combinator == Combinator::Tuple {
@@ -282,6 +286,51 @@ pub(crate) fn merge_of_states(state: &AggregateType) -> Result<Arc<dyn Aggregate
 /// As those of [`resolve`].
 pub(crate) fn of_simple(simple: &SimpleAggregateType, computed: &DataType) -> Result<Arc<dyn AggregateFunction>> {
     resolve(&simple.function, &literals::read(&simple.parameters)?, std::slice::from_ref(computed))
+}
+
+/// Refuses a type that names an aggregate function which does not exist, or which does not take or give what the type says.
+///
+/// # Errors
+/// `UNKNOWN_AGGREGATE_FUNCTION`, `BAD_ARGUMENTS`, and as those of [`resolve`].
+pub(crate) fn check_type(data_type: &DataType) -> Result<()> {
+    let known = |function: &str| match exists(function) {
+        true => Ok(()),
+        false => {
+            let message = format!("Unknown aggregate function {function}");
+            Err(Error::new(ErrorCode::UNKNOWN_AGGREGATE_FUNCTION, message))
+        }
+    };
+    match data_type {
+        DataType::AggregateFunction(state) => {
+            known(&state.function)?;
+            of_states(state).map(drop)
+        }
+        DataType::SimpleAggregateFunction(simple) => {
+            known(&simple.function)?;
+            let name = full_name(&simple.function);
+            if !SimpleAggregateType::is_possible(&name) {
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, SimpleAggregateType::unsupported(&name)));
+            }
+            let function = of_simple(simple, &simple.argument.computed())?;
+            let (given, kept) = (function.return_type(), simple.argument.remove_low_cardinality().computed());
+            if *given != kept {
+                let message = format!(
+                    "Incompatible data types between aggregate function '{name}' which returns {given} and column storage \
+                     type {}",
+                    simple.argument
+                );
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+            }
+            Ok(())
+        }
+        DataType::Nullable(inner) | DataType::LowCardinality(inner) | DataType::Array(inner) => check_type(inner),
+        DataType::Map(key, value) => {
+            check_type(key)?;
+            check_type(value)
+        }
+        DataType::Tuple(elements) => elements.iter().try_for_each(|element| check_type(&element.data_type)),
+        _ => Ok(()),
+    }
 }
 
 /// A function as a text names it, with parameters: `quantile(0.9)`.

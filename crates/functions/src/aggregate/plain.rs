@@ -102,7 +102,7 @@ fn update_sparse(
 
 impl Adapter for ToPlain {
     fn update(
-        self,
+        &self,
         nested: &mut dyn Accumulator,
         group_ids: GroupIds<'_>,
         groups: usize,

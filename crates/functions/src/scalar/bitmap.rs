@@ -50,7 +50,16 @@ fn bitmap_type(integer: &DataType) -> DataType {
 /// The integers' type of an argument that must be a bitmap.
 fn integer_of<'a>(call: &Call<'a>, at: usize) -> Result<(&'a DataType, Form)> {
     let place = if at == 0 { "First" } else { "Second" };
-    match call.type_of(at) {
+    let bitmap = match call.type_of(at) {
+        // A bitmap of bitmaps has the same states.
+        DataType::AggregateFunction(of)
+            if matches!(&*of.function, "groupBitmapAnd" | "groupBitmapOr" | "groupBitmapXor") =>
+        {
+            of.arguments.first().ok_or_else(|| call.illegal(at))?
+        }
+        other => other,
+    };
+    match bitmap {
         DataType::AggregateFunction(state) if &*state.function == "groupBitmap" => {
             let integer = state.arguments.first().ok_or_else(|| call.illegal(at))?;
             let form = Form::of(integer).ok_or_else(|| {
@@ -61,9 +70,13 @@ fn integer_of<'a>(call: &Call<'a>, at: usize) -> Result<(&'a DataType, Form)> {
             })?;
             Ok((integer, form))
         }
-        other => Err(Error::new(
+        _ => Err(Error::new(
             ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-            format!("{place} argument for function {} must be a bitmap but it has type {other}", call.name),
+            format!(
+                "{place} argument for function {} must be a bitmap but it has type {}",
+                call.name,
+                call.type_of(at)
+            ),
         )),
     }
 }

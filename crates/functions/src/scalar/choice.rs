@@ -84,6 +84,9 @@ fn transform(call: &Call<'_>) -> Bound {
         cast(&from_column, &own, &options)?;
     }
     let has_null = from.iter().any(Value::is_null);
+    // NaN equals nothing, itself included.
+    let is_nan: Vec<bool> =
+        from.iter().map(|value| matches!(value, Value::Float64(number) if number.is_nan())).collect();
     let to_column = cast(&whole(call.type_of(2), &Value::Array(to.into()))?, &result, &options)?.materialize()?;
     let text = call.text_options()?;
     call.bind(result.clone(), move |arguments, rows| {
@@ -97,9 +100,9 @@ fn transform(call: &Call<'_>) -> Bound {
         let (listed, rest) = numbers.split_at(wanted.rows().min(numbers.len()));
         let mut places: HashMap<u32, u32> = HashMap::new();
         let wanted_nulls = wanted.nulls().cloned();
-        for (at, number) in listed.iter().enumerate() {
+        for (at, (number, is_nan)) in listed.iter().zip(&is_nan).enumerate() {
             let is_null = wanted_nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
-            if !is_null || has_null {
+            if (!is_null || has_null) && !is_nan {
                 places.entry(*number).or_insert(at as u32);
             }
         }

@@ -539,7 +539,7 @@ fn cast_as(call: &Call<'_>, mode: CastMode) -> Bound {
     call.arguments(2..=2)?;
     let mut to = named_type(call, 1)?;
     let from = call.type_of(0);
-    if call.context.cast_keep_nullable && call.name == "CAST" && from.is_nullable() {
+    if call.context.settings.cast_keep_nullable && call.name == "CAST" && from.is_nullable() {
         to = to.to_nullable();
     }
     let settings = &call.context.settings;

@@ -43,17 +43,7 @@ pub fn name_of(name: &AccessEntityName) -> String {
 
 /// A constant as the text that settings are read from.
 pub fn literal_text(literal: &Literal) -> Result<String> {
-    Ok(match literal {
-        Literal::Null => String::new(),
-        Literal::Bool(value) => u8::from(*value).to_string(),
-        Literal::UInt64(value) => value.to_string(),
-        Literal::Int64(value) => value.to_string(),
-        Literal::Float64(value) => value.0.to_string(),
-        Literal::String(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Literal::Array(_) | Literal::Tuple(_) | Literal::Map(_) => {
-            return Err(bad("The value of a setting must be a number or a string"));
-        }
-    })
+    literal.setting_text().ok_or_else(|| bad("The value of a setting must be a number or a string"))
 }
 
 impl Names {

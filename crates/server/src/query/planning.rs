@@ -281,8 +281,6 @@ pub(super) fn function_context(session: &Session, query_id: &Arc<str>, lookups: 
         display_name: server.display_name.clone(),
         server_version: server.version.clone(),
         server_revision: REVISION,
-        regexp_max_matches_per_row: session.settings.regexp_max_matches_per_row,
-        cast_keep_nullable: session.settings.cast_keep_nullable,
         allow_introspection_functions: session.settings.allow_introspection_functions,
         settings: session.settings.clone(),
         lookups: Some(lookups),

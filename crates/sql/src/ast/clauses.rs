@@ -58,6 +58,8 @@ impl Statement {
                 _ => Vec::new(),
             },
             Self::ExecuteAs(execute) => execute.statement.as_deref().map(Self::own_settings).unwrap_or_default(),
+            // Whoever makes a view must be allowed its settings, and its columns have the types that these give them.
+            Self::CreateView(create) => create.query.iter().flat_map(|query| of_query(query)).collect(),
             Self::Delete(delete) => delete.settings.iter().collect(),
             Self::Update(update) => update.settings.iter().collect(),
             Self::Describe(describe) => describe.settings.iter().chain(&describe.output.settings).collect(),

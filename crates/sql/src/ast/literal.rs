@@ -50,6 +50,19 @@ impl Literal {
         Literal::String(text.as_ref().to_vec())
     }
 
+    /// The text of a setting's value, as `Settings::set` takes it; `None` of what is neither a number nor a string.
+    pub fn setting_text(&self) -> Option<String> {
+        match self {
+            Literal::Null => Some(String::new()),
+            Literal::Bool(value) => Some(u8::from(*value).to_string()),
+            Literal::UInt64(value) => Some(value.to_string()),
+            Literal::Int64(value) => Some(value.to_string()),
+            Literal::Float64(value) => Some(value.0.to_string()),
+            Literal::String(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            Literal::Array(_) | Literal::Tuple(_) | Literal::Map(_) => None,
+        }
+    }
+
     /// A float literal.
     pub fn float(value: f64) -> Self {
         Literal::Float64(Float(value))

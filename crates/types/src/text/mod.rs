@@ -24,7 +24,7 @@ pub use number::{
     FloatText, IntegerError, append_float32, append_float64, append_integer, bfloat16, read_float32, read_float64,
     read_integer, write_float64,
 };
-pub use read::ValueReader;
+pub use read::{ValueReader, json_value_length};
 pub use time::{SECONDS_MAX, append_time, read_time};
 pub use write::ValueWriter;
 pub(crate) use write::append_uuid;

@@ -74,7 +74,7 @@ struct Items;
 
 impl Adapter for Items {
     fn update(
-        self,
+        &self,
         nested: &mut dyn Accumulator,
         group_ids: GroupIds<'_>,
         groups: usize,

@@ -1,5 +1,5 @@
 //! Combinators: suffixes of a function's name that change which rows reach it (`-If`, `-Array`, `-Distinct`, `-ArgMin`), how many states a
-//! group has (`-ForEach`, `-Map`, `-Resample`, `-Tuple`), whether it is the state that is given or read (`-State`, `-Merge`), or what a group without rows gives (`-OrNull`, `-OrDefault`). Each wraps any
+//! group has (`-ForEach`, `-Map`, `-Resample`, `-Tuple`), whether it is the state that is given or read (`-State`, `-SimpleState`, `-Merge`), or what a group without rows gives (`-OrNull`, `-OrDefault`). Each wraps any
 //! function, also one that has combinators already. Skipping NULLs is one too, without a name.
 
 mod arg_extreme;
@@ -12,6 +12,7 @@ mod for_each;
 mod only_if;
 mod or_null;
 mod resample;
+mod simple_state;
 mod skip_nulls;
 mod state;
 
@@ -22,6 +23,7 @@ use squall_types::{DataType, Error, ErrorCode, Result, Value};
 use crate::accumulator::AggregateFunction;
 
 pub(super) use by_element::{apply as apply_tuple, element_arguments};
+pub(super) use simple_state::SimpleState;
 pub(super) use skip_nulls::SkipNulls;
 pub(super) use state::{OfState, OverStates, merged_type, state_type};
 

@@ -105,7 +105,7 @@ struct Selected {
 
 impl Adapter for Selected {
     fn update(
-        self,
+        &self,
         nested: &mut dyn Accumulator,
         group_ids: GroupIds<'_>,
         groups: usize,

@@ -157,7 +157,7 @@ struct Read;
 
 impl Adapter for Read {
     fn update(
-        self,
+        &self,
         nested: &mut dyn Accumulator,
         group_ids: GroupIds<'_>,
         _groups: usize,

@@ -155,6 +155,17 @@ impl Lists {
         })
     }
 
+    /// Refuses arrays of other lengths than these.
+    ///
+    /// # Errors
+    /// `SIZES_OF_ARRAYS_DONT_MATCH` with the message.
+    pub fn check_lengths(&self, other: &Self, rows: usize, message: impl Fn() -> String) -> Result<()> {
+        match (0..rows).all(|row| self.range(row).len() == other.range(row).len()) {
+            true => Ok(()),
+            false => Err(Error::new(ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH, message())),
+        }
+    }
+
     /// The number of arrays; 1 of a constant.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1

@@ -56,12 +56,9 @@ impl Entries {
             return Err(Error::logical("two arrays expected"));
         };
         let (lists, value_lists) = (Lists::of_column(&keys)?, Lists::of_column(&values)?);
-        if (0..rows).any(|row| lists.range(row).len() != value_lists.range(row).len()) {
-            return Err(Error::new(
-                ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH,
-                format!("Keys and values arrays of function {name} must have equal sizes"),
-            ));
-        }
+        lists.check_lengths(&value_lists, rows, || {
+            format!("Keys and values arrays of function {name} must have equal sizes")
+        })?;
         Ok(Self { keys: lists.items.clone(), values: value_lists.items.clone(), lists, value_lists: Some(value_lists) })
     }
 

@@ -133,11 +133,14 @@ fn from_arrays(call: &Call<'_>) -> Bound {
         _ => Err(call.illegal(at)),
     };
     let (key, value) = (list(0)?, list(1)?);
+    let name = call.name.to_owned();
     let result = DataType::Map(key.clone(), value.clone());
     let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
     call.bind(result.clone(), move |arguments, rows| {
         let keys = cast(argument(arguments, 0)?, &DataType::Array(key.clone()), &options)?;
         let values = cast(argument(arguments, 1)?, &DataType::Array(value.clone()), &options)?;
+        let message = || format!("Two arguments of function {name} must have equal sizes");
+        Lists::of_column(&keys)?.check_lengths(&Lists::of_column(&values)?, rows, message)?;
         together(&result, &keys, &values, rows)
     })
 }

@@ -175,7 +175,7 @@ pub(super) fn resolve_groups(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> 
         });
     }
     let by_match = call.name.ends_with("Vertical");
-    let (name, matches_max) = (call.name, call.context.regexp_max_matches_per_row);
+    let (name, matches_max) = (call.name, call.context.settings.regexp_max_matches_per_row);
     let return_type = DataType::array(DataType::array(DataType::String));
     call.bind(return_type.clone(), move |arguments, rows| {
         let strings = Strings::of(arguments, 0)?;

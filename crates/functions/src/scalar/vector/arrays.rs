@@ -269,16 +269,6 @@ pub(super) fn normalize(call: &Call<'_>, measure: Measure) -> Bound {
     })
 }
 
-fn check_sizes(name: &str, left: &Lists, right: &Lists, rows: usize) -> Result<()> {
-    if (0..rows).all(|row| left.range(row).len() == right.range(row).len()) {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH,
-        format!("Array arguments for function {name} must have equal sizes"),
-    ))
-}
-
 pub(super) fn distance(call: &Call<'_>, measure: Measure) -> Bound {
     let name = format!("array{}Distance", measure.name());
     let items = [item_type(call, 0, &name)?.clone(), item_type(call, 1, &name)?.clone()];
@@ -300,7 +290,8 @@ pub(super) fn distance(call: &Call<'_>, measure: Measure) -> Bound {
             Ok(Column::from_primitive::<T>(left_items.data_type().clone(), (0..rows).map(of_row).collect()))
         }
         let (left, right) = (vectors(arguments, 0, &result)?, vectors(arguments, 1, &result)?);
-        check_sizes(&name, &left.0, &right.0, rows)?;
+        left.0
+            .check_lengths(&right.0, rows, || format!("Array arguments for function {name} must have equal sizes"))?;
         match result {
             DataType::Float32 => run::<Float32Type>(&left, &right, (measure, power), rows),
             _ => run::<Float64Type>(&left, &right, (measure, power), rows),
@@ -332,7 +323,8 @@ pub(super) fn dot_product(call: &Call<'_>) -> Bound {
     };
     call.bind(result.clone(), move |arguments, rows| {
         let (left, right) = (vectors(arguments, 0, &working)?, vectors(arguments, 1, &working)?);
-        check_sizes(NAME, &left.0, &right.0, rows)?;
+        left.0
+            .check_lengths(&right.0, rows, || format!("Array arguments for function {NAME} must have equal sizes"))?;
         macro_rules! summed {
             ($arrow:ty, $zero:expr, $times:expr, $add:expr) => {{
                 let (of_left, of_right) =

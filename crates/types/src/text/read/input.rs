@@ -1,6 +1,17 @@
 //! Text under way, and what several readers take from it.
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::grow;
+
+/// The length of the JSON value at the start of a text, which may go on behind it.
+///
+/// # Errors
+/// `INCORRECT_DATA` where there is no value, or brackets do not match.
+pub fn json_value_length(text: &[u8]) -> Result<usize> {
+    let mut input = Input { text, at: 0 };
+    input.skip_json()?;
+    Ok(input.at)
+}
 
 /// Text under way: a position that moves forward.
 pub(super) struct Input<'a> {
@@ -54,20 +65,22 @@ impl<'a> Input<'a> {
 
     /// Passes over a value of JSON.
     pub fn skip_json(&mut self) -> Result<()> {
-        let mut depth = 0_usize;
+        // What closes each object and array that is open.
+        let mut open: Vec<u8> = Vec::new();
         loop {
             self.skip_spaces();
             match self.peek() {
                 Some(b'"') => self.skip_json_string()?,
-                Some(b'{' | b'[') => {
-                    depth += 1;
+                Some(bracket @ (b'{' | b'[')) => {
+                    grow(&mut open, 1)?;
+                    open.push(if bracket == b'{' { b'}' } else { b']' });
                     self.at += 1;
                 }
-                Some(b'}' | b']') if depth > 0 => {
-                    depth -= 1;
+                Some(bracket @ (b'}' | b']')) if open.last() == Some(&bracket) => {
+                    open.pop();
                     self.at += 1;
                 }
-                Some(b',' | b':') if depth > 0 => {
+                Some(b',' | b':') if !open.is_empty() => {
                     self.at += 1;
                     continue;
                 }
@@ -80,7 +93,7 @@ impl<'a> Input<'a> {
                     self.at += rest.iter().position(ends).unwrap_or(rest.len());
                 }
             }
-            if depth == 0 {
+            if open.is_empty() {
                 return Ok(());
             }
         }

@@ -10,6 +10,7 @@ mod object;
 mod quoted;
 
 use self::input::Input;
+pub use self::input::json_value_length;
 use self::node::Node;
 use super::TextOptions;
 use super::escape::unescape;
