@@ -1,17 +1,18 @@
-//! The right side of a join is held in memory. Where its table is known to be much larger than the left side's, the sides change
+//! The right side of a join is held in memory. Where it is estimated to have many more rows than the left side, the sides change
 //! places (ClickHouse's `query_plan_join_swap_table`); the rows are the same, in another order.
 
 use std::sync::Arc;
 
 use squall_types::Schema;
 
+use super::cardinality::rows;
 use crate::expression::Expression;
 use crate::plan::{Join, JoinKey, JoinKind, JoinStrictness, Plan};
 
 /// The right side stays where it is small, whatever the left one is.
-const ROWS_MIN: u64 = 100_000;
+const ROWS_MIN: f64 = 100_000.0;
 /// So many times larger the right side must be.
-const RATIO: u64 = 2;
+const RATIO: f64 = 2.0;
 
 pub(super) fn apply(plan: &mut Plan, mode: &str) {
     // Nothing below fails.
@@ -37,16 +38,6 @@ pub(super) fn apply(plan: &mut Plan, mode: &str) {
     };
     if is_wanted {
         swap(plan);
-    }
-}
-
-/// How many rows a step gives at most, where that is known.
-pub(super) fn rows(plan: &Plan) -> Option<u64> {
-    match plan {
-        Plan::Scan(scan) => scan.table.rows(),
-        Plan::Values { blocks, .. } => Some(blocks.iter().map(|block| block.rows() as u64).sum()),
-        Plan::Filter { input, .. } | Plan::Project { input, .. } | Plan::Sort { input, .. } => rows(input),
-        _ => None,
     }
 }
 

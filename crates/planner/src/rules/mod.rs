@@ -2,6 +2,7 @@
 //! several of them need.
 
 mod aggregate_arithmetic;
+mod cardinality;
 mod column_pruning;
 mod constant_rows;
 mod disjunctions;
@@ -51,8 +52,11 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     checkpoint(PASS_WORK)?;
     redundant_sort::apply(&mut plan);
     if settings.enable_optimize_predicate_expression {
-        join_order::apply(&mut plan)?;
         predicate_pushdown::apply(&mut plan, &context.functions)?;
+        checkpoint(PASS_WORK)?;
+        if settings.query_plan_optimize_join_order_limit > 1 {
+            join_order::apply(&mut plan, &context.functions)?;
+        }
     }
     checkpoint(PASS_WORK)?;
     join_sides::apply(&mut plan, &settings.query_plan_join_swap_table);

@@ -588,6 +588,7 @@ settings! {
     grace_hash_join_initial_buckets: u64 as UInt64 = "1", "The number of buckets of a JOIN on disk, where it is more than what is found to be enough.";
     grace_hash_join_max_buckets: u64 as UInt64 = "1024", "The most buckets of a JOIN on disk.";
     query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
+    query_plan_optimize_join_order_limit: u64 as UInt64 = "10", "Whether inner joins of three and more tables run in the order that is estimated to be the fastest: above 1. 0 and 1 leave the order written.";
     union_default_mode: String as String = "", "What UNION without ALL or DISTINCT means.";
     except_default_mode: String as String = "ALL" only ["", "ALL", "DISTINCT"], "What EXCEPT without ALL or DISTINCT means.";
     intersect_default_mode: String as String = "ALL" only ["", "ALL", "DISTINCT"], "What INTERSECT without ALL or DISTINCT means.";

@@ -1,0 +1,214 @@
+//! How many rows a step gives, as an estimate: from the rows of tables and the smallest and largest values of their columns. Of an integer
+//! column no more values are taken to be there than there are numbers between these two. Where nothing is known, the usual guesses stand.
+
+use squall_types::Value;
+
+use super::conjuncts;
+use crate::expression::Expression;
+use crate::plan::{Aggregate, Join, JoinKind, JoinStrictness, Plan, Scan};
+
+/// Which of the rows pass a condition of which nothing is known.
+pub(super) const OF_CONDITION: f64 = 1.0 / 3.0;
+/// Which of the rows have one value, where nobody knows how many values there are.
+const OF_VALUE: f64 = 0.05;
+/// Which of the rows match a pattern.
+const OF_PATTERN: f64 = 0.1;
+/// How many items an array has.
+const ITEMS: f64 = 4.0;
+
+/// The rows that a step gives; `None` where a table below does not know its own.
+pub(super) fn rows(plan: &Plan) -> Option<f64> {
+    Some(match plan {
+        Plan::Scan(scan) => {
+            let all = scan.table.rows()? as f64;
+            let passed = scan.predicate.as_ref().map_or(1.0, |predicate| selectivity(predicate, plan));
+            at_most(all * passed, scan.limit)
+        }
+        Plan::Values { blocks, .. } => blocks.iter().map(|block| block.rows() as f64).sum(),
+        Plan::Filter { input, predicate } => rows(input)? * selectivity(predicate, input),
+        Plan::Project { input, .. } | Plan::Window(crate::plan::Window { input, .. }) => rows(input)?,
+        Plan::Fill(fill) => rows(&fill.input)?,
+        Plan::Sort { input, limit, .. } => at_most(rows(input)?, *limit),
+        Plan::Limit { input, limit, ties: None, .. } => at_most(rows(input)?, *limit),
+        Plan::Limit { input, .. } => rows(input)?,
+        Plan::LimitBy { input, keys, limit, .. } => {
+            let rows = rows(input)?;
+            (groups(keys, input, rows) * *limit as f64).min(rows)
+        }
+        Plan::Distinct { input } => rows(input)?,
+        Plan::Aggregate(Aggregate { input, keys, .. }) => groups(keys, input, rows(input)?),
+        Plan::Union { inputs, .. } => inputs.iter().map(rows).sum::<Option<f64>>()?,
+        Plan::ArrayJoin { input, .. } => rows(input)? * ITEMS,
+        Plan::Join(join) => joined(join)?,
+    })
+}
+
+fn at_most(rows: f64, limit: Option<u64>) -> f64 {
+    limit.map_or(rows, |limit| rows.min(limit as f64))
+}
+
+/// How many groups keys make of so many rows.
+fn groups(keys: &[Expression], input: &Plan, rows: f64) -> f64 {
+    let values = keys.iter().map(|key| distinct(input, key).unwrap_or(rows / 3.0).max(1.0));
+    values.product::<f64>().min(rows.max(1.0))
+}
+
+fn joined(join: &Join) -> Option<f64> {
+    let (left, right) = (rows(&join.left)?, rows(&join.right)?);
+    let mut values = 1.0_f64;
+    for key in &join.keys {
+        let of_left = distinct(&join.left, &key.left).unwrap_or(left);
+        values *= of_left.max(distinct(&join.right, &key.right).unwrap_or(right)).max(1.0);
+    }
+    let pairs = left * right / values.min(left.max(right).max(1.0));
+    let pairs = if join.condition.is_some() { pairs * OF_CONDITION } else { pairs };
+    Some(match join.strictness {
+        JoinStrictness::All => match join.kind {
+            JoinKind::Inner => pairs,
+            JoinKind::Left => pairs.max(left),
+            JoinKind::Right => pairs.max(right),
+            JoinKind::Full => pairs.max(left + right),
+        },
+        JoinStrictness::Semi => left.min(pairs),
+        JoinStrictness::Anti => left * OF_CONDITION,
+        JoinStrictness::Any | JoinStrictness::RightAny | JoinStrictness::Asof => match join.kind {
+            JoinKind::Inner => left.min(pairs),
+            _ => left,
+        },
+        JoinStrictness::Paste => left.min(right),
+    })
+}
+
+/// How many values an expression has over all rows that a step gives; `None` where nobody knows.
+pub(super) fn distinct(plan: &Plan, expression: &Expression) -> Option<f64> {
+    let (scan, position) = source(plan, only_column(expression)?)?;
+    let (least, most) = range(scan, position)?;
+    Some((most - least + 1.0).min(scan.table.rows()? as f64))
+}
+
+/// The only column that an expression reads: it has no more values than that.
+fn only_column(expression: &Expression) -> Option<usize> {
+    let mut found: Option<usize> = None;
+    let mut is_only = true;
+    expression.visit_columns(&mut |position| is_only &= *found.get_or_insert(position) == position);
+    found.filter(|_| is_only)
+}
+
+/// The rows of the table that a step's column is from, before anything is left out.
+pub(super) fn source_rows(plan: &Plan, expression: &Expression) -> Option<f64> {
+    let (scan, _) = source(plan, only_column(expression)?)?;
+    Some(scan.table.rows()? as f64)
+}
+
+/// The scan that a step's column is from, and its position there.
+fn source(plan: &Plan, position: usize) -> Option<(&Scan, usize)> {
+    match plan {
+        Plan::Scan(scan) => Some((scan, position)),
+        Plan::Filter { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::Limit { input, .. }
+        | Plan::LimitBy { input, .. }
+        | Plan::Distinct { input } => source(input, position),
+        Plan::Project { input, expressions, .. } => source(input, only_column(expressions.get(position)?)?),
+        Plan::Aggregate(Aggregate { input, keys, .. }) => source(input, only_column(keys.get(position)?)?),
+        Plan::Window(window) if position < window.input.schema().len() => source(&window.input, position),
+        Plan::ArrayJoin { input, .. } if position < input.schema().len() => source(input, position),
+        Plan::Join(join) => match join.left_columns.get(position) {
+            Some(of_left) => source(&join.left, *of_left),
+            None => source(&join.right, *join.right_columns.get(position - join.left_columns.len())?),
+        },
+        Plan::Values { .. } | Plan::Union { .. } | Plan::Fill(_) | Plan::Window(_) | Plan::ArrayJoin { .. } => None,
+    }
+}
+
+/// The smallest and largest number of a column whose values are evenly spaced.
+fn range(scan: &Scan, position: usize) -> Option<(f64, f64)> {
+    let column = *scan.columns.get(position)?;
+    let data_type = scan.schema.fields.get(position)?.1.inner();
+    if !data_type.is_integer() && !data_type.is_date_or_time() {
+        return None;
+    }
+    let (least, most) = scan.table.column_range(column)?;
+    Some((least.as_f64()?, most.as_f64()?))
+}
+
+/// What several comparisons of one column with constants leave of its values.
+struct Bounds {
+    column: usize,
+    all: (f64, f64),
+    left: (f64, f64),
+}
+
+/// Which of a step's rows pass a condition, from 0 to 1.
+pub(super) fn selectivity(condition: &Expression, input: &Plan) -> f64 {
+    let mut parts = Vec::new();
+    conjuncts(condition.clone(), &mut parts);
+    let mut bounds: Vec<Bounds> = Vec::new();
+    let mut passed = 1.0;
+    for part in &parts {
+        match bound(part, input) {
+            Some((column, all, (least, most))) => match bounds.iter_mut().find(|known| known.column == column) {
+                Some(known) => known.left = (known.left.0.max(least), known.left.1.min(most)),
+                None => bounds.push(Bounds { column, all, left: (least.max(all.0), most.min(all.1)) }),
+            },
+            None => passed *= of_part(part, input),
+        }
+    }
+    for Bounds { all, left, .. } in bounds {
+        passed *= ((left.1 - left.0 + 1.0) / (all.1 - all.0 + 1.0)).clamp(0.0, 1.0);
+    }
+    passed.clamp(0.0, 1.0)
+}
+
+/// The column that a part bounds, its values' bounds and those that the part asks for.
+#[allow(clippy::type_complexity)] // Two pairs of bounds.
+fn bound(part: &Expression, input: &Plan) -> Option<(usize, (f64, f64), (f64, f64))> {
+    let Expression::Function { name, arguments, .. } = part else { return None };
+    let [one, other] = &arguments[..] else { return None };
+    let (column, constant, is_turned) = match (one, other) {
+        (Expression::Column { position, .. }, Expression::Constant { value, .. }) => (*position, value, false),
+        (Expression::Constant { value, .. }, Expression::Column { position, .. }) => (*position, value, true),
+        _ => return None,
+    };
+    let (scan, position) = source(input, column)?;
+    let all = range(scan, position)?;
+    let constant = constant.as_f64()?;
+    let endless = (f64::NEG_INFINITY, f64::INFINITY);
+    let left = match (&**name, is_turned) {
+        ("less", false) | ("greater", true) => (endless.0, constant - 1.0),
+        ("lessOrEquals", false) | ("greaterOrEquals", true) => (endless.0, constant),
+        ("greater", false) | ("less", true) => (constant + 1.0, endless.1),
+        ("greaterOrEquals", false) | ("lessOrEquals", true) => (constant, endless.1),
+        _ => return None,
+    };
+    Some((column, all, left))
+}
+
+fn of_part(part: &Expression, input: &Plan) -> f64 {
+    if let Some(value) = part.constant() {
+        return if value.as_f64().is_some_and(|value| value != 0.0) { 1.0 } else { 0.0 };
+    }
+    let Expression::Function { name, arguments, .. } = part else { return OF_CONDITION };
+    let of_one_value = || {
+        let known = arguments.iter().filter_map(|argument| distinct(input, argument)).reduce(f64::max);
+        known.map_or(OF_VALUE, |values| 1.0 / values.max(1.0))
+    };
+    match (&**name, &arguments[..]) {
+        ("or", parts) => 1.0 - parts.iter().map(|part| 1.0 - selectivity(part, input)).product::<f64>(),
+        ("not", [part]) => 1.0 - selectivity(part, input),
+        ("equals" | "isNotDistinctFrom", _) => of_one_value(),
+        ("notEquals", _) => 1.0 - of_one_value(),
+        ("in", [value, set]) => match set.constant() {
+            Some(Value::Array(items)) => {
+                let one = distinct(input, value).map_or(OF_VALUE, |values| 1.0 / values.max(1.0));
+                (items.len() as f64 * one).min(1.0)
+            }
+            _ => OF_CONDITION,
+        },
+        ("like" | "ilike" | "match" | "startsWith" | "endsWith" | "hasToken", _) => OF_PATTERN,
+        ("notLike" | "notILike", _) => 1.0 - OF_PATTERN,
+        ("isNull", _) => OF_VALUE,
+        ("isNotNull", _) => 1.0 - OF_VALUE,
+        _ => OF_CONDITION,
+    }
+}
