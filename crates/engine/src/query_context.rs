@@ -254,7 +254,7 @@ impl QueryContext {
 
     /// # Errors
     /// `QUERY_WAS_CANCELLED` once somebody has asked the query to end.
-    pub(crate) fn check_cancelled(&self) -> Result<()> {
+    pub fn check_cancelled(&self) -> Result<()> {
         match self.is_cancelled() {
             true => Err(Error::new(ErrorCode::QUERY_WAS_CANCELLED, "Query was cancelled")),
             false => Ok(()),

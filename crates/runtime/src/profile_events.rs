@@ -126,6 +126,7 @@ events! {
     OverflowThrow "Number of times, data processing was cancelled by query complexity limitation with setting '*_overflow_mode' = 'throw' and exception was thrown.";
     Merge "Number of launched background merges.";
     MergeSourceParts "Number of source parts scheduled for merges.";
+    MergesTimeMilliseconds "Milliseconds that background merges took.";
     MergedRows "Rows read for background merges.";
     MergedUncompressedBytes "Uncompressed bytes (for columns as they stored in memory) that was read for background merges.";
     MergeWrittenRows "Number of rows written during the merge.";

@@ -12,6 +12,7 @@ pub mod http;
 pub mod local;
 pub mod logger;
 pub mod masking;
+pub mod merges;
 pub mod native;
 pub mod network;
 mod objects;

@@ -29,6 +29,7 @@ use crate::config::{Config, ConfigSource, ConfigWatch, Local, QueryLimit, Server
 use crate::dictionaries::DictionaryFiles;
 use crate::local::StandardInput;
 use crate::masking;
+use crate::merges::Merges;
 use crate::network::generate_certificate;
 use crate::objects::Objects;
 use crate::process::ProcessList;
@@ -61,6 +62,8 @@ pub struct Server {
     pub engine: Engine,
     /// What merges and logs have of the CPU, all together.
     pub background_share: Arc<CpuShare>,
+    /// The merges that run now.
+    pub merges: Merges,
     /// The queries that run now.
     pub processes: Arc<ProcessList>,
     /// The logs that are tables: the queries that were, and more.
@@ -182,6 +185,7 @@ impl Server {
             databases,
             engine: Engine::new(scheduler, pool).with_temporary_folder(temporary),
             background_share: CpuShare::new(settings.background_pool_weight),
+            merges: Merges::new(settings.background_pool_weight),
             processes,
             system_logs,
             asynchronous_metrics: AsynchronousMetrics::default(),

@@ -30,7 +30,7 @@ mod view;
 
 pub use column_cache::ColumnCacheStatistics;
 pub use databases::{
-    DatabaseDescription, Databases, DefinitionChange, DetachedTable, NamedView, PartBackup, PartCommand,
+    BackgroundMerge, DatabaseDescription, Databases, DefinitionChange, DetachedTable, NamedView, PartBackup, PartCommand,
     RestoreOptions, Rewrite, RewriteOf, StorageOptions, TableBackup, TableDescription, TableToRestore,
 };
 pub use dictionary::{Dictionary, DictionaryDescription, DictionaryTable, OnDemandReader};
@@ -41,7 +41,10 @@ pub use identity::TableName;
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
-pub use merge_tree::{DetachedPart, PartSelection, PartSource, PreparedParts, merge_tree_settings};
+pub use merge_tree::{
+    BackgroundTurn, Candidate, DetachedPart, MergeHold, MergeLimits, MergeProgress, PartSelection, PartSource, PreparedParts,
+    merge_tree_settings, select as select_merge,
+};
 pub use null::null_table;
 pub use session_catalog::SessionCatalog;
 pub use table::{

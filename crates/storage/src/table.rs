@@ -13,7 +13,7 @@ use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
 use crate::join_table::JoinTable;
-use crate::merge_tree::PreparedParts;
+use crate::merge_tree::{MergeProgress, PreparedParts};
 
 /// A table at one moment. What a query found when it was planned stays as it was until the query's end, whatever is inserted,
 /// merged or dropped meanwhile.
@@ -306,6 +306,18 @@ pub struct PartMerge {
     pub insertion: Arc<dyn Insertion>,
     /// The table's UUID and the new part's name, as ClickHouse identifies a merge: `uuid::all_1_16_1`.
     pub id: String,
+    /// The new part's name.
+    pub result: Arc<str>,
+    /// Its partition.
+    pub partition_id: Arc<str>,
+    /// The parts that become one.
+    pub parts: Vec<Arc<str>>,
+    /// Their rows.
+    pub rows: u64,
+    /// Their bytes on disk.
+    pub bytes: u64,
+    /// How far it is.
+    pub progress: Arc<MergeProgress>,
 }
 
 /// A table inside a plan: the planner sees [`TableMetadata`], the engine finds the [`Table`] again by downcasting to this.

@@ -547,8 +547,8 @@ fn parts_are_merged_and_dropped() {
     assert_eq!(second.err().map(|error| error.code), Some(ErrorCode::PART_IS_TEMPORARILY_LOCKED));
     run_merge(&merge).unwrap();
     drop(merge);
-    assert_eq!(names(&databases), ["all_1_1_0", "all_5_5_0", "all_2_4_1"]);
-    let part = databases.table("default", "t").unwrap().parts().pop().unwrap();
+    assert_eq!(names(&databases), ["all_1_1_0", "all_2_4_1", "all_5_5_0"]);
+    let part = databases.table("default", "t").unwrap().parts().remove(1);
     assert_eq!((part.rows, part.times), (300, Some((901, 1000))));
     let again = databases.merge_parts("default", "t", &merged);
     assert_eq!(again.err().map(|error| error.code), Some(ErrorCode::NO_SUCH_DATA_PART));

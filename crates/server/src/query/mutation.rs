@@ -142,9 +142,11 @@ pub(super) async fn run(
         None => PartSelection::All,
     };
     let rewrite = begin(session, database, table, &RewriteOf::Parts(of)).await?;
+    let pieces = rewrite.pieces(ROWS);
+    // The table may have been altered meanwhile: what is rewritten has the columns of what is read.
+    let columns = pieces.first().map_or(columns, |(source, _)| source.columns().to_vec());
     let query = query(&mutation, &columns, table)?;
     let probe = mutation.filter.as_ref().map(|filter| probe(filter, table)).transpose()?;
-    let pieces = rewrite.pieces(ROWS);
     if pieces.is_empty() {
         // Nothing to do, but what is wrong is said all the same.
         return Ok(());
@@ -172,11 +174,10 @@ pub(super) async fn rewrite_casts(
     if !description.table.engine().ends_with("MergeTree") {
         return Ok(());
     }
-    let columns = description.table.columns().to_vec();
     let rewrite = begin(session, database, table, &RewriteOf::Casts).await?;
     let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
-    let query = query(&all, &columns, table)?;
     for (source, target) in rewrite.pieces(ROWS) {
+        let query = query(&all, source.columns(), table)?;
         write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
     }
     run_blocking(move || rewrite.commit()).await
@@ -185,6 +186,8 @@ pub(super) async fn rewrite_casts(
 /// Begins once no merge is at the same parts.
 pub(super) async fn begin(session: &Session, database: &str, table: &str, of: &RewriteOf) -> Result<Rewrite> {
     let databases = session.databases_of(database).clone();
+    // What the background merges gives way, and comes again when the parts are chosen.
+    let _hold = databases.hold_merges(database, table)?;
     for attempt in 0.. {
         match databases.rewrite(database, table, of) {
             Err(error)

@@ -1,11 +1,11 @@
 //! OPTIMIZE: the parts of each partition become one, as far as that is made in memory, by the rule of the table's engine.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use squall_engine::QueryContext;
 use squall_sql::ast;
-use squall_storage::PartInfo;
+use squall_storage::TableName;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::Answer;
@@ -19,13 +19,15 @@ use crate::session::Session;
 /// Bytes on disk of the parts that become one: a merge holds their rows in memory, decoded and sorted.
 const MERGED_BYTES_MAX: u64 = 1 << 30;
 
+/// How long it waits for background merges to end before it looks again.
+const MERGE_WAIT: Duration = Duration::from_millis(2);
+
 /// Runs OPTIMIZE, with FINAL or without.
 pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &Arc<QueryContext>) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
     let (database, name) = table_name(session, &statement.table)?;
     session.access.check(Privilege::Optimize, &[&database, &name])?;
     let (database, name) = table_of_parts(session, database, name)?;
-    let (databases, engine) = (&session.server.databases, &session.server.engine);
     let table = session.databases_of(&database).table(&database, &name)?;
     if statement.dry_run_parts.is_some() {
         return Err(Error::not_implemented("OPTIMIZE … DRY RUN"));
@@ -50,18 +52,31 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
         Some(_) => Some(Vec::new()),
         None => None,
     };
-    let mut parts = table.parts();
-    if let Some(partition) = &statement.partition {
-        let of = selection(session, &database, &name, partition, context).await?;
-        parts.retain(|part| of.has(&part.name, &part.partition_id));
-    }
+    let selected = match &statement.partition {
+        Some(partition) => Some(selection(session, &database, &name, partition, context).await?),
+        None => None,
+    };
+    let is_wanted = |part: &Mergeable| selected.as_ref().is_none_or(|of| of.has(&part.0, &part.1));
     // A single part may hold rows with equal keys: an INSERT or a mutation made it.
     let with_singles = statement.with_final && table.final_rows().is_some();
+    drop(table);
+    let own = session.databases_of(&database);
+    let hold = own.hold_merges(&database, &name)?;
+    while hold.as_ref().is_some_and(|hold| !hold.is_quiet()) {
+        context.check_cancelled()?;
+        tokio::time::sleep(MERGE_WAIT).await;
+    }
     let mut is_noop = true;
-    for parts in groups(parts, with_singles) {
+    for parts in groups(own.mergeable_parts(&database, &name)?, &is_wanted, with_singles) {
         is_noop = false;
-        let merged = match databases.merge_parts(&database, &name, &parts) {
-            Ok(merge) => engine.merge(merge, context.clone()).finished().await,
+        if session.server.merges.are_stopped() || own.are_merges_stopped(&database, &name) {
+            return Err(Error::new(ErrorCode::ABORTED, "Cancelled merging parts"));
+        }
+        let merged = match own.merge_parts(&database, &name, &parts) {
+            Ok(merge) => {
+                let table = Arc::new(TableName::new(&*database, &*name));
+                session.server.merges.run(&session.server, table, merge, context).await
+            }
             Err(error) => Err(error),
         };
         match merged {
@@ -81,23 +96,28 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
     Ok(Answer::Done)
 }
 
-/// The parts that become one each: those of a partition that follow each other, as many as may be.
-fn groups(parts: Vec<PartInfo>, with_singles: bool) -> Vec<Vec<Arc<str>>> {
-    let mut partitions: BTreeMap<Arc<str>, Vec<PartInfo>> = BTreeMap::new();
-    for part in parts {
-        partitions.entry(part.partition_id.clone()).or_default().push(part);
-    }
+/// A part that may be merged: its name, partition and bytes on disk.
+type Mergeable = (Arc<str>, Arc<str>, u64);
+
+/// The parts that become one each: those of a run that are wanted, as many as may be.
+fn groups(
+    runs: Vec<Vec<Mergeable>>,
+    is_wanted: &dyn Fn(&Mergeable) -> bool,
+    with_singles: bool,
+) -> Vec<Vec<Arc<str>>> {
     let mut groups = Vec::new();
-    for mut parts in partitions.into_values() {
-        parts.sort_by_key(|part| first_block(&part.name));
-        let (mut group, mut bytes) = (Vec::new(), 0);
-        for part in parts {
-            if bytes + part.bytes_on_disk > MERGED_BYTES_MAX {
+    for run in runs {
+        let (mut group, mut of_group) = (Vec::new(), 0);
+        for part in run {
+            let (is_wanted, (name, _, bytes)) = (is_wanted(&part), part);
+            if !is_wanted || of_group + bytes > MERGED_BYTES_MAX {
                 groups.push(std::mem::take(&mut group));
-                bytes = 0;
+                of_group = 0;
             }
-            bytes += part.bytes_on_disk;
-            group.push(part.name);
+            if is_wanted {
+                of_group += bytes;
+                group.push(name);
+            }
         }
         groups.push(group);
     }
@@ -105,41 +125,26 @@ fn groups(parts: Vec<PartInfo>, with_singles: bool) -> Vec<Vec<Arc<str>>> {
     groups
 }
 
-/// The number in a part's name by which parts stand in the order of their INSERTs.
-fn first_block(name: &str) -> Option<u64> {
-    name.rsplit('_').nth(2)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_grouped_by_partition_and_size() {
-        let part = |name: &str, bytes_on_disk: u64| PartInfo {
-            name: name.into(),
-            partition_id: name.split('_').next().unwrap().into(),
-            rows: 1,
-            bytes_on_disk,
-            marks: 1,
-            path: Default::default(),
-            times: None,
-        };
+    fn parts_are_grouped_by_runs_and_size() {
+        let part = |name: &str, bytes: u64| (name.into(), name.split('_').next().unwrap_or_default().into(), bytes);
         let half = MERGED_BYTES_MAX / 2;
-        let parts = [
-            ("a_4_4_0", half),
-            ("b_2_2_0", 1),
-            ("a_3_3_0", half),
-            ("a_1_1_0", 1),
-            ("a_15_15_0", half),
-            ("c_6_6_0", half),
-            ("c_7_7_0", half),
+        let runs = vec![
+            vec![part("a_1_1_0", 1), part("a_3_3_0", half), part("a_4_4_0", half), part("a_15_15_0", half)],
+            vec![part("b_2_2_0", 1)],
+            vec![part("c_6_6_0", half), part("c_7_7_0", half)],
         ];
-        let found = groups(parts.into_iter().map(|(name, bytes)| part(name, bytes)).collect(), false);
+        let found = groups(runs.clone(), &|_| true, false);
         let expected: [&[&str]; 3] = [&["a_1_1_0", "a_3_3_0"], &["a_4_4_0", "a_15_15_0"], &["c_6_6_0", "c_7_7_0"]];
         assert_eq!(
             found.iter().map(|group| group.iter().map(|name| &**name).collect::<Vec<_>>()).collect::<Vec<_>>(),
             expected
         );
+        assert_eq!(groups(runs.clone(), &|part| &*part.1 == "b", true).len(), 1);
+        assert!(groups(runs, &|part| &*part.1 == "b", false).is_empty());
     }
 }

@@ -51,10 +51,19 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
             [name] => dictionary::reload(session, name, context).await,
             _ => Err(Error::not_implemented("SYSTEM RELOAD DICTIONARY of several")),
         },
-        // Not there, as nothing merges parts or moves them unless it is asked to: nothing is to be done.
-        SystemCommand::StopMerges
-        | SystemCommand::StartMerges
-        | SystemCommand::StopTtlMerges
+        SystemCommand::StopMerges | SystemCommand::StartMerges => {
+            let is_stopped = statement.command == SystemCommand::StopMerges;
+            if statement.tables.is_empty() {
+                server.merges.stop(server, is_stopped);
+            }
+            for name in &statement.tables {
+                let (database, table) = table_name(session, name)?;
+                session.databases_of(&database).stop_merges(&database, &table, is_stopped);
+            }
+            Ok(Answer::Done)
+        }
+        // Not there, as nothing moves parts: nothing is to be done.
+        SystemCommand::StopTtlMerges
         | SystemCommand::StartTtlMerges
         | SystemCommand::StopMoves
         | SystemCommand::StartMoves

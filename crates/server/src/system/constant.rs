@@ -102,27 +102,6 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
     ),
     ("collations", &[("name", "String"), ("language", "Nullable(String)")]),
     (
-        "merges",
-        &[
-            ("database", "String"),
-            ("table", "String"),
-            ("elapsed", "Float64"),
-            ("progress", "Float64"),
-            ("num_parts", "UInt64"),
-            ("source_part_names", "Array(String)"),
-            ("result_part_name", "String"),
-            ("partition_id", "String"),
-            ("is_mutation", "UInt8"),
-            ("total_size_bytes_compressed", "UInt64"),
-            ("rows_read", "UInt64"),
-            ("rows_written", "UInt64"),
-            ("memory_usage", "UInt64"),
-            ("thread_id", "UInt64"),
-            ("merge_type", "String"),
-            ("merge_algorithm", "String"),
-        ],
-    ),
-    (
         "mutations",
         &[
             ("database", "String"),

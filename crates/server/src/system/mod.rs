@@ -14,6 +14,7 @@ mod errors;
 mod functions;
 mod information_schema;
 mod measures;
+mod merges;
 mod named_collections;
 mod parts;
 mod parts_columns;
@@ -89,6 +90,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         clusters::macros(&server),
         parts::parts(&server, Viewer::default()),
         parts_columns::parts_columns(&server, Viewer::default()),
+        merges::merges(&server, Viewer::default()),
         backups::backups(&server),
         detached::detached_parts(&server, Viewer::default()),
         detached::detached_tables(&server, Viewer::default()),
@@ -136,6 +138,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "processes" => processes::processes(&server(), viewer()),
         "user_processes" => user_processes::user_processes(&server(), viewer()),
         "parts" => parts::parts(&server(), viewer()),
+        "merges" => merges::merges(&server(), viewer()),
         "parts_columns" => parts_columns::parts_columns(&server(), viewer()),
         "detached_parts" => detached::detached_parts(&server(), viewer()),
         "detached_tables" => detached::detached_tables(&server(), viewer()),

@@ -194,6 +194,11 @@ impl SystemLogs {
         start("Metrics", keep_collecting)
     }
 
+    /// Whether a table of the database `system` is a log's.
+    pub fn has_table(&self, table: &str) -> bool {
+        self.all.iter().any(|log| log.name() == table)
+    }
+
     /// Whether queries are logged.
     pub fn has_query_log(&self) -> bool {
         self.query_log.is_some()

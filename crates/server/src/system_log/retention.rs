@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use squall_storage::PartInfo;
+use squall_storage::{Candidate, MergeLimits, PartInfo, select_merge};
 
-/// Parts of one level that are merged at once: a row is rewritten once for every sixteenfold of rows.
-const PARTS_MERGED: usize = 16;
+/// How many times as large as its largest part a merge's result is: a row is rewritten once for every sixteenfold of rows.
+const BASE: f64 = 16.0;
+/// The most parts of one merge.
+const PARTS_MERGED: usize = 64;
+/// The part of the bytes that are kept which one part may have at most: the oldest goes whole.
+const BYTES_PART: u64 = 16;
 /// The most rows of a part that merging makes.
 const MERGED_ROWS_MAX: u64 = 2 << 20;
 
@@ -37,30 +41,28 @@ pub fn upkeep(parts: &[PartInfo], retention: &Retention, now: u32) -> Upkeep {
     let mut bytes: u64 = parts.iter().map(|part| part.bytes_on_disk).sum();
     let oldest = retention.age_max.map(|age| u64::from(now).saturating_sub(age.as_secs()));
     let mut upkeep = Upkeep::default();
-    let mut kept: BTreeMap<(&str, u32), Vec<&PartInfo>> = BTreeMap::new();
+    let mut kept: BTreeMap<&str, Vec<&PartInfo>> = BTreeMap::new();
     for part in by_age {
         let is_old = matches!((part.times, oldest), (Some((_, last)), Some(oldest)) if u64::from(last) < oldest);
         if is_old || bytes > retention.bytes_max {
             bytes -= part.bytes_on_disk;
             upkeep.drop.push(part.name.clone());
         } else {
-            kept.entry((&part.partition_id, level(&part.name))).or_default().push(part);
+            kept.entry(&part.partition_id).or_default().push(part);
         }
     }
     for mut parts in kept.into_values() {
         parts.sort_by_key(|part| first_block(&part.name));
-        for group in parts.chunks_exact(PARTS_MERGED) {
-            if group.iter().map(|part| part.rows).sum::<u64>() <= MERGED_ROWS_MAX {
-                upkeep.merge.push(group.iter().map(|part| part.name.clone()).collect());
-            }
+        let candidate = |part: &&PartInfo| Candidate { bytes: part.bytes_on_disk, rows: part.rows, age: Duration::ZERO };
+        let candidates: Vec<Candidate> = parts.iter().map(candidate).collect();
+        let bytes = retention.bytes_max / BYTES_PART;
+        let limits = MergeLimits { bytes, rows: MERGED_ROWS_MAX, parts: PARTS_MERGED, base: BASE };
+        if let Some((range, _)) = select_merge(&candidates, candidates.len(), &limits) {
+            let group = parts.get(range).unwrap_or_default();
+            upkeep.merge.push(group.iter().map(|part| part.name.clone()).collect());
         }
     }
     upkeep
-}
-
-/// How often the rows of a part were merged: the last number of its name.
-fn level(name: &str) -> u32 {
-    name.rsplit('_').next().and_then(|level| level.parse().ok()).unwrap_or(0)
 }
 
 fn first_block(name: &str) -> u64 {
@@ -99,14 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_parts_of_a_level_become_one() {
+    fn parts_of_a_partition_become_one() {
         let mut parts: Vec<PartInfo> = (1..=33).map(|at| part(&format!("1_{at}_{at}_0"), 10, at)).collect();
-        parts.extend((1..16).map(|at| part(&format!("2_{at}_{at}_0"), 10, at)));
-        parts.extend((1..16).map(|at| part(&format!("1_{at}_{at}_1"), 10, at)));
+        parts.extend((1..8).map(|at| part(&format!("2_{at}_{at}_0"), 10, at)));
         let merge = upkeep(&parts, &retention(1000, 1 << 30), 40).merge;
-        assert_eq!(merge.len(), 2);
-        assert_eq!((merge[0].len(), &*merge[0][0], &*merge[1][15]), (16, "1_1_1_0", "1_32_32_0"));
-        let large: Vec<PartInfo> = (1..=16).map(|at| part(&format!("1_{at}_{at}_0"), 1 << 18, at)).collect();
+        assert_eq!(merge.len(), 1);
+        assert_eq!((merge[0].len(), &*merge[0][0]), (33, "1_1_1_0"));
+        let large: Vec<PartInfo> = (1..=16).map(|at| part(&format!("1_{at}_{at}_0"), 1 << 21, at)).collect();
         assert!(upkeep(&large, &retention(1000, 1 << 30), 40).merge.is_empty());
     }
 
@@ -119,10 +120,10 @@ mod tests {
             for group in upkeep(&parts, &retention(u64::MAX, u64::MAX), block).merge {
                 let merged: Vec<PartInfo> = parts.iter().filter(|part| group.contains(&part.name)).cloned().collect();
                 parts.retain(|part| !group.contains(&part.name));
-                let name = format!("1_{}_{block}_{}", first_block(&merged[0].name), level(&merged[0].name) + 1);
+                let name = format!("1_{}_{block}_1", first_block(&merged[0].name));
                 parts.push(part(&name, merged.iter().map(|part| part.rows).sum(), block));
             }
-            assert!(parts.len() <= 5 * PARTS_MERGED);
+            assert!(parts.len() <= 80);
         }
     }
 }

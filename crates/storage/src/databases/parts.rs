@@ -22,6 +22,26 @@ pub enum PartCommand {
     DropDetached,
 }
 
+/// A merge may have put others in the place of parts that were selected: no more begin, so that this ends.
+const TAKE_OUT_ATTEMPTS: usize = 100;
+
+/// Takes the selected parts out of a table, whatever becomes of them meanwhile.
+fn take_out(table: &Arc<MergeTree>, of: &PartSelection, take: &dyn Fn(&[Arc<str>]) -> Result<()>) -> Result<()> {
+    let _hold = table.hold_merges();
+    for _ in 0..TAKE_OUT_ATTEMPTS {
+        let names = table.selected(of)?;
+        if names.is_empty() {
+            return Ok(());
+        }
+        match take(&names) {
+            Err(error)
+                if error.code == ErrorCode::NO_SUCH_DATA_PART && !matches!(of, PartSelection::Part(_)) => {}
+            taken => return taken,
+        }
+    }
+    take(&table.selected(of)?)
+}
+
 impl Databases {
     /// Takes parts out of a MergeTree table.
     ///
@@ -38,14 +58,8 @@ impl Databases {
     pub fn change_parts(&self, database: &str, table: &str, command: PartCommand, of: &PartSelection) -> Result<()> {
         let table = self.merge_tree(database, table)?;
         match command {
-            PartCommand::Drop => match table.selected(of)? {
-                none if none.is_empty() => Ok(()),
-                names => table.drop_parts(&names),
-            },
-            PartCommand::Detach => match table.selected(of)? {
-                none if none.is_empty() => Ok(()),
-                names => table.detach_parts(&names),
-            },
+            PartCommand::Drop => take_out(&table, of, &|names| table.drop_parts(names)),
+            PartCommand::Detach => take_out(&table, of, &|names| table.detach_parts(names)),
             PartCommand::Attach => table.attach_parts(of),
             PartCommand::DropDetached => table.drop_detached(of),
         }

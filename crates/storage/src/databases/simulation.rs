@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags};
 use squall_planner::{
@@ -57,6 +58,8 @@ enum Step {
     Rename(&'static str, &'static str),
     Insert(&'static str, u64),
     Merge(&'static str, u64),
+    /// The other step, while the background merges what it chooses: the merge begins before it and ends after it.
+    During(Box<Step>),
     DropPartition(&'static str, u64),
     DetachPartition(&'static str, u64),
     AttachPartition(&'static str, u64),
@@ -75,7 +78,12 @@ impl Step {
         let mut table = || TABLES[random.below(3) as usize];
         let (table, other) = (table(), table());
         let partition = random.below(2);
-        match random.below(37) {
+        match random.below(47) {
+            // Mutations and other merges wait for merges of their parts.
+            37..47 => match Self::any(random, number) {
+                alone @ (Self::Delete(_) | Self::Merge(..) | Self::During(_)) => alone,
+                step => Self::During(Box::new(step)),
+            },
             0..4 => Self::Create(table),
             4 => Self::Drop(table),
             5 => Self::Truncate(table),
@@ -142,6 +150,7 @@ impl Step {
                 let rows = model.detached.remove(*table)?;
                 model.tables.insert((*table).to_owned(), rows);
             }
+            Self::During(step) => return step.apply(before),
             Self::Restart => {}
         }
         Some(model)
@@ -167,13 +176,26 @@ impl Step {
             Self::AttachTable(table) => databases.attach_table("default", table, false),
             Self::Alter(table) => alter(databases, table),
             Self::Delete(table) => delete(databases, table),
+            Self::During(step) => during(databases, step),
             Self::Restart => Ok(()),
+        }
+    }
+
+    fn is_restart(&self) -> bool {
+        match self {
+            Self::Restart => true,
+            Self::During(step) => step.is_restart(),
+            _ => false,
         }
     }
 
     /// Whether it is one commit, or one file after the other.
     fn is_atomic(&self) -> bool {
-        !matches!(self, Self::DropDetached(_))
+        match self {
+            Self::DropDetached(_) => false,
+            Self::During(step) => step.is_atomic(),
+            _ => true,
+        }
     }
 }
 
@@ -278,6 +300,25 @@ fn merge(databases: &Databases, table: &str, partition: u64) -> Result<()> {
     read(&*merge.scan, &mut |block| run(writer.write(block)?))?;
     run(writer.finish()?)?;
     merge.insertion.commit()
+}
+
+/// Carries a step out while the background merges: whatever becomes of the merge, the step does what it says.
+fn during(databases: &Arc<Databases>, step: &Step) -> Result<()> {
+    let now = Instant::now() + Duration::from_secs(1 << 22);
+    let next = databases.next_merge(u64::MAX, now, &|_| true);
+    let begun = next.and_then(|next| next.begin(Arc::new(|| ())).ok().flatten());
+    let written = begun.map(|(merge, turn)| {
+        let written = merge.insertion.writer().and_then(|writer| run(writer.finish()?));
+        (merge, turn, written)
+    });
+    let result = step.carry_out(databases);
+    if let Some((merge, turn, written)) = written {
+        if let Err(error) = written.and_then(|()| merge.insertion.commit()) {
+            assert!(error.code != ErrorCode::LOGICAL_ERROR, "a merge fails: {error}");
+        }
+        drop((merge, turn));
+    }
+    result
 }
 
 fn read(scan: &dyn TableScan, each: &mut dyn FnMut(Block) -> Result<()>) -> Result<()> {
@@ -451,7 +492,7 @@ fn history(seed: u64) -> u64 {
         let context = || format!("history {seed}, step {number}: {step:?} gave {result:?}");
         let code = result.as_ref().err().map(|error| error.code);
         assert!(code != Some(ErrorCode::LOGICAL_ERROR) && code != Some(ErrorCode::STD_EXCEPTION), "{}", context());
-        if !machine.disk.has_crashed() && !matches!(step, Step::Restart) {
+        if !machine.disk.has_crashed() && !step.is_restart() {
             machine.disk.crash_after(u64::MAX / 2);
             assert_eq!(result.is_ok(), after.is_some(), "{}", context());
             model = after.unwrap_or(model);
@@ -509,7 +550,7 @@ fn nothing_is_lost_and_nothing_is_half_there() {
 fn nothing_is_lost_in_many_histories() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let (first, count) = (number("SQUALL_HISTORY").unwrap_or(0), number("SQUALL_HISTORIES").unwrap_or(100_000));
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let crashes = histories(first, count);
     println!("{count} histories with {crashes} crashes in {:.0?}", began.elapsed());
 }

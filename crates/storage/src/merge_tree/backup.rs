@@ -62,7 +62,7 @@ impl MergeTree {
     ///
     /// # Errors
     /// Where the rows cannot be encoded or written.
-    pub(crate) fn backup_rows(&self, blocks: Vec<Block>) -> Result<Vec<PartBackup>> {
+    pub(crate) fn backup_rows(self: &Arc<Self>, blocks: Vec<Block>) -> Result<Vec<PartBackup>> {
         self.directory.retire();
         let mut written = Vec::new();
         let mut blocks = blocks.into_iter().peekable();
@@ -74,7 +74,7 @@ impl MergeTree {
                 bytes += block.value_bytes();
                 group.push(block);
             }
-            let name = PartName::of_insert(&"all".into(), self.next_block_number());
+            let name = PartName::of_insert(&"all".into(), self.merging.claim_block(&"all".into()).block);
             let part = block_on(async {
                 let mut pieces = Pieces::begin();
                 let block = concat(&self.identity.stored, group, &mut pieces).await?;
@@ -122,10 +122,12 @@ impl MergeTree {
         };
         let description = PartDescription::decode(&source.description, &keys, schema.stored.len())?;
         let bytes = disk.bytes(&source.path).map_err(|error| super::part::corrupted(&source.path, error))?;
-        let file = self.next_file(name, bytes);
+        let (file, claim) = self.next_file(name, bytes);
         let temporary = self.directory.temporary(&file.path);
         disk.copy(&source.path, &temporary).map_err(|error| write_error(&temporary, &error))?;
-        self.verified(file, description, schema)
+        let part = self.verified(file, description, schema)?;
+        part.hold(Arc::new(claim));
+        Ok(part)
     }
 
     /// A table of parts that goes, with its folder, when nobody holds it or a part of it any more.
@@ -175,6 +177,6 @@ impl CopiedParts {
 
     /// The catalog may list them or not: their files stay until the next start finds out.
     pub(crate) fn keep(&self) {
-        self.parts.iter().for_each(|part| part.keep());
+        self.parts.iter().for_each(|part| part.keep_in_doubt());
     }
 }

@@ -11,12 +11,14 @@ use parquet::file::metadata::ParquetMetaDataReader;
 use squall_runtime::{Pieces, block_on};
 use squall_types::{Block, Column, Error, ErrorCode, Result};
 
+use super::merge_control::BlockClaim;
 use super::part::{Part, PartFile, corrupted};
 use super::part_bytes::PartBytes;
 use super::part_description::{PartDescription, PrimaryIndex};
 use super::part_footer::{PartFooter, bad_name, part_of_file};
 use super::part_name::PartName;
-use super::part_writer::{describe, footer_of, primary_index, write_error};
+use super::part_encoder::{describe, footer_of, primary_index};
+use super::part_writer::write_error;
 use super::{MergeTree, PartSchema};
 use crate::disk::{Disk, read_all, remove_file};
 use crate::evaluate::evaluate;
@@ -157,12 +159,7 @@ impl MergeTree {
         let disk = self.directory.disk();
         disk.sync_folder(self.directory.path()).map_err(|error| write_error(self.directory.path(), &error))?;
         let needless: Vec<String> = sources.iter().filter_map(|path| self.catalog.relative(path)).collect();
-        self.replace_parts(&[], new, &needless).inspect_err(|error| {
-            if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
-                // The catalog may list them after all: the next start finds out.
-                new.iter().for_each(|part| part.keep());
-            }
-        })?;
+        self.replace_parts(&[], new, &needless)?;
         if sources.is_empty() {
             return Ok(());
         }
@@ -180,10 +177,12 @@ impl MergeTree {
 
     /// Gives a part's file a second name in the table's folder, as a part that is not committed yet, and verifies it.
     pub(crate) fn adopt(&self, path: &Path) -> Result<Arc<Part>> {
-        let (file, description, schema) = self.new_part_of(path)?;
+        let (file, claim, description, schema) = self.new_part_of(path)?;
         let temporary = self.directory.temporary(&file.path);
         self.directory.disk().link(path, &temporary).map_err(|error| write_error(&temporary, &error))?;
-        self.verified(file, description, schema)
+        let part = self.verified(file, description, schema)?;
+        part.hold(Arc::new(claim));
+        Ok(part)
     }
 
     pub(super) fn verified(
@@ -219,7 +218,7 @@ impl MergeTree {
     }
 
     /// What a part in this file will be in the table.
-    fn new_part_of(&self, path: &Path) -> Result<(PartFile, PartDescription, Arc<PartSchema>)> {
+    fn new_part_of(&self, path: &Path) -> Result<(PartFile, BlockClaim, PartDescription, Arc<PartSchema>)> {
         let disk = &**self.directory.disk();
         let file_name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = part_of_file(&file_name).ok_or_else(|| bad_name(&file_name))?;
@@ -231,14 +230,16 @@ impl MergeTree {
             }
             None => (self.describe_anew(path)?, self.schema.clone()),
         };
-        Ok((self.next_file(name, bytes), description, schema))
+        let (file, claim) = self.next_file(name, bytes);
+        Ok((file, claim, description, schema))
     }
 
-    pub(super) fn next_file(&self, name: PartName, bytes: u64) -> PartFile {
-        let block = self.next_block_number();
+    pub(super) fn next_file(&self, name: PartName, bytes: u64) -> (PartFile, BlockClaim) {
+        let claim = self.merging.claim_block(&name.partition_id);
+        let block = claim.block;
         let name = PartName { first_block: block, last_block: block, ..name };
         let path = self.directory.path().join(format!("{name}.parquet"));
-        PartFile { name: name.to_string().into(), partition_id: name.partition_id, path, bytes }
+        (PartFile { name: name.to_string().into(), partition_id: name.partition_id, path, bytes }, claim)
     }
 
     /// Makes files parts of the table under their own names, in place of those that they supersede.
@@ -310,7 +311,7 @@ impl MergeTree {
         let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes).map_err(|error| bad(&error))?;
         let entries = metadata.file_metadata().key_value_metadata();
         let columns = entries.and_then(|entries| entries.iter().find(|entry| entry.key == "squall.columns"));
-        if columns.and_then(|entry| entry.value.as_deref()) != Some(&*super::part_writer::columns_entry(self)) {
+        if columns.and_then(|entry| entry.value.as_deref()) != Some(&*super::part_encoder::columns_entry(self)) {
             return Err(incompatible(&path.file_name().unwrap_or_default().to_string_lossy()));
         }
         let mut in_segments = PartBytes::default();

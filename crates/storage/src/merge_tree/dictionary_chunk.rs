@@ -20,7 +20,7 @@ use squall_runtime::Pieces;
 
 use super::column_chunk::ColumnChunk;
 use super::key_runs::{bits, put_pattern, put_run};
-use super::part_writer::{BOUND_BYTES_MAX, parquet_bug};
+use super::part_encoder::{BOUND_BYTES_MAX, parquet_bug};
 use super::value_chunk::add_keys;
 
 /// Larger dictionaries are the `parquet` crate's to judge.

@@ -81,14 +81,15 @@ impl Buffered {
 
 impl MergeTreeInsertion {
     pub(super) fn new(table: Arc<MergeTree>, limits: InsertLimits) -> Result<Self> {
-        let parts = table.parts.load().parts.len();
+        let set = table.parts.load();
+        let parts = set.fullest;
         if parts >= table.settings.parts_to_throw_insert {
             return Err(Error::new(
                 ErrorCode::TOO_MANY_PARTS,
                 format!(
                     "Too many parts ({parts} with average size of {} bytes) in table '{}'. Merges are processing \
                      significantly slower than inserts",
-                    table.parts.load().bytes / parts.max(1) as u64,
+                    set.bytes / set.parts.len().max(1) as u64,
                     table.identity.uuid,
                 ),
             ));
@@ -146,7 +147,7 @@ impl PreparedParts {
         first.table.catalog.commit_parts(tables).inspect_err(|error| {
             if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
                 // The catalog may list them after all: the next start finds out.
-                prepared.iter().flat_map(|prepared| &prepared.parts).for_each(|part| part.keep());
+                prepared.iter().flat_map(|prepared| &prepared.parts).for_each(|part| part.keep_in_doubt());
             }
         })
     }
@@ -233,9 +234,11 @@ async fn make_parts(
     drop((block, keys));
     for PartitionRows { id, rows } in partitions {
         wait_for_disk(&parts).await?;
-        let name = PartName::of_insert(&id, table.next_block_number());
+        let claim = table.merging.claim_block(&id);
+        let name = PartName::of_insert(&id, claim.block);
         let made = write_part(&table, &name, rows, limits.fills_cache, limits.merges_rows, &mut pieces).await?;
         let Some(unwritten) = made else { continue };
+        unwritten.part.hold(Arc::new(claim));
         let mut parts = parts.lock();
         parts.in_flight.push_back(unwritten.clone());
         parts.all.push(unwritten);

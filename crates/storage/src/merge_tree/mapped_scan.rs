@@ -20,9 +20,9 @@ use crate::table::{Claim, Morsel, ScanRequest, ScanSelection, TableScan};
 const ROW_BITS: u32 = 44;
 
 /// How the table's columns come from those of a run of parts.
-struct Mapping {
+pub(super) struct Mapping {
     schema: Arc<PartSchema>,
-    columns: ColumnMapping,
+    pub(super) columns: ColumnMapping,
 }
 
 /// Parts of one schema that follow each other.
@@ -90,7 +90,7 @@ fn plain_scan(
 }
 
 impl Mapping {
-    fn new(live: &Arc<MergeTree>, schema: &Arc<PartSchema>, wanted: &[usize]) -> Result<Self> {
+    pub(super) fn new(live: &Arc<MergeTree>, schema: &Arc<PartSchema>, wanted: &[usize]) -> Result<Self> {
         let identity = &live.identity;
         let source = |stored: &Option<usize>| {
             let fields = stored.and_then(|at| Some((identity.fields.ids.get(at)?, identity.stored.fields.get(at)?)));

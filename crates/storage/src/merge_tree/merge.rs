@@ -1,20 +1,52 @@
 //! Taking parts out of a table, and rewriting several small ones as one. Which parts, and when, is the caller's decision.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 use std::time::Instant;
 
+use squall_runtime::profile_events::count;
+use squall_runtime::{Pieces, ProfileEvent};
 use squall_types::{Block, Error, ErrorCode, Result};
 
 use super::insertion::{concat, new_part};
+use super::merge_control::{BackgroundTurn, MergeHold, MergeLock, locked};
+use super::merge_selection::{BASE, Candidate, MergeLimits, select};
+use super::merged_part::write_merged;
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
-use super::{MergeTree, PartSet, mapped_scan, pruning};
+use super::{MergeTree, PartSet};
 use crate::catalog::PartExchange;
-use crate::table::{InsertWriter, Insertion, PartMerge, PartWork, ScanRequest, TableScan};
-use squall_runtime::current_metrics::MetricGuard;
-use squall_runtime::profile_events::count;
-use squall_runtime::{CurrentMetric, Pieces, ProfileEvent};
+use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartMerge, PartWork, TableScan};
+
+/// For how long a table in which nothing is to be merged need not be looked at again while nothing changes in it.
+const IDLE: std::time::Duration = std::time::Duration::from_secs(5);
+/// Parts that one merge takes at most.
+const MERGED_PARTS_MAX: usize = 100;
+/// Rows of a part that a background merge makes at most: positions of rows are numbers of 32 bits.
+const MERGED_ROWS_MAX: u64 = 1 << 31;
+
+/// Parts of a table that the background may merge next.
+pub(crate) struct NextMerge {
+    pub(crate) parts: Vec<Arc<str>>,
+    pub(crate) bytes: u64,
+    /// Parts of their partition.
+    pub(crate) partition_parts: usize,
+}
+
+/// How far a merge is.
+#[derive(Default, Debug)]
+pub struct MergeProgress {
+    /// Rows of its parts that it has read.
+    pub rows_read: AtomicU64,
+    /// Bytes in memory of these.
+    pub bytes_read: AtomicU64,
+    /// Rows that it has made of them.
+    pub rows_written: AtomicU64,
+    /// Bytes of its file so far.
+    pub bytes_written: AtomicU64,
+}
 
 impl MergeTree {
     /// Takes parts out of the table. Scans under way keep them; their files go after that.
@@ -26,13 +58,14 @@ impl MergeTree {
         self.replace_parts(&parts, &[], &[])
     }
 
-    /// Begins to rewrite parts of one partition as one.
+    /// Begins to rewrite parts of one partition, which follow each other, as one.
     ///
     /// # Errors
-    /// `NO_SUCH_DATA_PART`, `PART_IS_TEMPORARILY_LOCKED` for parts that are being merged, `BAD_ARGUMENTS` for parts of several
-    /// partitions, and where parts cannot be read.
+    /// `NO_SUCH_DATA_PART`, `PART_IS_TEMPORARILY_LOCKED` for parts that are being merged, or with others or an INSERT under way between
+    /// them, `BAD_ARGUMENTS` for parts of several partitions, and where parts cannot be read.
     pub(crate) fn merge_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartMerge> {
-        let lock = Arc::new(MergeLock::new(self, names)?);
+        let obstacles = self.merging.obstacles();
+        let lock = Arc::new(self.merging.lock(names)?);
         let mut parts = self.parts_named(names)?;
         // Of rows with equal keys those of later inserts come later.
         parts.sort_by_key(|part| PartName::parse(&part.file.name).map(|name| name.first_block));
@@ -40,13 +73,157 @@ impl MergeTree {
         let name = parsed.as_deref().and_then(PartName::merged).ok_or_else(|| {
             Error::new(ErrorCode::BAD_ARGUMENTS, "Parts of several partitions cannot be merged into one")
         })?;
-        let scan = self.scan_parts(&parts)?;
+        // The name says that everything between is in the part, too.
+        let is_between = |part: &Arc<Part>| {
+            let other = PartName::parse(&part.file.name);
+            other.is_some_and(|other| name.covers(&other) || name.overlaps(&other)) && !names.contains(&part.file.name)
+        };
+        if obstacles.has_between(&name.partition_id, name.first_block, name.last_block)
+            || self.parts.load().parts.iter().any(is_between)
+        {
+            return Err(locked(format!("Parts between those of {name} are not merged with them")));
+        }
+        self.check_known(&parts)?;
+        if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
+            return Err(failure.clone());
+        }
         let id = format!("{}::{name}", self.identity.uuid);
         count(ProfileEvent::Merge, 1);
         count(ProfileEvent::MergeSourceParts, parts.len() as u64);
         let began = Instant::now();
-        let insertion = Replacement { table: self.clone(), name, old: parts, new: Arc::default(), began, lock };
-        Ok(PartMerge { scan, insertion: Arc::new(insertion), id })
+        let progress = Arc::new(MergeProgress::default());
+        let insertion = Replacement {
+            table: self.clone(),
+            name: name.clone(),
+            old: parts.clone(),
+            new: Arc::default(),
+            began,
+            progress: progress.clone(),
+            lock,
+        };
+        Ok(PartMerge {
+            scan: Arc::new(NoRows::default()),
+            insertion: Arc::new(insertion),
+            id,
+            result: name.to_string().into(),
+            partition_id: name.partition_id,
+            parts: parts.iter().map(|part| part.file.name.clone()).collect(),
+            rows: parts.iter().map(|part| part.rows).sum(),
+            bytes: parts.iter().map(|part| part.file.bytes).sum(),
+            progress,
+        })
+    }
+
+    /// Checks that parts were not made by a later definition of the table, whose columns this one would leave out.
+    pub(super) fn check_known(&self, parts: &[Arc<Part>]) -> Result<()> {
+        match parts.iter().find(|part| part.schema.fields.number > self.identity.fields.number) {
+            Some(part) => Err(locked(format!("The table was altered before part {} came", part.file.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// The parts that may be merged now: by partitions, in the order of their blocks, cut where one is being merged or on its way.
+    pub(super) fn runs(&self) -> Vec<Vec<Arc<Part>>> {
+        let obstacles = self.merging.obstacles();
+        let set = self.parts.load();
+        let mut named: Vec<(PartName, &Arc<Part>)> =
+            set.parts.iter().filter_map(|part| Some((PartName::parse(&part.file.name)?, part))).collect();
+        named.sort_by(|(left, _), (right, _)| {
+            left.partition_id.cmp(&right.partition_id).then(left.first_block.cmp(&right.first_block))
+        });
+        let mut runs: Vec<Vec<Arc<Part>>> = Vec::new();
+        let mut last: Option<&PartName> = None;
+        for (name, part) in &named {
+            let follows = last.is_some_and(|last| {
+                last.partition_id == name.partition_id
+                    && !obstacles.has_between(&name.partition_id, last.last_block, name.first_block)
+            });
+            last = None;
+            if obstacles.is_locked(&part.file.name) || part.failure().is_some() {
+                continue;
+            }
+            last = Some(name);
+            match runs.last_mut() {
+                Some(run) if follows => run.push((*part).clone()),
+                _ => runs.push(vec![(*part).clone()]),
+            }
+        }
+        runs
+    }
+
+    /// The names of the parts that may become one each, run by run, with their partition and bytes.
+    pub(crate) fn mergeable(&self) -> Vec<Vec<(Arc<str>, Arc<str>, u64)>> {
+        let of = |part: &Arc<Part>| (part.file.name.clone(), part.file.partition_id.clone(), part.file.bytes);
+        self.runs().iter().map(|run| run.iter().map(of).collect()).collect()
+    }
+
+    /// The background merge of at most so many bytes that is worth most; nothing where none is, or none may begin.
+    pub(crate) fn next_merge(&self, bytes_max: u64, now: Instant) -> Option<NextMerge> {
+        if self.parts.load().parts.len() < 2 {
+            return None;
+        }
+        let bytes = self.merging.bytes_max(bytes_max.min(self.settings.merged_bytes_max), now)?;
+        let changes = self.merging.changes();
+        let runs = self.runs();
+        let of_partition = |id: &Arc<str>| -> usize {
+            self.parts.load().parts.iter().filter(|part| part.file.partition_id == *id).count()
+        };
+        let limits = MergeLimits { bytes, rows: MERGED_ROWS_MAX, parts: MERGED_PARTS_MAX, base: BASE };
+        let mut best: Option<(NextMerge, f64)> = None;
+        let mut partition: Option<(Arc<str>, usize)> = None;
+        for run in &runs {
+            let Some(first) = run.first().filter(|_| run.len() > 1) else { continue };
+            let id = &first.file.partition_id;
+            if partition.as_ref().is_none_or(|(known, _)| known != id) {
+                partition = Some((id.clone(), of_partition(id)));
+            }
+            let partition_parts = partition.as_ref().map_or(0, |(_, parts)| *parts);
+            let candidate = |part: &Arc<Part>| Candidate {
+                bytes: part.file.bytes,
+                rows: part.rows,
+                age: now.saturating_duration_since(part.born),
+            };
+            let candidates: Vec<Candidate> = run.iter().map(candidate).collect();
+            let Some((range, score)) = select(&candidates, partition_parts, &limits) else { continue };
+            if best.as_ref().is_none_or(|(_, least)| score < *least) {
+                let parts = run.get(range).unwrap_or_default();
+                let merge = NextMerge {
+                    parts: parts.iter().map(|part| part.file.name.clone()).collect(),
+                    bytes: parts.iter().map(|part| part.file.bytes).sum(),
+                    partition_parts,
+                };
+                best = Some((merge, score));
+            }
+        }
+        if best.is_none() {
+            self.merging.note_idle(changes, bytes, now + IDLE);
+        }
+        best.map(|(merge, _)| merge)
+    }
+
+    /// A background merge of parts of so many bytes begins; `None` where none may.
+    pub(crate) fn begin_background(&self, bytes: u64, cancel: Arc<dyn Fn() + Send + Sync>) -> Option<BackgroundTurn> {
+        self.merging.begin(bytes, cancel)
+    }
+
+    /// Keeps background merges away.
+    pub(crate) fn hold_merges(&self) -> MergeHold {
+        self.merging.hold()
+    }
+
+    /// `SYSTEM STOP MERGES` and `START MERGES`.
+    pub(crate) fn stop_merges(&self, is_stopped: bool) {
+        self.merging.stop(is_stopped);
+    }
+
+    /// Whether somebody has stopped merges.
+    pub(crate) fn are_merges_stopped(&self) -> bool {
+        self.merging.is_stopped()
+    }
+
+    /// The parts of the partition that has most.
+    pub(crate) fn parts_of_fullest(&self) -> usize {
+        self.parts.load().fullest
     }
 
     pub(super) fn parts_named(&self, names: &[Arc<str>]) -> Result<Vec<Arc<Part>>> {
@@ -61,33 +238,69 @@ impl MergeTree {
     }
 
     /// Commits the exchange, then shows it. `needless` are further files that nobody needs after it.
+    ///
+    /// # Errors
+    /// As of [`Catalog::exchange_parts`](crate::catalog::Catalog::exchange_parts). Where the outcome is in doubt, the files of both stay.
     pub(super) fn replace_parts(&self, old: &[Arc<Part>], new: &[Arc<Part>], needless: &[String]) -> Result<()> {
         let recorded: Vec<_> = new.iter().map(|part| new_part(part)).collect();
         let names: Vec<Arc<str>> = old.iter().map(|part| part.file.name.clone()).collect();
         let publish = || {
             new.iter().for_each(|part| part.settle());
-            self.parts.rcu(|set| {
-                let stays = |part: &&Arc<Part>| !old.iter().any(|old| Arc::ptr_eq(old, part));
-                let parts = set.parts.iter().filter(stays).chain(new).cloned().collect();
-                PartSet::new(parts, &self.identity)
-            });
+            self.parts.rcu(|set| PartSet::new(replaced(&set.parts, old, new), &self.identity));
             old.iter().for_each(|part| part.retire());
+            new.iter().for_each(|part| part.let_go());
+            self.merging.note_change();
         };
         let exchange = PartExchange { old: &names, new: &recorded, needless_files: needless };
-        self.catalog.exchange_parts(self.table_id, &exchange, publish)
+        self.catalog.exchange_parts(self.table_id, &exchange, publish).inspect_err(|error| {
+            if error.code == ErrorCode::UNKNOWN_STATUS_OF_INSERT {
+                // The catalog may list them after all: the next start finds out.
+                new.iter().for_each(|part| part.keep_in_doubt());
+            }
+        })
+    }
+}
+
+/// The parts after an exchange: a new one stands where the first of those stood whose rows it has, so that rows keep their order.
+fn replaced(all: &[Arc<Part>], old: &[Arc<Part>], new: &[Arc<Part>]) -> Vec<Arc<Part>> {
+    let mut left: Vec<(Option<PartName>, &Arc<Part>)> =
+        new.iter().map(|part| (PartName::parse(&part.file.name), part)).collect();
+    let mut parts = Vec::with_capacity(all.len() + new.len());
+    for part in all {
+        if !old.iter().any(|old| Arc::ptr_eq(old, part)) {
+            parts.push(part.clone());
+            continue;
+        }
+        let Some(name) = PartName::parse(&part.file.name) else { continue };
+        let of = |(new, _): &(Option<PartName>, _)| new.as_ref().is_some_and(|new| new.overlaps(&name));
+        if let Some(at) = left.iter().position(of) {
+            parts.push(left.remove(at).1.clone());
+        }
+    }
+    parts.extend(left.into_iter().map(|(_, part)| part.clone()));
+    parts
+}
+
+/// What a merge reads through the engine: a morsel without rows, for which a writer is made. That reads the parts itself.
+#[derive(Default)]
+struct NoRows {
+    is_claimed: AtomicBool,
+}
+
+impl TableScan for NoRows {
+    fn rows_total(&self) -> Option<u64> {
+        Some(0)
     }
 
-    /// All rows of some parts.
-    fn scan_parts(self: &Arc<Self>, parts: &[Arc<Part>]) -> Result<Arc<dyn TableScan>> {
-        if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
-            return Err(failure.clone());
+    fn claim(&self, _: u64, _: &Waker) -> Claim {
+        match self.is_claimed.swap(true, Ordering::Relaxed) {
+            true => Claim::Finished,
+            false => Claim::Morsel(Morsel { first: 0, rows: 0 }),
         }
-        let segments = pruning::select(self, parts, None)?;
-        let positions = self.identity.stored_positions.iter().enumerate();
-        let columns: Vec<usize> = positions.filter_map(|(at, stored)| stored.map(|_| at)).collect();
-        let schema = self.identity.stored.clone();
-        let request = ScanRequest { columns: columns.clone(), schema, predicate: None, limit: None };
-        mapped_scan::scan(self, segments, &columns, &request)
+    }
+
+    fn read(&self, _: Morsel, _: &mut dyn FnMut(Block) -> Result<std::ops::ControlFlow<()>>) -> Result<()> {
+        Ok(())
     }
 }
 
@@ -99,51 +312,35 @@ struct Replacement {
     /// Set once the part is made. Dropped without a commit, it removes its file.
     new: Arc<OnceLock<UnwrittenPart>>,
     began: Instant,
+    progress: Arc<MergeProgress>,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
 
-/// Parts that are being merged, by one merge only: two of the same parts would make the same file. Whoever holds it drops it after that
-/// file was committed or removed.
-pub(super) struct MergeLock {
-    table: Arc<MergeTree>,
-    names: Vec<Arc<str>>,
-    _metrics: [MetricGuard; 2],
-}
-
-impl MergeLock {
-    pub(super) fn new(table: &Arc<MergeTree>, names: &[Arc<str>]) -> Result<Self> {
-        let mut merging = table.merging.lock();
-        if let Some(name) = names.iter().find(|name| merging.contains(*name)) {
-            let message = format!("Part {name} is being merged");
-            return Err(Error::new(ErrorCode::PART_IS_TEMPORARILY_LOCKED, message));
-        }
-        merging.extend(names.iter().cloned());
-        let metrics = [CurrentMetric::Merge.hold(1), CurrentMetric::MergeParts.hold(names.len() as i64)];
-        Ok(Self { table: table.clone(), names: names.to_vec(), _metrics: metrics })
-    }
-}
-
-impl Drop for MergeLock {
-    fn drop(&mut self) {
-        let mut merging = self.table.merging.lock();
-        self.names.iter().for_each(|name| {
-            merging.remove(name);
-        });
-    }
-}
-
 impl Insertion for Replacement {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
-        let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
-        let lock = self.lock.clone();
-        Ok(Box::new(ReplacementWriter::new(table, name, new, true, lock)))
+        Ok(Box::new(MergeWriter {
+            table: self.table.clone(),
+            name: self.name.clone(),
+            old: self.old.clone(),
+            new: self.new.clone(),
+            progress: self.progress.clone(),
+            lock: self.lock.clone(),
+        }))
     }
 
     fn commit(&self) -> Result<()> {
         // There is none where no row is left.
         let new: Vec<Arc<Part>> = self.new.get().map(|unwritten| unwritten.part.clone()).into_iter().collect();
         self.new.get().map_or(Ok(()), UnwrittenPart::wait)?;
+        // Parts go only if all of their rows were read, and where each row stays, all of them are there.
+        let rows: u64 = self.old.iter().map(|part| part.rows).sum();
+        let made: u64 = new.iter().map(|part| part.rows).sum();
+        let read = self.progress.rows_read.load(Ordering::Acquire);
+        if read != rows || self.table.rule.is_none() && made != rows {
+            let message = format!("a merge of {rows} rows that read {read} and made {made} of them");
+            return Err(Error::logical(message));
+        }
         let began = Instant::now();
         self.table.replace_parts(&self.old, &new, &[])?;
         count(ProfileEvent::MergeCommitMilliseconds, began.elapsed().as_millis() as u64);
@@ -152,14 +349,45 @@ impl Insertion for Replacement {
     }
 }
 
-/// Gathers all rows of the new part.
+/// Makes the new part of a merge.
+struct MergeWriter {
+    table: Arc<MergeTree>,
+    name: PartName,
+    old: Vec<Arc<Part>>,
+    new: Arc<OnceLock<UnwrittenPart>>,
+    progress: Arc<MergeProgress>,
+    /// Dropped last.
+    lock: Arc<MergeLock>,
+}
+
+impl InsertWriter for MergeWriter {
+    fn write(&mut self, block: Block) -> Result<Option<PartWork>> {
+        match block.is_empty() {
+            true => Ok(None),
+            false => Err(Error::logical("rows for a merge")),
+        }
+    }
+
+    fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
+        let Self { table, name, old, new, progress, lock } = *self;
+        Ok(Some(Box::pin(async move {
+            let Some(unwritten) = write_merged(&table, &name, &old, &progress).await? else { return Ok(()) };
+            count(ProfileEvent::MergedRows, progress.rows_read.load(Ordering::Relaxed));
+            count(ProfileEvent::MergedUncompressedBytes, progress.bytes_read.load(Ordering::Relaxed));
+            count(ProfileEvent::MergeWrittenRows, unwritten.part.rows);
+            // Another merge of the same parts would write the same file.
+            unwritten.part.hold(lock);
+            new.set(unwritten).map_err(|_| Error::logical("a merge with several writers"))
+        })))
+    }
+}
+
+/// Gathers all rows that stand for those of a part.
 pub(super) struct ReplacementWriter {
     table: Arc<MergeTree>,
     name: PartName,
     new: Arc<OnceLock<UnwrittenPart>>,
     blocks: Vec<Block>,
-    /// Whether rows with equal keys become one.
-    merges_rows: bool,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -169,10 +397,9 @@ impl ReplacementWriter {
         table: Arc<MergeTree>,
         name: PartName,
         new: Arc<OnceLock<UnwrittenPart>>,
-        merges_rows: bool,
         lock: Arc<MergeLock>,
     ) -> Self {
-        Self { table, name, new, blocks: Vec::new(), merges_rows, lock }
+        Self { table, name, new, blocks: Vec::new(), lock }
     }
 }
 
@@ -185,22 +412,19 @@ impl InsertWriter for ReplacementWriter {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, new, blocks, merges_rows, lock } = *self;
+        let Self { table, name, new, blocks, lock } = *self;
         if blocks.is_empty() {
             return Ok(None);
         }
         Ok(Some(Box::pin(async move {
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
-            count(ProfileEvent::MergedRows, block.rows() as u64);
-            count(ProfileEvent::MergedUncompressedBytes, block.value_bytes() as u64);
-            let Some(unwritten) = write_part(&table, &name, block, true, merges_rows, &mut pieces).await? else {
+            let Some(unwritten) = write_part(&table, &name, block, true, false, &mut pieces).await? else {
                 return Ok(());
             };
-            count(ProfileEvent::MergeWrittenRows, unwritten.part.rows);
-            // Another merge of the same parts would write the same file.
+            // Another rewriting of the same part would write the same file.
             unwritten.part.hold(lock);
-            new.set(unwritten).map_err(|_| Error::logical("a merge with several writers"))
+            new.set(unwritten).map_err(|_| Error::logical("a rewriting with several writers"))
         })))
     }
 }

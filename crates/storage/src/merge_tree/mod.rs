@@ -14,8 +14,12 @@ mod key_runs;
 mod key_search;
 mod mapped_scan;
 mod merge;
+mod merge_control;
 mod merge_kind;
 mod merge_rule;
+mod merge_selection;
+mod merged_part;
+mod merged_rows;
 mod origin;
 mod packing;
 mod parquet_layout;
@@ -23,6 +27,7 @@ mod part;
 mod part_bytes;
 mod part_columns;
 mod part_description;
+mod part_encoder;
 mod part_footer;
 mod part_name;
 mod part_schema;
@@ -38,9 +43,8 @@ mod table_directory;
 mod value_chunk;
 
 use std::any::Any;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -61,6 +65,7 @@ use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, T
 use crate::table_record::TableRecord;
 use final_scan::FinalTable;
 pub(crate) use merge_kind::is_merge_tree;
+use merge_control::MergeControl;
 use merge_rule::MergeRule;
 use origin::PartColumns;
 use packing::Packing;
@@ -76,6 +81,10 @@ pub(crate) use backup::{CopiedParts, PartsNow};
 pub(crate) use detached::{DETACHING, free_name};
 pub use detached::{DetachedPart, PartSelection};
 pub use insertion::PreparedParts;
+pub use merge::MergeProgress;
+pub(crate) use merge::NextMerge;
+pub use merge_control::{BackgroundTurn, MergeHold};
+pub use merge_selection::{Candidate, MergeLimits, select};
 pub(crate) use parquet_layout::{LAKE_UUID, LakeColumn, is_same_in_lake, lake_columns, lake_fields};
 pub(crate) use part_footer::{PartFooter, part_of_file};
 pub(crate) use part_name::PartName;
@@ -108,9 +117,8 @@ pub(crate) struct MergeTree {
     catalog: Arc<Catalog>,
     cache: Arc<ColumnCache>,
     parts: Arc<ArcSwap<PartSet>>,
-    next_block: Arc<AtomicU64>,
-    /// Names of parts that are being merged.
-    merging: Arc<Mutex<HashSet<Arc<str>>>>,
+    /// What merges, mutations and inserts must know of each other.
+    merging: Arc<MergeControl>,
 }
 
 /// The parts of a table at one moment.
@@ -121,6 +129,8 @@ struct PartSet {
     /// Whether the rows of all parts are counted: a part that cannot be read may not say how many it has.
     is_counted: bool,
     bytes: u64,
+    /// The parts of the partition that has most.
+    fullest: usize,
     /// `column_range` of each column, once somebody asked.
     ranges: Vec<OnceLock<Option<(Value, Value)>>>,
     /// What `ranges` are counted by.
@@ -129,7 +139,10 @@ struct PartSet {
 
 impl PartSet {
     fn new(parts: Vec<Arc<Part>>, identity: &Arc<TableIdentity>) -> Self {
+        let mut of_partitions: HashMap<&str, usize> = HashMap::new();
+        parts.iter().for_each(|part| *of_partitions.entry(&part.file.partition_id).or_default() += 1);
         Self {
+            fullest: of_partitions.into_values().max().unwrap_or(0),
             rows: parts.iter().map(|part| part.rows).sum(),
             is_counted: parts.iter().all(|part| !part.description.row_groups.is_empty()),
             bytes: parts.iter().map(|part| part.file.bytes).sum(),
@@ -293,8 +306,7 @@ impl MergeTree {
             catalog,
             cache,
             parts: Arc::new(ArcSwap::from_pointee(parts)),
-            next_block: Arc::new(AtomicU64::new(last_block + 1)),
-            merging: Arc::default(),
+            merging: Arc::new(MergeControl::new(last_block + 1)),
         };
         for part in &table.parts.load().parts {
             table.catalog.observe(table_id, &part.schema, &insertion::column_statistics(part));
@@ -343,7 +355,6 @@ impl MergeTree {
             catalog: self.catalog.clone(),
             cache: self.cache.clone(),
             parts: self.parts.clone(),
-            next_block: self.next_block.clone(),
             merging: self.merging.clone(),
             rule: MergeRule::of(&identity)?,
             identity,
@@ -366,6 +377,7 @@ impl MergeTree {
 
     /// Lets go of all parts: TRUNCATE and DROP, after the catalog did. Their files go when no scan reads them any more.
     pub(crate) fn retire_parts(&self) {
+        self.merging.cancel();
         let old = self.parts.swap(Arc::new(PartSet::new(Vec::new(), &self.identity)));
         old.parts.iter().for_each(|part| part.retire());
     }
@@ -381,10 +393,6 @@ impl MergeTree {
         let _ = self.directory.disk().remove_folder(&self.directory.detached());
     }
 
-    fn next_block_number(&self) -> u64 {
-        self.next_block.fetch_add(1, Ordering::Relaxed)
-    }
-
     /// Makes committed parts visible. Called in the order of commits.
     fn publish(&self, new: Vec<Arc<Part>>) {
         new.iter().for_each(|part| part.settle());
@@ -392,6 +400,9 @@ impl MergeTree {
             let parts = set.parts.iter().chain(&new).cloned().collect();
             PartSet::new(parts, &self.identity)
         });
+        // Only now: until a block is visible no merge may reach over it.
+        new.iter().for_each(|part| part.let_go());
+        self.merging.note_change();
     }
 }
 

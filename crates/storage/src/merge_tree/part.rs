@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_schema::DataType as ArrowType;
@@ -61,8 +62,10 @@ pub(crate) struct Part {
     gauge: Mutex<MetricGuard>,
     /// Whether the catalog lists it, or did.
     was_kept: AtomicBool,
-    /// What must stay until the file is removed, where it is.
+    /// What must stay until the part is visible or its file is removed.
     held: Mutex<Option<Arc<dyn Any + Send + Sync>>>,
+    /// When this process first knew it.
+    pub(super) born: Instant,
 }
 
 impl std::fmt::Debug for Part {
@@ -128,6 +131,7 @@ impl Part {
             is_obsolete: AtomicBool::new(true),
             was_kept: AtomicBool::new(false),
             held: Mutex::default(),
+            born: Instant::now(),
         }
     }
 
@@ -136,7 +140,22 @@ impl Part {
         self.is_obsolete.store(false, Ordering::Release);
         self.was_kept.store(true, Ordering::Release);
         *self.gauge.lock() = CurrentMetric::PartsActive.hold(1);
+    }
+
+    /// The part is in the catalog, or it is not: its file stays, and what it holds is held for ever.
+    pub(crate) fn keep_in_doubt(&self) {
+        self.keep();
+        std::mem::forget(self.held.lock().take());
+    }
+
+    /// Lets go of what the part holds, as it is visible.
+    pub(crate) fn let_go(&self) {
         drop(self.held.lock().take());
+    }
+
+    /// Whether a column of it is in the cache.
+    pub(super) fn is_hot(&self) -> bool {
+        self.slots.iter().any(|slot| slot.get().is_some())
     }
 
     /// The part was committed: its file stays, under its own name.
@@ -147,7 +166,7 @@ impl Part {
         }
     }
 
-    /// Keeps something until the file is removed, where that happens.
+    /// Keeps something until the part is visible, or its file is removed.
     pub(crate) fn hold(&self, what: Arc<dyn Any + Send + Sync>) {
         *self.held.lock() = Some(what);
     }
@@ -261,6 +280,15 @@ impl Part {
         self.decode_here(row_group, column, bytes)
     }
 
+    /// Reads the bytes of some columns of a row group. Waits for the disk.
+    ///
+    /// # Errors
+    /// `CHECKSUM_DOESNT_MATCH`, `CORRUPTED_DATA`.
+    pub(super) fn fetch_columns(&self, row_group: usize, columns: &[usize]) -> Result<Vec<Bytes>> {
+        let file = self.open_file()?;
+        columns.iter().map(|column| self.fetch(&*file, row_group, *column)).collect()
+    }
+
     fn read_footer(&self, footer: &[u8]) -> Result<ArrowReaderMetadata> {
         let bad = |error: parquet::errors::ParquetError| corrupted(&self.file.path, error);
         // The footer ends with its length and a magic number.
@@ -347,7 +375,7 @@ impl Part {
     }
 
     /// What decodes a chunk's bytes, in batches of at most so many rows, and the rows that it should have.
-    fn reader(
+    pub(super) fn reader(
         &self,
         row_group: usize,
         column: usize,

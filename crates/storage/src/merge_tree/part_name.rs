@@ -40,6 +40,13 @@ impl PartName {
             && self.level > other.level
     }
 
+    /// Whether parts of these names have blocks in common, as far as the names tell.
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.partition_id == other.partition_id
+            && self.first_block <= other.last_block
+            && other.first_block <= self.last_block
+    }
+
     /// The name of the part that merging parts of these names makes; `None` where they are not of one partition.
     pub(crate) fn merged(names: &[Self]) -> Option<Self> {
         let first = names.first()?;

@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, TableMetadata, named_like};
 use squall_types::{Error, Result};
 
-use super::merge::{MergeLock, ReplacementWriter};
+use super::merge::ReplacementWriter;
+use super::merge_control::MergeLock;
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::UnwrittenPart;
@@ -54,8 +55,9 @@ impl MergeTree {
     }
 
     fn rewrite_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartRewriting> {
-        let lock = Arc::new(MergeLock::new(self, names)?);
+        let lock = Arc::new(self.merging.lock(names)?);
         let parts = self.parts_named(names)?;
+        self.check_known(&parts)?;
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
@@ -152,7 +154,7 @@ struct Rewritten {
 impl Insertion for Rewritten {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
-        Ok(Box::new(ReplacementWriter::new(table, name, new, false, self.lock.clone())))
+        Ok(Box::new(ReplacementWriter::new(table, name, new, self.lock.clone())))
     }
 
     fn keeps_order(&self) -> bool {

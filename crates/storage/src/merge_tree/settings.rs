@@ -15,8 +15,10 @@ static FOREIGN: LazyLock<Vec<SettingDescription>> =
 
 /// Rows between two entries of the primary index where the table does not say.
 const INDEX_GRANULARITY_DEFAULT: usize = 8192;
-/// Parts at which inserts are refused: nothing merges parts yet.
+/// Parts of a partition at which inserts are refused.
 const PARTS_TO_THROW_INSERT_DEFAULT: usize = 3000;
+/// Bytes of parts that the background merges into one where the table does not say.
+const MERGED_BYTES_MAX_DEFAULT: u64 = 150 << 30;
 /// The same of tables of other engines that keep their rows in parts.
 const PARTS_OF_OTHERS_MAX: usize = 100_000;
 /// Above this share of defaults a chunk is held sparse where the table does not say.
@@ -31,6 +33,8 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) index_granularity: usize,
     /// `parts_to_throw_insert`.
     pub(crate) parts_to_throw_insert: usize,
+    /// `max_bytes_to_merge_at_max_space_in_pool`: bytes on disk of parts that the background merges into one.
+    pub(crate) merged_bytes_max: u64,
     /// `default_compression_codec`: that of the files.
     pub(crate) compression: Compression,
     /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
@@ -41,7 +45,7 @@ pub(crate) struct MergeTreeSettings {
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 5] = [
+static SETTINGS: [(SettingDescription, Read); 6] = [
     (
         described(
             "default_compression_codec",
@@ -58,6 +62,18 @@ static SETTINGS: [(SettingDescription, Read); 5] = [
         described("index_granularity", SettingType::UInt64, "8192", "Rows between two entries of the primary index."),
         |settings, value| {
             settings.index_granularity = number(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "max_bytes_to_merge_at_max_space_in_pool",
+            SettingType::UInt64,
+            "161061273600",
+            "Bytes on disk of parts that the background merges into one, at most; a merge never takes more than 1 GiB.",
+        ),
+        |settings, value| {
+            settings.merged_bytes_max = number(value)? as u64;
             Ok(())
         },
     ),
@@ -130,6 +146,7 @@ impl MergeTreeSettings {
         let mut settings = Self {
             index_granularity: INDEX_GRANULARITY_DEFAULT,
             parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT,
+            merged_bytes_max: MERGED_BYTES_MAX_DEFAULT,
             compression: Compression::LZ4_RAW,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
         };

@@ -48,6 +48,60 @@ pub(crate) fn plain_array(column: &Column) -> Result<ArrayRef> {
     }
 }
 
+/// Keys of rows that are in their order, to be compared with those of other rows.
+pub(super) struct SortedKeys {
+    columns: Vec<KeyColumn>,
+    rows: usize,
+}
+
+impl SortedKeys {
+    /// # Errors
+    /// As [`sorted_positions`].
+    pub(super) async fn new(keys: &[Column], rows: usize, pieces: &mut Pieces) -> Result<Self> {
+        let mut columns = Vec::with_capacity(keys.len());
+        for key in keys {
+            columns.push(KeyColumn::new(key, pieces).await?);
+            pieces.pause().await;
+        }
+        Ok(Self { columns, rows })
+    }
+
+    /// A row's key and that of a row of others.
+    pub(super) fn compare(&self, row: usize, other: &Self, other_row: usize) -> Ordering {
+        let columns = self.columns.iter().zip(&other.columns);
+        columns
+            .map(|(own, other)| own.compare_with(row, other, other_row))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+
+    /// Whether they are in order.
+    pub(super) async fn are_in_order(&self, pieces: &mut Pieces) -> bool {
+        for first in (1..self.rows).step_by(RUN_ROWS) {
+            let last = self.rows.min(first + RUN_ROWS);
+            if (first..last).any(|row| self.compare(row - 1, self, row).is_gt()) {
+                return false;
+            }
+            pieces.pause().await;
+        }
+        true
+    }
+
+    /// How many rows, of those from `first` on, come before a row of others; `with_equal` counts those of its key, too.
+    pub(super) fn count_before(&self, first: usize, other: &Self, other_row: usize, with_equal: bool) -> usize {
+        let (mut low, mut high) = (first, self.rows);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.compare(middle, other, other_row) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal if with_equal => low = middle + 1,
+                Ordering::Equal | Ordering::Greater => high = middle,
+            }
+        }
+        low - first
+    }
+}
+
 /// Where runs of rows with equal keys begin, in rows that are in the order of the keys. Without keys all are equal.
 ///
 /// # Errors
@@ -305,10 +359,17 @@ impl KeyColumn {
     }
 
     fn compare(&self, left: usize, right: usize) -> Ordering {
-        match self {
-            Self::Fixed { ranks, .. } => ranks.get(left).cmp(&ranks.get(right)),
-            Self::Bytes(values) => values.value(left).cmp(values.value(right)),
-            Self::FixedBytes(values) => values.value(left).cmp(values.value(right)),
+        self.compare_with(left, self, right)
+    }
+
+    /// A value and one of the same column of other rows.
+    fn compare_with(&self, row: usize, other: &Self, other_row: usize) -> Ordering {
+        match (self, other) {
+            (Self::Fixed { ranks, .. }, Self::Fixed { ranks: others, .. }) => ranks.get(row).cmp(&others.get(other_row)),
+            (Self::Bytes(values), Self::Bytes(others)) => values.value(row).cmp(others.value(other_row)),
+            (Self::FixedBytes(values), Self::FixedBytes(others)) => values.value(row).cmp(others.value(other_row)),
+            // The same type has the same form.
+            (Self::Fixed { .. } | Self::Bytes(_) | Self::FixedBytes(_), _) => Ordering::Equal,
         }
     }
 }

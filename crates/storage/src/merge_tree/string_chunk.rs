@@ -12,7 +12,7 @@ use squall_types::Result;
 
 use super::column_chunk::ColumnChunk;
 use super::dictionary_chunk::put_bytes;
-use super::part_writer::parquet_bug;
+use super::part_encoder::parquet_bug;
 use super::value_chunk::{PAGE_BYTES, add_keys, put_levels};
 
 /// A dictionary of more bytes saves too little.

@@ -23,7 +23,7 @@ use squall_types::Result;
 use super::column_chunk::ColumnChunk;
 use super::dictionary_chunk::put_plain;
 use super::key_runs::{bits, put_keys, put_run};
-use super::part_writer::parquet_bug;
+use super::part_encoder::parquet_bug;
 use super::string_chunk::append_strings;
 
 /// Bytes of a page of plain values before compression, which takes about a millisecond.

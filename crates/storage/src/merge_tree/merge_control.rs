@@ -1,0 +1,271 @@
+//! What merges, mutations and inserts of a table must know of each other: which parts are being made into others, which blocks are on
+//! their way, and who wants background merges to keep away.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use squall_runtime::CurrentMetric;
+use squall_runtime::current_metrics::MetricGuard;
+use squall_types::{Error, ErrorCode, Result};
+
+/// How long after a failure background merges of the size that failed are not tried again: doubled with each further failure.
+const BACKOFF_MIN: Duration = Duration::from_secs(2);
+/// The longest.
+const BACKOFF_MAX: Duration = Duration::from_secs(600);
+
+/// Shared by all definitions that a table has had.
+#[derive(Default)]
+pub(super) struct MergeControl {
+    state: Mutex<State>,
+    /// Counts what changes which merges may begin.
+    changes: AtomicU64,
+}
+
+/// Cancels a merge.
+type Cancel = Arc<dyn Fn() + Send + Sync>;
+
+#[derive(Default)]
+struct State {
+    /// Parts that are being merged or rewritten.
+    locked: HashSet<Arc<str>>,
+    /// Blocks that have a number and are not visible yet: no merge may reach over one, as its name would say that it holds it.
+    pending: BTreeSet<(Arc<str>, u64)>,
+    next_block: u64,
+    /// Statements that want no background merge to begin or to go on.
+    holds: usize,
+    /// `SYSTEM STOP MERGES`.
+    is_stopped: bool,
+    /// What cancels each background merge that runs.
+    running: HashMap<u64, Cancel>,
+    next_merge: u64,
+    failed: Option<Failure>,
+    /// When nothing was found to be merged: up to which size, and after how many changes.
+    idle: Option<(u64, u64, Instant)>,
+}
+
+/// A background merge that has failed.
+#[derive(Clone, Copy)]
+struct Failure {
+    bytes: u64,
+    times: u32,
+    until: Instant,
+}
+
+impl MergeControl {
+    pub(super) fn new(next_block: u64) -> Self {
+        Self { state: Mutex::new(State { next_block, ..State::default() }), changes: AtomicU64::default() }
+    }
+
+    /// A number for a new block of a partition. Until the claim is dropped no merge reaches over it.
+    pub(super) fn claim_block(self: &Arc<Self>, partition_id: &Arc<str>) -> BlockClaim {
+        let mut state = self.state.lock();
+        let block = state.next_block;
+        state.next_block += 1;
+        state.pending.insert((partition_id.clone(), block));
+        BlockClaim { control: self.clone(), partition_id: partition_id.clone(), block }
+    }
+
+    /// Notes that parts have come or gone.
+    pub(super) fn note_change(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// What must not be merged: parts that are locked, and the places of pending blocks. To be asked before the parts are looked at: a
+    /// block that is pending no more by then is among them.
+    pub(super) fn obstacles(&self) -> Obstacles {
+        let state = self.state.lock();
+        Obstacles { locked: state.locked.clone(), pending: state.pending.clone() }
+    }
+
+    /// Locks parts.
+    ///
+    /// # Errors
+    /// `PART_IS_TEMPORARILY_LOCKED` where one of them is.
+    pub(super) fn lock(self: &Arc<Self>, names: &[Arc<str>]) -> Result<MergeLock> {
+        let mut state = self.state.lock();
+        if let Some(name) = names.iter().find(|name| state.locked.contains(*name)) {
+            return Err(locked(format!("Part {name} is being merged")));
+        }
+        state.locked.extend(names.iter().cloned());
+        let metrics = [CurrentMetric::Merge.hold(1), CurrentMetric::MergeParts.hold(names.len() as i64)];
+        Ok(MergeLock { control: self.clone(), names: names.to_vec(), _metrics: metrics })
+    }
+
+    /// Keeps background merges away: those that run are cancelled, and none begins until the answer is dropped.
+    pub(super) fn hold(self: &Arc<Self>) -> MergeHold {
+        self.state.lock().holds += 1;
+        self.cancel();
+        MergeHold { control: self.clone() }
+    }
+
+    /// `SYSTEM STOP MERGES` and `START MERGES`.
+    pub(super) fn stop(&self, is_stopped: bool) {
+        self.state.lock().is_stopped = is_stopped;
+        if is_stopped {
+            self.cancel();
+        }
+        self.note_change();
+    }
+
+    /// Cancels the background merges that run.
+    pub(super) fn cancel(&self) {
+        let running: Vec<Cancel> = self.state.lock().running.values().cloned().collect();
+        running.into_iter().for_each(|cancel| cancel());
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state.lock().is_stopped
+    }
+
+    /// The largest background merge that may begin now, in bytes; `None` where none may.
+    pub(super) fn bytes_max(&self, wanted: u64, now: Instant) -> Option<u64> {
+        let state = self.state.lock();
+        if state.is_stopped || state.holds > 0 {
+            return None;
+        }
+        let bytes = match state.failed {
+            Some(failure) if now < failure.until => wanted.min(failure.bytes / 2),
+            _ => wanted,
+        };
+        let changes = self.changes.load(Ordering::Acquire);
+        match state.idle {
+            Some((of, up_to, until)) if of == changes && bytes <= up_to && now < until => None,
+            _ => Some(bytes),
+        }
+    }
+
+    /// The number of changes so far.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Notes that after so many changes nothing up to a size is to be merged, and until when that holds.
+    pub(super) fn note_idle(&self, changes: u64, bytes: u64, until: Instant) {
+        self.state.lock().idle = Some((changes, bytes, until));
+    }
+
+    /// A background merge of parts of so many bytes begins; `None` where none may. `cancel` is called when it should end.
+    pub(super) fn begin(self: &Arc<Self>, bytes: u64, cancel: Cancel) -> Option<BackgroundTurn> {
+        let mut state = self.state.lock();
+        if state.is_stopped || state.holds > 0 {
+            return None;
+        }
+        let number = state.next_merge;
+        state.next_merge += 1;
+        state.running.insert(number, cancel);
+        Some(BackgroundTurn { control: self.clone(), number, bytes })
+    }
+}
+
+/// What stands in the way of merges.
+pub(super) struct Obstacles {
+    locked: HashSet<Arc<str>>,
+    pending: BTreeSet<(Arc<str>, u64)>,
+}
+
+impl Obstacles {
+    pub(super) fn is_locked(&self, part: &Arc<str>) -> bool {
+        self.locked.contains(part)
+    }
+
+    /// Whether a block between these two is on its way.
+    pub(super) fn has_between(&self, partition_id: &Arc<str>, after: u64, before: u64) -> bool {
+        let from = (partition_id.clone(), after.saturating_add(1));
+        self.pending.range(from..(partition_id.clone(), before.max(after.saturating_add(1)))).next().is_some()
+    }
+}
+
+pub(super) fn locked(message: String) -> Error {
+    Error::new(ErrorCode::PART_IS_TEMPORARILY_LOCKED, message)
+}
+
+/// The number of a block that is not visible yet.
+pub(super) struct BlockClaim {
+    control: Arc<MergeControl>,
+    partition_id: Arc<str>,
+    pub(super) block: u64,
+}
+
+impl Drop for BlockClaim {
+    fn drop(&mut self) {
+        let mut state = self.control.state.lock();
+        state.pending.remove(&(std::mem::take(&mut self.partition_id), self.block));
+        drop(state);
+        self.control.note_change();
+    }
+}
+
+/// Parts that are being merged, by one merge only: two of the same parts would make the same file. Whoever holds it drops it after that
+/// file was committed or removed.
+pub(super) struct MergeLock {
+    control: Arc<MergeControl>,
+    names: Vec<Arc<str>>,
+    _metrics: [MetricGuard; 2],
+}
+
+impl Drop for MergeLock {
+    fn drop(&mut self) {
+        let mut state = self.control.state.lock();
+        self.names.iter().for_each(|name| {
+            state.locked.remove(name);
+        });
+        drop(state);
+        self.control.note_change();
+    }
+}
+
+/// Keeps background merges of a table away.
+pub struct MergeHold {
+    control: Arc<MergeControl>,
+}
+
+impl MergeHold {
+    /// Whether none runs any more.
+    pub fn is_quiet(&self) -> bool {
+        self.control.state.lock().running.is_empty()
+    }
+}
+
+impl Drop for MergeHold {
+    fn drop(&mut self) {
+        self.control.state.lock().holds -= 1;
+        self.control.note_change();
+    }
+}
+
+/// A background merge that runs. It ends when this is dropped.
+pub struct BackgroundTurn {
+    control: Arc<MergeControl>,
+    number: u64,
+    bytes: u64,
+}
+
+impl BackgroundTurn {
+    /// Notes that the merge has failed by itself: merges of its size wait.
+    pub fn note_failure(&self, now: Instant) -> Duration {
+        let mut state = self.control.state.lock();
+        let times = state.failed.map_or(0, |failure| failure.times).saturating_add(1);
+        let wait = BACKOFF_MIN.saturating_mul(1 << times.min(16)).min(BACKOFF_MAX);
+        let still = state.failed.filter(|failure| now < failure.until).map_or(u64::MAX, |failure| failure.bytes);
+        state.failed = Some(Failure { bytes: self.bytes.min(still), times, until: now + wait });
+        wait
+    }
+
+    /// Notes that it has succeeded.
+    pub fn note_success(&self) {
+        let mut state = self.control.state.lock();
+        if state.failed.is_some_and(|failure| failure.bytes <= self.bytes) {
+            state.failed = None;
+        }
+    }
+}
+
+impl Drop for BackgroundTurn {
+    fn drop(&mut self) {
+        self.control.state.lock().running.remove(&self.number);
+        self.control.note_change();
+    }
+}

@@ -1,0 +1,153 @@
+"""Background merges: parts stay few, and no row is lost or there twice, whatever runs beside them."""
+
+import random
+import threading
+import time
+
+import pytest
+from server import ServerError, wait_until
+
+PARTS = "SELECT count() FROM system.parts WHERE table = '{}' AND active"
+
+
+class Writers:
+    """Threads that insert ten rows at a time, each batch under a number of its own, until they are told to stop."""
+
+    def __init__(self, server, table, threads, batches=10**9, first=0):
+        self.server, self.table, self.left = server, table, batches
+        self.next, self.acknowledged, self.lock = first, set(), threading.Lock()
+        self.threads = [threading.Thread(target=self.run) for _ in range(threads)]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self):
+        while True:
+            with self.lock:
+                if self.left <= 0:
+                    return
+                self.left -= 1
+                batch = self.next
+                self.next += 1
+            try:
+                self.server.query(f"INSERT INTO {self.table} SELECT {batch}, number, cityHash64(number, {batch}) FROM numbers(10)")
+            except (ServerError, OSError):
+                return
+            self.acknowledged.add(batch)
+
+    def stop(self):
+        with self.lock:
+            self.left = 0
+        self.join()
+
+    def join(self):
+        for thread in self.threads:
+            thread.join()
+
+
+def create(server, engine="MergeTree"):
+    server.query(f"CREATE TABLE t (batch UInt32, n UInt32, h UInt64) ENGINE = {engine} ORDER BY (n, batch)")
+
+
+def batches(server, final=""):
+    """The batches in the table, each of which must be whole."""
+    rows = server.rows(f"SELECT batch, count(), sum(n) FROM t {final} GROUP BY batch")
+    for batch, count, total in rows:
+        assert (count, total) == ("10", "45"), f"batch {batch} is not whole"
+    return {int(row[0]) for row in rows}
+
+
+def test_many_small_parts_and_kill_9(start_server):
+    server = start_server()
+    create(server)
+    writers = Writers(server, "t", 6, batches=1500)
+    most = 0
+    while any(thread.is_alive() for thread in writers.threads):
+        before = set(writers.acknowledged)
+        assert before <= batches(server)
+        most = max(most, int(server.value(PARTS.format("t"))))
+        time.sleep(0.1)
+    assert len(writers.acknowledged) == 1500 and most < 300
+    assert int(server.value("SELECT sum(value) FROM system.events WHERE event = 'Merge'")) > 0
+    acknowledged = set(writers.acknowledged)
+    moments = random.Random(7)
+    for _ in range(3):
+        writers = Writers(server, "t", 4, first=max(acknowledged) + 1)
+        time.sleep(0.5 + moments.random())
+        server.kill()
+        writers.join()
+        server.start()
+        found = batches(server)
+        assert acknowledged | writers.acknowledged <= found
+        acknowledged = found
+    assert server.files_named("tmp_*") == []
+
+
+@pytest.mark.parametrize("engine", ["MergeTree", "ReplacingMergeTree"])
+def test_statements_beside_merges(start_server, engine):
+    """OPTIMIZE, mutations, FINAL, ALTER and partitions that go, while parts come and are merged."""
+    server = start_server()
+    server.query(f"CREATE TABLE t (batch UInt32, n UInt32, h UInt64) ENGINE = {engine} PARTITION BY batch % 3 ORDER BY (n, batch)")
+    writers = Writers(server, "t", 3)
+    is_over, failures = threading.Event(), []
+
+    def repeat(statement):
+        number = 0
+        while not is_over.is_set():
+            number += 1
+            try:
+                server.query(statement(number))
+            except ServerError as error:
+                failures.append(str(error))
+            time.sleep(0.05)
+
+    statements = [
+        lambda _: "OPTIMIZE TABLE t FINAL",
+        lambda _: "ALTER TABLE t DELETE WHERE batch % 3 = 1 AND n = 1000000",
+        lambda _: "ALTER TABLE t UPDATE h = h WHERE batch % 5 = 0",
+        lambda number: "ALTER TABLE t ADD COLUMN IF NOT EXISTS more String" if number % 2 else "ALTER TABLE t DROP COLUMN IF EXISTS more",
+        lambda _: "ALTER TABLE t DROP PARTITION 2",
+    ]
+    threads = [threading.Thread(target=repeat, args=(statement,)) for statement in statements]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + 12
+    while time.monotonic() < end:
+        before = {batch for batch in set(writers.acknowledged) if batch % 3 != 2}
+        assert before <= batches(server, "FINAL" if engine != "MergeTree" else "")
+        time.sleep(0.1)
+    writers.stop()
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    unexpected = [failure for failure in failures if "altered by another query" not in failure]
+    assert unexpected == []
+    wanted = {batch for batch in writers.acknowledged if batch % 3 != 2}
+    assert {batch for batch in batches(server) if batch % 3 != 2} == wanted
+    server.restart()
+    assert {batch for batch in batches(server) if batch % 3 != 2} == wanted
+
+
+def test_merges_are_stopped(start_server):
+    server = start_server()
+    create(server)
+    server.query("SYSTEM STOP MERGES t")
+    for batch in range(30):
+        server.query(f"INSERT INTO t SELECT {batch}, number, 0 FROM numbers(10)")
+    with pytest.raises(ServerError, match="Cancelled merging parts"):
+        server.query("OPTIMIZE TABLE t FINAL")
+    time.sleep(1)
+    assert server.value(PARTS.format("t")) == "30"
+    server.query("SYSTEM START MERGES t")
+    wait_until(lambda: int(server.value(PARTS.format("t"))) < 20, "parts are merged")
+    assert len(batches(server)) == 30
+    assert server.value("SELECT count() FROM system.merges WHERE table = 't'") == "0"
+
+
+@pytest.mark.parametrize("engine", ["Log", "MergeTree ORDER BY tuple()"])
+def test_rows_keep_their_order(start_server, engine):
+    server = start_server()
+    server.query(f"CREATE TABLE l (n UInt32) ENGINE = {engine}")
+    for number in range(60):
+        server.query(f"INSERT INTO l SELECT {number} * 3 + number FROM numbers(3)")
+    wait_until(lambda: int(server.value("SELECT value FROM system.events WHERE event = 'MergedRows'") or 0) > 0, "rows are merged")
+    assert [int(row[0]) for row in server.rows("SELECT n FROM l")] == list(range(180))
