@@ -7,9 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use squall_engine::QueryContext;
-use squall_runtime::profile_events::GLOBAL;
 use squall_runtime::ProfileEvent;
 use squall_runtime::memory::SERVER;
+use squall_runtime::profile_events::GLOBAL;
 use squall_scheduler::CpuShare;
 use squall_storage::{BackgroundTurn, MergeProgress, PartMerge, TableName};
 use squall_types::{ErrorCode, Result, Settings};

@@ -100,11 +100,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
 type Mergeable = (Arc<str>, Arc<str>, u64);
 
 /// The parts that become one each: those of a run that are wanted, as many as may be.
-fn groups(
-    runs: Vec<Vec<Mergeable>>,
-    is_wanted: &dyn Fn(&Mergeable) -> bool,
-    with_singles: bool,
-) -> Vec<Vec<Arc<str>>> {
+fn groups(runs: Vec<Vec<Mergeable>>, is_wanted: &dyn Fn(&Mergeable) -> bool, with_singles: bool) -> Vec<Vec<Arc<str>>> {
     let mut groups = Vec::new();
     for run in runs {
         let (mut group, mut of_group) = (Vec::new(), 0);

@@ -7,9 +7,9 @@ use squall_storage::Table;
 use squall_types::Value;
 
 use super::table::SystemTable;
+use super::upgrade;
 use super::value::{flag, no_items, number, text, texts};
 use super::viewer::Viewer;
-use super::upgrade;
 use crate::merges::RunningMerge;
 use crate::server::Server;
 

@@ -53,7 +53,8 @@ pub fn upkeep(parts: &[PartInfo], retention: &Retention, now: u32) -> Upkeep {
     }
     for mut parts in kept.into_values() {
         parts.sort_by_key(|part| first_block(&part.name));
-        let candidate = |part: &&PartInfo| Candidate { bytes: part.bytes_on_disk, rows: part.rows, age: Duration::ZERO };
+        let candidate =
+            |part: &&PartInfo| Candidate { bytes: part.bytes_on_disk, rows: part.rows, age: Duration::ZERO };
         let candidates: Vec<Candidate> = parts.iter().map(candidate).collect();
         let bytes = retention.bytes_max / BYTES_PART;
         let limits = MergeLimits { bytes, rows: MERGED_ROWS_MAX, parts: PARTS_MERGED, base: BASE };

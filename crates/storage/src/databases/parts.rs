@@ -34,8 +34,7 @@ fn take_out(table: &Arc<MergeTree>, of: &PartSelection, take: &dyn Fn(&[Arc<str>
             return Ok(());
         }
         match take(&names) {
-            Err(error)
-                if error.code == ErrorCode::NO_SUCH_DATA_PART && !matches!(of, PartSelection::Part(_)) => {}
+            Err(error) if error.code == ErrorCode::NO_SUCH_DATA_PART && !matches!(of, PartSelection::Part(_)) => {}
             taken => return taken,
         }
     }

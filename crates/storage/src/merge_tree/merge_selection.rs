@@ -100,8 +100,7 @@ fn is_worth_it(
     }
     let (bytes, largest) = (bytes as f64, largest as f64);
     let size = place(bytes.ln_1p(), &(SIZES.start.ln_1p()..SIZES.end.ln_1p()));
-    let ages =
-        between(AGES_SMALL.start, AGES_LARGE.start, size)..between(AGES_SMALL.end, AGES_LARGE.end, size);
+    let ages = between(AGES_SMALL.start, AGES_LARGE.start, size)..between(AGES_SMALL.end, AGES_LARGE.end, size);
     let lowered = place(youngest.as_secs_f64(), &ages) + place(partition_parts as f64, &CROWD);
     let base = between(base, BASE_MIN, lowered.min(1.0));
     (bytes + count as f64 * PART_COST) / (largest + PART_COST) >= base

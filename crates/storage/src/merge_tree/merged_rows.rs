@@ -182,9 +182,8 @@ impl PartRows {
             let mut look = |column: usize| {
                 let stored = identity.stored_positions.get(column).copied().flatten();
                 let ids = stored.and_then(|at| Some((identity.fields.ids.get(at)?, identity.stored.fields.get(at)?)));
-                is_sorted_anew |= ids.is_none_or(|(ids, (_, data_type))| {
-                    !matches!(part.schema.source(ids, data_type), Source::Same(_))
-                });
+                is_sorted_anew |= ids
+                    .is_none_or(|(ids, (_, data_type))| !matches!(part.schema.source(ids, data_type), Source::Same(_)));
             };
             identity.definition.sorting_key.iter().for_each(|key| key.expression.visit_columns(&mut look));
         }

@@ -15,8 +15,8 @@ use squall_types::{Block, Column, Error, ErrorCode, Result};
 
 use super::MergeTree;
 use super::merge_rule::{MergeFor, MergeRule};
-use super::part::{Part, PartFile};
 use super::parquet_layout::compact_dictionary;
+use super::part::{Part, PartFile};
 use super::part_encoder::{EncodedPart, PartEncoder};
 use super::part_name::PartName;
 use super::sorting::sorted_positions;

@@ -365,7 +365,9 @@ impl KeyColumn {
     /// A value and one of the same column of other rows.
     fn compare_with(&self, row: usize, other: &Self, other_row: usize) -> Ordering {
         match (self, other) {
-            (Self::Fixed { ranks, .. }, Self::Fixed { ranks: others, .. }) => ranks.get(row).cmp(&others.get(other_row)),
+            (Self::Fixed { ranks, .. }, Self::Fixed { ranks: others, .. }) => {
+                ranks.get(row).cmp(&others.get(other_row))
+            }
             (Self::Bytes(values), Self::Bytes(others)) => values.value(row).cmp(others.value(other_row)),
             (Self::FixedBytes(values), Self::FixedBytes(others)) => values.value(row).cmp(others.value(other_row)),
             // The same type has the same form.
