@@ -42,8 +42,8 @@ pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{
-    BackgroundTurn, Candidate, DetachedPart, MergeHold, MergeLimits, MergeProgress, PartSelection, PartSource,
-    PreparedParts, merge_tree_settings, select as select_merge,
+    BackgroundTurn, Candidate, DetachedPart, MergeHold, MergeLimits, MergeProgress, MergeablePart, PartSelection,
+    PartSource, PreparedParts, merge_tree_settings, select as select_merge,
 };
 pub use null::null_table;
 pub use session_catalog::SessionCatalog;

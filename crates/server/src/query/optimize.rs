@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use squall_engine::QueryContext;
 use squall_sql::ast;
-use squall_storage::TableName;
+use squall_storage::{MergeablePart, TableName};
 use squall_types::{Error, ErrorCode, Result};
 
 use super::Answer;
@@ -56,7 +56,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
         Some(partition) => Some(selection(session, &database, &name, partition, context).await?),
         None => None,
     };
-    let is_wanted = |part: &Mergeable| selected.as_ref().is_none_or(|of| of.has(&part.0, &part.1));
+    let is_wanted = |part: &MergeablePart| selected.as_ref().is_none_or(|of| of.has(&part.name, &part.partition_id));
     // A single part may hold rows with equal keys: an INSERT or a mutation made it.
     let with_singles = statement.with_final && table.final_rows().is_some();
     drop(table);
@@ -96,16 +96,17 @@ pub(super) async fn run(session: &Session, statement: &ast::Optimize, context: &
     Ok(Answer::Done)
 }
 
-/// A part that may be merged: its name, partition and bytes on disk.
-type Mergeable = (Arc<str>, Arc<str>, u64);
-
 /// The parts that become one each: those of a run that are wanted, as many as may be.
-fn groups(runs: Vec<Vec<Mergeable>>, is_wanted: &dyn Fn(&Mergeable) -> bool, with_singles: bool) -> Vec<Vec<Arc<str>>> {
+fn groups(
+    runs: Vec<Vec<MergeablePart>>,
+    is_wanted: &dyn Fn(&MergeablePart) -> bool,
+    with_singles: bool,
+) -> Vec<Vec<Arc<str>>> {
     let mut groups = Vec::new();
     for run in runs {
         let (mut group, mut of_group) = (Vec::new(), 0);
         for part in run {
-            let (is_wanted, (name, _, bytes)) = (is_wanted(&part), part);
+            let (is_wanted, MergeablePart { name, bytes, .. }) = (is_wanted(&part), part);
             if !is_wanted || of_group + bytes > MERGED_BYTES_MAX {
                 groups.push(std::mem::take(&mut group));
                 of_group = 0;
@@ -127,7 +128,11 @@ mod tests {
 
     #[test]
     fn parts_are_grouped_by_runs_and_size() {
-        let part = |name: &str, bytes: u64| (name.into(), name.split('_').next().unwrap_or_default().into(), bytes);
+        let part = |name: &str, bytes: u64| MergeablePart {
+            name: name.into(),
+            partition_id: name.split('_').next().unwrap_or_default().into(),
+            bytes,
+        };
         let half = MERGED_BYTES_MAX / 2;
         let runs = vec![
             vec![part("a_1_1_0", 1), part("a_3_3_0", half), part("a_4_4_0", half), part("a_15_15_0", half)],
@@ -140,7 +145,7 @@ mod tests {
             found.iter().map(|group| group.iter().map(|name| &**name).collect::<Vec<_>>()).collect::<Vec<_>>(),
             expected
         );
-        assert_eq!(groups(runs.clone(), &|part| &*part.1 == "b", true).len(), 1);
-        assert!(groups(runs, &|part| &*part.1 == "b", false).is_empty());
+        assert_eq!(groups(runs.clone(), &|part| &*part.partition_id == "b", true).len(), 1);
+        assert!(groups(runs, &|part| &*part.partition_id == "b", false).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use squall_types::Result;
 use super::Databases;
 use super::entry::{Engine, Entry, SYSTEM, find};
 use crate::identity::TableName;
-use crate::merge_tree::{BackgroundTurn, MergeHold, MergeTree, NextMerge};
+use crate::merge_tree::{BackgroundTurn, MergeHold, MergeTree, MergeablePart, NextMerge};
 use crate::table::PartMerge;
 
 /// A merge that the background may carry out.
@@ -89,11 +89,11 @@ impl Databases {
         find(&state, database, table).ok().and_then(|entry| Some(entry.parts()?.are_merges_stopped())).unwrap_or(false)
     }
 
-    /// The parts of a table that may become one: runs that follow each other, each part with its partition and bytes.
+    /// The parts of a table that may become one: runs that follow each other.
     ///
     /// # Errors
     /// `UNKNOWN_DATABASE`, `UNKNOWN_TABLE`.
-    pub fn mergeable_parts(&self, database: &str, table: &str) -> Result<Vec<Vec<(Arc<str>, Arc<str>, u64)>>> {
+    pub fn mergeable_parts(&self, database: &str, table: &str) -> Result<Vec<Vec<MergeablePart>>> {
         Ok(find(&self.state.load(), database, table)?.parts().map(|live| live.mergeable()).unwrap_or_default())
     }
 

@@ -35,6 +35,17 @@ pub(crate) struct NextMerge {
     pub(crate) partition_parts: usize,
 }
 
+/// A part that may be merged with its neighbours.
+#[derive(Clone, Debug)]
+pub struct MergeablePart {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its partition.
+    pub partition_id: Arc<str>,
+    /// On disk.
+    pub bytes: u64,
+}
+
 /// How far a merge is.
 #[derive(Default, Debug)]
 pub struct MergeProgress {
@@ -151,9 +162,13 @@ impl MergeTree {
         runs
     }
 
-    /// The names of the parts that may become one each, run by run, with their partition and bytes.
-    pub(crate) fn mergeable(&self) -> Vec<Vec<(Arc<str>, Arc<str>, u64)>> {
-        let of = |part: &Arc<Part>| (part.file.name.clone(), part.file.partition_id.clone(), part.file.bytes);
+    /// The parts that may become one each, run by run.
+    pub(crate) fn mergeable(&self) -> Vec<Vec<MergeablePart>> {
+        let of = |part: &Arc<Part>| MergeablePart {
+            name: part.file.name.clone(),
+            partition_id: part.file.partition_id.clone(),
+            bytes: part.file.bytes,
+        };
         self.runs().iter().map(|run| run.iter().map(of).collect()).collect()
     }
 
