@@ -58,7 +58,8 @@ impl Counts {
             let count = *count as f64;
             count * count / (of(&self.lefts, left) * of(&self.rights, right))
         };
-        self.pairs.iter().map(share).sum::<f64>() - 1.0
+        // Rounding must not take it below 0.
+        (self.pairs.iter().map(share).sum::<f64>() - 1.0).max(0.0)
     }
 
     fn result(&self, kind: Kind) -> f64 {

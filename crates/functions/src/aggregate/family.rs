@@ -9,12 +9,12 @@ use crate::registry::own_name;
 
 use super::{
     analysis_of_variance, any, any_heavy, arg_min_max, average, average_weighted, bits, contingency, count, covariance,
-    delta_sum, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at, group_array_intersect,
-    group_array_moving, group_array_pick, group_bitmap, group_concat, group_uniq_array, histogram, hyper_log_log,
-    information_value, intervals, kahan, largest_triangle, mapped_arrays, mean_tests, min_max, moment_matrix,
-    moving_average, next_node, nothing, numeric_vector, quantile, rank_tests, regression, sequence, shape, sketched,
-    sparkbar, sum, sum_count, time_decayed, time_series, time_series_grid, top_k, uniq, uniq_exact, uniq_up_to,
-    variance, welford,
+    delta_sum, distinct_paths, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at,
+    group_array_intersect, group_array_moving, group_array_pick, group_bitmap, group_concat, group_uniq_array,
+    histogram, hyper_log_log, information_value, intervals, json_patch, kahan, largest_triangle, mapped_arrays,
+    mean_tests, min_max, moment_matrix, moving_average, next_node, nothing, numeric_vector, quantile, rank_tests,
+    regression, sequence, shape, sketched, sparkbar, sum, sum_count, time_decayed, time_series, time_series_grid,
+    top_k, uniq, uniq_exact, uniq_up_to, variance, welford,
 };
 
 /// A function asked for by name.
@@ -203,6 +203,9 @@ pub(super) const FAMILIES: &[Family] = &[
     family("cramersVBiasCorrected", Nulls::Skipped, contingency::resolve),
     family("deltaSum", Nulls::Skipped, delta_sum::resolve),
     family("deltaSumTimestamp", Nulls::Skipped, delta_sum::resolve_timestamp),
+    family("distinctDynamicTypes", Nulls::Handled, distinct_paths::resolve).ignores_order(),
+    family("distinctJSONPaths", Nulls::Handled, distinct_paths::resolve).ignores_order(),
+    family("distinctJSONPathsAndTypes", Nulls::Handled, distinct_paths::resolve).ignores_order(),
     family("entropy", Nulls::Skipped, entropy::resolve),
     family("exponentialMovingAverage", Nulls::Skipped, moving_average::resolve),
     family("exponentialTimeDecayedAvg", Nulls::Skipped, time_decayed::resolve),
@@ -241,6 +244,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("maxIntersectionsPosition", Nulls::Skipped, intervals::resolve_most),
     family("maxMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
     family("meanZTest", Nulls::Skipped, mean_tests::resolve_z),
+    family("mergedJSONPatch", Nulls::Skipped, json_patch::resolve),
     family("min", Nulls::Skipped, min_max::resolve).ignores_order(),
     family("minMappedArrays", Nulls::Skipped, mapped_arrays::resolve),
     family("nothing", Nulls::Handled, nothing::resolve),

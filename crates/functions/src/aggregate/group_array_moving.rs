@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::types::Float64Type;
 use arrow_array::{ArrowNativeTypeOp, ArrowPrimitiveType};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, checkpoint};
+use squall_types::cast::{CastOptions, cast};
+use squall_types::integer::I256;
+use squall_types::{Column, DataType, Error, ErrorCode, Integer, Result, Value, checkpoint};
 
 use crate::accumulator::AggregateFunction;
 
@@ -13,6 +15,7 @@ use super::element::{Element, Primitive};
 use super::family::Call;
 use super::grouped::{self, StateFunction};
 use super::number::{Number, with_number};
+use super::results::value_column;
 use super::state_bytes::{Raw, put_varint, take_count};
 use super::value_list::{ValueList, list_column};
 
@@ -20,6 +23,10 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn AggregateFunction>> {
     let window = call.limit()?;
     let argument = call.argument()?;
     let is_average = call.name == "groupArrayMovingAvg";
+    if let DataType::Decimal(..=38, scale) = argument {
+        let return_type = DataType::array(DataType::Decimal(38, *scale));
+        return Ok(grouped::function(MovingDecimals { return_type, window, is_average }));
+    }
     let total = match argument {
         number if number.is_float() || number.is_integer() && is_average => DataType::Float64,
         number if number.is_unsigned_integer() => DataType::UInt64,
@@ -162,5 +169,82 @@ where
 
     fn heap_bytes(&self, state: &Self::State) -> usize {
         state.capacity() * size_of::<<R::Total as ArrowPrimitiveType>::Native>()
+    }
+}
+
+/// Sums or averages of decimals, whose digits are added up in 128 bits.
+#[derive(Debug)]
+struct MovingDecimals {
+    return_type: DataType,
+    window: Option<usize>,
+    is_average: bool,
+}
+
+impl StateFunction for MovingDecimals {
+    type State = Vec<i128>;
+    type Rows<'a> = Vec<i128>;
+
+    const HAS_HEAP: bool = true;
+    const HAS_ITEMS: bool = true;
+
+    fn return_type(&self) -> &DataType {
+        &self.return_type
+    }
+
+    fn state(&self) -> Vec<i128> {
+        Vec::new()
+    }
+
+    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Vec<i128>> {
+        let [column] = arguments else { return Err(Error::logical("a moving sum takes one argument")) };
+        let DataType::Array(wide) = &self.return_type else { return Err(Error::logical("an array that is none")) };
+        let wide = cast(column, wide, &CastOptions::default())?;
+        Ok(i128::values(&**wide.array()).into_owned())
+    }
+
+    fn add(&self, state: &mut Vec<i128>, rows: &Vec<i128>, row: usize) {
+        state.push(state.last().copied().unwrap_or_default().wrapping_add(rows[row]));
+    }
+
+    fn merge(&self, into: &mut Vec<i128>, from: Vec<i128>) -> Result<()> {
+        checkpoint(from.len())?;
+        squall_types::grow(into, from.len())?;
+        let before = into.last().copied().unwrap_or_default();
+        into.extend(from.into_iter().map(|total| before.wrapping_add(total)));
+        Ok(())
+    }
+
+    fn items(&self, state: &Vec<i128>) -> usize {
+        state.len()
+    }
+
+    fn write(&self, state: &Vec<i128>, out: &mut Vec<u8>) -> Result<()> {
+        put_varint(state.len() as u64, out);
+        state.iter().for_each(|total| (*total as u128).put(out));
+        Ok(())
+    }
+
+    fn read(&self, bytes: &mut &[u8]) -> Result<Vec<i128>> {
+        (0..take_count(bytes)?).map(|_| Ok(u128::take(bytes)? as i128)).collect()
+    }
+
+    fn finish(&self, states: Vec<Vec<i128>>) -> Result<Column> {
+        let DataType::Array(item) = &self.return_type else { return Err(Error::logical("an array that is none")) };
+        let DataType::Decimal(_, scale) = &**item else { return Err(Error::logical("a decimal that is none")) };
+        let list = |totals: Vec<i128>| {
+            let window = self.window.unwrap_or(totals.len()).max(1);
+            let value = |at: usize| {
+                let begin = at.checked_sub(window).map(|at| totals[at]).unwrap_or_default();
+                let sum = totals[at].wrapping_sub(begin);
+                let result = if self.is_average { sum / window as i128 } else { sum };
+                Value::Decimal(Box::new(I256::from(result)), *scale)
+            };
+            Value::Array((0..totals.len()).map(value).collect())
+        };
+        value_column(&self.return_type, states.into_iter().map(list))
+    }
+
+    fn heap_bytes(&self, state: &Vec<i128>) -> usize {
+        state.capacity() * size_of::<i128>()
     }
 }

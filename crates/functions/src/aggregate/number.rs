@@ -77,6 +77,9 @@ macro_rules! integer {
     };
 }
 
+/// How many sums of floats run side by side.
+const FLOAT_SUMS: usize = 16;
+
 /// Values of a chunk of narrow integers add up in 32 bits without overflow: 4,096 × 65,535 < 2^32.
 const NARROW_CHUNK: usize = 4096;
 
@@ -119,19 +122,23 @@ macro_rules! float {
             }
 
             fn total(values: &[$native]) -> f64 {
-                // Floats do not associate, so the compiler keeps the order that is written: eight sums side by side.
-                let (chunks, rest) = values.as_chunks::<8>();
-                let mut sums = [0.0; 8];
+                // Floats do not associate, so the compiler keeps the order that is written, which is ClickHouse's: sums side by side.
+                let (chunks, rest) = values.as_chunks::<FLOAT_SUMS>();
+                let mut sums = [0.0; FLOAT_SUMS];
                 for chunk in chunks {
                     for (sum, &value) in sums.iter_mut().zip(chunk) {
                         *sum += f64::from(value);
                     }
                 }
-                sums.iter().sum::<f64>() + rest.iter().map(|&value| f64::from(value)).sum::<f64>()
+                rest.iter().fold(sums.iter().sum::<f64>(), |sum, &value| sum + f64::from(value))
             }
 
             fn times(value: $native, times: usize) -> f64 {
-                f64::from(value) * times as f64
+                // As the values would add up one by one: all sums side by side are the same.
+                let value = f64::from(value);
+                let sum = (0..times / FLOAT_SUMS).fold(0.0, |sum, _| sum + value);
+                let sums = if times < FLOAT_SUMS { 0.0 } else { (0..FLOAT_SUMS).fold(0.0, |all, _| all + sum) };
+                (0..times % FLOAT_SUMS).fold(sums, |all, _| all + value)
             }
 
             fn as_f64(total: f64) -> f64 {

@@ -168,6 +168,8 @@ fn first_non_default(call: &Call<'_>) -> Bound {
     let types: Vec<DataType> = call.arguments.iter().map(|argument| argument.data_type.clone()).collect();
     let common = least_supertype(&types)?;
     let options = CastOptions::to_common(call.session_zone()?);
+    // The default of a type that has NULL is NULL.
+    let may_be_null: Vec<bool> = types.iter().map(DataType::is_nullable).collect();
     call.bind(common.clone(), move |arguments, rows| {
         let columns = arguments.iter().map(|column| cast(column, &common, &options));
         let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -175,12 +177,12 @@ fn first_non_default(call: &Call<'_>) -> Bound {
         let default = Column::constant(common.remove_nullable(), &default_value(&common.remove_nullable()), 1)?;
         let default = cast(&default, &common, &options)?.materialize()?;
         let mut chosen = last.clone();
-        for column in before.iter().rev() {
+        for (column, may_be_null) in before.iter().zip(&may_be_null).rev() {
             let whole = column.materialize()?;
             let order = row_order(&whole, &default)?;
             let counts = (0..rows).map(|row| {
                 let is_null = whole.nulls().is_some_and(|nulls| nulls.is_null(row));
-                u8::from(!is_null && order(row, 0).is_ne())
+                u8::from(!is_null && (*may_be_null || order(row, 0).is_ne()))
             });
             chosen = select(&counts.collect::<Vec<_>>(), &whole, &chosen.materialize()?)?;
         }

@@ -13,8 +13,10 @@ use squall_types::cast::{CastMode, CastOptions, cast, uuid_memory};
 use squall_types::text::{TextOptions, basic_date_time, basic_date_time64};
 use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value, default_value};
 
+use super::array::{Lists, list_column};
 use super::conditional::select;
-use super::simple::{Call, Function, Strings, argument};
+use super::date_time::{by_zone, has_zones};
+use super::simple::{Call, Function, Strings, argument, string_column};
 use crate::function::{BoundFunction, ScalarFunction};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -489,6 +491,9 @@ fn or_column(column: &Column, fallback: &Column, rows: usize) -> Result<Column> 
 
 fn to_string(call: &Call<'_>) -> Bound {
     call.arguments(1..=2)?;
+    if has_zones(call, 1) {
+        return by_zone(call, 1, to_string);
+    }
     let name = zone(call, 1)?;
     let from = match (call.type_of(0), &name) {
         (DataType::DateTime(_), Some(_)) => DataType::DateTime(name.clone()),
@@ -711,6 +716,18 @@ fn memory_width(data_type: &DataType) -> Option<usize> {
 
 fn bind_reinterpret(call: &Call<'_>, to: DataType) -> Bound {
     let from = call.type_of(0);
+    match (from, &to) {
+        (DataType::Array(item), DataType::String | DataType::FixedString(_)) if memory_width(item).is_some() => {
+            return reinterpret_array(call, item, to);
+        }
+        (DataType::String | DataType::FixedString(_), DataType::Array(item)) => {
+            let item = (**item).clone();
+            if let Some(width) = memory_width(&item) {
+                return reinterpret_as_array(call, item, width);
+            }
+        }
+        _ => {}
+    }
     let has_bytes = |data_type: &DataType| {
         let has_names = matches!(data_type, DataType::Enum8(_) | DataType::Enum16(_) | DataType::Date32);
         !has_names && (data_type.fixed_width_bytes().is_some() || *data_type == DataType::String)
@@ -731,6 +748,49 @@ fn bind_reinterpret(call: &Call<'_>, to: DataType) -> Bound {
             _ => Ok(column),
         };
         turned(reinterpret(&turned(column.clone())?, &to)?)
+    })
+}
+
+/// The bytes of an array's items, one after the other, as a string.
+fn reinterpret_array(call: &Call<'_>, item: &DataType, to: DataType) -> Bound {
+    let item = item.clone();
+    let width = memory_width(&item).unwrap_or(0);
+    call.bind(to.clone(), move |arguments, rows| {
+        let lists = Lists::of(arguments, 0)?;
+        let items = reinterpret(&lists.items.materialize()?, &DataType::FixedString(width))?;
+        let items = items.array().as_fixed_size_binary_opt().cloned();
+        let Some(items) = items else { return Err(Error::logical("items without bytes")) };
+        let strings = string_column(rows, width * items.len(), |out, row| {
+            lists.range(row).for_each(|at| out.extend_from_slice(items.value(at)));
+            Ok(())
+        })?;
+        if to == DataType::String { Ok(strings) } else { reinterpret(&strings, &to) }
+    })
+}
+
+/// The bytes of a string as an array's items.
+fn reinterpret_as_array(call: &Call<'_>, item: DataType, width: usize) -> Bound {
+    let is_fixed = matches!(call.type_of(0), DataType::FixedString(_));
+    call.bind(DataType::array(item.clone()), move |arguments, rows| {
+        let strings = Strings::of(arguments, 0)?;
+        let mut bytes = Vec::new();
+        let mut ends = vec![0_i32];
+        for row in 0..rows {
+            let string = strings.get(row);
+            if string.len() % width != 0 {
+                let code = if is_fixed { ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT } else { ErrorCode::BAD_ARGUMENTS };
+                return Err(Error::new(code, format!("{} bytes are no whole number of {item}", string.len())));
+            }
+            squall_types::grow(&mut bytes, string.len())?;
+            bytes.extend_from_slice(string);
+            ends.push(i32::try_from(bytes.len() / width).map_err(|_| {
+                Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items of arrays in one block")
+            })?);
+        }
+        let count = bytes.len() / width;
+        let whole = FixedSizeBinaryArray::try_new_with_len(width as i32, bytes.into(), None, count)?;
+        let items = reinterpret(&Column::new(DataType::FixedString(width), Arc::new(whole)), &item)?;
+        list_column(&item, ends, items.to_array()?)
     })
 }
 

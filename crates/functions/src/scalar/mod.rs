@@ -1,7 +1,7 @@
 //! Scalar functions, a module per family. Each has a list `FUNCTIONS` of what it holds; the registry joins them.
 
-mod alternatives;
-mod arithmetic;
+pub(crate) mod alternatives;
+pub(crate) mod arithmetic;
 mod array;
 mod bit_strings;
 mod bitmap;
@@ -19,7 +19,7 @@ mod extreme;
 mod geo;
 pub(crate) mod hash;
 pub(crate) mod higher_order;
-mod json;
+pub(crate) mod json;
 mod kernel;
 mod kql;
 mod logic;

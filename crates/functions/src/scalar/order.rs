@@ -106,6 +106,56 @@ impl ItemOrder {
         }
     }
 
+    /// Sorts so that the first `limit` positions are those of a sort. Of few items the others lie as ClickHouse leaves them, which is
+    /// how Floyd's and Rivest's selection does.
+    ///
+    /// # Errors
+    /// Those of a checkpoint.
+    pub fn sort_first(&self, positions: &mut [u32], limit: usize) -> Result<()> {
+        /// Up to so many items the selection takes no samples.
+        const SELECTED_MAX: usize = 600;
+        if limit >= positions.len() || positions.len() > SELECTED_MAX {
+            return self.sort(positions);
+        }
+        squall_types::checkpoint(positions.len() * 20)?;
+        let less = |left: u32, right: u32| self.compare(left as usize, right as usize).is_lt();
+        let (wanted, mut left, mut right) = (limit - 1, 0, positions.len() - 1);
+        while right > left {
+            let pivot = positions[wanted];
+            positions.swap(left, wanted);
+            let is_right_greater = less(positions[left], positions[right]);
+            if is_right_greater {
+                positions.swap(left, right);
+            }
+            let (mut low, mut high) = (left, right);
+            while low < high {
+                positions.swap(low, high);
+                low += 1;
+                high -= 1;
+                while less(positions[low], pivot) {
+                    low += 1;
+                }
+                while less(pivot, positions[high]) {
+                    high -= 1;
+                }
+            }
+            if is_right_greater {
+                positions.swap(left, high);
+            } else {
+                high += 1;
+                positions.swap(right, high);
+            }
+            if high <= wanted {
+                left = high + 1;
+            }
+            if wanted <= high {
+                let Some(before) = high.checked_sub(1) else { break };
+                right = before;
+            }
+        }
+        self.sort(&mut positions[..limit])
+    }
+
     /// The order of two items.
     #[inline]
     pub fn compare(&self, left: usize, right: usize) -> Ordering {

@@ -182,8 +182,12 @@ impl Parser<'_> {
                 Operator::Binary(name, binding, tokens) => {
                     self.skip(tokens);
                     let right = self.operators(binding + 1)?;
+                    let mut operands = vec![left, right];
+                    if is_like(name) && self.word("ESCAPE") {
+                        operands.push(self.operators(binding + 1)?);
+                    }
                     let span = self.span_from(start);
-                    operator(name, vec![left, right], span)
+                    if operands.len() > 2 { call(name, operands, span) } else { operator(name, operands, span) }
                 }
                 Operator::Chain(name, binding) => {
                     self.skip(1);
@@ -1169,4 +1173,9 @@ pub(super) fn interval_unit(keyword: K) -> Option<IntervalUnit> {
         K::YEAR | K::YEARS | K::SQL_TSI_YEAR | K::YYYY | K::YY => IntervalUnit::Year,
         _ => return None,
     })
+}
+
+/// Whether an operator takes `ESCAPE`.
+fn is_like(name: &str) -> bool {
+    matches!(name, "like" | "ilike" | "notLike" | "notILike")
 }

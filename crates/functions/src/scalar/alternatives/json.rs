@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::Array;
 use squall_types::alternatives::dynamic_parts;
-use squall_types::json::paths::OtherPaths;
+use squall_types::json::paths::{OtherPaths, path_values};
+use squall_types::text::{TextStyle, ValueWriter};
 use squall_types::type_code::take_type;
 use squall_types::{Column, ColumnBuilder, DataType, JsonType, Result, Value, checkpoint};
 
@@ -15,7 +16,7 @@ type Bound = Result<Arc<dyn BoundFunction>>;
 
 /// Which of the paths.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     /// Those with types, and all others.
     All,
     /// Those without types that are within the limit of paths that ClickHouse keeps apart.
@@ -33,7 +34,10 @@ fn json_of(call: &Call<'_>) -> Result<Arc<JsonType>> {
 }
 
 /// The paths of each row with their types, in order.
-fn of_rows(column: &Column, json: &JsonType, which: Which) -> Result<Vec<Vec<(String, String)>>> {
+///
+/// # Errors
+/// Those of values that cannot be read, and of a checkpoint.
+pub(crate) fn of_rows(column: &Column, json: &JsonType, which: Which) -> Result<Vec<Vec<(String, String)>>> {
     let array = column.to_array()?;
     let others = OtherPaths::of(&array)?;
     // Paths are within the limit in the order in which they come.
@@ -79,6 +83,40 @@ pub(super) fn paths(call: &Call<'_>, which: Which) -> Bound {
         let mut builder = ColumnBuilder::new(result.clone());
         for row in of_rows(argument(arguments, 0)?, &json, which)? {
             builder.append(&Value::Array(row.into_iter().map(|(path, _)| Value::string(path)).collect()))?;
+        }
+        builder.finish()
+    })
+}
+
+/// `JSONAllValues`: the text of each path's value, in the order of paths.
+pub(super) fn values(call: &Call<'_>) -> Bound {
+    let json = json_of(call)?;
+    let result = DataType::array(DataType::String);
+    let options = call.text_options()?;
+    call.bind(result.clone(), move |arguments, _| {
+        let column = argument(arguments, 0)?;
+        let rows = of_rows(column, &json, Which::All)?;
+        let column = column.materialize()?;
+        // The text of a path's values is made once for all rows that have it.
+        let mut texts: std::collections::BTreeMap<String, ValueWriter> = Default::default();
+        let mut builder = ColumnBuilder::new(result.clone());
+        for (at, row) in rows.into_iter().enumerate() {
+            let mut found = Vec::with_capacity(row.len());
+            for (path, _) in row {
+                checkpoint(64)?;
+                let values = match texts.get_mut(&path) {
+                    Some(values) => values,
+                    None => {
+                        let values = path_values(&column, &path)?.materialize()?;
+                        let writer = ValueWriter::new(&values, TextStyle::Plain, &options)?;
+                        texts.entry(path).or_insert(writer)
+                    }
+                };
+                let mut text = Vec::new();
+                values.write(&mut text, at);
+                found.push(Value::string(text));
+            }
+            builder.append(&Value::Array(found.into()))?;
         }
         builder.finish()
     })

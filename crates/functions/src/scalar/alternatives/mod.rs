@@ -1,7 +1,7 @@
 //! Functions of `Variant`, `Dynamic` and `JSON`: the values of one type, the name of each value's type, and what is within a value by its
 //! name as a subcolumn.
 
-mod json;
+pub(crate) mod json;
 
 use std::sync::Arc;
 
@@ -30,6 +30,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("getSubcolumn", get_subcolumn).with_nulls().with_dictionaries().of_any_type(),
     &Function::new("JSONAllPaths", |call| json::paths(call, json::Which::All)).never_throws(),
     &Function::new("JSONAllPathsWithTypes", |call| json::paths_with_types(call, json::Which::All)).never_throws(),
+    &Function::new("JSONAllValues", json::values).never_throws(),
     &Function::new("JSONDynamicPaths", |call| json::paths(call, json::Which::Dynamic)).never_throws(),
     &Function::new("JSONDynamicPathsWithTypes", |call| json::paths_with_types(call, json::Which::Dynamic))
         .never_throws(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::types::{Int32Type, Int64Type};
-use squall_types::cast::{CastOptions, cast};
+use squall_types::cast::{CastMode, CastOptions, cast};
 use squall_types::text::SECONDS_MAX;
 use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result};
 
@@ -20,12 +20,35 @@ fn is_clock(data_type: &DataType) -> bool {
 
 /// `time + n`, `n + time`, `time + interval`, `interval + time` of a clock; `None` where neither side is one.
 pub(super) fn plus(call: &Call<'_>) -> Bound {
+    let is_date = |at: usize| matches!(call.type_of(at), DataType::Date | DataType::Date32);
+    if is_clock(call.type_of(1)) && is_date(0) {
+        return on_day(call, 0, 1);
+    }
+    if is_clock(call.type_of(0)) && is_date(1) {
+        return on_day(call, 1, 0);
+    }
     match (is_clock(call.type_of(0)), is_clock(call.type_of(1))) {
         (true, false) => shift(call, 0, 1, 1),
         (false, true) => shift(call, 1, 0, 1),
         (true, true) => Err(illegal_pair(call)),
         (false, false) => Ok(None),
     }
+}
+
+/// The moment at which a day's clock shows a time.
+fn on_day(call: &Call<'_>, day: usize, time: usize) -> Bound {
+    let digits = call.type_of(time).time_digits();
+    let is_32 = *call.type_of(day) == DataType::Date && *call.type_of(time) == DataType::Time;
+    let result = if is_32 { DataType::DateTime(None) } else { DataType::DateTime64(digits, None) };
+    let options = CastOptions::new(CastMode::Plain, call.session_zone()?);
+    let bound = call.bind(result.clone(), move |arguments, rows| {
+        let midnight = cast(argument(arguments, day)?, &DataType::DateTime64(digits, None), &options)?;
+        let clock = cast(argument(arguments, time)?, &DataType::Time64(digits), &options)?;
+        let wide = DataType::DateTime64(digits, None);
+        let moments = binary::<Int64Type, Int64Type, Int64Type>(&wide, &[midnight, clock], rows, i64::wrapping_add)?;
+        cast(&moments, &result, &options)
+    });
+    bound.map(Some)
 }
 
 /// `time - n`, `time - interval` and `time - time` of a clock; `None` where neither side is one.

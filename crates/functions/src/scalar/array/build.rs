@@ -5,11 +5,14 @@ use std::sync::Arc;
 use arrow_array::Array;
 use arrow_array::types::Int64Type;
 use squall_types::cast::{CastOptions, cast};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, common_type, default_value, kernels, least_supertype};
+use squall_types::{
+    Column, DataType, Error, ErrorCode, Result, Value, common_type, default_value, kernels, least_supertype,
+};
 
 use super::{Lists, Positions, extend, item_type, list_column};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, argument, integers};
+use crate::scalar::tuple::from_elements;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -284,7 +287,7 @@ pub(super) fn zip(call: &Call<'_>) -> Bound {
         }
         let ends = ends.unwrap_or_else(|| vec![0; rows + 1]);
         let count = ends.last().map_or(0, |end| *end as usize);
-        let tuples = crate::scalar::tuple::from_elements(&item, &columns, count)?;
+        let tuples = from_elements(&item, &columns, count)?;
         list_column(&item, ends, tuples.array().clone())
     })
 }
@@ -313,5 +316,55 @@ pub(super) fn empty_to_single(call: &Call<'_>) -> Bound {
             ends.push(i32::try_from(chosen.len()).map_err(|_| too_many())?);
         }
         list_column(&item, ends, super::take_or_default(&lists.items, &chosen)?.to_array()?)
+    })
+}
+
+/// `nested([names], a, b, …)`: arrays of one length as an array of named tuples.
+pub(super) fn nested(call: &Call<'_>) -> Bound {
+    call.arguments(2..=usize::MAX)?;
+    let Some(Value::Array(names)) = call.constant(0) else {
+        return Err(Error::new(
+            ErrorCode::ILLEGAL_COLUMN,
+            "First argument for function nested must be constant column with array of strings",
+        ));
+    };
+    let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+    if names.len() + 1 != call.arguments.len() {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!("Size of nested columns names {} does not match the number of arrays", names.len()),
+        ));
+    }
+    let items = (1..call.arguments.len()).map(|at| item_type(call, at).cloned()).collect::<Result<Vec<_>>>()?;
+    let tuple = DataType::named_tuple(names.into_iter().zip(items));
+    call.bind(DataType::array(tuple.clone()), move |arguments, rows| {
+        let lists = (1..arguments.len()).map(|at| Lists::of(arguments, at)).collect::<Result<Vec<_>>>()?;
+        let mut columns = Vec::with_capacity(lists.len());
+        let mut ends = vec![0_i32];
+        for (at, list) in lists.iter().enumerate() {
+            let mut positions = Vec::new();
+            for row in 0..rows {
+                let range = list.range(row);
+                if lists.first().is_some_and(|first| first.range(row).len() != range.len()) {
+                    return Err(Error::new(
+                        ErrorCode::SIZES_OF_ARRAYS_DONT_MATCH,
+                        format!(
+                            "The argument 2 and argument {} of function nested have different array offsets",
+                            at + 2
+                        ),
+                    ));
+                }
+                squall_types::grow(&mut positions, range.len())?;
+                positions.extend(range.map(|position| position as u32));
+                if at == 0 {
+                    ends.push(i32::try_from(positions.len()).map_err(|_| {
+                        Error::new(ErrorCode::TOO_LARGE_ARRAY_SIZE, "More than 2^31 items of arrays in one block")
+                    })?);
+                }
+            }
+            columns.push(list.items.take(&arrow_array::UInt32Array::from(positions))?);
+        }
+        let count = ends.last().map_or(0, |end| *end as usize);
+        list_column(&tuple, ends, from_elements(&tuple, &columns, count)?.to_array()?)
     })
 }

@@ -42,6 +42,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("arrayReverse", pick::reverse).never_throws(),
     &Function::new("arraySort", |call| pick::sort(call, false, false)).never_throws(),
     &Function::new("arrayReverseSort", |call| pick::sort(call, true, false)).never_throws(),
+    &Function::new("nested", build::nested),
     &Function::new("arrayPartialSort", |call| pick::sort(call, false, true)),
     &Function::new("arrayPartialReverseSort", |call| pick::sort(call, true, true)),
     &Function::new("arrayDistinct", pick::distinct).never_throws(),

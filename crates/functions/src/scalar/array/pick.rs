@@ -212,12 +212,16 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool, is_partial: bool) -> Boun
     call.bind(call.type_of(at).clone(), move |arguments, rows| {
         let lists = Lists::of(arguments, at)?;
         let order = ItemOrder::new(&lists.items, is_reversed)?;
+        let limits = if is_partial { Some(integers(arguments, 0, rows)?) } else { None };
         let mut positions = Positions::new(rows);
         for row in 0..rows {
             let from = positions.items.len();
             positions.extend(lists.range(row))?;
             if let Some(items) = positions.items.get_mut(from..) {
-                order.sort(items)?;
+                match limits.as_ref().and_then(|limits| usize::try_from(limits[row]).ok()).filter(|limit| *limit > 0) {
+                    Some(limit) => order.sort_first(items, limit)?,
+                    None => order.sort(items)?,
+                }
             }
             positions.end_row()?;
         }

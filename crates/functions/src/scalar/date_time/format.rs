@@ -9,7 +9,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, string_column};
 
 use super::field::day_of_year;
-use super::time::{Instant, Kind, Time};
+use super::time::{Instant, Kind, Time, by_zone, has_zones};
 use super::unit;
 use super::week::{iso_week, iso_year, weekday};
 
@@ -47,6 +47,9 @@ enum Piece {
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=3)?;
+    if has_zones(call, 2) {
+        return by_zone(call, 2, resolve);
+    }
     let time = Time::of(call, 0, Some(2))?;
     call.each([1], |data_type| *data_type == DataType::String)?;
     let pieces = parse(call.constant_bytes(1)?, call.context.settings.formatdatetime_parsedatetime_m_is_month_name)?;

@@ -21,6 +21,7 @@ mod week;
 mod window;
 mod zone;
 
+pub(super) use self::time::{by_zone, has_zones};
 use super::simple::Function;
 use crate::function::ScalarFunction;
 use crate::registry::resolve_scalar;
@@ -125,6 +126,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("makeDateTime", construct::resolve_date_time).never_throws(),
     &Function::new("makeDateTime64", construct::resolve_date_time64),
     &Function::new("monthName", format::resolve_month_name).never_throws(),
+    &Function::new("localtime", now::resolve_clock).never_throws().of_moment().standing_alone(),
     &Function::new("now", now::resolve).never_throws().of_moment().standing_alone(),
     &Function::new("now64", now::resolve64).never_throws().of_moment(),
     &Function::new("serverTimezone", zone::resolve_session).never_throws().of_moment(),

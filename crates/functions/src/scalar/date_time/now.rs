@@ -58,6 +58,14 @@ pub(super) fn resolve_day(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     constant(call, DataType::Date, Value::UInt64(date(day).into()))
 }
 
+/// `localtime()`: the time of day of the query's start.
+pub(super) fn resolve_clock(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(0..=0)?;
+    let seconds = call.context.moment.query_start_ns().div_euclid(NANOSECONDS);
+    let local = call.session_zone()?.cursor().to_local(seconds);
+    constant(call, DataType::Time, Value::Int64(local.rem_euclid(DAY_SECONDS)))
+}
+
 /// `nowInBlock([zone])`, `nowInBlock64([digits[, zone]])`: the time at which a block is worked on.
 pub(super) fn resolve_in_block(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let is_64 = call.name == "nowInBlock64";

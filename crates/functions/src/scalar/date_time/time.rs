@@ -1,13 +1,15 @@
 //! An argument that is a date or a time: its type, its zone, and loops over its rows as local days, local seconds or instants.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::types::{Int32Type, Int64Type, UInt16Type, UInt32Type};
-use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_array::{Array, ArrowPrimitiveType, UInt32Array};
 use squall_types::calendar::{DAY_SECONDS, TimeZone};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
-use crate::scalar::simple::{Call, argument};
+use crate::function::BoundFunction;
+use crate::scalar::simple::{Call, Strings, argument};
 
 /// Which type it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,6 +151,51 @@ impl Time {
             _ => instants,
         })
     }
+}
+
+/// A function whose zone argument at `at` differs by row: it runs for each zone over the rows that have it.
+pub(crate) fn by_zone(
+    call: &Call<'_>,
+    at: usize,
+    resolve: fn(&Call<'_>) -> Result<Arc<dyn BoundFunction>>,
+) -> Result<Arc<dyn BoundFunction>> {
+    let (name, context, properties) = (call.name, call.context.clone(), call.properties);
+    let arguments = call.arguments.to_vec();
+    let in_zone = move |zone: &[u8]| {
+        let mut arguments = arguments.clone();
+        if let Some(argument) = arguments.get_mut(at) {
+            argument.constant = Some(Value::string(zone));
+        }
+        resolve(&Call { name, arguments: &arguments, context: &context, properties })
+    };
+    let return_type = in_zone(b"UTC")?.return_type().clone();
+    call.bind(return_type, move |columns, rows| {
+        let zones = Strings::of(columns, at)?;
+        let mut rows_of: BTreeMap<&[u8], Vec<u32>> = BTreeMap::new();
+        for row in 0..rows {
+            rows_of.entry(zones.get(row)).or_default().push(row as u32);
+        }
+        let mut results = Vec::with_capacity(rows_of.len());
+        let mut places = vec![0_u32; rows];
+        let mut place = 0;
+        for (zone, own) in rows_of {
+            checkpoint(1_000 + 16 * own.len())?;
+            for row in &own {
+                places[*row as usize] = place;
+                place += 1;
+            }
+            let count = own.len();
+            let own = UInt32Array::from(own);
+            let taken = columns.iter().map(|column| column.take(&own)).collect::<Result<Vec<_>>>()?;
+            results.push(in_zone(zone)?.execute(&taken, count)?.materialize()?);
+        }
+        Column::concat(&results)?.take(&UInt32Array::from(places))
+    })
+}
+
+/// Whether the zone argument at `at` is there and differs by row.
+pub(crate) fn has_zones(call: &Call<'_>, at: usize) -> bool {
+    call.arguments.len() > at && *call.type_of(at) == DataType::String && call.constant(at).is_none()
 }
 
 /// The zone that a constant string argument names, where the argument is there.

@@ -9,6 +9,8 @@ mod inside;
 mod measure;
 mod overlay;
 mod shape;
+mod tile;
+mod utm;
 mod wkb;
 mod wkt;
 
@@ -18,6 +20,12 @@ use crate::function::ScalarFunction;
 
 /// This family's functions that are always there.
 pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("MGRSToGeo", utm::resolve_from_mgrs),
+    &Function::new("MVTBoundingBox", tile::resolve_bounds),
+    &Function::new("MVTBoundingBoxMercator", tile::resolve_bounds),
+    &Function::new("UTMToGeo", utm::resolve_from_utm),
+    &Function::new("geoToMGRS", utm::resolve_to_mgrs),
+    &Function::new("geoToUTM", utm::resolve_to_utm),
     &Function::new("flipCoordinates", flip::resolve).never_throws(),
     &Function::new("geoDistance", distance::resolve).never_throws(),
     &Function::new("geohashDecode", geohash::resolve_decode).never_throws(),
@@ -51,6 +59,8 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("polygonsUnionSpherical", |call| overlay::resolve(call, Rule::Union)),
     &Function::new("polygonsWithinCartesian", measure::resolve_within),
     &Function::new("polygonsWithinSpherical", measure::resolve_within),
+    &Function::new("readWKB", wkb::resolve_any),
+    &Function::new("readWKT", wkt::resolve_any),
     &Function::new("readWKBLineString", wkb::resolve_read),
     &Function::new("readWKBMultiLineString", wkb::resolve_read),
     &Function::new("readWKBMultiPoint", wkb::resolve_read),

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use squall_types::{Column, DataType, Error, ErrorCode, Result, grow};
+use squall_types::{Alternatives, Column, DataType, Error, ErrorCode, Result, grow};
 
 use crate::scalar::array::{Lists, list_column};
 use crate::scalar::simple::{Call, floats};
@@ -161,5 +161,49 @@ impl ShapesBuilder {
             column = list_column(&column.data_type().clone(), ends, Arc::clone(column.array()))?;
         }
         Ok(column)
+    }
+}
+
+/// Builds a column of geometries of different depths: a `Variant` of a point, a ring, a polygon and a multipolygon.
+pub(super) struct AnyShapesBuilder {
+    builders: Vec<ShapesBuilder>,
+    /// How many geometries of each depth there are.
+    counts: [u32; 4],
+    rows: Vec<Option<(u32, u32)>>,
+}
+
+impl AnyShapesBuilder {
+    pub fn new() -> Self {
+        Self { builders: (0..=3).map(ShapesBuilder::new).collect(), counts: [0; 4], rows: Vec::new() }
+    }
+
+    /// The alternatives, in the order of depths.
+    fn alternatives() -> Vec<DataType> {
+        (0..=3).map(geometry_type).collect()
+    }
+
+    /// The type of the column.
+    ///
+    /// # Errors
+    /// None for these types.
+    pub fn data_type() -> Result<DataType> {
+        DataType::variant(Self::alternatives())
+    }
+
+    /// Begins the next row, of this depth: who reads it appends it to the builder.
+    pub fn next(&mut self, depth: usize) -> Result<&mut ShapesBuilder> {
+        let wrong = || Error::logical("a geometry is not nested so deep");
+        let count = self.counts.get_mut(depth).ok_or_else(wrong)?;
+        self.rows.push(Some((depth as u32, *count)));
+        *count += 1;
+        self.builders.get_mut(depth).ok_or_else(wrong)
+    }
+
+    pub fn finish(self) -> Result<Column> {
+        let columns = self.builders.into_iter().map(ShapesBuilder::finish).collect::<Result<Vec<_>>>()?;
+        let data_type = Self::data_type()?;
+        let DataType::Variant(alternatives) = &data_type else { return Err(Error::logical("a variant that is none")) };
+        let array = Alternatives { columns, rows: self.rows }.to_variant(alternatives)?;
+        Ok(Column::new(data_type, array))
     }
 }

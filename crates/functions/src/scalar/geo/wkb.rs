@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use squall_types::{DataType, Error, ErrorCode, Result, checkpoint};
 
-use super::shape::{Point, Shapes, ShapesBuilder, geometry, geometry_type};
+use super::shape::{AnyShapesBuilder, Point, Shapes, ShapesBuilder, geometry, geometry_type};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, string_column};
 
@@ -118,6 +118,29 @@ pub(super) fn resolve_read(call: &Call<'_>) -> Bound {
             let bytes = texts.get(row);
             checkpoint(64 + bytes.len())?;
             Reader { bytes, is_big: false }.geometry(kind, name, &mut builder)?;
+        }
+        builder.finish()
+    })
+}
+
+/// `readWKB`: a geometry of any kind.
+pub(super) fn resolve_any(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    let name = call.name;
+    call.bind(AnyShapesBuilder::data_type()?, move |arguments, rows| {
+        let texts = Strings::of(arguments, 0)?;
+        let mut builder = AnyShapesBuilder::new();
+        for row in 0..rows {
+            let bytes = texts.get(row);
+            checkpoint(64 + bytes.len())?;
+            let mut head = Reader { bytes, is_big: false };
+            head.is_big = head.take::<1>()? == [0];
+            let number = head.count()?;
+            let kind = Kind::of_number(number).ok_or_else(|| {
+                Error::new(ErrorCode::BAD_ARGUMENTS, format!("Incorrect type of geometry in WKB: {number}"))
+            })?;
+            Reader { bytes, is_big: false }.geometry(kind, name, builder.next(kind.depth())?)?;
         }
         builder.finish()
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use squall_types::{DataType, Error, ErrorCode, Result, checkpoint};
 
-use super::shape::{Point, Shapes, ShapesBuilder, geometry, geometry_type};
+use super::shape::{AnyShapesBuilder, Point, Shapes, ShapesBuilder, geometry, geometry_type};
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, string_column};
 
@@ -174,29 +174,52 @@ pub(super) fn resolve_read(call: &Call<'_>) -> Bound {
         let texts = Strings::of(arguments, 0)?;
         let mut builder = ShapesBuilder::new(depth);
         for row in 0..rows {
+            read_one(texts.get(row), (word, depth), is_ring, &mut builder)?;
+        }
+        builder.finish()
+    })
+}
+
+/// Reads a geometry that begins with a word.
+fn read_one(text: &[u8], (word, depth): (&str, usize), is_ring: bool, builder: &mut ShapesBuilder) -> Result<()> {
+    checkpoint(64 + 16 * text.len())?;
+    let mut reader = Reader { text, at: 0 };
+    reader.expect_word(word)?;
+    if reader.takes_word("EMPTY") {
+        let Some(level) = depth.checked_sub(1) else {
+            let whole = String::from_utf8_lossy(text);
+            return Err(Error::new(ErrorCode::CANNOT_PARSE_TEXT, format!("Empty points are not supported: {whole}")));
+        };
+        return builder.end(level);
+    }
+    if is_ring {
+        reader.expect(b'(')?;
+    }
+    reader.nested(depth, word == "MULTIPOINT", builder)?;
+    if is_ring {
+        reader.expect(b')')?;
+    }
+    reader.end()
+}
+
+/// `readWKT`: a geometry of any kind.
+pub(super) fn resolve_any(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    call.strings([0])?;
+    let kinds = ["readWKTPoint", "readWKTLineString", "readWKTMultiPoint", "readWKTPolygon", "readWKTMultiLineString"];
+    let kinds: Vec<(&str, usize)> = kinds.into_iter().chain(["readWKTMultiPolygon"]).map(wanted).collect();
+    call.bind(AnyShapesBuilder::data_type()?, move |arguments, rows| {
+        let texts = Strings::of(arguments, 0)?;
+        let mut builder = AnyShapesBuilder::new();
+        for row in 0..rows {
             let text = texts.get(row);
-            checkpoint(64 + 16 * text.len())?;
-            let mut reader = Reader { text, at: 0 };
-            reader.expect_word(word)?;
-            if reader.takes_word("EMPTY") {
-                if depth == 0 {
-                    let whole = String::from_utf8_lossy(text);
-                    return Err(Error::new(
-                        ErrorCode::CANNOT_PARSE_TEXT,
-                        format!("Empty points are not supported: {whole}"),
-                    ));
-                }
-                builder.end(depth - 1)?;
-                continue;
-            }
-            if is_ring {
-                reader.expect(b'(')?;
-            }
-            reader.nested(depth, word == "MULTIPOINT", &mut builder)?;
-            if is_ring {
-                reader.expect(b')')?;
-            }
-            reader.end()?;
+            let found = kinds.iter().find(|(word, _)| Reader { text, at: 0 }.takes_word(word));
+            let Some(kind) = found else {
+                let whole = String::from_utf8_lossy(text);
+                let message = format!("Error while parsing a WKT geometry: {whole}");
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+            };
+            read_one(text, *kind, false, builder.next(kind.1)?)?;
         }
         builder.finish()
     })

@@ -198,8 +198,11 @@ pub(super) fn sort(call: &Call<'_>, is_reversed: bool) -> Settled {
         }
         let order = ItemOrder::new(&applied.results, is_reversed)?;
         let mut positions: Vec<u32> = (0..applied.results.array().len() as u32).collect();
-        for range in applied.arrays.ranges() {
-            order.sort(&mut positions[range])?;
+        for (row, range) in applied.arrays.ranges().enumerate() {
+            match applied.limit(row) {
+                0 => order.sort(&mut positions[range])?,
+                limit => order.sort_first(&mut positions[range], limit)?,
+            }
         }
         applied.arrays.arrays(&item, &applied.items.take(&UInt32Array::from(positions))?)
     })

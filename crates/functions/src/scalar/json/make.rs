@@ -107,27 +107,34 @@ fn append_scalar(element: Element<'_, '_>, out: &mut Vec<u8>) {
     }
 }
 
+/// One document of several objects, later ones laid over earlier ones (RFC 7396, whose NULLs are values here).
+///
+/// # Errors
+/// `BAD_ARGUMENTS` for a text that is no object.
+pub(crate) fn merged_objects<'a>(texts: impl IntoIterator<Item = &'a [u8]>, out: &mut Vec<u8>) -> Result<()> {
+    let mut parser = Parser::default();
+    let mut merged = Merged::Object(Vec::new());
+    for text in texts {
+        checkpoint(16 * text.len())?;
+        let tape = parser.parse(text)?;
+        let refused = |why| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Wrong JSON string to merge{why}"));
+        let root = tape.as_ref().and_then(Element::root).ok_or_else(|| refused(": Invalid value"))?;
+        if !matches!(root.node(), Node::Object { .. }) {
+            return Err(refused(". Expected JSON object"));
+        }
+        merged.merge(root);
+    }
+    merged.append(out);
+    Ok(())
+}
+
 pub(super) fn resolve_merge_patch(call: &Call<'_>) -> Bound {
     call.arguments(1..=usize::MAX)?;
     call.strings(0..call.arguments.len())?;
     call.bind(DataType::String, move |arguments, rows| {
         let documents = (0..arguments.len()).map(|at| Strings::of(arguments, at)).collect::<Result<Vec<_>>>()?;
-        let mut parser = Parser::default();
         let bytes = documents.iter().map(|strings| strings.bytes(rows)).sum();
-        string_column(rows, bytes, |out, row| {
-            let mut merged = Merged::Object(Vec::new());
-            for texts in &documents {
-                let tape = parser.parse(texts.get(row))?;
-                let refused = |why| Error::new(ErrorCode::BAD_ARGUMENTS, format!("Wrong JSON string to merge{why}"));
-                let root = tape.as_ref().and_then(Element::root).ok_or_else(|| refused(": Invalid value"))?;
-                if !matches!(root.node(), Node::Object { .. }) {
-                    return Err(refused(". Expected JSON object"));
-                }
-                merged.merge(root);
-            }
-            merged.append(out);
-            Ok(())
-        })
+        string_column(rows, bytes, |out, row| merged_objects(documents.iter().map(|texts| texts.get(row)), out))
     })
 }
 

@@ -4,7 +4,7 @@
 mod column;
 mod extract;
 mod keys;
-mod make;
+pub(crate) mod make;
 mod simple;
 mod standard;
 mod steps;

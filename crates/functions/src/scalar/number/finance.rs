@@ -134,9 +134,15 @@ pub(super) fn resolve_value(call: &Call<'_>) -> Bound {
         let value = |row: usize| {
             let amounts = &amounts[lists.range(row)];
             checkpoint(16 * amounts.len())?;
-            let first = if from_zero[row] == 1 { 0.0 } else { 1.0 };
-            let times = (0..amounts.len()).map(|period| period as f64 + first).collect();
-            Ok(Flow { amounts, times }.value(rates[row]))
+            // The discount grows from period to period, as ClickHouse has it.
+            let growth = 1.0 + rates[row];
+            let mut discount = if from_zero[row] == 1 { 1.0 } else { growth };
+            let mut value = 0.0;
+            for amount in amounts {
+                value += amount / discount;
+                discount *= growth;
+            }
+            Ok(value)
         };
         Ok(Column::from_primitive::<Float64Type>(DataType::Float64, (0..rows).map(value).collect::<Result<_>>()?))
     })

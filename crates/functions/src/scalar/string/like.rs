@@ -1,6 +1,7 @@
 //! `like`, `ilike` and their negations. A pattern is compiled into the cheapest test that it allows: equality, a prefix, a suffix, a
 //! search, or a matcher of pieces between `%`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::types::UInt8Type;
@@ -16,15 +17,16 @@ use super::search::first_matches;
 use super::utf8::{begins_character, character_length};
 
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
-    call.arguments(2..=2)?;
+    call.arguments(2..=3)?;
     call.each([0], |data_type| {
         data_type.is_string_or_fixed_string() || matches!(data_type, DataType::Enum8(_) | DataType::Enum16(_))
     })?;
-    call.strings([1])?;
+    call.strings([1, 2])?;
+    let escape = if call.arguments.len() > 2 { Some(escape_character(call)?) } else { None };
     let any_case = call.name.to_ascii_lowercase().ends_with("ilike");
     let negated = call.name.starts_with("not");
     let constant = match call.constant(1).and_then(Value::as_bytes) {
-        Some(pattern) => Some(Pattern::compile(pattern, any_case)?),
+        Some(pattern) => Some(Pattern::compile(&with_backslashes(pattern, escape), any_case)?),
         None => None,
     };
     let options = call.text_options()?;
@@ -45,7 +47,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                     let text = patterns.get(row);
                     let pattern = match last.take().filter(|(known, _)| *known == text) {
                         Some((_, pattern)) => pattern,
-                        None => Pattern::compile(text, any_case)?,
+                        None => Pattern::compile(&with_backslashes(text, escape), any_case)?,
                     };
                     *flag = u8::from(pattern.matches(strings.get(row)));
                     last = Some((text, pattern));
@@ -57,6 +59,39 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         }
         Ok(Column::from_primitive::<UInt8Type>(DataType::UInt8, flags))
     })
+}
+
+/// The character of `ESCAPE`.
+fn escape_character(call: &Call<'_>) -> Result<u8> {
+    match call.constant_bytes(2)? {
+        [one] if one.is_ascii() => Ok(*one),
+        _ => Err(Error::new(
+            ErrorCode::BAD_ARGUMENTS,
+            format!("The escape character of function {} must be a single ASCII character", call.name),
+        )),
+    }
+}
+
+/// The pattern with a backslash for each escape character, and two for each backslash, which then is a character like any other.
+fn with_backslashes(pattern: &[u8], escape: Option<u8>) -> Cow<'_, [u8]> {
+    let Some(escape) = escape.filter(|escape| *escape != b'\\') else { return Cow::Borrowed(pattern) };
+    let mut turned = Vec::with_capacity(pattern.len() + 8);
+    let mut bytes = pattern.iter().copied();
+    while let Some(byte) = bytes.next() {
+        if byte == b'\\' {
+            turned.extend_from_slice(b"\\\\");
+        } else if byte != escape {
+            turned.push(byte);
+        } else {
+            match bytes.next() {
+                Some(next) if matches!(next, b'%' | b'_') => turned.extend_from_slice(&[b'\\', next]),
+                Some(b'\\') => turned.extend_from_slice(b"\\\\"),
+                Some(next) => turned.push(next),
+                None => turned.push(escape),
+            }
+        }
+    }
+    Cow::Owned(turned)
 }
 
 /// A compiled pattern.

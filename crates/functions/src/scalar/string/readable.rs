@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, UInt64Array};
 use squall_types::text::readable::{BINARY_SIZE, DECIMAL_SIZE, QUANTITY};
-use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, floats, string_column};
@@ -129,7 +129,13 @@ const TIME_UNITS: &[(&str, f64)] = &[
 
 pub(super) fn resolve_time_delta(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(1..=3)?;
-    call.each([0], is_number)?;
+    let seconds_of_one = match call.type_of(0) {
+        DataType::Interval(kind) => interval_seconds(*kind)?,
+        _ => {
+            call.each([0], is_number)?;
+            1.0
+        }
+    };
     call.strings([1, 2])?;
     let unit = |at: usize, default: usize| match call.constant(at).and_then(Value::as_str) {
         None if call.arguments.len() > at => Err(Error::new(
@@ -155,9 +161,29 @@ pub(super) fn resolve_time_delta(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
     call.bind(DataType::String, move |arguments, rows| {
         let values = floats(arguments, 0, rows)?;
         string_column(rows, rows * 30, |out, row| {
-            out.extend_from_slice(time_delta(values[row], &TIME_UNITS[largest..=smallest]).as_bytes());
+            out.extend_from_slice(time_delta(values[row] * seconds_of_one, &TIME_UNITS[largest..=smallest]).as_bytes());
             Ok(())
         })
+    })
+}
+
+/// How many seconds an interval of a kind has.
+fn interval_seconds(kind: IntervalKind) -> Result<f64> {
+    Ok(match kind {
+        IntervalKind::Nanosecond => 1e-9,
+        IntervalKind::Microsecond => 1e-6,
+        IntervalKind::Millisecond => 1e-3,
+        IntervalKind::Second => 1.0,
+        IntervalKind::Minute => 60.0,
+        IntervalKind::Hour => 3_600.0,
+        IntervalKind::Day => 86_400.0,
+        IntervalKind::Week => 604_800.0,
+        IntervalKind::Month | IntervalKind::Quarter | IntervalKind::Year => {
+            return Err(Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                "Not possible to get precise number of seconds in non-precise interval",
+            ));
+        }
     })
 }
 

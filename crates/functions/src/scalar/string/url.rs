@@ -10,6 +10,7 @@ use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Numbers, Strings, primitive_column, string_column};
 
 use super::list::list_column;
+use crate::scalar::array::Lists;
 
 /// Functions from a URL to a string.
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
@@ -281,10 +282,47 @@ pub(super) fn resolve_parameters(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
     })
 }
 
+/// The address without the first parameter of a name.
+fn without_parameter(url: &[u8], name: &[u8]) -> Vec<u8> {
+    let is_it = |parameter: &&[u8]| parameter.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
+    let Some(parameter) = parameters(url).find(is_it) else { return url.to_vec() };
+    // The `&` behind it goes too, or, of the last one, the `&` before it.
+    let start = offset_in(url, parameter).unwrap_or(0);
+    let end = start + parameter.len();
+    let (start, end) = match (url.get(end), url[..start].last()) {
+        (Some(b'&'), _) => (start, end + 1),
+        (_, Some(b'&')) => (start - 1, end),
+        _ => (start, end),
+    };
+    [&url[..start], &url[end..]].concat()
+}
+
+/// `cutURLParameter(url, [names])`.
+fn resolve_cut_all(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.bind(DataType::String, move |arguments, rows| {
+        let urls = Strings::of(arguments, 0)?;
+        let lists = Lists::of(arguments, 1)?;
+        let names = [lists.items.clone()];
+        let names = Strings::of(&names, 0)?;
+        string_column(rows, urls.bytes(rows), |out, row| {
+            let mut url = urls.get(row).to_vec();
+            for at in lists.range(row) {
+                url = without_parameter(&url, names.get(at));
+            }
+            out.extend_from_slice(&url);
+            Ok(())
+        })
+    })
+}
+
 pub(super) fn resolve_parameter(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(2..=2)?;
-    call.strings([0, 1])?;
     let cut = call.name == "cutURLParameter";
+    call.strings([0])?;
+    if cut && *call.type_of(1) == DataType::array(DataType::String) {
+        return resolve_cut_all(call);
+    }
+    call.strings([1])?;
     call.bind(DataType::String, move |arguments, rows| {
         let (urls, names) = (Strings::of(arguments, 0)?, Strings::of(arguments, 1)?);
         string_column(rows, urls.bytes(rows), |out, row| {
@@ -293,18 +331,7 @@ pub(super) fn resolve_parameter(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
             let parameter = parameters(url).find(is_it);
             match parameter {
                 Some(parameter) if !cut => out.extend_from_slice(&parameter[name.len() + 1..]),
-                Some(parameter) => {
-                    // The `&` behind it goes too, or, of the last one, the `&` before it.
-                    let start = offset_in(url, parameter).unwrap_or(0);
-                    let end = start + parameter.len();
-                    let (start, end) = match (url.get(end), url[..start].last()) {
-                        (Some(b'&'), _) => (start, end + 1),
-                        (_, Some(b'&')) => (start - 1, end),
-                        _ => (start, end),
-                    };
-                    out.extend_from_slice(&url[..start]);
-                    out.extend_from_slice(&url[end..]);
-                }
+                Some(_) => out.extend_from_slice(&without_parameter(url, name)),
                 None if cut => out.extend_from_slice(url),
                 None => {}
             }

@@ -1,6 +1,7 @@
 //! More of strings: how like two of them are, what of them a search leaves, other writings of the same text, and strings put together from
 //! a format.
 
+mod charset;
 mod compare;
 mod cut;
 mod distance;
@@ -28,6 +29,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("caseFoldUTF8", normal::resolve),
     &Function::new("compareSubstrings", compare::resolve_substrings),
     &Function::new("conv", edit::resolve_conv),
+    &Function::new("convertCharset", charset::resolve),
     &Function::new("damerauLevenshteinDistance", distance::resolve),
     &Function::new("decodeHTMLComponent", markup::resolve_decode).never_throws(),
     &Function::new("decodeXMLComponent", markup::resolve_decode).never_throws(),

@@ -2,6 +2,7 @@
 //! together from functions of numbers, so that the types are theirs.
 
 mod arrays;
+mod quantize;
 mod tuples;
 
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("L2Normalize", |call| normalize(call, Measure::L2)),
     &Function::new("LinfNormalize", |call| normalize(call, Measure::Linf)),
     &Function::new("LpNormalize", |call| normalize(call, Measure::Lp)),
+    &Function::new("dequantizeInt8ToBFloat16", quantize::resolve).never_throws().with_halves(),
+    &Function::new("quantizeBFloat16ToInt8", quantize::resolve).never_throws().with_halves(),
     &Function::new("dotProduct", dot_product),
     &Function::new("arrayDotProduct", dot_product),
 ];
