@@ -195,7 +195,7 @@ impl StateFunction for MovingDecimals {
         Vec::new()
     }
 
-    fn rows<'a>(&self, arguments: &'a [Column]) -> Result<Vec<i128>> {
+    fn rows(&self, arguments: &[Column]) -> Result<Vec<i128>> {
         let [column] = arguments else { return Err(Error::logical("a moving sum takes one argument")) };
         let DataType::Array(wide) = &self.return_type else { return Err(Error::logical("an array that is none")) };
         let wide = cast(column, wide, &CastOptions::default())?;
