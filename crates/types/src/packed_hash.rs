@@ -18,6 +18,12 @@ pub fn hash_packed_wide(key: u128) -> u64 {
     fold(low ^ (key >> 64) as u64, WIDE_FACTOR)
 }
 
+/// The hash of a key of up to 32 bytes.
+#[inline]
+pub fn hash_packed_words(key: &[u64; 4]) -> u64 {
+    key.iter().fold(SEED, |hash, word| fold(hash ^ word, WIDE_FACTOR).wrapping_add(FACTOR))
+}
+
 /// Multiplies to 128 bits and folds the halves: every input bit reaches the high and the low bits.
 #[inline]
 fn fold(value: u64, by: u64) -> u64 {

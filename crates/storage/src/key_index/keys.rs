@@ -3,11 +3,11 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
-use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType as Arrow;
 use smallvec::SmallVec;
-use squall_types::packed_hash::{hash_packed, hash_packed_wide};
-use squall_types::{Column, DataType, Error, Result};
+use squall_types::packed_hash::{hash_packed, hash_packed_wide, hash_packed_words};
+use squall_types::{Column, DataType, Error, Result, reserve};
 use std::hash::{BuildHasher, Hasher};
 
 /// How keys of some types are held.
@@ -19,6 +19,8 @@ pub enum KeyForm {
     Packed8,
     /// Up to 16 bytes.
     Packed16,
+    /// Up to 32 bytes.
+    Packed32,
     /// Anything else.
     Bytes,
 }
@@ -34,10 +36,14 @@ impl KeyForm {
             Some(0) => Self::Nothing,
             Some(1..=8) => Self::Packed8,
             Some(9..=16) => Self::Packed16,
+            Some(17..=32) => Self::Packed32,
             _ => Self::Bytes,
         }
     }
 }
+
+/// Bytes of a string's length in a key.
+const LENGTH_BYTES: usize = 8;
 
 /// A key as bytes, most of them short.
 pub type SmallKey = SmallVec<[u8; 16]>;
@@ -55,6 +61,7 @@ pub(super) enum KeyValues {
     Nothing(usize),
     Packed8(Vec<u64>),
     Packed16(Vec<u128>),
+    Packed32(Vec<Words>),
     Bytes(BinaryArray),
 }
 
@@ -73,6 +80,7 @@ impl Keys {
             KeyForm::Nothing => KeyValues::Nothing(rows),
             KeyForm::Packed8 => KeyValues::Packed8(pack::<u64>(columns, rows)?),
             KeyForm::Packed16 => KeyValues::Packed16(pack::<u128>(columns, rows)?),
+            KeyForm::Packed32 => KeyValues::Packed32(pack::<Words>(columns, rows)?),
             KeyForm::Bytes => KeyValues::Bytes(bytes_of(columns, rows)?),
         };
         Ok(Self { values, valid })
@@ -84,6 +92,7 @@ impl Keys {
             KeyValues::Nothing(rows) => *rows,
             KeyValues::Packed8(keys) => keys.len(),
             KeyValues::Packed16(keys) => keys.len(),
+            KeyValues::Packed32(keys) => keys.len(),
             KeyValues::Bytes(keys) => keys.len(),
         }
     }
@@ -115,6 +124,7 @@ impl Keys {
             KeyValues::Nothing(_) => SmallKey::new(),
             KeyValues::Packed8(keys) => SmallKey::from_slice(&keys[row].to_le_bytes()),
             KeyValues::Packed16(keys) => SmallKey::from_slice(&keys[row].to_le_bytes()),
+            KeyValues::Packed32(keys) => keys[row].0.iter().flat_map(|word| word.to_le_bytes()).collect(),
             KeyValues::Bytes(keys) => SmallKey::from_slice(keys.value(row)),
         }
     }
@@ -130,6 +140,7 @@ impl Keys {
             KeyValues::Nothing(_) => 0,
             KeyValues::Packed8(keys) => keys[row].hash(),
             KeyValues::Packed16(keys) => keys[row].hash(),
+            KeyValues::Packed32(keys) => keys[row].hash(),
             KeyValues::Bytes(keys) => hash_bytes(keys.value(row)),
         }
     }
@@ -163,6 +174,30 @@ impl Packed for u128 {
     }
 }
 
+/// Four words, the lowest first.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Words([u64; 4]);
+
+impl Packed for Words {
+    #[inline]
+    fn or_in(mut self, value: u128, shift: u32) -> Self {
+        let (word, bits) = ((shift / 64) as usize, shift % 64);
+        let (low, high) = (value as u64, (value >> 64) as u64);
+        // What a word does not hold goes on in the next one.
+        let over = |part: u64| if bits == 0 { 0 } else { part >> (64 - bits) };
+        for (at, part) in [low << bits, over(low) | high << bits, over(high)].into_iter().enumerate() {
+            if let Some(own) = self.0.get_mut(word + at) {
+                *own |= part;
+            }
+        }
+        self
+    }
+    #[inline]
+    fn hash(self) -> u64 {
+        hash_packed_words(&self.0)
+    }
+}
+
 pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     // A fixed seed: keys of a table and keys that are looked up in it must agree.
     let mut hasher = foldhash::fast::FixedState::with_seed(0x4A4F_494E).build_hasher();
@@ -171,7 +206,7 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// The bytes of the values of a fixed-width array, one after the other, and the width.
-fn fixed_bytes(array: &ArrayRef) -> Option<(arrow_buffer::Buffer, usize)> {
+fn fixed_bytes(array: &ArrayRef) -> Option<(Buffer, usize)> {
     let width = match array.data_type() {
         Arrow::FixedSizeBinary(width) => usize::try_from(*width).ok()?,
         other => other.primitive_width()?,
@@ -222,16 +257,112 @@ fn bytes_of(columns: &[Column], rows: usize) -> Result<BinaryArray> {
     {
         return Ok(column.array().as_binary::<i32>().clone());
     }
-    let mut bytes = Vec::new();
-    let mut offsets = Vec::with_capacity(rows + 1);
-    offsets.push(0i32);
-    for row in 0..rows {
-        for column in columns {
-            append_value(&mut bytes, &**column.array(), row)?;
+    let parts = columns.iter().map(|column| Part::of(column.array(), rows)).collect::<Result<Vec<_>>>()?;
+    let mut lengths = vec![0usize; rows];
+    parts.iter().for_each(|part| part.add_lengths(&mut lengths));
+    let offsets = offsets_of(&lengths)?;
+    let mut places: Vec<usize> = offsets.iter().map(|offset| *offset as usize).collect();
+    let total = places.last().copied().unwrap_or(0);
+    reserve(total)?;
+    let mut bytes = vec![0; total];
+    parts.iter().for_each(|part| part.put(&mut bytes, &mut places));
+    Ok(BinaryArray::try_new(offsets, bytes.into(), None)?)
+}
+
+/// A column on its way into keys: of each row a byte that says whether it is NULL, then the value.
+enum Part {
+    /// Values of one width.
+    Fixed { values: Buffer, width: usize, nulls: Option<NullBuffer> },
+    /// Strings: after their length.
+    Strings(BinaryArray),
+    /// Anything else, with its byte.
+    Whole(BinaryArray),
+}
+
+impl Part {
+    fn of(array: &ArrayRef, rows: usize) -> Result<Self> {
+        if let Some(strings) = array.as_binary_opt::<i32>() {
+            return Ok(Self::Strings(strings.clone()));
         }
-        offsets.push(i32::try_from(bytes.len()).map_err(|_| Error::logical("more than 2 GiB of keys in one block"))?);
+        if let Some((values, width)) = fixed_bytes(array).filter(|(_, width)| *width > 0) {
+            return Ok(Self::Fixed { values, width, nulls: array.nulls().cloned() });
+        }
+        let mut bytes = Vec::new();
+        let mut lengths = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let before = bytes.len();
+            append_value(&mut bytes, &**array, row)?;
+            lengths.push(bytes.len() - before);
+        }
+        Ok(Self::Whole(BinaryArray::try_new(offsets_of(&lengths)?, bytes.into(), None)?))
     }
-    Ok(BinaryArray::try_new(arrow_buffer::OffsetBuffer::new(offsets.into()), bytes.into(), None)?)
+
+    /// Adds the length of each row's bytes.
+    fn add_lengths(&self, lengths: &mut [usize]) {
+        match self {
+            Self::Fixed { width, nulls, .. } => lengths.iter_mut().enumerate().for_each(|(row, length)| {
+                *length += 1 + if is_null(nulls.as_ref(), row) { 0 } else { *width };
+            }),
+            Self::Strings(strings) => lengths.iter_mut().enumerate().for_each(|(row, length)| {
+                *length += 1 + if strings.is_null(row) { 0 } else { LENGTH_BYTES + strings.value(row).len() };
+            }),
+            Self::Whole(whole) => {
+                lengths.iter_mut().enumerate().for_each(|(row, length)| *length += whole.value(row).len());
+            }
+        }
+    }
+
+    /// Writes each row's bytes at its place, which moves behind them.
+    fn put(&self, bytes: &mut [u8], places: &mut [usize]) {
+        let mut write = |place: &mut usize, part: &[u8]| {
+            if let Some(to) = bytes.get_mut(*place..*place + part.len()) {
+                to.copy_from_slice(part);
+            }
+            *place += part.len();
+        };
+        match self {
+            Self::Fixed { values, width, nulls } => {
+                for (row, (value, place)) in values.chunks_exact(*width).zip(places).enumerate() {
+                    let is_null = is_null(nulls.as_ref(), row);
+                    write(place, &[u8::from(is_null)]);
+                    if !is_null {
+                        write(place, value);
+                    }
+                }
+            }
+            Self::Strings(strings) => {
+                for (row, place) in places.iter_mut().enumerate().take(strings.len()) {
+                    let is_null = strings.is_null(row);
+                    write(place, &[u8::from(is_null)]);
+                    if !is_null {
+                        let value = strings.value(row);
+                        write(place, &(value.len() as u64).to_le_bytes());
+                        write(place, value);
+                    }
+                }
+            }
+            Self::Whole(whole) => {
+                for (row, place) in places.iter_mut().enumerate().take(whole.len()) {
+                    write(place, whole.value(row));
+                }
+            }
+        }
+    }
+}
+
+fn offsets_of(lengths: &[usize]) -> Result<OffsetBuffer<i32>> {
+    let mut end = 0usize;
+    let mut offsets = Vec::with_capacity(lengths.len() + 1);
+    offsets.push(0);
+    for length in lengths {
+        end += length;
+        offsets.push(i32::try_from(end).map_err(|_| Error::logical("more than 2 GiB of keys in one block"))?);
+    }
+    Ok(OffsetBuffer::new(offsets.into()))
+}
+
+fn is_null(nulls: Option<&NullBuffer>, row: usize) -> bool {
+    nulls.is_some_and(|nulls| nulls.is_null(row))
 }
 
 fn append_value(bytes: &mut Vec<u8>, array: &dyn Array, row: usize) -> Result<()> {

@@ -14,7 +14,7 @@ use squall_types::{Result, prefetch};
 
 use chains::Chains;
 pub use keys::{KeyForm, Keys, SmallKey};
-use keys::{KeyValues, Packed, hash_bytes};
+use keys::{KeyValues, Packed, Words, hash_bytes};
 pub use order::OrderKeys;
 
 /// No row.
@@ -217,6 +217,7 @@ impl KeyIndex {
             Some(Table::Nothing(row)) => vec![*row],
             Some(Table::Packed8(slots)) => of(slots),
             Some(Table::Packed16(slots)) => of(slots),
+            Some(Table::Packed32(slots)) => of(slots),
             Some(Table::Bytes(table)) => {
                 table.slots.iter().filter(|slot| slot.row > 0).map(|slot| slot.row - 1).collect()
             }
@@ -229,6 +230,7 @@ impl KeyIndex {
             Table::Nothing(_) => 0,
             Table::Packed8(slots) => size_of_val(&slots[..]),
             Table::Packed16(slots) => size_of_val(&slots[..]),
+            Table::Packed32(slots) => size_of_val(&slots[..]),
             Table::Bytes(table) => size_of_val(&table.slots[..]) + table.arena.len(),
         });
         tables.sum::<usize>() + self.chains.memory_bytes()
@@ -256,6 +258,7 @@ impl KeyIndex {
             KeyValues::Nothing(rows) => vec![tables.first().map_or(NO_ROW, |table| table.only_row()); *rows],
             KeyValues::Packed8(values) => find_packed(&tables, keys, values, Table::packed8),
             KeyValues::Packed16(values) => find_packed(&tables, keys, values, Table::packed16),
+            KeyValues::Packed32(values) => find_packed(&tables, keys, values, Table::packed32),
             KeyValues::Bytes(values) => {
                 let find = |row: usize| {
                     if !keys.has_key(row) {
@@ -327,6 +330,7 @@ enum Table {
     Nothing(u32),
     Packed8(Vec<Slot<u64>>),
     Packed16(Vec<Slot<u128>>),
+    Packed32(Vec<Slot<Words>>),
     Bytes(BytesTable),
 }
 
@@ -351,6 +355,7 @@ impl Table {
             KeyValues::Nothing(_) => Self::Nothing(NO_ROW),
             KeyValues::Packed8(_) => Self::Packed8(Vec::with_capacity(slots)),
             KeyValues::Packed16(_) => Self::Packed16(Vec::with_capacity(slots)),
+            KeyValues::Packed32(_) => Self::Packed32(Vec::with_capacity(slots)),
             KeyValues::Bytes(_) => Self::Bytes(BytesTable { slots: Vec::with_capacity(slots), arena: Vec::new() }),
         }
     }
@@ -370,6 +375,7 @@ impl Table {
             Self::Nothing(_) => false,
             Self::Packed8(slots) => add(slots, most),
             Self::Packed16(slots) => add(slots, most),
+            Self::Packed32(slots) => add(slots, most),
             Self::Bytes(table) => add(&mut table.slots, most),
         }
     }
@@ -380,6 +386,7 @@ impl Table {
             Self::Nothing(first) => Self::Nothing(*first),
             Self::Packed8(slots) => Self::Packed8(with_room(slots, more)),
             Self::Packed16(slots) => Self::Packed16(with_room(slots, more)),
+            Self::Packed32(slots) => Self::Packed32(with_room(slots, more)),
             Self::Bytes(table) => Self::Bytes(table.with_room(more)),
         }
     }
@@ -390,6 +397,7 @@ impl Table {
             (Self::Nothing(first), _) => std::mem::replace(first, row),
             (Self::Packed8(slots), KeyValues::Packed8(values)) => insert(slots, values[local], row, keeps_first),
             (Self::Packed16(slots), KeyValues::Packed16(values)) => insert(slots, values[local], row, keeps_first),
+            (Self::Packed32(slots), KeyValues::Packed32(values)) => insert(slots, values[local], row, keeps_first),
             (Self::Bytes(table), KeyValues::Bytes(values)) => table.insert(values.value(local), row, keeps_first),
             _ => NO_ROW,
         }
@@ -412,6 +420,13 @@ impl Table {
     fn packed16(&self) -> &[Slot<u128>] {
         match self {
             Self::Packed16(slots) => slots,
+            _ => &[],
+        }
+    }
+
+    fn packed32(&self) -> &[Slot<Words>] {
+        match self {
+            Self::Packed32(slots) => slots,
             _ => &[],
         }
     }
@@ -583,7 +598,7 @@ mod tests {
 
     #[test]
     fn every_row_is_found_by_its_key_in_order() {
-        // Two widths of packed keys and bytes, small and partitioned.
+        // Three widths of packed keys and bytes, small and partitioned.
         for rows in [100u64, 50_000] {
             let numbers = |count: u64, by: u64| (0..count).map(move |row| row % by);
             let number =
@@ -593,9 +608,11 @@ mod tests {
             let build: Vec<u64> = numbers(rows, by).collect();
             let probe: Vec<u64> = (0..rows).collect();
             type Form = dyn Fn(Vec<u64>) -> Vec<Column>;
-            let forms: [Box<Form>; 4] = [
+            let forms: [Box<Form>; 6] = [
                 Box::new(move |values| vec![number(values)]),
                 Box::new(move |values| vec![number(values.clone()), number(values)]),
+                Box::new(move |values| vec![number(values.clone()), number(values.clone()), number(values)]),
+                Box::new(move |values| (0..5).map(|_| number(values.clone())).collect()),
                 Box::new(move |values| vec![text(values)]),
                 Box::new(move |values| vec![text(values.clone()), number(values)]),
             ];
