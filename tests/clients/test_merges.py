@@ -151,3 +151,41 @@ def test_rows_keep_their_order(start_server, engine):
         server.query(f"INSERT INTO l SELECT {number} * 3 + number FROM numbers(3)")
     wait_until(lambda: int(server.value("SELECT value FROM system.events WHERE event = 'MergedRows'") or 0) > 0, "rows are merged")
     assert [int(row[0]) for row in server.rows("SELECT n FROM l")] == list(range(180))
+
+
+def test_parts_are_logged(start_server):
+    server = start_server(settings={"part_log": ""})
+    create(server)
+    for batch in range(30):
+        server.query(f"INSERT INTO t SELECT {batch}, number, 0 FROM numbers(10)")
+    server.query("ALTER TABLE t DELETE WHERE batch = 3")
+    server.query("OPTIMIZE TABLE t FINAL")
+    server.query("SYSTEM FLUSH LOGS")
+    logged = "SELECT count(), sum(rows) FROM system.part_log WHERE table = 't' AND event_type = '{}'"
+    assert server.query(logged.format("NewPart")) == "30\t300\n"
+    last = "SELECT part_name, rows, length(merged_from) > 1, merge_reason FROM system.part_log WHERE table = 't' AND event_type = 'MergeParts' ORDER BY event_time_microseconds DESC LIMIT 1"
+    name, *rest = server.rows(last)[0]
+    assert name == server.value("SELECT name FROM system.parts WHERE table = 't'") and rest == ["290", "1", "RegularMerge"]
+    come = "SELECT countIf(event_type != 'RemovePart') - countIf(event_type = 'RemovePart') FROM system.part_log WHERE table = 't'"
+    assert server.value(come) == "1"
+    assert int(server.value("SELECT count() FROM system.part_log WHERE table = 't' AND event_type = 'MutatePart'")) > 0
+
+
+def test_inserts_wait_and_are_refused(start_server):
+    server = start_server()
+    server.query("CREATE TABLE t (n UInt32) ENGINE = MergeTree ORDER BY n SETTINGS parts_to_delay_insert = 3, parts_to_throw_insert = 6, min_delay_to_insert_ms = 100")
+    server.query("SYSTEM STOP MERGES t")
+    times = []
+    for number in range(6):
+        began = time.monotonic()
+        server.query(f"INSERT INTO t SELECT {number}")
+        times.append(time.monotonic() - began)
+    assert min(times[3:]) >= 0.3 and times[5] >= 0.99
+    with pytest.raises(ServerError, match="Too many parts"):
+        server.query("INSERT INTO t SELECT 7")
+    events = dict(server.rows("SELECT event, value FROM system.events WHERE event IN ('DelayedInserts', 'RejectedInserts')"))
+    assert events == {"DelayedInserts": "3", "RejectedInserts": "1"}
+    server.query("SYSTEM START MERGES t")
+    server.query("OPTIMIZE TABLE t FINAL")
+    server.query("INSERT INTO t SELECT 7")
+    assert server.value("SELECT sum(n) FROM t") == "22"

@@ -126,6 +126,9 @@ events! {
     OverflowThrow "Number of times, data processing was cancelled by query complexity limitation with setting '*_overflow_mode' = 'throw' and exception was thrown.";
     Merge "Number of launched background merges.";
     MergeSourceParts "Number of source parts scheduled for merges.";
+    DelayedInserts "Number of INSERTs that waited as a table had too many parts.";
+    DelayedInsertsMilliseconds "Milliseconds that INSERTs waited as tables had too many parts.";
+    RejectedInserts "Number of INSERTs that were refused as a table had too many parts.";
     MergesTimeMilliseconds "Milliseconds that background merges took.";
     MergedRows "Rows read for background merges.";
     MergedUncompressedBytes "Uncompressed bytes (for columns as they stored in memory) that was read for background merges.";

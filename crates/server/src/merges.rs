@@ -23,8 +23,8 @@ const TICK: Duration = Duration::from_millis(100);
 const MERGES_MAX: usize = 4;
 /// With each merge that runs already, the next may take so many times fewer bytes: a large one never keeps small ones waiting.
 const SHRINK: u64 = 8;
-/// Bytes on disk of the parts of one merge. What it makes is in memory until it is written.
-const MERGED_BYTES_MAX: u64 = 1 << 30;
+/// Bytes on disk of the parts of one merge. What it makes is in memory until it is written, and a mutation holds all rows of a part.
+const MERGED_BYTES_MAX: u64 = 256 << 20;
 /// The same as a part of the memory that the server may use.
 const MERGED_MEMORY_PART: u64 = 16;
 /// Parts of a partition from which on merges have a larger share of the CPU, in proportion.

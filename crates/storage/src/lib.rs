@@ -22,6 +22,7 @@ mod lookups;
 mod memory;
 mod merge_tree;
 mod null;
+mod part_event;
 mod row_claims;
 mod session_catalog;
 pub mod table;
@@ -46,6 +47,7 @@ pub use merge_tree::{
     PartSource, PreparedParts, merge_tree_settings, select as select_merge,
 };
 pub use null::null_table;
+pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartWork, ScanRequest,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use squall_planner::{ColumnDescription, Constraint, Expression, LoadedByQuery, MaterializedView, TableMetadata};
 use squall_sql::ast;
@@ -49,6 +50,11 @@ pub trait Table: TableMetadata {
     /// As [`Table::insert`].
     fn insert_within(&self, _limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
         self.insert()
+    }
+
+    /// How long an INSERT waits before it begins, as the table has too many parts; `None` where it does not.
+    fn insert_delay(&self) -> Option<Duration> {
+        None
     }
 
     /// The table as if its parts were merged (FINAL); nothing for tables whose rows are never merged into others.

@@ -80,7 +80,7 @@ const GROUPS: &[Group] = &[
         names: &[
             "aggregated_zookeeper_log", "asynchronous_insert_log", "azure_queue_log", "background_schedule_pool_log",
             "backup_log", "blob_storage_log", "crash_log", "error_log", "histogram_metric_log", "iceberg_metadata_log",
-            "jemalloc_collect_global_profile_samples_in_trace_log", "latency_log", "opentelemetry_span_log", "part_log",
+            "jemalloc_collect_global_profile_samples_in_trace_log", "latency_log", "opentelemetry_span_log",
             "processors_profile_log", "query_metric_log", "query_views_log", "s3queue_log", "session_log",
             "transactions_info_log", "zookeeper_connection_log", "zookeeper_log",
         ],

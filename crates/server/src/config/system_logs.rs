@@ -29,11 +29,12 @@ pub enum LogKind {
     TraceLog,
     TextLog,
     SchedulerLog,
+    PartLog,
 }
 
 impl LogKind {
     /// Every log.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::QueryLog,
         Self::QueryThreadLog,
         Self::MetricLog,
@@ -41,6 +42,7 @@ impl LogKind {
         Self::TraceLog,
         Self::TextLog,
         Self::SchedulerLog,
+        Self::PartLog,
     ];
 
     /// The element's name, and the table's where none is given.
@@ -53,6 +55,7 @@ impl LogKind {
             Self::TraceLog => "trace_log",
             Self::TextLog => "text_log",
             Self::SchedulerLog => "scheduler_log",
+            Self::PartLog => "part_log",
         }
     }
 }

@@ -14,6 +14,8 @@ use squall_planner::{
     plan_insert, remote_call,
 };
 use squall_remote::Peers;
+use squall_runtime::ProfileEvent;
+use squall_runtime::profile_events::count;
 use squall_sql::ast::{self, InsertSource, InsertTarget};
 use squall_storage::Table;
 use squall_types::checkpoint::leash;
@@ -65,6 +67,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
         }
         InsertSource::Data { format, offset } => {
             let target = target(session, &database, &table, statement.columns.as_deref(), context)?;
+            delay(&*target.table, context).await?;
             let sink = InsertSink::start(&target.writer, target.table, target.columns.as_deref(), context)?;
             Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
         }
@@ -153,6 +156,7 @@ pub(super) async fn select_into(
     context: &Arc<QueryContext>,
 ) -> Result<()> {
     let Target { table, columns, writer } = target(session, database, table, columns, context)?;
+    delay(&*table, context).await?;
     let columns = columns.as_deref();
     note_table(&*table, context);
     let handle = squall_storage::TableHandle(table.clone());
@@ -172,6 +176,20 @@ pub(super) async fn select_into(
         Some(cascade) => cascade.insert_select(&plan, context).await,
         None => session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await,
     }
+}
+
+/// Waits where the table has too many parts, so that merges keep up.
+async fn delay(table: &dyn Table, context: &QueryContext) -> Result<()> {
+    let Some(delay) = table.insert_delay() else { return Ok(()) };
+    count(ProfileEvent::DelayedInserts, 1);
+    count(ProfileEvent::DelayedInsertsMilliseconds, delay.as_millis() as u64);
+    tracing::info!(
+        target: "MergeTree",
+        "Delaying inserting into {}.{} by {} ms. because there are too many parts",
+        table.database(), table.name(), delay.as_millis(),
+    );
+    tokio::time::sleep(delay).await;
+    context.check_cancelled()
 }
 
 /// Tables that pass on what is inserted, of an INSERT.

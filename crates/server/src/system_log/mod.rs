@@ -7,6 +7,7 @@ mod local_days;
 mod log;
 mod metric_log;
 mod pace;
+mod part_log;
 mod query_log;
 mod query_thread_log;
 mod queue;
@@ -24,6 +25,7 @@ use parking_lot::{Condvar, Mutex};
 use squall_engine::Engine;
 use squall_functions::FunctionContext;
 use squall_runtime::{ProfileEvent, profile_events, profiler};
+use squall_storage::PartEvent;
 use squall_types::{Error, ErrorCode, Result};
 
 use crate::config::{LogKind, SystemLogsConfig};
@@ -67,6 +69,7 @@ pub struct SystemLogs {
     trace_log: Option<Arc<SystemLog<TraceEntry>>>,
     text_log: Option<(Arc<SystemLog<LogLine>>, Level)>,
     scheduler_log: Option<(Arc<SystemLog<SchedulerEntry>>, Mutex<SchedulerCollector>)>,
+    part_log: Option<Arc<SystemLog<PartEvent>>>,
     all: Vec<Arc<dyn Log>>,
     functions: FunctionContext,
     processes: Arc<ProcessList>,
@@ -136,6 +139,10 @@ impl SystemLogs {
         let scheduler_log = config
             .get(LogKind::SchedulerLog)
             .map(|config| (Arc::new(SystemLog::new(config.clone(), scheduler_log::table(context))), Mutex::default()));
+        let part_log = config
+            .get(LogKind::PartLog)
+            .map(|config| Arc::new(SystemLog::new(config.clone(), part_log::table(context))));
+        all.extend(part_log.clone().map(|log| log as Arc<dyn Log>));
         all.extend(scheduler_log.as_ref().map(|(log, _)| log.clone() as Arc<dyn Log>));
         all.extend(query_thread_log.clone().map(|log| log as Arc<dyn Log>));
         all.extend(metric_log.clone().map(|(log, _)| log as Arc<dyn Log>));
@@ -147,6 +154,7 @@ impl SystemLogs {
         Self {
             text_log,
             scheduler_log,
+            part_log,
             trace_log,
             query_log,
             query_thread_log,
@@ -188,6 +196,15 @@ impl SystemLogs {
         if let Some((_, level)) = &logs.text_log {
             keep_text_lines(*level);
         }
+        if logs.part_log.is_some() {
+            let server = Arc::downgrade(server);
+            let note = move |event: PartEvent| {
+                if let Some(server) = server.upgrade() {
+                    server.system_logs.add_part(event);
+                }
+            };
+            store.databases.set_note_part(Box::new(note));
+        }
         if !logs.all.is_empty() {
             start("SystemLogs", keep_flushing)?;
         }
@@ -207,6 +224,16 @@ impl SystemLogs {
     /// Whether a query's end is worth an entry: there is a log, and room in it. Where there is none, the entry counts as dropped.
     pub fn takes_query(&self) -> bool {
         self.query_log.as_ref().is_some_and(|log| log.takes())
+    }
+
+    /// Logs what has happened to a part. Never waits.
+    pub fn add_part(&self, event: PartEvent) {
+        // What is written of the log's own parts would be one more.
+        if let Some(log) = &self.part_log
+            && (&*event.database != store::DATABASE || *event.table != *log.name())
+        {
+            log.add(event, self);
+        }
     }
 
     /// Logs a query. Never waits.

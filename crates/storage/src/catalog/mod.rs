@@ -14,7 +14,7 @@ mod table_records;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -24,6 +24,7 @@ use uuid::Uuid;
 use crate::disk::Disk;
 use crate::identity::TableIdentity;
 use crate::merge_tree::{PartSchema, lake_columns};
+use crate::part_event::{NotePart, PartEvent};
 use change::{Change, commit};
 use part_records::{ColumnTotals, TableTotals, forget_files, load_totals, schedule_deletion};
 use parts::PartsToCommit;
@@ -48,6 +49,8 @@ pub(crate) struct Catalog {
     data: PathBuf,
     /// Files that were scheduled for deletion and are gone.
     removed: Mutex<Vec<PathBuf>>,
+    /// Who is told what happens to parts.
+    note_part: OnceLock<NotePart>,
 }
 
 struct State {
@@ -85,8 +88,21 @@ impl Catalog {
 
     fn new(connection: Connection, reserve: Reserve, data: &Path, disk: Arc<dyn Disk>) -> Arc<Self> {
         let state = State { connection, reserve, tables: HashMap::new() };
-        let (queue, removed) = Default::default();
-        Arc::new(Self { state: Mutex::new(state), queue, disk, data: data.to_path_buf(), removed })
+        let (queue, removed, note_part) = Default::default();
+        Arc::new(Self { state: Mutex::new(state), queue, disk, data: data.to_path_buf(), removed, note_part })
+    }
+
+    /// Says who is told what happens to parts from now on.
+    pub(crate) fn set_note_part(&self, note: NotePart) {
+        // The first one stays: there is one server.
+        let _ = self.note_part.set(note);
+    }
+
+    /// Tells what has happened to a part, where somebody wants to know.
+    pub(crate) fn note_part(&self, event: impl FnOnce() -> PartEvent) {
+        if let Some(note) = self.note_part.get() {
+            note(event());
+        }
     }
 
     /// A catalog over a connection that outlives it, on a disk of a test.

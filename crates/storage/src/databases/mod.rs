@@ -35,6 +35,7 @@ use crate::dictionary::{Dictionary, DictionaryView, OnDemandReader, OnDemandSlot
 use crate::external_table::TEMPORARY_DATABASE;
 use crate::generated;
 use crate::identity::TableName;
+use crate::part_event::NotePart;
 use crate::table::Table;
 pub use alter::DefinitionChange;
 pub use backup::{PartBackup, TableBackup};
@@ -234,6 +235,13 @@ impl Databases {
             self.generation.fetch_add(1, Ordering::AcqRel);
         }
         Ok(replaced)
+    }
+
+    /// Says who is told what happens to parts. It never waits.
+    pub fn set_note_part(&self, note: NotePart) {
+        if let Some(store) = &self.store {
+            store.catalog.set_note_part(note);
+        }
     }
 
     /// Says who reads dictionaries' sources while queries run.

@@ -19,7 +19,8 @@ use super::partition::{self, PartitionRows};
 use crate::catalog::{ColumnStatistics, InsertedParts, NewPart};
 use crate::evaluate::evaluate;
 use crate::table::{InsertLimits, InsertWriter, Insertion, PartWork};
-use squall_runtime::Pieces;
+use squall_runtime::profile_events::count;
+use squall_runtime::{Pieces, ProfileEvent};
 
 /// Encoded parts of one INSERT that may wait to be written; no more are made meanwhile.
 const PARTS_IN_FLIGHT_MAX: usize = 8;
@@ -84,6 +85,7 @@ impl MergeTreeInsertion {
         let set = table.parts.load();
         let parts = set.fullest;
         if parts >= table.settings.parts_to_throw_insert {
+            count(ProfileEvent::RejectedInserts, 1);
             return Err(Error::new(
                 ErrorCode::TOO_MANY_PARTS,
                 format!(

@@ -18,6 +18,7 @@ use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::{MergeTree, PartSet};
 use crate::catalog::PartExchange;
+use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{Claim, InsertWriter, Insertion, Morsel, PartMerge, PartWork, TableScan};
 
 /// For how long a table in which nothing is to be merged need not be looked at again while nothing changes in it.
@@ -265,6 +266,10 @@ impl MergeTree {
             old.iter().for_each(|part| part.retire());
             new.iter().for_each(|part| part.let_go());
             self.merging.note_change();
+            if old.is_empty() {
+                new.iter().for_each(|part| self.note_part(part, PartEventKind::NewPart));
+            }
+            old.iter().for_each(|part| self.note_part(part, PartEventKind::RemovePart));
         };
         let exchange = PartExchange { old: &names, new: &recorded, needless_files: needless };
         self.catalog.exchange_parts(self.table_id, &exchange, publish).inspect_err(|error| {
@@ -358,6 +363,15 @@ impl Insertion for Replacement {
         }
         let began = Instant::now();
         self.table.replace_parts(&self.old, &new, &[])?;
+        if let Some(part) = new.first() {
+            self.table.catalog.note_part(|| PartEvent {
+                duration: self.began.elapsed(),
+                merged_from: self.old.iter().map(|part| part.file.name.clone()).collect(),
+                read_rows: read,
+                read_bytes: self.progress.bytes_read.load(Ordering::Relaxed),
+                ..self.table.part_event(part, PartEventKind::MergeParts)
+            });
+        }
         count(ProfileEvent::MergeCommitMilliseconds, began.elapsed().as_millis() as u64);
         count(ProfileEvent::MergeTotalMilliseconds, self.began.elapsed().as_millis() as u64);
         Ok(())

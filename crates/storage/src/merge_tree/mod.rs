@@ -46,7 +46,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -61,6 +61,7 @@ use crate::column_mapping::ColumnDefaults;
 use crate::fields::FieldRecord;
 use crate::identity::{TableIdentity, TableName};
 use crate::key_binding::KeyBinding;
+use crate::part_event::{PartEvent, PartEventKind};
 use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, Table, TableHandle, TableScan};
 use crate::table_record::TableRecord;
 use final_scan::FinalTable;
@@ -393,6 +394,31 @@ impl MergeTree {
         let _ = self.directory.disk().remove_folder(&self.directory.detached());
     }
 
+    /// Tells what has happened to a part.
+    fn note_part(&self, part: &Part, kind: PartEventKind) {
+        self.catalog.note_part(|| self.part_event(part, kind));
+    }
+
+    fn part_event(&self, part: &Part, kind: PartEventKind) -> PartEvent {
+        let record = self.record.load();
+        PartEvent {
+            kind,
+            at: SystemTime::now(),
+            duration: Duration::ZERO,
+            database: record.database.as_str().into(),
+            table: record.table.as_str().into(),
+            uuid: self.identity.uuid,
+            part: part.file.name.clone(),
+            partition_id: part.file.partition_id.clone(),
+            path: part.file.path.to_string_lossy().into(),
+            rows: part.rows,
+            bytes: part.file.bytes,
+            merged_from: Vec::new(),
+            read_rows: 0,
+            read_bytes: 0,
+        }
+    }
+
     /// Makes committed parts visible. Called in the order of commits.
     fn publish(&self, new: Vec<Arc<Part>>) {
         new.iter().for_each(|part| part.settle());
@@ -402,6 +428,7 @@ impl MergeTree {
         });
         // Only now: until a block is visible no merge may reach over it.
         new.iter().for_each(|part| part.let_go());
+        new.iter().for_each(|part| self.note_part(part, PartEventKind::NewPart));
         self.merging.note_change();
     }
 }
@@ -522,6 +549,10 @@ impl Table for MergeTreeTable {
 
     fn insert(&self) -> Result<Arc<dyn Insertion>> {
         self.insert_within(InsertLimits::default())
+    }
+
+    fn insert_delay(&self) -> Option<Duration> {
+        self.live.settings.insert_delay(self.parts.fullest)
     }
 
     fn insert_within(&self, limits: InsertLimits) -> Result<Arc<dyn Insertion>> {

@@ -14,6 +14,7 @@ use super::part_name::PartName;
 use super::part_writer::UnwrittenPart;
 use super::{MergeTree, MergeTreeTable, PartSelection, PartSet};
 use crate::identity::TableName;
+use crate::part_event::PartEventKind;
 use crate::table::{InsertWriter, Insertion, ScanRequest, Table, TableScan};
 
 /// For each part that a query was run over, the new one; nothing where no row is left of it.
@@ -95,7 +96,9 @@ impl PartRewriting {
         }
         let (old, new): (Vec<_>, Vec<_>) = done.into_iter().unzip();
         let new: Vec<Arc<Part>> = new.into_iter().flatten().map(|unwritten| unwritten.part).collect();
-        self.table.replace_parts(&old, &new, &[])
+        self.table.replace_parts(&old, &new, &[])?;
+        new.iter().for_each(|part| self.table.note_part(part, PartEventKind::MutatePart));
+        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use parquet::basic::{Compression, ZstdLevel};
 use squall_planner::TableDefinition;
@@ -17,6 +18,8 @@ static FOREIGN: LazyLock<Vec<SettingDescription>> =
 const INDEX_GRANULARITY_DEFAULT: usize = 8192;
 /// Parts of a partition at which inserts are refused.
 const PARTS_TO_THROW_INSERT_DEFAULT: usize = 3000;
+/// Parts of a partition from which on inserts wait.
+const PARTS_TO_DELAY_INSERT_DEFAULT: usize = 1000;
 /// Bytes of parts that the background merges into one where the table does not say.
 const MERGED_BYTES_MAX_DEFAULT: u64 = 150 << 30;
 /// The same of tables of other engines that keep their rows in parts.
@@ -33,6 +36,12 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) index_granularity: usize,
     /// `parts_to_throw_insert`.
     pub(crate) parts_to_throw_insert: usize,
+    /// `parts_to_delay_insert`.
+    pub(crate) parts_to_delay_insert: usize,
+    /// `max_delay_to_insert`, in seconds.
+    pub(crate) max_delay_to_insert: u64,
+    /// `min_delay_to_insert_ms`.
+    pub(crate) min_delay_to_insert_ms: u64,
     /// `max_bytes_to_merge_at_max_space_in_pool`: bytes on disk of parts that the background merges into one.
     pub(crate) merged_bytes_max: u64,
     /// `default_compression_codec`: that of the files.
@@ -45,7 +54,7 @@ pub(crate) struct MergeTreeSettings {
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 6] = [
+static SETTINGS: [(SettingDescription, Read); 9] = [
     (
         described(
             "default_compression_codec",
@@ -70,10 +79,46 @@ static SETTINGS: [(SettingDescription, Read); 6] = [
             "max_bytes_to_merge_at_max_space_in_pool",
             SettingType::UInt64,
             "161061273600",
-            "Bytes on disk of parts that the background merges into one, at most; a merge never takes more than 1 GiB.",
+            "Bytes on disk of parts that the background merges into one, at most; a merge never takes more than 256 MiB.",
         ),
         |settings, value| {
             settings.merged_bytes_max = number(value)? as u64;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "max_delay_to_insert",
+            SettingType::UInt64,
+            "1",
+            "Seconds that an INSERT waits at most where a partition has nearly parts_to_throw_insert parts.",
+        ),
+        |settings, value| {
+            settings.max_delay_to_insert = number(value)? as u64;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "min_delay_to_insert_ms",
+            SettingType::UInt64,
+            "10",
+            "Milliseconds that an INSERT waits at least where a partition has parts_to_delay_insert parts.",
+        ),
+        |settings, value| {
+            settings.min_delay_to_insert_ms = number(value)? as u64;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "parts_to_delay_insert",
+            SettingType::UInt64,
+            "1000",
+            "Parts of a partition from which on inserts wait, the longer the more there are; 0 is never.",
+        ),
+        |settings, value| {
+            settings.parts_to_delay_insert = number(value)?;
             Ok(())
         },
     ),
@@ -146,6 +191,9 @@ impl MergeTreeSettings {
         let mut settings = Self {
             index_granularity: INDEX_GRANULARITY_DEFAULT,
             parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT,
+            parts_to_delay_insert: PARTS_TO_DELAY_INSERT_DEFAULT,
+            max_delay_to_insert: 1,
+            min_delay_to_insert_ms: 10,
             merged_bytes_max: MERGED_BYTES_MAX_DEFAULT,
             compression: Compression::LZ4_RAW,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
@@ -153,6 +201,7 @@ impl MergeTreeSettings {
         if !definition.engine.ends_with("MergeTree") {
             // Nobody merges the parts of other engines, which have no limit of their own in ClickHouse.
             settings.parts_to_throw_insert = PARTS_OF_OTHERS_MAX;
+            settings.parts_to_delay_insert = 0;
         }
         for (name, value) in &definition.settings {
             if &*definition.engine == "Set" && matches!(&**name, "persistent" | "disk") {
@@ -175,6 +224,19 @@ impl MergeTreeSettings {
             ));
         }
         Ok(settings)
+    }
+
+    /// How long an INSERT waits where the fullest partition has so many parts: from the shortest delay at `parts_to_delay_insert` to the
+    /// longest at `parts_to_throw_insert`.
+    pub(crate) fn insert_delay(&self, parts: usize) -> Option<Duration> {
+        let (from, to) = (self.parts_to_delay_insert, self.parts_to_throw_insert);
+        if from == 0 || parts < from || parts >= to {
+            return None;
+        }
+        let longest = self.max_delay_to_insert.saturating_mul(1000) as f64;
+        let place = (parts - from + 1) as f64 / (to - from) as f64;
+        let delay = (longest * place).max(self.min_delay_to_insert_ms as f64);
+        Some(Duration::from_millis(delay as u64))
     }
 
     /// Whether there is a setting of this name.
