@@ -5,10 +5,19 @@ use std::sync::Arc;
 use squall_types::text::{TextStyle, ValueWriter};
 use squall_types::{Block, Column, DataType, Result, Schema, Settings, Value};
 
+use crate::escaping::Escaping;
 use crate::field::Fields;
 use crate::options::FormatOptions;
 use crate::output::{OutputFormat, Statistics};
 use crate::tabular::Header;
+
+/// How fields are written.
+///
+/// # Errors
+/// `BAD_ARGUMENTS`.
+pub(crate) fn escaping(settings: &Settings) -> Result<Escaping> {
+    Escaping::named(&settings.format_custom_escaping_rule)
+}
 
 /// The output format.
 #[derive(Debug)]
@@ -24,13 +33,8 @@ pub(crate) struct CustomOutput {
 
 impl CustomOutput {
     pub fn new(header: Header, schema: &Arc<Schema>, options: &FormatOptions) -> Self {
-        let style = match options.settings.format_custom_escaping_rule.as_str() {
-            "Quoted" => TextStyle::Quoted,
-            "CSV" => TextStyle::Csv,
-            "JSON" => TextStyle::Json,
-            "Raw" => TextStyle::Plain,
-            _ => TextStyle::Escaped,
-        };
+        // The setting takes no other names.
+        let style = escaping(&options.settings).map_or(TextStyle::Escaped, Escaping::style);
         Self {
             schema: schema.clone(),
             header,

@@ -3,29 +3,35 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result, Schema};
+use squall_types::{DataType, Error, ErrorCode, JsonType, Result, Schema};
 
 use crate::arrow::{self, ArrowInput, ArrowOutput, Container};
 use crate::csv::{CsvOutput, CsvReader};
 use crate::custom::CustomOutput;
+use crate::form::{FormReader, OneReader};
 use crate::input::{InputFormat, RowInput, RowReader};
 use crate::json::{JsonEachRowOutput, JsonOutput, Shape};
 use crate::json_columns::{Around, JsonColumnsOutput, JsonObjectEachRowOutput};
 use crate::json_input::{Frame, JsonReader};
 use crate::json_progress::JsonProgressOutput;
+use crate::json_whole::JsonWholeReader;
 use crate::markdown::MarkdownOutput;
+use crate::msg_pack::{MsgPackOutput, MsgPackReader};
 use crate::native::{NativeInput, NativeOutput, first_schema};
 use crate::options::FormatOptions;
 use crate::output::OutputFormat;
 use crate::parquet::{self, ParquetInput, ParquetOutput};
 use crate::pretty::{Drawing, PrettyOutput};
+use crate::regexp::RegexpReader;
 use crate::row_binary::{RowBinaryOutput, RowBinaryReader, read_header};
 use crate::schema::{self, Feed, FieldRows, Fields, GuessOptions, JsonRows, TskvRows, ValuesRows, finished, of_rows};
+use crate::sql_insert::SqlInsertOutput;
 use crate::tab_separated::{
     LineReader, NullOutput, RawBlobOutput, RawBlobReader, TabSeparatedOutput, TabSeparatedReader, TskvOutput,
     TskvReader,
 };
 use crate::tabular::Header;
+use crate::template::{TemplateOutput, TemplateReader};
 use crate::values::{ValuesOutput, ValuesReader};
 use crate::vertical::VerticalOutput;
 use crate::xml::XmlOutput;
@@ -56,9 +62,28 @@ enum Format {
     },
     JsonColumns(Around),
     JsonObjectEachRow,
-    Custom(Header),
+    /// `CustomSeparated`; whether spaces around delimiters are passed over.
+    Custom {
+        header: Header,
+        ignores_spaces: bool,
+    },
+    Template {
+        ignores_spaces: bool,
+    },
+    Regexp,
+    /// `JSONAsString`, or `JSONAsObject`.
+    JsonWhole {
+        is_object: bool,
+    },
+    Form,
+    One,
+    MsgPack,
+    SqlInsert,
     Native,
-    RowBinary(Header),
+    RowBinary {
+        header: Header,
+        has_defaults: bool,
+    },
     Pretty(Drawing),
     Vertical,
     Null,
@@ -73,7 +98,7 @@ enum Format {
 
 /// ClickHouse's names in the order of their bytes, with whether each can be read and written.
 const FORMATS: &[(&str, Format, bool, bool)] = {
-    use Format::{Csv, Json, JsonEachRow, LineAsString, Pretty, RowBinary, TabSeparated};
+    use Format::{Csv, Json, JsonEachRow, LineAsString, Pretty, TabSeparated};
     use Header::{Absent, Names, NamesAndTypes};
     use Shape::{Arrays, Objects};
     const fn tsv(header: Header) -> Format {
@@ -81,6 +106,12 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
     }
     const fn raw(header: Header) -> Format {
         TabSeparated { header, is_raw: true }
+    }
+    const fn custom(header: Header, ignores_spaces: bool) -> Format {
+        Format::Custom { header, ignores_spaces }
+    }
+    const fn binary(header: Header, has_defaults: bool) -> Format {
+        Format::RowBinary { header, has_defaults }
     }
     const fn json(shape: Shape, is_strings: bool) -> Format {
         Json { shape, is_strings }
@@ -97,10 +128,16 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("CSV", Csv(Absent), true, true),
         ("CSVWithNames", Csv(Names), true, true),
         ("CSVWithNamesAndTypes", Csv(NamesAndTypes), true, true),
-        ("CustomSeparated", Format::Custom(Absent), false, true),
-        ("CustomSeparatedWithNames", Format::Custom(Names), false, true),
-        ("CustomSeparatedWithNamesAndTypes", Format::Custom(NamesAndTypes), false, true),
+        ("CustomSeparated", custom(Absent, false), true, true),
+        ("CustomSeparatedIgnoreSpaces", custom(Absent, true), true, false),
+        ("CustomSeparatedIgnoreSpacesWithNames", custom(Names, true), true, false),
+        ("CustomSeparatedIgnoreSpacesWithNamesAndTypes", custom(NamesAndTypes, true), true, false),
+        ("CustomSeparatedWithNames", custom(Names, false), true, true),
+        ("CustomSeparatedWithNamesAndTypes", custom(NamesAndTypes, false), true, true),
+        ("Form", Format::Form, true, false),
         ("JSON", json(Objects, false), true, true),
+        ("JSONAsObject", Format::JsonWhole { is_object: true }, true, false),
+        ("JSONAsString", Format::JsonWhole { is_object: false }, true, false),
         ("JSONColumns", Format::JsonColumns(Around::Names), false, true),
         ("JSONColumnsWithMetadata", Format::JsonColumns(Around::Document), false, true),
         ("JSONCompact", json(Arrays, false), true, true),
@@ -118,7 +155,7 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("JSONEachRowWithProgress", progress(Objects, false), false, true),
         ("JSONL", each_row(Objects, false, Absent), true, true),
         ("JSONLines", each_row(Objects, false, Absent), true, true),
-        ("JSONObjectEachRow", Format::JsonObjectEachRow, false, true),
+        ("JSONObjectEachRow", Format::JsonObjectEachRow, true, true),
         ("JSONStrings", json(Objects, true), false, true),
         ("JSONStringsEachRow", each_row(Objects, true, Absent), true, true),
         ("JSONStringsEachRowWithProgress", progress(Objects, true), false, true),
@@ -127,9 +164,11 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("LineAsStringWithNamesAndTypes", LineAsString(NamesAndTypes), false, true),
         ("MD", Format::Markdown, false, true),
         ("Markdown", Format::Markdown, false, true),
+        ("MsgPack", Format::MsgPack, true, true),
         ("NDJSON", each_row(Objects, false, Absent), true, true),
         ("Native", Format::Native, true, true),
         ("Null", Format::Null, false, true),
+        ("One", Format::One, true, false),
         ("Parquet", Format::Parquet, true, true),
         ("Pretty", Pretty(Drawing::Full), false, true),
         ("PrettyCompact", Pretty(Drawing::Compact), false, true),
@@ -147,9 +186,13 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("RawBLOB", Format::RawBlob, true, true),
         ("RawWithNames", raw(Names), true, true),
         ("RawWithNamesAndTypes", raw(NamesAndTypes), true, true),
-        ("RowBinary", RowBinary(Absent), true, true),
-        ("RowBinaryWithNames", RowBinary(Names), true, true),
-        ("RowBinaryWithNamesAndTypes", RowBinary(NamesAndTypes), true, true),
+        ("Regexp", Format::Regexp, true, false),
+        ("RowBinary", binary(Absent, false), true, true),
+        ("RowBinaryWithDefaults", binary(Absent, true), true, false),
+        ("RowBinaryWithNames", binary(Names, false), true, true),
+        ("RowBinaryWithNamesAndTypes", binary(NamesAndTypes, false), true, true),
+        ("RowBinaryWithNamesAndTypesAndDefaults", binary(NamesAndTypes, true), true, false),
+        ("SQLInsert", Format::SqlInsert, false, true),
         ("TSKV", Format::Tskv, true, true),
         ("TSV", tsv(Absent), true, true),
         ("TSVRaw", raw(Absent), true, true),
@@ -163,6 +206,8 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("TabSeparatedRawWithNamesAndTypes", raw(NamesAndTypes), true, true),
         ("TabSeparatedWithNames", tsv(Names), true, true),
         ("TabSeparatedWithNamesAndTypes", tsv(NamesAndTypes), true, true),
+        ("Template", Format::Template { ignores_spaces: false }, true, true),
+        ("TemplateIgnoreSpaces", Format::Template { ignores_spaces: true }, true, false),
         ("Values", Format::Values, true, true),
         ("Vertical", Format::Vertical, false, true),
         ("XML", Format::Xml, false, true),
@@ -207,9 +252,9 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         }
         Format::JsonColumns(around) => Box::new(JsonColumnsOutput::new(around, schema, options)),
         Format::JsonObjectEachRow => Box::new(JsonObjectEachRowOutput::new(schema, options)?),
-        Format::Custom(header) => Box::new(CustomOutput::new(header, schema, options)),
+        Format::Custom { header, .. } => Box::new(CustomOutput::new(header, schema, options)),
         Format::Native => Box::new(NativeOutput::new(options)),
-        Format::RowBinary(header) => Box::new(RowBinaryOutput::new(header, schema)),
+        Format::RowBinary { header, .. } => Box::new(RowBinaryOutput::new(header, schema)),
         Format::Pretty(drawing) => Box::new(PrettyOutput::new(drawing, schema, options)),
         Format::Vertical => Box::new(VerticalOutput::new(schema, options)),
         Format::Null => Box::new(NullOutput),
@@ -219,6 +264,13 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         Format::RawBlob => Box::new(RawBlobOutput::new(options)),
         Format::Markdown => Box::new(MarkdownOutput::new(schema, options)),
         Format::Xml => Box::new(XmlOutput::new(schema, options)),
+        Format::Template { .. } => Box::new(TemplateOutput::new(schema, options)?),
+        Format::MsgPack => Box::new(MsgPackOutput::new(schema)?),
+        Format::SqlInsert => Box::new(SqlInsertOutput::new(schema, options)),
+        Format::Regexp | Format::JsonWhole { .. } | Format::Form | Format::One => {
+            let message = format!("Format {name} is not suitable for output");
+            return Err(Error::new(ErrorCode::FORMAT_IS_NOT_SUITABLE_FOR_OUTPUT, message));
+        }
     })
 }
 
@@ -266,7 +318,28 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
             rows(JsonReader::new(Frame::Rows, shape, is_strings, header, options), schema, options)
         }
         Format::Native => Ok(Box::new(NativeInput::new(schema, options))),
-        Format::RowBinary(header) => rows(RowBinaryReader::new(header), schema, options),
+        Format::RowBinary { header, has_defaults } => rows(RowBinaryReader::new(header, has_defaults), schema, options),
+        Format::Custom { header, ignores_spaces } => {
+            rows(TemplateReader::custom(header, ignores_spaces, options)?, schema, options)
+        }
+        Format::Template { ignores_spaces } => rows(TemplateReader::new(ignores_spaces, options)?, schema, options),
+        Format::Regexp => rows(RegexpReader::new(options)?, schema, options),
+        Format::JsonWhole { is_object } => {
+            if is_object && !matches!(schema.types().next(), Some(DataType::Json(_)) if schema.len() == 1) {
+                let message = format!("Format {name} is only for tables of one column of type JSON");
+                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+            }
+            if !is_object {
+                one_string()?;
+            }
+            rows(JsonWholeReader::default(), schema, options)
+        }
+        Format::JsonObjectEachRow => {
+            rows(JsonReader::new(Frame::Keys, Shape::Objects, false, Header::Absent, options), schema, options)
+        }
+        Format::Form => rows(FormReader, schema, options),
+        Format::One => rows(OneReader, schema, options),
+        Format::MsgPack => rows(MsgPackReader, schema, options),
         Format::Parquet => Ok(Box::new(ParquetInput::new(schema, options))),
         Format::Arrow(container) => Ok(Box::new(ArrowInput::new(container, schema, options))),
         Format::Tskv => rows(TskvReader::new(options), schema, options),
@@ -285,8 +358,7 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         | Format::Xml
         | Format::JsonProgress { .. }
         | Format::JsonColumns(_)
-        | Format::JsonObjectEachRow
-        | Format::Custom(_) => Err(unsuitable()),
+        | Format::SqlInsert => Err(unsuitable()),
     }
 }
 
@@ -328,7 +400,7 @@ pub fn is_read_by_place(name: &str) -> bool {
 
 /// Whether what is written in a format may be written on: rows stand beside each other, with nothing after the last.
 pub fn is_appendable(name: &str) -> bool {
-    use Format::{Csv, JsonEachRow, LineAsString, Native, RawBlob, RowBinary, TabSeparated, Tskv};
+    use Format::{Csv, JsonEachRow, LineAsString, MsgPack, Native, RawBlob, RowBinary, TabSeparated, Tskv};
     let format = find(name).map(|(format, ..)| format);
     matches!(
         format,
@@ -336,7 +408,8 @@ pub fn is_appendable(name: &str) -> bool {
             | Csv(_)
             | JsonEachRow { .. }
             | Tskv
-            | RowBinary(_)
+            | MsgPack
+            | RowBinary { .. }
             | LineAsString(_)
             | Native
             | RawBlob)
@@ -349,7 +422,8 @@ pub fn finds_columns_by_name(name: &str) -> bool {
         Ok((Format::TabSeparated { header, .. } | Format::Csv(header), ..)) => header.has_names(),
         Ok((Format::JsonEachRow { shape, header, .. }, ..)) => shape == Shape::Objects || header.has_names(),
         Ok((Format::Json { shape, .. }, ..)) => shape == Shape::Objects,
-        Ok((Format::RowBinary(header), ..)) => header.has_types(),
+        Ok((Format::RowBinary { header, .. }, ..)) => header.has_types(),
+        Ok((Format::JsonObjectEachRow, ..)) => true,
         Ok((Format::Native | Format::Parquet | Format::Arrow(_) | Format::Tskv, ..)) => true,
         _ => false,
     }
@@ -395,7 +469,7 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
             of_rows(&mut rows, input, options)
         }
         Format::Native => first_schema(input, options),
-        Format::RowBinary(Header::NamesAndTypes) => {
+        Format::RowBinary { header: Header::NamesAndTypes, .. } => {
             let columns = Feed::new(input, options.pending_bytes_max).read(read_header);
             columns.and_then(|columns| finished(columns, options))
         }
@@ -403,7 +477,16 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         Format::Arrow(container) => arrow::infer(container, input, options),
         Format::LineAsString(_) => Ok(Schema::new([("line", DataType::String)])),
         Format::RawBlob => Ok(Schema::new([("raw_blob", DataType::String)])),
-        Format::RowBinary(_)
+        Format::JsonWhole { is_object: false } => Ok(Schema::new([("json", DataType::String)])),
+        Format::JsonWhole { is_object: true } => {
+            Ok(Schema::new([("json", DataType::Json(Arc::new(JsonType::default())))]))
+        }
+        Format::One => Ok(Schema::new([("dummy", DataType::UInt8)])),
+        Format::JsonObjectEachRow => {
+            let (frame, shape, header) = (Frame::Keys, Shape::Objects, Header::Absent);
+            of_rows(&mut JsonRows { frame, shape, is_strings: false, header, options: guesses }, input, options)
+        }
+        Format::RowBinary { .. }
         | Format::Pretty(_)
         | Format::Vertical
         | Format::Null
@@ -411,8 +494,12 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         | Format::Xml
         | Format::JsonProgress { .. }
         | Format::JsonColumns(_)
-        | Format::JsonObjectEachRow
-        | Format::Custom(_) => Err(Error::new(
+        | Format::Template { .. }
+        | Format::Regexp
+        | Format::Form
+        | Format::MsgPack
+        | Format::SqlInsert
+        | Format::Custom { .. } => Err(Error::new(
             ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE,
             format!("Format {name} says nothing of its columns. You must specify the structure manually"),
         )),

@@ -18,6 +18,8 @@ pub(crate) enum Frame {
     Rows,
     /// A document that has them under `data`.
     Document,
+    /// An object that has each under a key.
+    Keys,
 }
 
 /// Reads rows.
@@ -33,6 +35,8 @@ pub(crate) struct JsonReader {
     is_ended: bool,
     /// Whether a row may have fewer or more values than there are columns.
     variable_columns: bool,
+    /// The column that the rows' keys go to.
+    key_column: String,
     scratch: Vec<u8>,
 }
 
@@ -46,6 +50,7 @@ impl JsonReader {
             columns: Vec::new(),
             is_ended: false,
             variable_columns: options.settings.input_format_json_compact_allow_variable_number_of_columns,
+            key_column: options.settings.format_json_object_each_row_column_for_object_name.clone(),
             scratch: Vec::new(),
         }
     }
@@ -273,8 +278,10 @@ impl RowReader for JsonReader {
         if input.peek()?.is_none() {
             return Ok(());
         }
-        if self.frame == Frame::Document {
-            return self.open_document(input, rows);
+        match self.frame {
+            Frame::Document => return self.open_document(input, rows),
+            Frame::Keys => return expect(input, b'{'),
+            Frame::Rows => {}
         }
         if self.header.has_names() {
             let names = self.strings(input)?;
@@ -300,10 +307,23 @@ impl RowReader for JsonReader {
             input.advance(1);
             skip_spaces(input);
         }
+        let key = if self.frame == Frame::Keys && input.peek()? == Some(b'"') {
+            // The key must be there as a whole before it is read.
+            let length = scan(input, Until::Separator, b"\"")?;
+            let mut name = Cursor::complete(input.rest().get(..length).unwrap_or_default());
+            let key = self.string(&mut name)?;
+            input.advance(name.position());
+            skip_spaces(input);
+            expect(input, b':')?;
+            skip_spaces(input);
+            Some(key)
+        } else {
+            None
+        };
         let open = if self.shape == Shape::Objects { b'{' } else { b'[' };
         match input.peek()? {
             None => return Ok(false),
-            Some(b']') => {
+            Some(b']' | b'}') => {
                 self.is_ended = true;
                 input.advance(1);
                 return Ok(false);
@@ -312,6 +332,12 @@ impl RowReader for JsonReader {
             Some(_) => expect(input, open)?,
         }
         let start = input.position();
+        if let Some(key) = key {
+            let position = rows.table.schema.position(&self.key_column).filter(|_| !self.key_column.is_empty());
+            if let Some(position) = position {
+                rows.column(position)?.read_whole(key.as_bytes())?;
+            }
+        }
         let length = scan(input, Until::Close, b"\"")?;
         let row = input.rest().get(..length).unwrap_or_default();
         let mut position = 0;

@@ -134,6 +134,8 @@ impl OutputFormat for RowBinaryOutput {
 #[derive(Debug)]
 pub(crate) struct RowBinaryReader {
     header: Header,
+    /// Before each value stands whether it is the column's default, and then there is none.
+    has_defaults: bool,
     columns: Vec<BinaryColumn>,
 }
 
@@ -147,8 +149,8 @@ enum BinaryColumn {
 }
 
 impl RowBinaryReader {
-    pub fn new(header: Header) -> Self {
-        Self { header, columns: Vec::new() }
+    pub fn new(header: Header, has_defaults: bool) -> Self {
+        Self { header, has_defaults, columns: Vec::new() }
     }
 }
 
@@ -231,6 +233,12 @@ impl RowReader for RowBinaryReader {
 
     fn row(&mut self, input: &mut Cursor<'_>, rows: &mut Rows<Builder>) -> Result<bool, Stop> {
         for column in &mut self.columns {
+            if self.has_defaults && input.byte()? != 0 {
+                if let BinaryColumn::Read { position, .. } = column {
+                    rows.omit(*position)?;
+                }
+                continue;
+            }
             match column {
                 BinaryColumn::Read { position, is_nullable_in_input } => {
                     if *is_nullable_in_input && input.byte()? != 0 {

@@ -288,8 +288,13 @@ impl GuessRows for JsonRows {
         if input.peek()?.is_none() {
             return Ok(heading);
         }
-        if self.frame == Frame::Document {
-            return self.document(input);
+        match self.frame {
+            Frame::Document => return self.document(input),
+            Frame::Keys => {
+                expect(input, b'{')?;
+                return Ok(heading);
+            }
+            Frame::Rows => {}
         }
         if self.header.has_names() {
             heading.names = Some(self.strings(input)?);
@@ -308,8 +313,18 @@ impl GuessRows for JsonRows {
             input.advance(1);
             skip_spaces(input);
         }
-        if matches!(input.peek()?, None | Some(b']')) {
+        if matches!(input.peek()?, None | Some(b']' | b'}')) {
             return Ok(None);
+        }
+        if self.frame == Frame::Keys {
+            // The key must be there as a whole before it is read.
+            let length = scan(input, Until::Separator, b"\"")?;
+            let mut key = Vec::new();
+            let read = squall_types::text::read_json_string(&mut key, input.rest().get(..length).unwrap_or_default())?;
+            input.advance(read);
+            skip_spaces(input);
+            expect(input, b':')?;
+            skip_spaces(input);
         }
         let length = scan(input, Until::Close, b"\"")?;
         let mut values = JsonValues::new(&self.options, input.rest().get(..length).unwrap_or_default());

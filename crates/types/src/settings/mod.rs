@@ -523,6 +523,17 @@ settings! {
     output_format_pretty_single_large_number_tip_threshold: u64 as UInt64 = "1000000", "The number above which Pretty formats and Vertical say numbers in words, too; 0 is never.";
     output_format_write_statistics: bool as Bool = "1", "Whether JSON and XML formats write elapsed time and rows read.";
     format_custom_escaping_rule: String as String = "Escaped" only ["Escaped", "Quoted", "CSV", "JSON", "Raw"], "How CustomSeparated writes fields: Escaped, Quoted, CSV, JSON or Raw.";
+    format_regexp: String as String = "", "The expression whose groups are the columns of a line in Regexp.";
+    format_regexp_escaping_rule: String as String = "Raw" only ["Escaped", "Quoted", "CSV", "JSON", "Raw"], "How groups of Regexp are written: Escaped, Quoted, CSV, JSON or Raw.";
+    format_regexp_skip_unmatched: bool as Bool = "0", "Whether Regexp passes over lines that do not match.";
+    format_template_resultset_format: String as String = "", "What Template has around the rows: a text with ${data} in it.";
+    format_template_row_format: String as String = "", "What Template has for each row: a text with places such as ${column:CSV}.";
+    format_template_rows_between_delimiter: String as String = "\n", "What Template has between two rows.";
+    output_format_sql_insert_include_column_names: bool as Bool = "1", "Whether statements of SQLInsert name the columns.";
+    output_format_sql_insert_max_batch_size: u64 as UInt64 = "65409", "The most rows of one statement of SQLInsert.";
+    output_format_sql_insert_quote_names: bool as Bool = "1", "Whether SQLInsert quotes the names of columns.";
+    output_format_sql_insert_table_name: String as String = "table", "The table that statements of SQLInsert insert into.";
+    output_format_sql_insert_use_replace: bool as Bool = "0", "Whether SQLInsert writes REPLACE rather than INSERT.";
     format_custom_field_delimiter: String as String = "\t", "What CustomSeparated has between the fields of a row.";
     format_custom_row_before_delimiter: String as String = "", "What CustomSeparated has before each row.";
     format_custom_row_after_delimiter: String as String = "\n", "What CustomSeparated has after each row.";

@@ -1,0 +1,24 @@
+-- Formats of rows read from a text: what each takes for a row and a field.
+SELECT * FROM format(JSONAsString, '{"a":1} , {"b" : "x"}');
+SELECT * FROM format(JSONAsString, '[{"a":1}, {"b" : "x"}]');
+SELECT * FROM format(JSONAsString, '{"a":1} [1]');
+SELECT * FROM format(JSONAsObject, '{"a":1}{"b":[1]}');
+DESCRIBE format(JSONAsObject, '{"a":1}');
+SELECT * FROM format(Form, 'a UInt8, b String, c String', 'a=1&b=x%20y+z');
+SELECT * FROM format(One, 'zzz');
+SELECT * FROM format(JSONObjectEachRow, '{"r1":{"a":1},"r2":{"a":2}}');
+DESCRIBE format(JSONObjectEachRow, '{"r{1":{"a":1},"r2":{"a":2}}');
+SELECT * FROM format(JSONObjectEachRow, 'k String, a UInt8', '{"r1":{"a":1}, "r2" : {"a":2} }') SETTINGS format_json_object_each_row_column_for_object_name = 'k';
+SELECT * FROM format(Regexp, 'a UInt8, b String', '1-x\n2-y\n') SETTINGS format_regexp = '(\\d)-(.*)';
+SELECT * FROM format(Regexp, 'a UInt8, b String', '1-x\nzz\n2-y') SETTINGS format_regexp = '(\\d)-(.*)', format_regexp_skip_unmatched = 1;
+SELECT * FROM format(Regexp, 'a UInt8, b String', '1-x\nzz\n') SETTINGS format_regexp = '(\\d)-(.*)';
+SELECT * FROM format(Regexp, 'a Nullable(UInt8), b String', '\\N-"x"\n') SETTINGS format_regexp = '(.*)-(.*)', format_regexp_escaping_rule = 'CSV';
+SELECT * FROM format(CustomSeparated, 'a UInt8, b String', '1|x\n2|y\n') SETTINGS format_custom_field_delimiter = '|', format_custom_escaping_rule = 'CSV';
+SELECT * FROM format(CustomSeparated, 'a UInt8, b String', '<1|"x|">;<2|"y">') SETTINGS format_custom_field_delimiter = '|', format_custom_escaping_rule = 'JSON', format_custom_row_before_delimiter = '<', format_custom_row_after_delimiter = '>', format_custom_row_between_delimiter = ';';
+SELECT * FROM format(CustomSeparatedWithNames, 'a UInt8, b String', 'b|a\nx|1\ny|2\n') SETTINGS format_custom_field_delimiter = '|', format_custom_escaping_rule = 'CSV';
+SELECT * FROM format(CustomSeparatedWithNamesAndTypes, 'a UInt8, b String', 'b|a\nString|UInt8\nx|1\ny|2\n') SETTINGS format_custom_field_delimiter = '|', format_custom_escaping_rule = 'CSV';
+SELECT * FROM format(CustomSeparatedIgnoreSpaces, 'a UInt8, b String', ' 1 | "x" \n 2 | "y"\n') SETTINGS format_custom_field_delimiter = '|', format_custom_escaping_rule = 'CSV';
+SELECT * FROM format(CustomSeparated, 'a Nullable(UInt8), b Array(String)', '\\N\t[\'x\']\n2\t[]\n');
+SELECT * FROM format(RowBinaryWithDefaults, 'a UInt8, b UInt8', unhex('00050100010001'));
+SELECT * FROM format(MsgPack, 'a UInt8, b String, c Array(Nullable(Int16)), d Map(String, Float64), e Tuple(UInt32, Date)', unhex('cc80c40361626393c0d1ff000581c40161cb3ff800000000000092ce0001117004'));
+SELECT * FROM format(MsgPack, 'a UInt8', unhex('c40161'));
