@@ -155,7 +155,8 @@ pub(crate) async fn merge_in_background(server: Arc<Server>) {
             running.spawn(carry_out(server.clone(), begun));
         }
     }
-    server.merges.running().iter().for_each(|merge| merge.context.cancel());
+    // Those of statements are the statements' own.
+    server.databases.stop_all_merges(true);
     while running.join_next().await.is_some() {}
 }
 
