@@ -1346,3 +1346,7 @@ SELECT formatReadableTimeDelta(INTERVAL 12345 SECOND), formatReadableTimeDelta(t
 SELECT formatDateTime(toDateTime('2023-09-08 19:13:40', 'UTC'), '%T', z), toString(toDateTime('2023-09-08 19:13:40', 'UTC'), z) FROM values('z String', 'Europe/Paris', 'Asia/Tokyo');
 SELECT groupArrayMovingSum(2)(x), groupArrayMovingAvg(x) FROM (SELECT arrayJoin([1.25, 2.5, 3])::Decimal(9, 2) AS x);
 SELECT sum(0.1), sum(x) FROM (SELECT 0.1 + 0 * number AS x FROM numbers(10));
+SELECT multiFuzzyMatchAllIndices('a ClickHose b', 1, ['ClickHouse', 'zzz', 'Hose']);
+SELECT multiFuzzyMatchAny('kitten', 3, ['sitting']), multiFuzzyMatchAny('kitten', 2, ['sitting']);
+SELECT multiFuzzyMatchAnyIndex('a ClickHose b', 0, ['x', 'H.se']);
+SELECT multiFuzzyMatchAny('abc', 3, ['abc']);

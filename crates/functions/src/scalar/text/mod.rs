@@ -7,6 +7,7 @@ mod cut;
 mod distance;
 mod duration;
 mod edit;
+mod fuzzy;
 mod grams;
 mod html;
 mod markup;
@@ -62,6 +63,9 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("jaroSimilarity", distance::resolve),
     &Function::new("jaroWinklerSimilarity", distance::resolve),
     &Function::new("matchCaseInsensitive", patterns::resolve_match),
+    &Function::new("multiFuzzyMatchAllIndices", fuzzy::resolve),
+    &Function::new("multiFuzzyMatchAny", fuzzy::resolve),
+    &Function::new("multiFuzzyMatchAnyIndex", fuzzy::resolve),
     &Function::new("multiMatchAllIndices", patterns::resolve_many),
     &Function::new("multiMatchAny", patterns::resolve_many),
     &Function::new("multiMatchAnyIndex", patterns::resolve_many),

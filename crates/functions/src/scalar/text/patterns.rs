@@ -79,7 +79,7 @@ fn expressions(call: &Call<'_>, at: usize) -> Result<(RegexSet, Vec<Regex>)> {
 }
 
 /// The expressions of an array, all at once and each by itself.
-fn compile_many(patterns: &Value) -> Result<(RegexSet, Vec<Regex>)> {
+pub(super) fn compile_many(patterns: &Value) -> Result<(RegexSet, Vec<Regex>)> {
     let Value::Array(patterns) = patterns else { return Err(Error::logical("patterns are an array")) };
     let patterns: Vec<String> =
         patterns.iter().filter_map(Value::as_bytes).map(|pattern| String::from_utf8_lossy(pattern).into()).collect();
@@ -136,7 +136,7 @@ fn resolve_varying(call: &Call<'_>) -> Bound {
 }
 
 /// The expressions that match, counted from 1, in the order in which their first matches end.
-fn by_end(set: &RegexSet, each: &[Regex], text: &[u8]) -> Vec<u64> {
+pub(super) fn by_end(set: &RegexSet, each: &[Regex], text: &[u8]) -> Vec<u64> {
     let end = |at: usize| each.get(at).and_then(|regex| regex.shortest_match(text)).unwrap_or(text.len());
     let mut matches: Vec<(usize, u64)> = set.matches(text).iter().map(|at| (end(at), at as u64 + 1)).collect();
     matches.sort_unstable();

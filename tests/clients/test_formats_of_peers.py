@@ -1,0 +1,55 @@
+"""Formats with ClickHouse 26.9 (PyPI's chdb, where it is installed) at the other end: what one writes the other reads."""
+
+import pytest
+
+TYPES = [
+    "UInt8", "Int64", "Float32", "Nullable(String)", "Array(Nullable(Int32))", "Map(String, UInt16)", "Tuple(UInt8, String)",
+    "Decimal(18, 3)", "DateTime64(3, 'UTC')", "UUID", "LowCardinality(String)", "Date", "IPv6", "Enum8('a' = 1, 'b' = 2)",
+]  # fmt: skip
+STRUCTURE = ", ".join(f"c{number} {name}" for number, name in enumerate(TYPES))
+TEMPLATE = ";".join(f"c{number}=${{c{number}:JSON}}" for number in range(len(TYPES)))
+
+# What a format needs to be told.
+SETTINGS = {
+    "MsgPack": "",
+    "CustomSeparated": " SETTINGS format_custom_escaping_rule = 'Quoted', format_custom_field_delimiter = '|'",
+    "CustomSeparatedWithNamesAndTypes": " SETTINGS format_custom_escaping_rule = 'JSON', format_custom_field_delimiter = '|'",
+    "JSONObjectEachRow": "",
+    "RowBinaryWithNamesAndTypes": "",
+}
+
+
+@pytest.fixture
+def clickhouse():
+    chdb = pytest.importorskip("chdb")
+    return lambda sql, form="TSV": chdb.query(sql, form).bytes()
+
+
+@pytest.mark.parametrize("form", SETTINGS)
+def test_both_ways(server, clickhouse, form):
+    quoted = STRUCTURE.replace("'", "\\'")
+    settings = SETTINGS[form]
+    written = clickhouse(f"SELECT * FROM generateRandom('{quoted}', 1, 10, 3) LIMIT 100{settings}", form)
+    read = f"SELECT * FROM format({form}, '{quoted}', unhex('{written.hex()}')){settings}"
+    expected = clickhouse(read)
+    assert server.query(f"{read} FORMAT TSV").encode() == expected
+    if form == "MsgPack":
+        # What comes back ClickHouse reads as it read its own.
+        rows = f"SELECT * FROM format({form}, '{quoted}', unhex('{written.hex()}'))"
+        back = server.query(f"SELECT hex(formatRow('{form}', *)) FROM ({rows}) FORMAT TSV")
+        assert "".join(back.split()).lower() == written.hex()
+
+
+@pytest.mark.parametrize(
+    ("form", "settings"),
+    [
+        ("Template", f"format_template_row_format = '{TEMPLATE}'"),
+        ("SQLInsert", "output_format_sql_insert_max_batch_size = 7"),
+        ("CustomSeparated", "format_custom_escaping_rule = 'Quoted', format_custom_row_between_delimiter = ','"),
+    ],
+)
+def test_written_alike(server, clickhouse, form, settings):
+    quoted = STRUCTURE.replace("'", "\\'")
+    rows = clickhouse(f"SELECT * FROM generateRandom('{quoted}', 1, 10, 3) LIMIT 100", "RowBinary").hex()
+    query = f"SELECT * FROM format(RowBinary, '{quoted}', unhex('{rows}')) SETTINGS {settings}"
+    assert server.query(f"{query} FORMAT {form}").encode() == clickhouse(query, form)
