@@ -1350,3 +1350,5 @@ SELECT multiFuzzyMatchAllIndices('a ClickHose b', 1, ['ClickHouse', 'zzz', 'Hose
 SELECT multiFuzzyMatchAny('kitten', 3, ['sitting']), multiFuzzyMatchAny('kitten', 2, ['sitting']);
 SELECT multiFuzzyMatchAnyIndex('a ClickHose b', 0, ['x', 'H.se']);
 SELECT multiFuzzyMatchAny('abc', 3, ['abc']);
+SELECT 'ab' LIKE 'a#b' ESCAPE '#';
+SELECT '%' LIKE '%%' ESCAPE '%', 'a#' LIKE 'a##' ESCAPE '#';

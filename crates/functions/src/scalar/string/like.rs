@@ -26,7 +26,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let any_case = call.name.to_ascii_lowercase().ends_with("ilike");
     let negated = call.name.starts_with("not");
     let constant = match call.constant(1).and_then(Value::as_bytes) {
-        Some(pattern) => Some(Pattern::compile(&with_backslashes(pattern, escape), any_case)?),
+        Some(pattern) => Some(Pattern::compile(&with_backslashes(pattern, escape)?, any_case)?),
         None => None,
     };
     let options = call.text_options()?;
@@ -47,7 +47,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                     let text = patterns.get(row);
                     let pattern = match last.take().filter(|(known, _)| *known == text) {
                         Some((_, pattern)) => pattern,
-                        None => Pattern::compile(&with_backslashes(text, escape), any_case)?,
+                        None => Pattern::compile(&with_backslashes(text, escape)?, any_case)?,
                     };
                     *flag = u8::from(pattern.matches(strings.get(row)));
                     last = Some((text, pattern));
@@ -73,8 +73,11 @@ fn escape_character(call: &Call<'_>) -> Result<u8> {
 }
 
 /// The pattern with a backslash for each escape character, and two for each backslash, which then is a character like any other.
-fn with_backslashes(pattern: &[u8], escape: Option<u8>) -> Cow<'_, [u8]> {
-    let Some(escape) = escape.filter(|escape| *escape != b'\\') else { return Cow::Borrowed(pattern) };
+///
+/// # Errors
+/// `CANNOT_PARSE_ESCAPE_SEQUENCE` where the escape character stands before anything but `%`, `_` and itself.
+fn with_backslashes(pattern: &[u8], escape: Option<u8>) -> Result<Cow<'_, [u8]>> {
+    let Some(escape) = escape.filter(|escape| *escape != b'\\') else { return Ok(Cow::Borrowed(pattern)) };
     let mut turned = Vec::with_capacity(pattern.len() + 8);
     let mut bytes = pattern.iter().copied();
     while let Some(byte) = bytes.next() {
@@ -85,13 +88,22 @@ fn with_backslashes(pattern: &[u8], escape: Option<u8>) -> Cow<'_, [u8]> {
         } else {
             match bytes.next() {
                 Some(next) if matches!(next, b'%' | b'_') => turned.extend_from_slice(&[b'\\', next]),
-                Some(b'\\') => turned.extend_from_slice(b"\\\\"),
-                Some(next) => turned.push(next),
-                None => turned.push(escape),
+                Some(next) if next == escape => turned.push(next),
+                _ => {
+                    let pattern = String::from_utf8_lossy(pattern);
+                    let escape = char::from(escape);
+                    return Err(Error::new(
+                        ErrorCode::CANNOT_PARSE_ESCAPE_SEQUENCE,
+                        format!(
+                            "Invalid escape sequence in LIKE pattern '{pattern}': the escape character '{escape}' must \
+                             be followed by '%', '_' or itself"
+                        ),
+                    ));
+                }
             }
         }
     }
-    Cow::Owned(turned)
+    Ok(Cow::Owned(turned))
 }
 
 /// A compiled pattern.

@@ -11,6 +11,9 @@ use crate::function::BoundFunction;
 use crate::scalar::array::list_column;
 use crate::scalar::simple::{Call, Strings, primitive_column};
 
+/// The patterns that a text has, counted from 1, in the order in which their first matches end.
+type Matcher = Box<dyn Fn(&[u8]) -> Result<Vec<u64>> + Send + Sync>;
+
 /// `multiFuzzyMatchAny`, `multiFuzzyMatchAnyIndex`, `multiFuzzyMatchAllIndices` of a text, a number of edits and patterns.
 pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     call.arguments(3..=3)?;
@@ -31,7 +34,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     };
     let edits = constant(1)?.as_u64().and_then(|edits| usize::try_from(edits).ok()).unwrap_or(usize::MAX);
     let patterns = constant(2)?;
-    let matches: Box<dyn Fn(&[u8]) -> Result<Vec<u64>> + Send + Sync> = if edits == 0 {
+    let matches: Matcher = if edits == 0 {
         let (set, each) = compile_many(patterns)?;
         Box::new(move |text| {
             checkpoint(8 * text.len())?;
