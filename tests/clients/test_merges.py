@@ -119,7 +119,9 @@ def test_statements_beside_merges(start_server, engine):
     is_over.set()
     for thread in threads:
         thread.join()
-    unexpected = [failure for failure in failures if "altered by another query" not in failure]
+    # OPTIMIZE and mutations may find that DROP PARTITION has taken a part away.
+    expected = ("altered by another query", "in committed state")
+    unexpected = [failure for failure in failures if not any(words in failure for words in expected)]
     assert unexpected == []
     wanted = {batch for batch in writers.acknowledged if batch % 3 != 2}
     assert {batch for batch in batches(server) if batch % 3 != 2} == wanted
@@ -158,14 +160,15 @@ def test_parts_are_logged(start_server):
     create(server)
     for batch in range(30):
         server.query(f"INSERT INTO t SELECT {batch}, number, 0 FROM numbers(10)")
-    server.query("ALTER TABLE t DELETE WHERE batch = 3")
+    # Some rows only: a part without rows is removed and not rewritten.
+    server.query("ALTER TABLE t DELETE WHERE batch = 3 AND number < 5")
     server.query("OPTIMIZE TABLE t FINAL")
     server.query("SYSTEM FLUSH LOGS")
     logged = "SELECT count(), sum(rows) FROM system.part_log WHERE table = 't' AND event_type = '{}'"
     assert server.query(logged.format("NewPart")) == "30\t300\n"
     last = "SELECT part_name, rows, length(merged_from) > 1, merge_reason FROM system.part_log WHERE table = 't' AND event_type = 'MergeParts' ORDER BY event_time_microseconds DESC LIMIT 1"
     name, *rest = server.rows(last)[0]
-    assert name == server.value("SELECT name FROM system.parts WHERE table = 't'") and rest == ["290", "1", "RegularMerge"]
+    assert name == server.value("SELECT name FROM system.parts WHERE table = 't'") and rest == ["295", "1", "RegularMerge"]
     come = "SELECT countIf(event_type != 'RemovePart') - countIf(event_type = 'RemovePart') FROM system.part_log WHERE table = 't'"
     assert server.value(come) == "1"
     assert int(server.value("SELECT count() FROM system.part_log WHERE table = 't' AND event_type = 'MutatePart'")) > 0

@@ -132,7 +132,9 @@ pub(crate) struct JoinRows {
 struct Inserted {
     blocks: Vec<Arc<Block>>,
     rows: usize,
-    held: OnceLock<Result<Arc<JoinHeld>>>,
+    held: OnceLock<Arc<JoinHeld>>,
+    /// Held by whoever builds it.
+    building: Mutex<()>,
     /// What was held of the first so many blocks.
     before: Option<(Arc<JoinHeld>, usize)>,
 }
@@ -174,7 +176,7 @@ impl JoinRows {
             definition,
             keys,
             identity,
-            inserted: ArcSwap::from_pointee(Inserted { blocks, rows, held: OnceLock::new(), before: None }),
+            inserted: ArcSwap::from_pointee(Inserted { blocks, rows, ..Inserted::default() }),
             is_dropped: AtomicBool::new(false),
             parts,
         }))
@@ -205,11 +207,11 @@ impl JoinRows {
         self.inserted.rcu(|before| Inserted {
             blocks: before.blocks.iter().chain(new).cloned().collect(),
             rows: before.rows + added,
-            held: OnceLock::new(),
             before: match before.held.get() {
-                Some(Ok(held)) => Some((held.clone(), before.blocks.len())),
-                _ => before.before.clone(),
+                Some(held) => Some((held.clone(), before.blocks.len())),
+                None => before.before.clone(),
             },
+            ..Inserted::default()
         });
         let now = self.inserted.load_full();
         if added >= now.rows / NEW_SHARE {
@@ -219,7 +221,18 @@ impl JoinRows {
     }
 
     fn held_of(&self, inserted: &Inserted) -> Result<Arc<JoinHeld>> {
-        inserted.held.get_or_init(|| self.build(inserted).map(Arc::new)).clone()
+        if let Some(held) = inserted.held.get() {
+            return Ok(held.clone());
+        }
+        // An error is of the query that meets it, whose time or memory may be up: the next one builds anew.
+        let _building = inserted.building.lock();
+        match inserted.held.get() {
+            Some(held) => Ok(held.clone()),
+            None => {
+                let built = Arc::new(self.build(inserted)?);
+                Ok(inserted.held.get_or_init(|| built).clone())
+            }
+        }
     }
 
     fn build(&self, inserted: &Inserted) -> Result<JoinHeld> {
@@ -333,7 +346,7 @@ pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Ve
 pub struct JoinTable {
     name: Arc<TableName>,
     live: Arc<JoinRows>,
-    held: OnceLock<Result<Arc<JoinHeld>>>,
+    held: OnceLock<Arc<JoinHeld>>,
 }
 
 impl JoinTable {
@@ -367,7 +380,11 @@ impl JoinTable {
     /// # Errors
     /// `TOO_LARGE_STRING_SIZE`: more than 2 GiB of strings in one column.
     pub fn held(&self) -> Result<Arc<JoinHeld>> {
-        self.held.get_or_init(|| self.live.held_of(&self.live.inserted.load())).clone()
+        if let Some(held) = self.held.get() {
+            return Ok(held.clone());
+        }
+        let held = self.live.held_of(&self.live.inserted.load())?;
+        Ok(self.held.get_or_init(|| held).clone())
     }
 
     /// `INCOMPATIBLE_TYPE_OF_JOIN`: the table is for other joins.

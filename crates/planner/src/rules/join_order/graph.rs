@@ -104,13 +104,23 @@ pub fn for_each_relation(plan: &mut Plan, visit: &mut dyn FnMut(&mut Plan) -> Re
     if is_between(plan) { plan.try_for_each_input(|input| for_each_relation(input, visit)) } else { visit(plan) }
 }
 
+/// How many relations neighbouring joins have.
+fn relations(plan: &Plan) -> usize {
+    match plan {
+        Plan::Join(join) if is_plain(join) => relations(&join.left) + relations(&join.right),
+        Plan::Filter { input, .. } | Plan::Project { input, .. } if is_between(plan) => relations(input),
+        _ => 1,
+    }
+}
+
 impl Graph {
     /// The graph of neighbouring joins of at least three relations.
     ///
     /// # Errors
     /// Where a key's sides cannot be compared otherwise.
     pub fn of(plan: &Plan, functions: &FunctionContext) -> Result<Option<Self>> {
-        if !is_between(plan) {
+        // Counted first: a table may have to work to know its rows.
+        if !is_between(plan) || !(3..=Relations::BITS as usize).contains(&relations(plan)) {
             return Ok(None);
         }
         let mut found = Self {
@@ -122,9 +132,6 @@ impl Graph {
         };
         let (mut keys, mut conditions) = (Vec::new(), Vec::new());
         (found.columns, found.written) = found.take(plan, &mut keys, &mut conditions);
-        if !(3..=Relations::BITS as usize).contains(&found.relations.len()) {
-            return Ok(None);
-        }
         for (left, right) in keys {
             found.equate(left, right, functions)?;
         }
