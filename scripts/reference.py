@@ -15,6 +15,7 @@ import pathlib
 import re
 import subprocess
 import tempfile
+import textwrap
 
 from measured_server import MeasuredServer
 
@@ -121,8 +122,24 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
 
 
+def wrapped(text):
+    """Paragraphs in lines of 100 columns; tables, headings and blocks of code as they are."""
+    lines, in_code = [], False
+    for line in text.split("\n"):
+        in_code ^= line.startswith("```")
+        if in_code or len(line) <= 100 or line.startswith(("|", "#", "```")):
+            lines.append(line)
+            continue
+        # A span of code stays on one line.
+        whole = re.sub(r"`[^`]*`", lambda span: span[0].replace(" ", "\0"), line)
+        indent = "  " if line.startswith("- ") else ""
+        filled = textwrap.wrap(whole, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        lines += [part.replace("\0", " ") for part in filled]
+    return "\n".join(lines)
+
+
 def write(name, text):
-    (REFERENCE / name).write_text(re.sub(r"\n{3,}", "\n\n", text.strip()) + "\n")
+    (REFERENCE / name).write_text(wrapped(re.sub(r"\n{3,}", "\n\n", text.strip())) + "\n")
     print(f"docs/reference/{name}")
 
 
@@ -476,8 +493,8 @@ missing name may be one that nobody needs here. Settings count as missing if Squ
         statements = sum(len(re.findall(r"(?m)^(query|statement) ", script)) for script in theirs)
         cases = sum(1 for line in ACCESS_CASES.read_text().splitlines() if line.endswith(("\tallowed", "\tdenied")))
         return (
-            f"Every release must give the answers that ClickHouse gave to {statements:,} statements (`tests/slt`), and its verdict\n"
-            f"in {cases:,} cases of access control (`tests/clients/access_cases.tsv`)."
+            f"Every release must give the answers that ClickHouse gave to {statements:,} statements (`tests/slt`), and its "
+            f"verdict in {cases:,} cases of access control (`tests/clients/access_cases.tsv`)."
         )
 
 

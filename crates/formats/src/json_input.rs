@@ -83,20 +83,26 @@ impl JsonReader {
         Ok(strings)
     }
 
+    /// Reads a key and the colon after it.
+    fn key_and_colon(&mut self, input: &mut Cursor<'_>) -> Result<String, Stop> {
+        // It must be there as a whole before it is read.
+        let length = scan(input, Until::Separator, b"\"")?;
+        let mut name = Cursor::complete(input.rest().get(..length).unwrap_or_default());
+        let key = self.string(&mut name)?;
+        input.advance(name.position());
+        skip_spaces(input);
+        expect(input, b':')?;
+        skip_spaces(input);
+        Ok(key)
+    }
+
     /// Reads up to the array of rows of a document, and what it tells of the columns.
     fn open_document(&mut self, input: &mut Cursor<'_>, rows: &Rows<ValueReader>) -> Result<(), Stop> {
         skip_spaces(input);
         expect(input, b'{')?;
         loop {
             skip_spaces(input);
-            // The name must be there as a whole before it is read.
-            let length = scan(input, Until::Separator, b"\"")?;
-            let mut name = Cursor::complete(input.rest().get(..length).unwrap_or_default());
-            let key = self.string(&mut name)?;
-            input.advance(name.position());
-            skip_spaces(input);
-            expect(input, b':')?;
-            skip_spaces(input);
+            let key = self.key_and_colon(input)?;
             match key.as_str() {
                 "data" => return expect(input, b'['),
                 "meta" => {
@@ -308,15 +314,7 @@ impl RowReader for JsonReader {
             skip_spaces(input);
         }
         let key = if self.frame == Frame::Keys && input.peek()? == Some(b'"') {
-            // The key must be there as a whole before it is read.
-            let length = scan(input, Until::Separator, b"\"")?;
-            let mut name = Cursor::complete(input.rest().get(..length).unwrap_or_default());
-            let key = self.string(&mut name)?;
-            input.advance(name.position());
-            skip_spaces(input);
-            expect(input, b':')?;
-            skip_spaces(input);
-            Some(key)
+            Some(self.key_and_colon(input)?)
         } else {
             None
         };

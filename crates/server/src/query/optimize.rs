@@ -16,7 +16,7 @@ use super::statement::{refuse_cluster, table_name};
 use crate::access::Privilege;
 use crate::session::Session;
 
-/// Bytes on disk of the parts that become one: a merge holds their rows in memory, decoded and sorted.
+/// Bytes on disk of the parts that become one: what a merge makes is in memory until it is written.
 const MERGED_BYTES_MAX: u64 = 1 << 30;
 
 /// How long it waits for background merges to end before it looks again.

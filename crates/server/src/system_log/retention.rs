@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use squall_storage::{Candidate, MergeLimits, PartInfo, select_merge};
 
-/// How many times as large as its largest part a merge's result is: a row is rewritten once for every sixteenfold of rows.
+/// How many times as large as its largest part the result of a merge is. A row is rewritten each time its part grows sixteenfold.
 const BASE: f64 = 16.0;
 /// The most parts of one merge.
 const PARTS_MERGED: usize = 64;

@@ -17,7 +17,7 @@ struct Joined {
     work: f64,
 }
 
-/// The rows and the work of a join; `None` where nothing connects the sides and every row would be every row's partner.
+/// The rows and the work of a join, and whether anything connects its sides: otherwise every row is every row's partner.
 fn join(graph: &Graph, left: (Relations, Joined), right: (Relations, Joined)) -> (Joined, bool) {
     let mut values = 1.0_f64;
     let mut is_connected = false;
@@ -78,7 +78,7 @@ pub fn best(graph: &Graph) -> (Tree, f64) {
     exhaustive.unwrap_or_else(|| greedy(graph))
 }
 
-/// The sides in the better order: the one with fewer rows is held in memory.
+/// The join with the side of fewer rows in memory, whether the sides are connected, and whether they had to change places for that.
 fn sides(graph: &Graph, one: (Relations, Joined), other: (Relations, Joined)) -> (Joined, bool, bool) {
     let is_turned = one.1.rows < other.1.rows;
     let (left, right) = if is_turned { (other, one) } else { (one, other) };
