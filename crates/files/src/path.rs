@@ -5,12 +5,16 @@ use std::fs::Metadata;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use squall_types::{Error, ErrorCode, Result, checkpoint};
+use squall_types::{Error, ErrorCode, Result, checkpoint, grow};
 
+use crate::compression::Compression;
+use crate::file::{fill, open};
 use crate::glob;
 
 /// The most files that a pattern may find.
 const FILES_MAX: usize = 1_000_000;
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
 /// How deep folders are looked through.
 const DEPTH_MAX: usize = 100;
 
@@ -63,6 +67,31 @@ impl Reach {
         found.sort_by(|left, right| left.path.cmp(&right.path));
         found.dedup_by(|left, right| left.path == right.path);
         Ok(found)
+    }
+
+    /// All bytes of the file that a path means; of the first one that a pattern finds.
+    ///
+    /// # Errors
+    /// `DATABASE_ACCESS_DENIED` where it leads elsewhere, `FILE_DOESNT_EXIST`, `CANNOT_OPEN_FILE`, `MEMORY_LIMIT_EXCEEDED`.
+    pub fn read(&self, path: &str) -> Result<Vec<u8>> {
+        let found = self
+            .files(path)?
+            .into_iter()
+            .next()
+            .ok_or_else(|| Error::new(ErrorCode::FILE_DOESNT_EXIST, format!("No file matches {path}")))?;
+        let mut input = open(&found, Compression::None)?;
+        let mut bytes = Vec::new();
+        loop {
+            let start = bytes.len();
+            grow(&mut bytes, PIECE_BYTES)?;
+            bytes.resize(start + PIECE_BYTES, 0);
+            checkpoint(PIECE_BYTES)?;
+            let filled = fill(&mut *input, bytes.get_mut(start..).unwrap_or_default())?;
+            bytes.truncate(start + filled);
+            if filled < PIECE_BYTES {
+                return Ok(bytes);
+            }
+        }
     }
 
     /// The path of a file that is to be written, whether it is there or not.

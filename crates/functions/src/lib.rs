@@ -11,11 +11,14 @@ pub mod higher_order;
 pub mod lookup;
 mod moment;
 mod names;
+mod partition_id;
 mod properties;
+pub mod regions;
 pub mod registry;
 mod scalar;
 mod series_tags;
 mod surroundings;
+mod top_level_domains;
 pub mod window;
 
 pub use accumulator::{Accumulator, AggregateFunction, CUT_PARTS, CUT_PIECES, GroupIds, STEP_ITEMS};
@@ -24,6 +27,7 @@ pub use function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFun
 pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 pub use lookup::{Attribute, Found, KeyedRows, Lookups, MISSING};
 pub use moment::Moment;
+pub use partition_id::partition_id;
 pub use properties::{Lazy, Properties};
 pub use registry::{
     FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_name_parts, aggregate_of_states,
@@ -34,7 +38,8 @@ pub use registry::{
 pub use scalar::conversion::check_alternatives;
 pub use scalar::set::in_set;
 pub use series_tags::SeriesTags;
-pub use surroundings::Surroundings;
+pub use surroundings::{DiskSpace, Surroundings};
+pub use top_level_domains::TopLevelDomains;
 pub use window::{
     FrameUse, OtherRows, Place, RowWalk, WindowFunction, WindowRows, WindowWalk, resolve_window, window_function_exists,
 };

@@ -21,6 +21,7 @@ use squall_storage::{Databases, Dictionary, StorageOptions};
 use squall_types::calendar::TimeZone;
 use squall_types::{Error, ErrorCode, Result};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::access::AccessControl;
 use crate::asynchronous_metrics::AsynchronousMetrics;
@@ -50,6 +51,8 @@ pub struct Server {
     pub config: ArcSwap<Config>,
     /// Where the configuration comes from, for reloads.
     source: ConfigSource,
+    /// The number that the server has kept since its first start.
+    pub uuid: Uuid,
     /// What TLS handshakes need, where there is a certificate; a reload replaces it.
     pub tls: ArcSwapOption<rustls::ServerConfig>,
     /// The configuration's files as they were when it was loaded; held during a reload.
@@ -126,6 +129,7 @@ impl Server {
         folder.map_or(Ok(()), create_folder)?;
         let access = AccessControl::open(&config.users, &config.server.default_profile, folder, &mut warnings)?;
         let objects = Objects::open(folder)?;
+        let uuid = folder.map_or_else(|| Ok(Uuid::new_v4()), kept_uuid)?;
         if source.local.is_none()
             && let Err(error) = std::fs::create_dir_all(&config.server.user_files_path)
         {
@@ -180,6 +184,7 @@ impl Server {
             processes.clone(),
         );
         let server = Arc::new(Self {
+            uuid,
             tls: ArcSwapOption::new(tls),
             access,
             databases,
@@ -565,4 +570,20 @@ pub(crate) fn time_zone(configured: &str) -> chrono_tz::Tz {
 fn host_name() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .map_or_else(|_| "localhost".to_owned(), |name| name.trim().to_owned())
+}
+/// The number in the file `uuid` of the folder of data; a new one is written where there is none.
+fn kept_uuid(folder: &Path) -> Result<Uuid> {
+    let file = folder.join("uuid");
+    let wrong = |error: &dyn fmt::Display| {
+        Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("The server's number in {}: {error}", file.display()))
+    };
+    match std::fs::read_to_string(&file) {
+        Ok(text) => text.trim().parse().map_err(|error: uuid::Error| wrong(&error)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let uuid = Uuid::new_v4();
+            std::fs::write(&file, format!("{uuid}\n")).map_err(|error| wrong(&error))?;
+            Ok(uuid)
+        }
+        Err(error) => Err(wrong(&error)),
+    }
 }

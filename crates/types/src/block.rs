@@ -21,6 +21,21 @@ impl Schema {
         Self { fields: fields.into_iter().map(|(name, data_type)| (name.into(), data_type)).collect() }
     }
 
+    /// The columns of a description, `a UInt8, b String`.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = || Error::new(ErrorCode::BAD_ARGUMENTS, format!("Error while parsing table structure: '{text}'"));
+        let Ok(DataType::Tuple(elements)) = DataType::parse(&format!("Tuple({text})")) else { return Err(wrong()) };
+        if elements.is_empty() || elements.iter().any(|element| element.name.is_none()) {
+            return Err(wrong());
+        }
+        Ok(Self::new(
+            elements.iter().map(|element| (element.name.clone().unwrap_or_default(), element.data_type.clone())),
+        ))
+    }
+
     /// The number of columns.
     pub fn len(&self) -> usize {
         self.fields.len()

@@ -28,14 +28,7 @@ const COLUMNS_MAX: usize = 100_000;
 /// # Errors
 /// `BAD_ARGUMENTS`.
 pub fn parse_structure(text: &str) -> Result<Schema> {
-    let wrong = || Error::new(ErrorCode::BAD_ARGUMENTS, format!("Error while parsing table structure: '{text}'"));
-    let Ok(DataType::Tuple(elements)) = DataType::parse(&format!("Tuple({text})")) else { return Err(wrong()) };
-    if elements.is_empty() || elements.iter().any(|element| element.name.is_none()) {
-        return Err(wrong());
-    }
-    Ok(Schema::new(
-        elements.iter().map(|element| (element.name.clone().unwrap_or_default(), element.data_type.clone())),
-    ))
+    Schema::parse(text)
 }
 
 /// The error of inferring a schema; one that has nothing to do with the data stays as it is.

@@ -11,10 +11,10 @@ use super::{
     analysis_of_variance, any, any_heavy, arg_min_max, average, average_weighted, bits, contingency, count, covariance,
     delta_sum, distinct_paths, entropy, flame_graph, funnel, gini, group_array, group_array_insert_at,
     group_array_intersect, group_array_moving, group_array_pick, group_bitmap, group_concat, group_uniq_array,
-    histogram, hyper_log_log, information_value, intervals, json_patch, kahan, largest_triangle, mapped_arrays,
-    mean_tests, min_max, moment_matrix, moving_average, next_node, nothing, numeric_vector, quantile, rank_tests,
-    regression, sequence, shape, sketched, sparkbar, sum, sum_count, time_decayed, time_series, time_series_grid,
-    top_k, uniq, uniq_exact, uniq_up_to, variance, welford,
+    histogram, hyper_log_log, information_value, intervals, json_patch, k_means, kahan, largest_triangle,
+    mapped_arrays, mean_tests, min_max, moment_matrix, moving_average, next_node, nothing, numeric_vector, quantile,
+    rank_tests, regression, sequence, series_masks, shape, sketched, sparkbar, stochastic, sum, sum_count, throw,
+    time_decayed, time_series, time_series_grid, top_k, uniq, uniq_exact, uniq_up_to, variance, welford,
 };
 
 /// A function asked for by name.
@@ -172,6 +172,7 @@ const fn family(
 
 /// Every function.
 pub(super) const FAMILIES: &[Family] = &[
+    family("aggThrow", Nulls::Skipped, throw::resolve),
     family("analysisOfVariance", Nulls::Skipped, analysis_of_variance::resolve),
     family("any", Nulls::Skipped, any::resolve),
     family("anyHeavy", Nulls::Skipped, any_heavy::resolve),
@@ -232,6 +233,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("groupNumericIndexedVector", Nulls::Skipped, numeric_vector::resolve).ignores_order(),
     family("groupConcat", Nulls::Skipped, group_concat::resolve),
     family("groupUniqArray", Nulls::Skipped, group_uniq_array::resolve),
+    family("hierarchicalKMeans", Nulls::Skipped, k_means::resolve),
     family("histogram", Nulls::Skipped, histogram::resolve),
     family("intervalLengthSum", Nulls::Skipped, intervals::resolve_length).ignores_order(),
     family("kolmogorovSmirnovTest", Nulls::Skipped, rank_tests::resolve_kolmogorov_smirnov),
@@ -312,6 +314,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("stddevPopStable", Nulls::Skipped, welford::resolve),
     family("stddevSamp", Nulls::Skipped, variance::resolve),
     family("stddevSampStable", Nulls::Skipped, welford::resolve),
+    family("stochasticLinearRegression", Nulls::Skipped, stochastic::resolve),
+    family("stochasticLogisticRegression", Nulls::Skipped, stochastic::resolve),
     family("studentTTest", Nulls::Skipped, mean_tests::resolve_t),
     family("studentTTestOneSample", Nulls::Skipped, mean_tests::resolve_t),
     family("sum", Nulls::Skipped, sum::resolve).ignores_order(),
@@ -324,6 +328,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("sumWithOverflow", Nulls::Skipped, sum_count::resolve_with_overflow).ignores_order(),
     family("theilsU", Nulls::Skipped, contingency::resolve),
     family("timeSeriesAvgToGrid", Nulls::Skipped, time_series_grid::resolve),
+    family("timeSeriesBottomKMasks", Nulls::Skipped, series_masks::resolve).ignores_order(),
     family("timeSeriesChangesToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesCountToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesDeltaToGrid", Nulls::Skipped, time_series_grid::resolve),
@@ -333,6 +338,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("timeSeriesInstantDeltaToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesInstantRateToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesLastTwoSamples", Nulls::Skipped, time_series::resolve),
+    family("timeSeriesLimitKMasks", Nulls::Skipped, series_masks::resolve).ignores_order(),
     family("timeSeriesMaxToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesMinToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesPredictLinearToGrid", Nulls::Skipped, time_series_grid::resolve),
@@ -342,6 +348,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("timeSeriesSumToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesTimestampOfMaxToGrid", Nulls::Skipped, time_series_grid::resolve),
     family("timeSeriesTimestampOfMinToGrid", Nulls::Skipped, time_series_grid::resolve),
+    family("timeSeriesTopKMasks", Nulls::Skipped, series_masks::resolve).ignores_order(),
     family("topK", Nulls::Skipped, top_k::resolve),
     family("topKWeighted", Nulls::Skipped, top_k::resolve),
     family("uniq", Nulls::Counted, uniq::resolve).ignores_order(),

@@ -45,6 +45,7 @@ mod hyper_log_log;
 mod information_value;
 mod intervals;
 mod json_patch;
+mod k_means;
 mod kahan;
 mod largest_triangle;
 mod levels;
@@ -73,14 +74,17 @@ pub(crate) mod row_hash;
 mod samples;
 mod selection;
 mod sequence;
+mod series_masks;
 mod shape;
 mod sketched;
 mod small_set;
 mod sparkbar;
 pub(crate) mod state_bytes;
+pub(crate) mod stochastic;
 mod sum;
 mod sum_count;
 mod t_digest;
+mod throw;
 mod time_decayed;
 mod time_series;
 mod time_series_grid;
@@ -271,6 +275,18 @@ pub(crate) fn state_and_merge(
 /// As those of [`resolve`].
 pub(crate) fn of_states(state: &AggregateType) -> Result<Arc<dyn AggregateFunction>> {
     resolve(&state.function, &literals::read(&state.parameters)?, &state.arguments)
+}
+
+/// The regression whose models a type has; `None` where it has states of another function.
+///
+/// # Errors
+/// As those of [`resolve`].
+pub(crate) fn regression_of(state: &AggregateType) -> Result<Option<stochastic::Regression>> {
+    match stochastic::Model::of(&state.function) {
+        None => Ok(None),
+        Some(_) => stochastic::Regression::new(&state.function, &literals::read(&state.parameters)?, &state.arguments)
+            .map(Some),
+    }
 }
 
 /// The function that merges states into one of the same type.

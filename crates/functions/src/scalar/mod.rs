@@ -31,7 +31,7 @@ mod number;
 mod numeric_vector;
 mod order;
 mod other;
-mod random;
+pub(crate) mod random;
 mod rounding;
 mod series;
 pub(crate) mod set;

@@ -37,6 +37,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     }),
     &Function::new("numericIndexedVectorPointwiseNotEqual", |call| pointwise(call, Rule::Compare(f64::ne))),
     &Function::new("numericIndexedVectorPointwiseSubtract", |call| pointwise(call, Rule::Subtract)),
+    &Function::new("numericIndexedVectorShortDebugString", debug),
     &Function::new("numericIndexedVectorToMap", to_map),
 ];
 
@@ -144,6 +145,41 @@ fn to_map(call: &Call<'_>) -> Bound {
     of_each(call, shape, result, |shape, vector| {
         let entry = |(index, fixed): (&u64, &i64)| (shape.index_value(*index), shape.value_of(*fixed, vector.bits.1));
         Value::Map(vector.numbers.iter().map(entry).collect())
+    })
+}
+
+/// ClickHouse's own name of a type that numbers are held in.
+fn type_in_memory(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::UInt8 => "char8_t",
+        DataType::UInt16 => "unsigned short",
+        DataType::UInt32 => "unsigned int",
+        DataType::UInt64 => "unsigned long",
+        DataType::Int8 => "_BitInt(8)",
+        DataType::Int16 => "short",
+        DataType::Int32 => "int",
+        DataType::Int64 => "long",
+        DataType::Float32 => "float",
+        _ => "double",
+    }
+}
+
+/// `numericIndexedVectorShortDebugString`: how the vector is held.
+fn debug(call: &Call<'_>) -> Bound {
+    of_each(call, shape_of(call, 0)?, DataType::String, |shape, vector| {
+        let (integer, fraction) = vector.bits;
+        let zeros = vector.numbers.values().filter(|fixed| **fixed == 0).count();
+        let of_bit = |bit: u32| vector.numbers.values().filter(|fixed| **fixed >> bit & 1 == 1).count();
+        let bitmaps: Vec<String> = (0..integer + fraction).map(|bit| format!("\"{bit}\":{}", of_bit(bit))).collect();
+        Value::string(format!(
+            r#"{{"vector_type":"BSI","index_type":"{}","value_type":"{}","integer_bit_num":{integer},"fraction_bit_num":{fraction},"zero_indexes_info":{{"cardinality":{zeros}}},"non_zero_indexes_info":{{"total_cardinality":{},"all_value_sum":{},"number_of_bitmaps":{},"bitmap_info":{{"cardinality":{{{}}}}}}}}}"#,
+            type_in_memory(&shape.index),
+            type_in_memory(&shape.value),
+            vector.numbers.len(),
+            vector.sum(shape),
+            integer + fraction,
+            bitmaps.join(",")
+        ))
     })
 }
 

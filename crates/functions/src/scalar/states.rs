@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::Float64Type;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
-use super::simple::{Call, Function, StringsBuilder, argument, integers};
+use super::simple::{Call, Function, Strings, StringsBuilder, argument, floats, integers};
 use crate::accumulator::{Accumulator, AggregateFunction, GroupIds};
-use crate::aggregate::{of_states, of_text};
+use crate::aggregate::{of_states, of_text, regression_of};
 use crate::function::{BoundFunction, ScalarFunction};
 
 /// Every function of this module.
 pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("evalMLMethod", predict),
     &Function::new("finalizeAggregation", finalize).with_nulls(),
     &Function::new("initializeAggregation", initialize).with_nulls(),
     &Function::new("runningAccumulate", accumulate).with_nulls().with_constants(),
@@ -97,6 +99,53 @@ fn finalize(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             }
         }
         results(accumulator, rows)
+    })
+}
+
+/// `evalMLMethod(model, feature, …)`: what a model says of a row.
+fn predict(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    at_least(call, 1)?;
+    let illegal = |what: &str, at: usize, expected: &str| {
+        Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!(
+                "A value of illegal type was provided as argument '{what}' to function '{}'. Expected: {expected}, got: {}",
+                call.name,
+                call.type_of(at)
+            ),
+        )
+    };
+    let DataType::AggregateFunction(state) = call.type_of(0) else {
+        return Err(illegal("model", 0, "AggregateFunctionState"));
+    };
+    let model = regression_of(state)?
+        .ok_or_else(|| Error::not_implemented(format!("Prediction is not supported for {}", state.function)))?;
+    if let Some(at) = (1..call.arguments.len()).find(|at| !call.type_of(*at).is_number()) {
+        return Err(illegal("xi", at, "Float* or (U)Int*"));
+    }
+    if call.arguments.len() != model.features() + 1 {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!(
+                "Predict got incorrect number of arguments. Got: {}. Required: {}",
+                call.arguments.len(),
+                model.features() + 1
+            ),
+        ));
+    }
+    call.bind(DataType::Float64, move |arguments, rows| {
+        let features = (1..arguments.len()).map(|at| floats(arguments, at, rows)).collect::<Result<Vec<_>>>()?;
+        let models = Strings::of(arguments, 0)?;
+        let mut learnt = model.learnt(models.get(0))?;
+        let mut values = Vec::with_capacity(rows);
+        for row in 0..rows {
+            checkpoint(4 * features.len())?;
+            if row > 0 && !matches!(models, Strings::Constant(_)) {
+                learnt = model.learnt(models.get(row))?;
+            }
+            values.push(model.predict(&learnt, features.iter().map(|feature| feature[row])));
+        }
+        Ok(Column::from_primitive::<Float64Type>(DataType::Float64, values))
     })
 }
 

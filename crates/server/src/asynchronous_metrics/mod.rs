@@ -206,10 +206,15 @@ fn of_load(measures: &mut Measures, now: &Snapshot) {
     measures.add("ThreadsOfProcess", now.process_threads, "Squall: the number of threads of the server process.");
 }
 
-/// Bytes that are free for this process where a path is, and all of them.
-pub fn disk_space(path: &Path) -> Option<(u64, u64)> {
+/// The space on the disk where a path is.
+pub fn disk_space(path: &Path) -> Option<squall_functions::DiskSpace> {
     let found = filesystem(path)?;
-    Some((found.f_bavail.saturating_mul(found.f_frsize), found.f_blocks.saturating_mul(found.f_frsize)))
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    Some(squall_functions::DiskSpace {
+        capacity: bytes(found.f_blocks),
+        unreserved: bytes(found.f_bfree),
+        available: bytes(found.f_bavail),
+    })
 }
 
 fn filesystem(path: &Path) -> Option<libc::statvfs> {

@@ -4,6 +4,7 @@
 pub mod element;
 mod elements;
 mod findings;
+mod function_files;
 pub mod merge;
 mod query_limit;
 mod server_settings;
@@ -24,6 +25,7 @@ use crate::network::TlsConfig;
 pub use element::Element;
 use element::Origin;
 pub use findings::{Findings, Verdict};
+pub use function_files::FunctionFiles;
 pub use query_limit::QueryLimit;
 pub use server_settings::{Changeable, ServerSetting, ServerSettings};
 pub use system_logs::{LogKind, SystemLogConfig, SystemLogsConfig};
@@ -82,6 +84,8 @@ pub struct Config {
     pub backups: BackupsConfig,
     /// `macros`, by name.
     pub macros: BTreeMap<String, String>,
+    /// What functions look into.
+    pub function_files: FunctionFiles,
     /// The clusters of `remote_servers`.
     pub clusters: Vec<Cluster>,
     /// `query_log`, `metric_log` and their kin.
@@ -261,6 +265,8 @@ impl Config {
                 "query_masking_rules" => masking_rules = MaskingRules::read(element)?,
                 // Read by `merge`, and below: the tree of users is this one or another file's.
                 "include_from" | "users_config" | "user_directories" | "users" | "profiles" | "quotas" => {}
+                // Read below, once it is known where data are.
+                name if FunctionFiles::reads(name) => {}
                 _ if system_logs.read(element, warnings)? => {}
                 _ if server.read(element)? => check(element, &server)?,
                 name => {
@@ -311,6 +317,7 @@ impl Config {
                 findings.note(directory, &path, Verdict::Missing("users are not looked for there"));
             }
         }
+        let function_files = FunctionFiles::read(&root, &path)?;
         let users = match users_file(&root, source.config_file.as_deref())? {
             Some(file) => {
                 let merged = merge::load(&file)?;
@@ -328,6 +335,7 @@ impl Config {
             tls,
             is_certificate_generated,
             macros,
+            function_files,
             backups,
             clusters,
             system_logs,

@@ -9,7 +9,7 @@ mod socket;
 mod tcp_socket;
 mod tls;
 
-pub use certificate::generate_certificate;
+pub use certificate::{certificate_entries, generate_certificate};
 pub use linger::Linger;
 pub use listener::accept;
 pub use port::{Port, listen};

@@ -4,9 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use squall_formats::{FormatOptions, Statistics, output_format};
-use squall_functions::Surroundings;
+use squall_functions::regions::EmbeddedRegions;
+use squall_functions::{DiskSpace, Surroundings, TopLevelDomains};
 use squall_types::{Block, Error, ErrorCode, Result, Value};
 
+use crate::access::Privilege;
+use crate::asynchronous_metrics::disk_space;
+use crate::network::certificate_entries;
 use crate::session::Session;
 
 /// A session as functions see it.
@@ -81,6 +85,44 @@ impl Surroundings for SessionSurroundings {
         let access = &self.0.access;
         let current = access.current_roles.iter().map(|name| name.as_str().into()).collect();
         (current, access.enabled_roles.keys().map(|name| name.as_str().into()).collect())
+    }
+
+    fn server_uuid(&self) -> [u8; 16] {
+        self.0.server.uuid.into_bytes()
+    }
+
+    fn disk_space(&self, disk: &str) -> Result<DiskSpace> {
+        if disk != "default" {
+            return Err(Error::new(ErrorCode::UNKNOWN_DISK, format!("Unknown disk name {disk}")));
+        }
+        let path = self.0.server.config.load().path.clone();
+        disk_space(&path).ok_or_else(|| {
+            Error::new(ErrorCode::CANNOT_OPEN_FILE, format!("The system does not tell the space at {}", path.display()))
+        })
+    }
+
+    fn certificate(&self) -> Result<Vec<(&'static str, String)>> {
+        match &self.0.server.config.load().tls.certificate_file {
+            Some(file) => certificate_entries(file),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn check_may_read_files(&self) -> Result<()> {
+        self.0.access.check_source(Privilege::File)
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>> {
+        self.check_may_read_files()?;
+        self.0.server.file_reach()?.read(path)
+    }
+
+    fn top_level_domains(&self, list: &str) -> Option<Arc<TopLevelDomains>> {
+        self.0.server.config.load().function_files.top_level_domains.get(list).cloned()
+    }
+
+    fn regions(&self) -> Option<Arc<EmbeddedRegions>> {
+        self.0.server.config.load().function_files.regions.clone()
     }
 
     fn profiles(&self) -> Vec<Arc<str>> {

@@ -25,7 +25,7 @@ pub(super) fn disks(server: &Weak<Server>) -> Arc<dyn Table> {
     let server = server.clone();
     let rows = move || {
         let path = upgrade(&server)?.config.load().path.clone();
-        let (free, total) = disk_space(&path).unwrap_or_default();
+        let (free, total) = disk_space(&path).map_or((0, 0), |space| (space.available, space.capacity));
         Ok(vec![Disk { path: format!("{}/", path.display()), free, total }])
     };
     let table = SystemTable::new("disks", rows)

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::UInt32Array;
-use chrono::{Datelike, NaiveDate};
+use squall_functions::partition_id;
 use squall_runtime::Pieces;
 use squall_types::gather::take;
-use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
-use twox_hash::XxHash3_64;
+use squall_types::{Block, Column, Error, ErrorCode, Result, Value};
 
 /// The rows of one partition.
 pub(super) struct PartitionRows {
@@ -87,34 +86,6 @@ pub(super) fn id_of_row(keys: &[Column], row: usize) -> String {
         return "all".to_owned();
     }
     partition_id(keys, &keys.iter().map(|key| key.value(row)).collect::<Vec<_>>())
-}
-
-/// Integers in decimal, dates as `YYYYMMDD`, joined by `-`; anything else makes the id a hash of all values.
-fn partition_id(keys: &[Column], values: &[Value]) -> String {
-    let parts = keys.iter().zip(values).map(|(key, value)| match (key.data_type().inner(), value) {
-        (DataType::Date | DataType::Date32, value) => {
-            let days = value.as_i64()?;
-            let date = NaiveDate::default().checked_add_signed(chrono::TimeDelta::try_days(days)?)?;
-            Some(format!("{:04}{:02}{:02}", date.year(), date.month(), date.day()))
-        }
-        (_, Value::UInt64(number)) => Some(number.to_string()),
-        (_, Value::Int64(number)) => Some(number.to_string()),
-        (_, Value::Bool(flag)) => Some(u8::from(*flag).to_string()),
-        _ => None,
-    });
-    match parts.collect::<Option<Vec<String>>>() {
-        Some(parts) => parts.join("-"),
-        None => {
-            let mut bytes = Vec::new();
-            for value in values {
-                let text = value.as_bytes().map_or_else(|| value.to_string().into_bytes(), <[u8]>::to_vec);
-                bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
-                bytes.extend_from_slice(&text);
-            }
-            let seeded = |seed| XxHash3_64::oneshot_with_seed(seed, &bytes);
-            format!("{:016x}{:016x}", seeded(0), seeded(1))
-        }
-    }
 }
 
 fn too_many_partitions(partitions_max: usize) -> Error {

@@ -27,7 +27,9 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         };
     }
     match call.name {
-        "toYear" => field!(UInt16Type, DataType::UInt16, |days| civil_from_days(days).0 as u16),
+        "toYear" | "__toYearCalendarOnly" => {
+            field!(UInt16Type, DataType::UInt16, |days| civil_from_days(days).0 as u16)
+        }
         "toQuarter" => field!(UInt8Type, DataType::UInt8, |days| civil_from_days(days).1.div_ceil(3) as u8),
         "toMonth" => field!(UInt8Type, DataType::UInt8, |days| civil_from_days(days).1 as u8),
         "toDayOfMonth" => field!(UInt8Type, DataType::UInt8, |days| civil_from_days(days).2 as u8),

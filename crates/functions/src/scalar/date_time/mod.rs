@@ -197,6 +197,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("toYYYYMM", field::resolve).never_throws().monotonic(),
     &Function::new("toYYYYMMDD", field::resolve).never_throws().monotonic(),
     &Function::new("toYYYYMMDDhhmmss", field::resolve_digits).never_throws(),
+    &Function::new("__toYearCalendarOnly", field::resolve).never_throws().monotonic(),
     &Function::new("toYear", field::resolve).never_throws().monotonic(),
     &Function::new("toYearWeek", week::resolve),
     &Function::new("today", now::resolve_day).never_throws().of_moment().standing_alone(),

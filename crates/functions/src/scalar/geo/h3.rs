@@ -50,6 +50,8 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("h3PointDistKm", |call| between_places(call, LatLng::distance_km)),
     &Function::new("h3PointDistM", |call| between_places(call, LatLng::distance_m)),
     &Function::new("h3PointDistRads", |call| between_places(call, LatLng::distance_rads)),
+    &Function::new("h3PolygonToCells", super::h3_cover::resolve),
+    &Function::new("h3PolygonToCellsWithContainment", super::h3_cover::resolve),
     &Function::new("h3ToCenterChild", |call| relative(call, |cell, resolution| cell.center_child(resolution))),
     &Function::new("h3ToChildren", children),
     &Function::new("h3ToGeo", to_place),
@@ -102,12 +104,12 @@ const EDGE_METRES: [f64; 16] = [
 /// Degrees of a great circle that a metre is.
 const DEGREES_OF_METRE: f64 = 8.993_205_922_712_88e-6;
 
-fn edge_metres(resolution: Resolution) -> f64 {
+pub(super) fn edge_metres(resolution: Resolution) -> f64 {
     EDGE_METRES[usize::from(resolution)]
 }
 
 /// Cells that one row may give.
-const CELLS_MAX: u64 = 10_000_000;
+pub(super) const CELLS_MAX: u64 = 10_000_000;
 
 fn indices(call: &Call<'_>, positions: impl IntoIterator<Item = usize>) -> Result<()> {
     for at in positions {
@@ -151,7 +153,7 @@ fn edge(index: u64) -> Result<DirectedEdgeIndex> {
         .map_err(|_| Error::new(ErrorCode::INCORRECT_DATA, format!("Invalid H3 directed edge index: {index}")))
 }
 
-fn resolution(number: i64, name: &str) -> Result<Resolution> {
+pub(super) fn resolution(number: i64, name: &str) -> Result<Resolution> {
     u8::try_from(number).ok().and_then(|number| Resolution::try_from(number).ok()).ok_or_else(|| {
         Error::new(
             ErrorCode::ARGUMENT_OUT_OF_BOUND,
@@ -163,7 +165,7 @@ fn resolution(number: i64, name: &str) -> Result<Resolution> {
     })
 }
 
-fn too_many(name: &str) -> Error {
+pub(super) fn too_many(name: &str) -> Error {
     Error::new(
         ErrorCode::TOO_LARGE_ARRAY_SIZE,
         format!("Function {name} would give more than {CELLS_MAX} cells in one row"),
@@ -234,17 +236,17 @@ fn count(call: &Call<'_>) -> Bound {
 }
 
 /// Arrays of indices under way.
-struct Indices {
+pub(super) struct Indices {
     values: Vec<u64>,
     ends: Vec<i32>,
 }
 
 impl Indices {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { values: Vec::new(), ends: vec![0] }
     }
 
-    fn push(&mut self, row: impl Iterator<Item = u64>) -> Result<()> {
+    pub fn push(&mut self, row: impl Iterator<Item = u64>) -> Result<()> {
         for index in row {
             checkpoint(16)?;
             self.values.push(index);
@@ -253,7 +255,7 @@ impl Indices {
         Ok(())
     }
 
-    fn finish(self) -> Result<Column> {
+    pub fn finish(self) -> Result<Column> {
         let items = Column::from_primitive::<UInt64Type>(DataType::UInt64, self.values);
         list_column(&DataType::UInt64, self.ends, items.array().clone())
     }

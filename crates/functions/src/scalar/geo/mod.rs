@@ -5,6 +5,8 @@ mod flip;
 mod geohash;
 #[cfg(feature = "h3")]
 mod h3;
+#[cfg(feature = "h3")]
+mod h3_cover;
 mod inside;
 mod measure;
 mod overlay;

@@ -42,6 +42,11 @@ pub(crate) fn combine(left: u64, right: u64) -> u64 {
     second.wrapping_mul(MULTIPLIER)
 }
 
+/// The hash of bytes and a seed.
+pub(crate) fn hash64_seeded(bytes: &[u8], seed: u64) -> u64 {
+    combine(hash64(bytes).wrapping_sub(K2), seed)
+}
+
 fn hash_0_to_16(bytes: &[u8]) -> u64 {
     let length = bytes.len();
     if length > 8 {

@@ -10,6 +10,7 @@ pub(crate) mod integer;
 mod java;
 mod jump;
 mod keyed;
+mod kostik;
 mod metro;
 mod murmur;
 mod similar;
@@ -31,6 +32,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("SHA512_256", digest::resolve).never_throws(),
     &Function::new("keccak256", digest::resolve).never_throws(),
     &Function::new("farmFingerprint64", any::resolve64).never_throws(),
+    &Function::new("farmHash64", any::resolve64).never_throws(),
     &Function::new("metroHash64", any::resolve64).never_throws(),
     &Function::new("HMAC", keyed::resolve_hmac),
     &Function::new("javaHashUTF16LE", java::resolve_utf16),
@@ -48,6 +50,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("intHash64", integer::resolve64).never_throws(),
     &Function::new("javaHash", java::resolve).never_throws(),
     &Function::new("jumpConsistentHash", jump::resolve),
+    &Function::new("kostikConsistentHash", kostik::resolve),
     &Function::new("kafkaMurmurHash", any::resolve32).never_throws(),
     &Function::new("murmurHash2_32", any::resolve32).never_throws(),
     &Function::new("murmurHash2_64", any::resolve64).never_throws(),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use squall_runtime::symbols::{demangle, symbol};
-use squall_types::{DataType, Result};
+use squall_types::{DataType, Result, Value};
 
 use crate::function::BoundFunction;
 use crate::registry::check_introspection_allowed;
-use crate::scalar::simple::{Call, Strings, integers, string_column};
+use crate::scalar::simple::{Call, Strings, integers, string_column, value_column};
 
 pub(super) fn resolve_address(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     check_introspection_allowed(call.context)?;
@@ -20,6 +20,22 @@ pub(super) fn resolve_address(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>>
             let symbol = symbol(addresses[row] as u64);
             out.extend_from_slice(if wants_line { symbol.line.as_bytes() } else { symbol.name.as_bytes() });
             Ok(())
+        })
+    })
+}
+
+/// `addressToLineWithInlines`: an array whose first item is the line; symbols here do not tell what the compiler has put inline.
+pub(super) fn resolve_lines(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    check_introspection_allowed(call.context)?;
+    call.arguments(1..=1)?;
+    call.each([0], |data_type| *data_type == DataType::UInt64)?;
+    let result = DataType::array(DataType::String);
+    call.bind(result.clone(), move |arguments, rows| {
+        let addresses = integers(arguments, 0, rows)?;
+        value_column(&result, rows, |row| {
+            let symbol = symbol(addresses[row] as u64);
+            let line = Some(symbol.line.as_bytes()).filter(|line| !line.is_empty());
+            Ok(Value::Array(line.map(Value::string).into_iter().collect()))
         })
     })
 }

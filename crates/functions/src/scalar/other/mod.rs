@@ -4,9 +4,13 @@ mod address;
 mod bitmask;
 mod block;
 mod check_constraint;
+mod file;
+mod internal;
 mod introspection;
 mod neighbour;
 mod part_name;
+mod region;
+mod schema;
 mod session;
 mod setting;
 mod sleep;
@@ -54,6 +58,7 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("UUIDNumToString", uuid::resolve_text),
     &Function::new("UUIDStringToNum", uuid::resolve_number),
     &Function::new("addressToLine", introspection::resolve_address).of_moment(),
+    &Function::new("addressToLineWithInlines", introspection::resolve_lines).of_moment(),
     &Function::new("addressToSymbol", introspection::resolve_address).of_moment(),
     &Function::new("authenticatedUser", session::resolve).never_throws().of_moment(),
     &Function::new("bitmaskToList", bitmask::resolve),
@@ -95,6 +100,19 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
         .with_constants()
         .without_dictionary()
         .not_folded(),
+    &Function::new("__bitBoolMaskAnd", internal::resolve_mask),
+    &Function::new("__bitBoolMaskOr", internal::resolve_mask),
+    &Function::new("__bitSwapLastTwo", internal::resolve_mask),
+    &Function::new("__bitWrapperFunc", internal::resolve_mask),
+    &Function::new("__actionName", internal::resolve_refused),
+    &Function::new("__applyFilter", internal::resolve_filter).with_nulls(),
+    &Function::new("__getScalar", internal::resolve_scalar),
+    &Function::new("__scalarSubqueryResult", internal::resolve_as_it_is)
+        .with_nulls()
+        .with_dictionaries()
+        .of_any_type()
+        .never_throws(),
+    &Function::new("validateNestedArraySizes", internal::resolve_sizes).not_folded(),
     &Function::new("throwIf", throw_if::resolve).with_constants().without_dictionary().not_folded(),
     &Function::new("uptime", session::resolve_uptime).never_throws().of_moment(),
     &Function::new("version", session::resolve).never_throws().of_moment(),
@@ -128,6 +146,22 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
         .with_dictionaries()
         .of_moment()
         .not_folded(),
+    &Function::new("file", file::resolve).with_nulls().of_moment().not_folded(),
+    &Function::new("filesystemAvailable", surroundings::resolve_disk).of_moment(),
+    &Function::new("filesystemCapacity", surroundings::resolve_disk).of_moment(),
+    &Function::new("filesystemUnreserved", surroundings::resolve_disk).of_moment(),
+    &Function::new("regionHierarchy", region::resolve_chain).never_throws().of_moment(),
+    &Function::new("regionIn", region::resolve_in).never_throws().of_moment(),
+    &Function::new("regionToName", region::resolve_name).never_throws().of_moment(),
+    &Function::new("regionToArea", region::resolve_number).never_throws().of_moment(),
+    &Function::new("regionToCity", region::resolve_number).never_throws().of_moment(),
+    &Function::new("regionToContinent", region::resolve_number).never_throws().of_moment(),
+    &Function::new("regionToCountry", region::resolve_number).never_throws().of_moment(),
+    &Function::new("regionToDistrict", region::resolve_number).never_throws().of_moment(),
+    &Function::new("regionToPopulation", region::resolve_number).never_throws().of_moment(),
+    &Function::new("regionToTopContinent", region::resolve_number).never_throws().of_moment(),
+    &Function::new("serverUUID", surroundings::resolve_uuid).never_throws().of_moment(),
+    &Function::new("showCertificate", surroundings::resolve_certificate).of_moment(),
     &Function::new("hasColumnInTable", surroundings::resolve_has_column).of_moment(),
     &Function::new("getServerSetting", surroundings::resolve_setting).of_moment(),
     &Function::new("getMergeTreeSetting", surroundings::resolve_setting).of_moment(),
@@ -144,6 +178,9 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("currentQueryID", session::resolve).never_throws().of_moment(),
     &Function::new("neighbor", neighbour::resolve).with_nulls().with_dictionaries().with_constants().random(),
     &Function::new("runningConcurrency", neighbour::resolve_concurrency).with_constants().random(),
+    &Function::new("partitionId", part_name::resolve_partition).never_throws(),
+    &Function::new("structureToCapnProtoSchema", schema::resolve),
+    &Function::new("structureToProtobufSchema", schema::resolve),
     &Function::new("mergeTreePartInfo", part_name::resolve_info),
     &Function::new("isMergeTreePartCoveredBy", part_name::resolve_covered),
     &Function::new("toColumnTypeName", structure::resolve_column_name)

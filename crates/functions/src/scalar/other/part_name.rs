@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use squall_types::{DataType, Error, ErrorCode, Result, Value};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use crate::function::BoundFunction;
+use crate::partition_id;
 use crate::scalar::simple::{Call, argument, value_column};
 
 type Bound = Result<Arc<dyn BoundFunction>>;
@@ -76,6 +77,22 @@ pub(super) fn resolve_covered(call: &Call<'_>) -> Bound {
             let nested = PartName::parse(nested.as_str().unwrap_or_default())?;
             let covering = PartName::parse(covering.as_str().unwrap_or_default())?;
             Ok(Value::UInt64(covering.covers(&nested).into()))
+        })
+    })
+}
+
+/// `partitionId(…)`: the id of the partition of rows with these values of the key.
+pub(super) fn resolve_partition(call: &Call<'_>) -> Bound {
+    if call.arguments.is_empty() {
+        return Err(Error::new(
+            ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+            format!("Function {} requires at least one argument", call.name),
+        ));
+    }
+    call.bind(DataType::String, |arguments, rows| {
+        value_column(&DataType::String, rows, |row| {
+            let values: Vec<Value> = arguments.iter().map(|column: &Column| column.value(row)).collect();
+            Ok(Value::string(partition_id(arguments, &values)))
         })
     })
 }

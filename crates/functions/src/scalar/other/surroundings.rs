@@ -71,6 +71,36 @@ pub(super) fn resolve_has_column(call: &Call<'_>) -> Bound {
     constant(call, DataType::UInt8, Value::UInt64(found.into()))
 }
 
+/// `serverUUID()`.
+pub(super) fn resolve_uuid(call: &Call<'_>) -> Bound {
+    call.arguments(0..=0)?;
+    let uuid = surroundings(call)?.server_uuid();
+    constant(call, DataType::UUID, Value::Uuid(uuid))
+}
+
+/// `filesystemAvailable([disk])`, `filesystemCapacity`, `filesystemUnreserved`.
+pub(super) fn resolve_disk(call: &Call<'_>) -> Bound {
+    const DISK: &str = "default";
+    call.arguments(0..=1)?;
+    let disk = if call.arguments.is_empty() { DISK } else { name(call, 0)? };
+    let space = surroundings(call)?.disk_space(disk)?;
+    let bytes = match call.name {
+        "filesystemCapacity" => space.capacity,
+        "filesystemUnreserved" => space.unreserved,
+        _ => space.available,
+    };
+    constant(call, DataType::UInt64, Value::UInt64(bytes))
+}
+
+/// `showCertificate()`.
+pub(super) fn resolve_certificate(call: &Call<'_>) -> Bound {
+    call.arguments(0..=0)?;
+    let entries = surroundings(call)?.certificate()?;
+    let entry = |(name, value): (&str, String)| (Value::from(name), Value::string(value));
+    let result = DataType::Map(Arc::new(DataType::String), Arc::new(DataType::String));
+    constant(call, result, Value::Map(entries.into_iter().map(entry).collect()))
+}
+
 fn unknown_setting(name: &str) -> Error {
     Error::new(ErrorCode::UNKNOWN_SETTING, format!("Unknown setting '{name}'"))
 }

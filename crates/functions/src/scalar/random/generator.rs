@@ -7,7 +7,7 @@ const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A sequence of random bits.
 #[derive(Debug)]
-pub(in crate::scalar) struct Generator(u64);
+pub(crate) struct Generator(u64);
 
 impl Generator {
     /// A generator that goes on where this thread's last one would not come by.
@@ -25,6 +25,11 @@ impl Generator {
     /// A generator whose numbers are always the same.
     pub fn from_number(number: u64) -> Self {
         Self(mix(number))
+    }
+
+    /// The generator of SplitMix64 as it is published, from this state on.
+    pub fn from_state(state: u64) -> Self {
+        Self(state)
     }
 
     /// A number below another that is not 0.

@@ -1,18 +1,23 @@
 //! Random numbers, strings and UUIDs. They are made a block at a time from a counter that every thread seeds for itself; equal
 //! calls in one row are one value only because the planner computes equal expressions once.
 
+mod bits;
 mod generator;
 mod number;
+mod pcg;
 mod string;
+mod structure;
 mod uuid;
 
-pub(super) use generator::Generator;
+pub(crate) use generator::Generator;
 
 use super::simple::Function;
 use crate::function::ScalarFunction;
 
 /// Every function of this module.
 pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
+    &Function::new("fuzzBits", bits::resolve).with_constants().without_dictionary().random(),
+    &Function::new("generateRandomStructure", structure::resolve).with_nulls().of_moment(),
     &Function::new("generateUUIDv4", uuid::resolve).with_nulls().with_constants().never_throws().random(),
     &Function::new("generateUUIDv7", uuid::resolve).with_nulls().with_constants().never_throws().random(),
     &Function::new("rand", number::resolve32).with_nulls().with_constants().never_throws().random(),

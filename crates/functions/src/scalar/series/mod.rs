@@ -23,6 +23,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("timeSeriesCopyTag", tags::resolve_copy).random(),
     &Function::new("timeSeriesCopyTags", tags::resolve_copy).random(),
     &Function::new("timeSeriesExtractTag", tags::resolve_extract).random(),
+    &Function::new("timeSeriesGroupToSamplingKey", tags::resolve_sampling_key).random(),
     &Function::new("timeSeriesGroupToTags", tags::resolve_to_tags).random(),
     &Function::new("timeSeriesIdToGroup", tags::resolve_of_id).random(),
     &Function::new("timeSeriesIdToTags", tags::resolve_of_id).random(),

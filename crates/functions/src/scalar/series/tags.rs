@@ -7,6 +7,7 @@ use regex::bytes::Regex;
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint};
 
 use crate::function::BoundFunction;
+use crate::scalar::hash::city;
 use crate::scalar::simple::{Call, argument, value_column};
 use crate::series_tags::{SeriesTags, Tags};
 
@@ -125,6 +126,21 @@ fn as_pairs(tags: &Tags) -> Value {
     let pair =
         |(name, value): &(Box<[u8]>, Box<[u8]>)| Value::Tuple([Value::string(name), Value::string(value)].into());
     Value::Array(tags.iter().map(pair).collect())
+}
+
+/// `timeSeriesGroupToSamplingKey`: a number that the tags of a group make, the same in every query.
+pub(super) fn resolve_sampling_key(call: &Call<'_>) -> Bound {
+    call.arguments(1..=1)?;
+    check_group(call, 0)?;
+    let known = tags_of_query(call);
+    call.bind(DataType::UInt64, move |arguments, rows| {
+        let groups = argument(arguments, 0)?;
+        value_column(&DataType::UInt64, rows, |row| {
+            let tags = known.tags(groups.value(row).as_u64().unwrap_or(0))?;
+            let texts = tags.iter().flat_map(|(name, value)| [name, value]);
+            Ok(Value::UInt64(texts.fold(0, |seed, text| city::hash64_seeded(text, seed))))
+        })
+    })
 }
 
 /// `timeSeriesTagsToGroup`.

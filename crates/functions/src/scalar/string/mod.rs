@@ -2,6 +2,7 @@
 
 mod case;
 mod concat;
+mod custom_domain;
 mod encode;
 mod format;
 mod length;
@@ -59,6 +60,12 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("cutToFirstSignificantSubdomainWithWWWRFC", url::resolve).never_throws(),
     &Function::new("domainRFC", url::resolve).never_throws(),
     &Function::new("domainWithoutWWWRFC", url::resolve).never_throws(),
+    &Function::new("cutToFirstSignificantSubdomainCustom", custom_domain::resolve).never_throws().of_moment(),
+    &Function::new("cutToFirstSignificantSubdomainCustomRFC", custom_domain::resolve).never_throws().of_moment(),
+    &Function::new("cutToFirstSignificantSubdomainCustomWithWWW", custom_domain::resolve).never_throws().of_moment(),
+    &Function::new("cutToFirstSignificantSubdomainCustomWithWWWRFC", custom_domain::resolve).never_throws().of_moment(),
+    &Function::new("firstSignificantSubdomainCustom", custom_domain::resolve).never_throws().of_moment(),
+    &Function::new("firstSignificantSubdomainCustomRFC", custom_domain::resolve).never_throws().of_moment(),
     &Function::new("firstSignificantSubdomainRFC", url::resolve).never_throws(),
     &Function::new("topLevelDomainRFC", url::resolve).never_throws(),
     &Function::new("cutURLParameter", url::resolve_parameter).never_throws(),
@@ -166,7 +173,8 @@ pub const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("substringIndex", substring::resolve_index).never_throws(),
     &Function::new("substringUTF8", substring::resolve).never_throws(),
     &Function::new("toValidUTF8", utf8::resolve_to_valid).never_throws(),
-    &Function::new("tokens", split::resolve_words).never_throws(),
+    &Function::new("tokens", split::resolve_tokens).never_throws(),
+    &Function::new("tokensForLikePattern", split::resolve_tokens).never_throws(),
     &Function::new("topLevelDomain", url::resolve).never_throws(),
     &Function::new("translate", replace::resolve_translate),
     &Function::new("trimBoth", trim::resolve).never_throws(),

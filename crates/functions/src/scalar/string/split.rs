@@ -7,6 +7,7 @@ use squall_types::{DataType, Error, ErrorCode, Result};
 
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, string_column};
+use crate::scalar::text::{Tokenizer, check_text};
 
 use super::list::list_column;
 use super::utf8::{character_length, characters};
@@ -81,7 +82,6 @@ pub(super) fn resolve_words(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let in_word: fn(u8) -> bool = match call.name {
         "alphaTokens" => |byte| byte.is_ascii_alphabetic(),
         "splitByWhitespace" => |byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C),
-        "tokens" => |byte| byte.is_ascii_alphanumeric() || !byte.is_ascii(),
         _ => |byte| !(byte.is_ascii_punctuation() || matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)),
     };
     call.bind(DataType::array(DataType::String), move |arguments, rows| {
@@ -103,6 +103,25 @@ pub(super) fn resolve_words(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
                 }
             }
             Ok(())
+        })
+    })
+}
+
+/// `tokens(text[, tokenizer, …])`, and `tokensForLikePattern`: the words of all texts that are like a pattern.
+pub(super) fn resolve_tokens(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
+    call.arguments(1..=5)?;
+    check_text(call)?;
+    let tokenizer = Tokenizer::of_arguments(call, 1)?;
+    let is_pattern = call.name == "tokensForLikePattern";
+    if is_pattern {
+        // Whether the tokenizer can tell anything of patterns.
+        tokenizer.words_of_pattern(b"")?;
+    }
+    call.bind(DataType::array(DataType::String), move |arguments, rows| {
+        let texts = Strings::of(arguments, 0)?;
+        list_column(rows, |list, row| match is_pattern {
+            true => tokenizer.words_of_pattern(texts.get(row))?.iter().try_for_each(|word| list.push(word)),
+            false => tokenizer.words(texts.get(row))?.into_iter().try_for_each(|word| list.push(word)),
         })
     })
 }

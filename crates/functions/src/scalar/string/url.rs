@@ -1,6 +1,7 @@
 //! Parts of URLs. Nothing is checked against a standard: what looks like the part is the part, and a string that has none gives an
 //! empty string.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::types::UInt16Type;
@@ -118,7 +119,7 @@ fn after_scheme(url: &[u8]) -> Option<&[u8]> {
 }
 
 /// The host: only of bytes that hosts have, and with a dot.
-fn domain(url: &[u8]) -> &[u8] {
+pub(super) fn domain(url: &[u8]) -> &[u8] {
     let rest = after_scheme(url).unwrap_or(url);
     let mut start = 0;
     let mut dot = None;
@@ -145,7 +146,7 @@ fn domain(url: &[u8]) -> &[u8] {
 }
 
 /// The host as RFC 3986 has it: behind the last `@` of the authority, whatever stands before it.
-fn domain_rfc(url: &[u8]) -> &[u8] {
+pub(super) fn domain_rfc(url: &[u8]) -> &[u8] {
     let authority = netloc(url);
     let host = &authority[authority.iter().rposition(|&byte| byte == b'@').map_or(0, |at| at + 1)..];
     let host = until(host, b":");
@@ -158,7 +159,7 @@ fn netloc(url: &[u8]) -> &[u8] {
     until(rest, b"/?#")
 }
 
-fn without_www(host: &[u8]) -> &[u8] {
+pub(super) fn without_www(host: &[u8]) -> &[u8] {
     host.strip_prefix(b"www.").unwrap_or(host)
 }
 
@@ -282,19 +283,29 @@ pub(super) fn resolve_parameters(call: &Call<'_>) -> Result<Arc<dyn BoundFunctio
     })
 }
 
-/// The address without the first parameter of a name.
-fn without_parameter(url: &[u8], name: &[u8]) -> Vec<u8> {
+/// What goes with the first parameter of a name: the `&` behind it, or, of the last one, the `&` before it.
+fn range_of_parameter(url: &[u8], name: &[u8]) -> Option<Range<usize>> {
     let is_it = |parameter: &&[u8]| parameter.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
-    let Some(parameter) = parameters(url).find(is_it) else { return url.to_vec() };
-    // The `&` behind it goes too, or, of the last one, the `&` before it.
-    let start = offset_in(url, parameter).unwrap_or(0);
+    let parameter = parameters(url).find(is_it)?;
+    let start = offset_in(url, parameter)?;
     let end = start + parameter.len();
-    let (start, end) = match (url.get(end), url[..start].last()) {
-        (Some(b'&'), _) => (start, end + 1),
-        (_, Some(b'&')) => (start - 1, end),
-        _ => (start, end),
-    };
-    [&url[..start], &url[end..]].concat()
+    Some(match (url.get(end), url[..start].last()) {
+        (Some(b'&'), _) => start..end + 1,
+        (_, Some(b'&')) => start - 1..end,
+        _ => start..end,
+    })
+}
+
+/// Appends the address without the first parameters of some names. Each is looked for in the whole address.
+fn append_without<'a>(out: &mut Vec<u8>, url: &[u8], names: impl Iterator<Item = &'a [u8]>) {
+    let mut cut: Vec<Range<usize>> = names.filter_map(|name| range_of_parameter(url, name)).collect();
+    cut.sort_unstable_by_key(|range| range.start);
+    let mut at = 0;
+    for range in cut {
+        out.extend_from_slice(&url[at..range.start.max(at)]);
+        at = at.max(range.end);
+    }
+    out.extend_from_slice(&url[at..]);
 }
 
 /// `cutURLParameter(url, [names])`.
@@ -305,11 +316,7 @@ fn resolve_cut_all(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         let names = [lists.items.clone()];
         let names = Strings::of(&names, 0)?;
         string_column(rows, urls.bytes(rows), |out, row| {
-            let mut url = urls.get(row).to_vec();
-            for at in lists.range(row) {
-                url = without_parameter(&url, names.get(at));
-            }
-            out.extend_from_slice(&url);
+            append_without(out, urls.get(row), lists.range(row).map(|at| names.get(at)));
             Ok(())
         })
     })
@@ -328,12 +335,10 @@ pub(super) fn resolve_parameter(call: &Call<'_>) -> Result<Arc<dyn BoundFunction
         string_column(rows, urls.bytes(rows), |out, row| {
             let (url, name) = (urls.get(row), names.get(row));
             let is_it = |parameter: &&[u8]| parameter.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
-            let parameter = parameters(url).find(is_it);
-            match parameter {
-                Some(parameter) if !cut => out.extend_from_slice(&parameter[name.len() + 1..]),
-                Some(_) => out.extend_from_slice(&without_parameter(url, name)),
-                None if cut => out.extend_from_slice(url),
-                None => {}
+            if cut {
+                append_without(out, url, std::iter::once(name));
+            } else if let Some(parameter) = parameters(url).find(is_it) {
+                out.extend_from_slice(&parameter[name.len() + 1..]);
             }
             Ok(())
         })

@@ -38,12 +38,18 @@ impl Kind {
             }
         };
         if self.in_characters {
-            for chunk in text.utf8_chunks() {
-                for character in chunk.valid().chars() {
-                    let lower = if self.in_any_case { character.to_lowercase().next() } else { None };
-                    push(lower.unwrap_or(character).into());
+            for character in text.chunk_by(|_, next| next & 0xC0 == 0x80) {
+                let mut item = [0; 4];
+                item.iter_mut().zip(character).for_each(|(item, byte)| *item = *byte);
+                // Case as ClickHouse takes it: a bit of each byte, and of the first where there are more. It is that of ASCII letters,
+                // and of most Latin and Cyrillic ones.
+                if self.in_any_case {
+                    item.iter_mut().for_each(|byte| *byte &= !0x20);
+                    if character.len() > 1 {
+                        item[0] &= !1;
+                    }
                 }
-                chunk.invalid().iter().for_each(|byte| push(0x11_0000 + u32::from(*byte)));
+                push(u32::from_le_bytes(item));
             }
         } else {
             let fold = |byte: &u8| if self.in_any_case { byte.to_ascii_lowercase() } else { *byte };

@@ -1,6 +1,7 @@
 //! More of strings: how like two of them are, what of them a search leaves, other writings of the same text, and strings put together from
 //! a format.
 
+mod bayes_grams;
 mod charset;
 mod compare;
 mod cut;
@@ -19,6 +20,9 @@ mod search_words;
 mod soundex;
 mod sparse_grams;
 mod subsequence;
+mod tokenizer;
+
+pub(in crate::scalar) use tokenizer::{Tokenizer, check_text};
 
 use super::simple::Function;
 use crate::function::ScalarFunction;
@@ -69,6 +73,7 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("multiMatchAllIndices", patterns::resolve_many),
     &Function::new("multiMatchAny", patterns::resolve_many),
     &Function::new("multiMatchAnyIndex", patterns::resolve_many),
+    &Function::new("naiveBayesNgrams", bayes_grams::resolve),
     &Function::new("naturalSortKey", normal::resolve_natural_key).never_throws(),
     &Function::new("ngramDistance", grams::resolve),
     &Function::new("ngramDistanceCaseInsensitive", grams::resolve),

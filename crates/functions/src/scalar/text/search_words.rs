@@ -9,82 +9,9 @@ use squall_types::{Column, DataType, Error, ErrorCode, Result, Value, checkpoint
 use crate::function::BoundFunction;
 use crate::scalar::simple::{Call, Strings, argument, string_column};
 
+use super::tokenizer::Tokenizer;
+
 type Bound = Result<Arc<dyn BoundFunction>>;
-
-/// How texts are cut into words.
-#[derive(Clone, Debug)]
-enum Tokenizer {
-    /// At whatever is ASCII and neither a letter nor a digit.
-    SplitByNonAlpha,
-    /// At any of these.
-    SplitByString(Vec<Vec<u8>>),
-    /// Into all runs of so many characters.
-    Ngrams(usize),
-    /// Not at all.
-    Array,
-}
-
-impl Tokenizer {
-    /// Of an argument `name` or `name(arguments)`; the default where there is none.
-    fn of(call: &Call<'_>, at: usize) -> Result<Self> {
-        if call.arguments.len() <= at {
-            return Ok(Self::SplitByNonAlpha);
-        }
-        let text = String::from_utf8_lossy(call.constant_bytes(at)?).into_owned();
-        let (name, inner) = match text.split_once('(') {
-            Some((name, inner)) => (name, inner.trim_end().trim_end_matches(')')),
-            None => (text.as_str(), ""),
-        };
-        Ok(match name.trim() {
-            "splitByNonAlpha" | "tokenbf_v1" | "default" => Self::SplitByNonAlpha,
-            "array" | "no_op" => Self::Array,
-            "ngrams" | "ngram" | "ngrambf_v1" => Self::Ngrams(inner.trim().parse().unwrap_or(3).max(1)),
-            "splitByString" | "split" => {
-                let inner = inner.trim().trim_start_matches('[').trim_end_matches(']');
-                let own = inner.split('\'').skip(1).step_by(2).map(|text| text.as_bytes().to_vec());
-                let separators: Vec<Vec<u8>> = own.filter(|text| !text.is_empty()).collect();
-                Self::SplitByString(if separators.is_empty() { vec![b" ".to_vec()] } else { separators })
-            }
-            other => {
-                return Err(Error::new(
-                    ErrorCode::BAD_ARGUMENTS,
-                    format!("Function {} does not support the tokenizer '{other}'", call.name),
-                ));
-            }
-        })
-    }
-
-    fn words<'a>(&self, text: &'a [u8]) -> Vec<&'a [u8]> {
-        match self {
-            Self::Array => vec![text],
-            Self::SplitByNonAlpha => {
-                let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
-                text.split(|byte| !is_of_word(byte)).filter(|word| !word.is_empty()).collect()
-            }
-            Self::Ngrams(size) => {
-                let starts: Vec<usize> =
-                    (0..text.len()).filter(|at| text[*at] & 0xC0 != 0x80).chain([text.len()]).collect();
-                starts.windows(size + 1).map(|window| &text[window[0]..window[*size]]).collect()
-            }
-            Self::SplitByString(separators) => {
-                let (mut words, mut start, mut at) = (Vec::new(), 0, 0);
-                while at < text.len() {
-                    match separators.iter().find(|separator| text[at..].starts_with(separator)) {
-                        Some(separator) => {
-                            words.push(&text[start..at]);
-                            at += separator.len();
-                            start = at;
-                        }
-                        None => at += 1,
-                    }
-                }
-                words.push(&text[start..]);
-                words.retain(|word| !word.is_empty());
-                words
-            }
-        }
-    }
-}
 
 /// The words that are looked for: those of a text, or an array of words.
 fn needles(call: &Call<'_>, tokenizer: &Tokenizer) -> Result<Vec<Vec<u8>>> {
@@ -92,7 +19,7 @@ fn needles(call: &Call<'_>, tokenizer: &Tokenizer) -> Result<Vec<Vec<u8>>> {
         Some(Value::Array(words)) => words.iter().filter_map(Value::as_bytes).map(<[u8]>::to_vec).collect(),
         Some(text) => {
             let text = text.as_bytes().ok_or_else(|| call.illegal(1))?;
-            tokenizer.words(text).into_iter().map(<[u8]>::to_vec).collect()
+            tokenizer.words(text)?.into_iter().map(<[u8]>::to_vec).collect()
         }
         None => {
             return Err(Error::new(
@@ -112,7 +39,7 @@ fn check_input(call: &Call<'_>) -> Result<()> {
 }
 
 /// Answers of texts, or of arrays of them.
-fn answers(call: &Call<'_>, holds: impl Fn(&[&[u8]]) -> bool + Send + Sync + 'static) -> Bound {
+fn answers(call: &Call<'_>, holds: impl Fn(&[&[u8]]) -> Result<bool> + Send + Sync + 'static) -> Bound {
     check_input(call)?;
     let is_text = call.type_of(0).is_string_or_fixed_string();
     call.bind(DataType::UInt8, move |arguments, rows| {
@@ -121,7 +48,7 @@ fn answers(call: &Call<'_>, holds: impl Fn(&[&[u8]]) -> bool + Send + Sync + 'st
             let texts = Strings::of(arguments, 0)?;
             for row in 0..rows {
                 checkpoint(16 * texts.get(row).len())?;
-                found.push(u8::from(holds(&[texts.get(row)])));
+                found.push(u8::from(holds(&[texts.get(row)])?));
             }
         } else {
             let column = argument(arguments, 0)?;
@@ -131,7 +58,7 @@ fn answers(call: &Call<'_>, holds: impl Fn(&[&[u8]]) -> bool + Send + Sync + 'st
                 };
                 let texts: Vec<&[u8]> = items.iter().filter_map(Value::as_bytes).collect();
                 checkpoint(64 + 16 * texts.iter().map(|text| text.len()).sum::<usize>())?;
-                found.push(u8::from(holds(&texts)));
+                found.push(u8::from(holds(&texts)?));
             }
         }
         Ok(Column::from_primitive::<UInt8Type>(DataType::UInt8, found))
@@ -141,27 +68,32 @@ fn answers(call: &Call<'_>, holds: impl Fn(&[&[u8]]) -> bool + Send + Sync + 'st
 /// `hasAnyTokens` and `hasAllTokens`.
 pub(super) fn resolve_has(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
-    let tokenizer = Tokenizer::of(call, 2)?;
+    let tokenizer = Tokenizer::of_description(call, 2)?;
     let needles = needles(call, &tokenizer)?;
     let is_all = call.name == "hasAllTokens";
     answers(call, move |texts| {
-        let words: HashSet<&[u8]> = texts.iter().flat_map(|text| tokenizer.words(text)).collect();
+        let mut words: HashSet<&[u8]> = HashSet::new();
+        for text in texts {
+            words.extend(tokenizer.words(text)?);
+        }
         let mut found = needles.iter().map(|needle| words.contains(&needle[..]));
-        !needles.is_empty() && if is_all { found.all(|is| is) } else { found.any(|is| is) }
+        Ok(!needles.is_empty() && if is_all { found.all(|is| is) } else { found.any(|is| is) })
     })
 }
 
 /// `hasPhrase`: whether the words follow each other.
 pub(super) fn resolve_phrase(call: &Call<'_>) -> Bound {
     call.arguments(2..=3)?;
-    let tokenizer = Tokenizer::of(call, 2)?;
+    let tokenizer = Tokenizer::of_description(call, 2)?;
     let needles = needles(call, &tokenizer)?;
     answers(call, move |texts| {
-        !needles.is_empty()
-            && texts.iter().any(|text| {
-                let words = tokenizer.words(text);
-                words.windows(needles.len()).any(|run| run.iter().zip(&needles).all(|(word, needle)| word == needle))
-            })
+        for text in texts.iter().filter(|_| !needles.is_empty()) {
+            let words = tokenizer.words(text)?;
+            if words.windows(needles.len()).any(|run| run.iter().zip(&needles).all(|(word, needle)| word == needle)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     })
 }
 

@@ -11,12 +11,32 @@ use crate::scalar::hash::checksum::crc32c;
 use crate::scalar::simple::{Call, Strings, StringsBuilder};
 
 /// How long parts may be, in bytes or characters.
-#[derive(Clone, Copy)]
-struct Lengths {
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scalar) struct Lengths {
     least: usize,
     most: usize,
     /// Shorter parts are left out.
     shown: usize,
+}
+
+impl Lengths {
+    /// From the shortest to the longest; shorter parts than `shown` are left out, unless it is 0.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS`.
+    pub fn new(least: usize, most: usize, shown: usize) -> Result<Self> {
+        let wrong = |what: &str| Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Argument {what}")));
+        if least < 3 {
+            return wrong("'min_ngram_length' must be greater or equal to 3");
+        }
+        if most < least {
+            return wrong("'max_ngram_length' must be greater or equal to 'min_ngram_length'");
+        }
+        if shown != 0 && !(least..=most).contains(&shown) {
+            return wrong("'min_cutoff_length' must be between 'min_ngram_length' and 'max_ngram_length'");
+        }
+        Ok(Self { least, most, shown })
+    }
 }
 
 /// A run that no later run has a greater hash than.
@@ -38,18 +58,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             format!("Argument {} of function {} must be constant", at + 1, call.name),
         )),
     };
-    let (least, most, shown) = (length(1, 3)?, length(2, 100)?, length(3, 0)?);
-    let wrong = |what: &str| Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Argument {what}")));
-    if least < 3 {
-        return wrong("'min_ngram_length' must be greater or equal to 3");
-    }
-    if most < least {
-        return wrong("'max_ngram_length' must be greater or equal to 'min_ngram_length'");
-    }
-    if call.arguments.len() == 4 && !(least..=most).contains(&shown) {
-        return wrong("'min_cutoff_length' must be between 'min_ngram_length' and 'max_ngram_length'");
-    }
-    let lengths = Lengths { least, most, shown };
+    let lengths = Lengths::new(length(1, 3)?, length(2, 100)?, length(3, 0)?)?;
     let is_utf8 = call.name.ends_with("UTF8");
     if call.name.contains("Hashes") {
         return call.bind(DataType::array(DataType::UInt32), move |arguments, rows| {
@@ -89,7 +98,12 @@ fn end_of(count: usize) -> Result<i32> {
 }
 
 /// Calls `found` for each part. Runs have one symbol less than the shortest part.
-fn each(text: &[u8], is_utf8: bool, lengths: Lengths, found: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+pub(super) fn each<'a>(
+    text: &'a [u8],
+    is_utf8: bool,
+    lengths: Lengths,
+    found: &mut dyn FnMut(&'a [u8]) -> Result<()>,
+) -> Result<()> {
     let next = |at: usize| {
         let width = match text.get(at) {
             Some(0xC0..0xE0) if is_utf8 => 2,

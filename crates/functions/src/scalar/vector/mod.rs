@@ -2,6 +2,8 @@
 //! together from functions of numbers, so that the types are theirs.
 
 mod arrays;
+mod centroid;
+mod hadamard;
 mod quantize;
 mod tuples;
 
@@ -32,6 +34,8 @@ pub(crate) const FUNCTIONS: &[&dyn ScalarFunction] = &[
     &Function::new("LpNormalize", |call| normalize(call, Measure::Lp)),
     &Function::new("dequantizeInt8ToBFloat16", quantize::resolve).never_throws().with_halves(),
     &Function::new("quantizeBFloat16ToInt8", quantize::resolve).never_throws().with_halves(),
+    &Function::new("assignCentroid", centroid::resolve),
+    &Function::new("randomHadamardTransform", hadamard::resolve).with_halves(),
     &Function::new("dotProduct", dot_product),
     &Function::new("arrayDotProduct", dot_product),
 ];
