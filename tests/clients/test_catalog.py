@@ -107,7 +107,7 @@ def test_a_later_version_is_refused(start_server):
     catalog.close()
     refuses_to_start(server, "version 999", "UNKNOWN_FORMAT_VERSION")
     with sqlite3.connect(server.data / "catalog.sqlite") as catalog:
-        catalog.execute("UPDATE ducklake_metadata SET value = '5' WHERE key = 'squall_version'")
+        catalog.execute("UPDATE ducklake_metadata SET value = '6' WHERE key = 'squall_version'")
     catalog.close()
     server.start()
     assert server.value("SELECT count() FROM t") == "3010"

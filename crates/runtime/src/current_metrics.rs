@@ -57,6 +57,9 @@ metrics! {
     ContextLockWait "Number of threads waiting for the lock of the list of queries.";
     RWLockActiveWriters "Number of statements that change tables and hold their lock.";
     RWLockWaitingWriters "Number of statements that wait for the lock of those that change tables.";
+    AsynchronousInsertQueueSize "Number of pending tasks in the AsynchronousInsert queue: forms of INSERTs whose data are collected.";
+    AsynchronousInsertQueueBytes "Number of pending bytes in the AsynchronousInsert queue.";
+    PendingAsyncInsert "Number of asynchronous inserts that are waiting for flush.";
     Merge "Number of executing background merges.";
     MergeParts "Number of source parts participating in current background merges.";
     PartsTemporary "The part is generating now, it is not in data_parts list.";

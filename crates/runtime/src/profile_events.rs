@@ -126,6 +126,11 @@ events! {
     OverflowThrow "Number of times, data processing was cancelled by query complexity limitation with setting '*_overflow_mode' = 'throw' and exception was thrown.";
     Merge "Number of launched background merges.";
     MergeSourceParts "Number of source parts scheduled for merges.";
+    AsyncInsertQuery "Same as InsertQuery, but only for asynchronous INSERT queries.";
+    AsyncInsertBytes "Data size in bytes of asynchronous INSERT queries.";
+    AsyncInsertRows "Number of rows inserted by asynchronous INSERT queries.";
+    FailedAsyncInsertQuery "Number of asynchronous INSERT queries that failed after their data were collected.";
+    DuplicatedInsertedBlocks "Number of times the INSERTed block to a table was deduplicated.";
     DelayedInserts "Number of INSERTs that waited as a table had too many parts.";
     DelayedInsertsMilliseconds "Milliseconds that INSERTs waited as tables had too many parts.";
     RejectedInserts "Number of INSERTs that were refused as a table had too many parts.";

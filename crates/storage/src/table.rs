@@ -13,6 +13,8 @@ use squall_planner::{ColumnDescription, Constraint, Expression, LoadedByQuery, M
 use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
+use crate::identity::TableName;
+use crate::insert_id::InsertId;
 use crate::join_table::JoinTable;
 use crate::merge_tree::{MergeProgress, PreparedParts};
 
@@ -50,6 +52,11 @@ pub trait Table: TableMetadata {
     /// As [`Table::insert`].
     fn insert_within(&self, _limits: InsertLimits) -> Result<Arc<dyn Insertion>> {
         self.insert()
+    }
+
+    /// How many INSERTs the table remembers, so that one of them that comes again changes nothing; 0 where it remembers none.
+    fn deduplication_window(&self) -> u64 {
+        0
     }
 
     /// How long an INSERT waits before it begins, as the table has too many parts; `None` where it does not.
@@ -257,6 +264,10 @@ pub trait Insertion: Send + Sync {
     /// # Errors
     /// Where the commit is not known to be durable (`NOT_ENOUGH_SPACE`, `UNKNOWN_STATUS_OF_INSERT`, …): then it is not acknowledged.
     fn commit(&self) -> Result<()>;
+
+    /// Says by what the INSERT is known if it comes again. Of the rows that a view makes of one, `view` is the view's name. Only tables that
+    /// remember INSERTs care.
+    fn identify(&self, _id: &Arc<InsertId>, _view: Option<&TableName>) {}
 
     /// Does all of a commit that can fail but its transaction, and gives what that is to hold; `None` where rows are in no parts.
     ///

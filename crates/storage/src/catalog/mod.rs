@@ -3,6 +3,7 @@
 
 mod change;
 mod from_backup;
+mod insert_records;
 mod lake_value;
 mod opening;
 mod part_records;
@@ -34,7 +35,7 @@ use table_records::{alter_table, drop_table, end_parts, insert_database, insert_
 
 pub(crate) use from_backup::{NewTable, RestoredRecords};
 pub(crate) use part_records::{ColumnStatistics, NewPart};
-pub(crate) use parts::{InsertedParts, PartExchange};
+pub(crate) use parts::{InsertMark, InsertedParts, PartExchange};
 use stored::StoredDatabase;
 pub(crate) use stored::{StoredPart, StoredTable};
 pub(crate) use table_records::{NewDatabase, TableAlteration};

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use squall_types::{Error, ErrorCode, Result};
 
 use super::change::Change;
+use super::insert_records::{forget_inserts, mark_insert};
 use super::part_records::{TableTotals, forget_files, insert_part, remove_part, schedule_deletion, write_totals};
 use super::{Catalog, NewPart, State, catalog_error, commit_error};
 use crate::disk::Disk;
@@ -27,8 +28,19 @@ pub(crate) struct InsertedParts {
     pub(crate) table_id: i64,
     /// The parts.
     pub(crate) parts: Vec<NewPart>,
-    /// Runs once they are durable.
-    pub(crate) publish: Box<dyn FnOnce() + Send>,
+    /// By what the INSERT is known if it comes again.
+    pub(crate) mark: Option<InsertMark>,
+    /// Runs once they are durable, with the names of those that are not, as an INSERT has brought them before.
+    pub(crate) publish: Box<dyn FnOnce(&[Arc<str>]) + Send>,
+}
+
+/// By what a table knows an INSERT again.
+#[derive(Clone)]
+pub(crate) struct InsertMark {
+    /// Its id.
+    pub(crate) id: String,
+    /// How many INSERTs the table remembers.
+    pub(crate) window: u64,
 }
 
 type Outcome = Arc<Mutex<Option<Result<()>>>>;
@@ -45,7 +57,7 @@ pub(crate) struct PartExchange<'a> {
 }
 
 impl Catalog {
-    /// Records the parts of an INSERT, those of all its tables or none; they are published in the order of commits. Whoever finds nobody
+    /// Records the parts of an INSERT, those of all its tables or none, but for what is there already; they are published in the order of commits. Whoever finds nobody
     /// committing commits for all who wait, so that many clients share one wait for the disk.
     ///
     /// # Errors
@@ -88,6 +100,10 @@ impl Catalog {
                     // The transaction is dropped, which undoes it.
                     return Ok(Err(name.clone()));
                 }
+            }
+            if exchange.new.is_empty() {
+                // What brought these rows may bring them again.
+                forget_inserts(&change.transaction, table_id, exchange.old)?;
             }
             let made = match (exchange.old.is_empty(), exchange.new.is_empty()) {
                 (true, _) => "inserted_into_table",
@@ -167,26 +183,37 @@ fn commit_group(state: &mut State, disk: &dyn Disk, waiting: Vec<PartsToCommit>)
     let mut is_committing = false;
     let result = (|| {
         let mut change = Change::begin(&mut state.connection, disk)?;
-        for InsertedParts { table_id, parts, .. } in inserts.iter().flat_map(|insert| &insert.tables) {
-            let Some(table) = totals.get_mut(table_id) else { continue };
-            for part in parts {
-                insert_part(&mut change, *table_id, table, part)?;
+        let mut known = Vec::new();
+        for InsertedParts { table_id, parts, mark, .. } in inserts.iter().flat_map(|insert| &insert.tables) {
+            let known_parts = match mark {
+                Some(mark) => mark_insert(&change.transaction, *table_id, mark, parts)?,
+                None => Vec::new(),
+            };
+            if let Some(table) = totals.get_mut(table_id) {
+                for part in parts.iter().filter(|part| !known_parts.contains(&part.name)) {
+                    insert_part(&mut change, *table_id, table, part)?;
+                }
             }
+            known.push(known_parts);
         }
         for (table_id, table) in &totals {
             change.made.push(format!("inserted_into_table:{table_id}"));
             write_totals(&change.transaction, *table_id, table)?;
         }
         is_committing = true;
-        change.commit()
+        change.commit()?;
+        Ok(known)
     })();
     match result {
-        Ok(()) => {
+        Ok(known) => {
             // There is room again, where there was none.
             state.reserve.keep();
             state.tables.extend(totals);
+            let mut known = known.iter();
             for PartsToCommit { tables, outcome } in inserts {
-                tables.into_iter().for_each(|table| (table.publish)());
+                for table in tables {
+                    (table.publish)(known.next().map_or(&[], Vec::as_slice));
+                }
                 *outcome.lock() = Some(Ok(()));
             }
         }

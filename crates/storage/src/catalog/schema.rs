@@ -5,9 +5,9 @@
 pub(super) const DUCKLAKE_VERSION: &str = "1.0";
 /// The version of what is on disk: of Squall's own tables and of its parts' files, in `ducklake_metadata` under `squall_version`. A server reads
 /// this and every earlier one, and refuses later ones. docs/upgrades.md is the promise.
-pub(super) const SQUALL_VERSION: u32 = 5;
+pub(super) const SQUALL_VERSION: u32 = 6;
 /// What brings a catalog of each version to the next, from version 1 on.
-pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS];
+pub(super) const UPGRADES: &[&str] = &[DETACHED_TABLES, COLUMN_CODECS, TABLES_BESIDE_LAKE, TABLE_SCHEMAS, INSERTS];
 
 /// DuckLake's tables. Columns, their order and their types are the specification's.
 pub(super) const DUCKLAKE: &str = r#"
@@ -112,4 +112,11 @@ DELETE FROM ducklake_schema_versions WHERE table_id IN (SELECT table_id FROM squ
 pub(super) const TABLE_SCHEMAS: &str = r#"
 CREATE TABLE squall_table_schema (table_id BIGINT, number BIGINT, columns VARCHAR, PRIMARY KEY (table_id, number));
 ALTER TABLE squall_part ADD COLUMN schema_number BIGINT NOT NULL DEFAULT 0;
+"#;
+
+/// Since version 6: the last INSERTs of tables that remember them, for each partition with the block that they brought.
+pub(super) const INSERTS: &str = r#"
+CREATE TABLE squall_insert (number INTEGER PRIMARY KEY, table_id BIGINT NOT NULL, insert_id VARCHAR NOT NULL, partition VARCHAR NOT NULL,
+    block BIGINT NOT NULL, UNIQUE (table_id, insert_id, partition));
+CREATE INDEX squall_insert_table ON squall_insert (table_id, number);
 "#;

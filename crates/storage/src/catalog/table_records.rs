@@ -360,6 +360,7 @@ pub(super) fn drop_table(change: &mut Change, table: i64) -> rusqlite::Result<()
         "squall_table_schema",
         "squall_detached_table",
         "squall_table_beside_lake",
+        "squall_insert",
     ] {
         change.transaction.execute(&format!("DELETE FROM {own_table} WHERE table_id = ?1"), params![table])?;
     }
@@ -381,5 +382,5 @@ pub(super) fn end_parts(change: &mut Change, table: i64) -> rusqlite::Result<()>
         "UPDATE ducklake_data_file SET end_snapshot = ?2 WHERE table_id = ?1 AND end_snapshot IS NULL",
         params![table, change.snapshot],
     )?;
-    Ok(())
+    change.transaction.execute("DELETE FROM squall_insert WHERE table_id = ?1", params![table]).map(drop)
 }

@@ -2,6 +2,7 @@
 //! otherwise. A row whose key holds a NULL has no key.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_schema::DataType as Arrow;
@@ -257,7 +258,12 @@ fn bytes_of(columns: &[Column], rows: usize) -> Result<BinaryArray> {
     {
         return Ok(column.array().as_binary::<i32>().clone());
     }
-    let parts = columns.iter().map(|column| Part::of(column.array(), rows)).collect::<Result<Vec<_>>>()?;
+    row_bytes(columns.iter().map(Column::array), rows)
+}
+
+/// The rows as bytes that differ where their values do: every column's value, strings after their lengths.
+pub(crate) fn row_bytes<'a>(columns: impl Iterator<Item = &'a ArrayRef>, rows: usize) -> Result<BinaryArray> {
+    let parts = columns.map(|column| Part::of(column, rows)).collect::<Result<Vec<_>>>()?;
     let mut lengths = vec![0usize; rows];
     parts.iter().for_each(|part| part.add_lengths(&mut lengths));
     let offsets = offsets_of(&lengths)?;
@@ -381,6 +387,11 @@ fn append_value(bytes: &mut Vec<u8>, array: &dyn Array, row: usize) -> Result<()
         Arrow::Struct(_) => {
             let fields = array.as_struct();
             fields.columns().iter().try_for_each(|field| append_value(bytes, &**field, row))?;
+        }
+        Arrow::Dictionary(..) => {
+            let dictionary = array.as_dictionary_opt::<UInt32Type>();
+            let dictionary = dictionary.ok_or_else(|| Error::logical("a dictionary with other keys"))?;
+            append_value(bytes, &**dictionary.values(), dictionary.keys().value(row) as usize)?;
         }
         Arrow::List(_) => {
             let items = array.as_list::<i32>().value(row);

@@ -13,6 +13,7 @@ use squall_runtime::Pieces;
 use squall_types::{Result, prefetch};
 
 use chains::Chains;
+pub(crate) use keys::row_bytes;
 pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, Words, hash_bytes};
 pub use order::OrderKeys;

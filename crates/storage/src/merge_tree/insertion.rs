@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 
 use parking_lot::Mutex;
@@ -16,8 +16,10 @@ use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
 use super::partition::{self, PartitionRows};
-use crate::catalog::{ColumnStatistics, InsertedParts, NewPart};
+use crate::catalog::{ColumnStatistics, InsertMark, InsertedParts, NewPart};
 use crate::evaluate::evaluate;
+use crate::identity::TableName;
+use crate::insert_id::InsertId;
 use crate::table::{InsertLimits, InsertWriter, Insertion, PartWork};
 use squall_runtime::profile_events::count;
 use squall_runtime::{Pieces, ProfileEvent};
@@ -35,6 +37,8 @@ pub(super) struct MergeTreeInsertion {
     table: Arc<MergeTree>,
     limits: InsertLimits,
     parts: Arc<Mutex<Parts>>,
+    /// By what it is known if it comes again.
+    id: OnceLock<(Arc<InsertId>, Option<TableName>)>,
 }
 
 /// Parts that an INSERT has made. Dropped without a commit, they remove their files.
@@ -96,7 +100,7 @@ impl MergeTreeInsertion {
                 ),
             ));
         }
-        Ok(Self { table, limits, parts: Arc::default() })
+        Ok(Self { table, limits, parts: Arc::default(), id: OnceLock::new() })
     }
 }
 
@@ -121,7 +125,17 @@ impl Insertion for MergeTreeInsertion {
         // Threads made them in any order.
         unwritten.sort_by_key(|unwritten| PartName::parse(&unwritten.part.file.name).map(|name| name.first_block));
         let parts: Vec<Arc<Part>> = unwritten.into_iter().map(|unwritten| unwritten.part).collect();
-        Ok(Some(PreparedParts { table: self.table.clone(), parts }))
+        let window = self.table.settings.deduplication_window;
+        let mark = self.id.get().filter(|_| window > 0).map(|(id, view)| {
+            let of_view = view.as_ref().map(|view| format!(" of view {view}")).unwrap_or_default();
+            InsertMark { id: id.text() + &of_view, window }
+        });
+        Ok(Some(PreparedParts { table: self.table.clone(), parts, mark }))
+    }
+
+    fn identify(&self, id: &Arc<InsertId>, view: Option<&TableName>) {
+        // The first one stays: nobody tells another.
+        let _ = self.id.set((id.clone(), view.cloned()));
     }
 }
 
@@ -129,19 +143,26 @@ impl Insertion for MergeTreeInsertion {
 pub struct PreparedParts {
     table: Arc<MergeTree>,
     parts: Vec<Arc<Part>>,
+    mark: Option<InsertMark>,
 }
 
 impl PreparedParts {
-    /// Makes the parts visible, all or none.
+    /// Makes the parts visible, all or none, but for those that an INSERT has brought that is known already.
     pub(crate) fn commit(prepared: Vec<Self>) -> Result<()> {
         let with_parts = prepared.iter().filter(|prepared| !prepared.parts.is_empty());
         let tables: Vec<InsertedParts> = with_parts
-            .map(|Self { table, parts }| {
-                let (published, visible) = (table.clone(), parts.clone());
+            .map(|Self { table, parts, mark }| {
+                let (published, mut visible) = (table.clone(), parts.clone());
                 InsertedParts {
                     table_id: table.table_id,
                     parts: parts.iter().map(|part| new_part(part)).collect(),
-                    publish: Box::new(move || published.publish(visible)),
+                    mark: mark.clone(),
+                    publish: Box::new(move |known| {
+                        // Parts of rows that are there already are not committed, and remove their files.
+                        count(ProfileEvent::DuplicatedInsertedBlocks, known.len() as u64);
+                        visible.retain(|part| !known.contains(&part.file.name));
+                        published.publish(visible);
+                    }),
                 }
             })
             .collect();

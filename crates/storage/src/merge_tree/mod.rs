@@ -559,6 +559,10 @@ impl Table for MergeTreeTable {
         Ok(Arc::new(insertion::MergeTreeInsertion::new(self.live.clone(), limits)?))
     }
 
+    fn deduplication_window(&self) -> u64 {
+        self.live.settings.deduplication_window
+    }
+
     fn bytes(&self) -> Option<u64> {
         Some(self.parts.bytes)
     }

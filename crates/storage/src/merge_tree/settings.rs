@@ -44,6 +44,8 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) min_delay_to_insert_ms: u64,
     /// `max_bytes_to_merge_at_max_space_in_pool`: bytes on disk of parts that the background merges into one.
     pub(crate) merged_bytes_max: u64,
+    /// `non_replicated_deduplication_window`: the INSERTs that the table remembers.
+    pub(crate) deduplication_window: u64,
     /// `default_compression_codec`: that of the files.
     pub(crate) compression: Compression,
     /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
@@ -54,7 +56,7 @@ pub(crate) struct MergeTreeSettings {
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 9] = [
+static SETTINGS: [(SettingDescription, Read); 10] = [
     (
         described(
             "default_compression_codec",
@@ -107,6 +109,18 @@ static SETTINGS: [(SettingDescription, Read); 9] = [
         ),
         |settings, value| {
             settings.min_delay_to_insert_ms = number(value)? as u64;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "non_replicated_deduplication_window",
+            SettingType::UInt64,
+            "0",
+            "How many of the last INSERTs are remembered in each table: one of them that comes again changes nothing. 0 is none.",
+        ),
+        |settings, value| {
+            settings.deduplication_window = number(value)? as u64;
             Ok(())
         },
     ),
@@ -195,6 +209,7 @@ impl MergeTreeSettings {
             max_delay_to_insert: 1,
             min_delay_to_insert_ms: 10,
             merged_bytes_max: MERGED_BYTES_MAX_DEFAULT,
+            deduplication_window: 0,
             compression: Compression::LZ4_RAW,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
         };
