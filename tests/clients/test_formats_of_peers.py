@@ -16,6 +16,7 @@ SETTINGS = {
     "CustomSeparatedWithNamesAndTypes": " SETTINGS format_custom_escaping_rule = 'JSON', format_custom_field_delimiter = '|'",
     "JSONObjectEachRow": "",
     "RowBinaryWithNamesAndTypes": "",
+    "BSONEachRow": "",
 }
 
 
@@ -36,17 +37,18 @@ def test_both_ways(server, clickhouse, form):
     read = f"SELECT * FROM format({form}, '{quoted}', unhex('{written.hex()}')){settings}"
     expected = clickhouse(read)
     assert server.query(f"{read} FORMAT TSV").encode() == expected
-    if form == "MsgPack":
+    if form in ("MsgPack", "BSONEachRow"):
         # What comes back ClickHouse reads as it read its own.
         rows = f"SELECT * FROM format({form}, '{quoted}', unhex('{written.hex()}'))"
-        back = server.query(f"SELECT hex(formatRow('{form}', *)) FROM ({rows}) FORMAT TSV")
-        assert "".join(back.split()).lower() == written.hex()
+        assert server.http(body=f"{rows} FORMAT {form}".encode()).body == written
 
 
 @pytest.mark.parametrize(
     ("form", "settings"),
     [
         ("Template", f"format_template_row_format = '{TEMPLATE}'"),
+        ("PrettyJSONEachRow", "output_format_json_quote_64bit_integers = 1"),
+        ("ODBCDriver2", "bool_true_representation = 'yes'"),
         ("SQLInsert", "output_format_sql_insert_max_batch_size = 7"),
         ("CustomSeparated", "format_custom_escaping_rule = 'Quoted', format_custom_row_between_delimiter = ','"),
     ],
@@ -55,4 +57,22 @@ def test_written_alike(server, clickhouse, form, settings):
     quoted = STRUCTURE.replace("'", "\\'")
     rows = clickhouse(f"SELECT * FROM generateRandom('{quoted}', 1, 10, 3) LIMIT 100", "RowBinary").hex()
     query = f"SELECT * FROM format(RowBinary, '{quoted}', unhex('{rows}')) SETTINGS {settings}"
-    assert server.query(f"{query} FORMAT {form}").encode() == clickhouse(query, form)
+    assert server.http(body=f"{query} FORMAT {form}".encode()).body == clickhouse(query, form)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT number FROM numbers(300000)",
+        "SELECT [[toInt16(number), 1], [2, 3]]::Array(Array(Int16)) FROM numbers(3)",
+        "SELECT 'a' || toString(number * 10) FROM numbers(3)",
+        "SELECT toFixedString('ab', 3)",
+        "SELECT toFloat32(number) / 3 FROM numbers(5)",
+    ],
+)
+def test_arrays_of_numpy(server, clickhouse, query):
+    written = clickhouse(query, "Npy")
+    assert server.http(query=f"{query} FORMAT Npy").body == written
+    if len(written) < 10_000:
+        read = f"SELECT *, toTypeName(*) FROM format(Npy, unhex('{written.hex()}'))"
+        assert server.query(read).encode() == clickhouse(read)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use squall_types::{DataType, Error, ErrorCode, JsonType, Result, Schema};
 
 use crate::arrow::{self, ArrowInput, ArrowOutput, Container};
+use crate::bson::{self, BsonOutput, BsonReader};
 use crate::csv::{CsvOutput, CsvReader};
 use crate::custom::CustomOutput;
 use crate::form::{FormReader, OneReader};
@@ -18,10 +19,13 @@ use crate::json_whole::JsonWholeReader;
 use crate::markdown::MarkdownOutput;
 use crate::msg_pack::{MsgPackOutput, MsgPackReader};
 use crate::native::{NativeInput, NativeOutput, first_schema};
+use crate::npy::{self, NpyOutput, NpyReader};
+use crate::odbc_driver::OdbcDriverOutput;
 use crate::options::FormatOptions;
 use crate::output::OutputFormat;
 use crate::parquet::{self, ParquetInput, ParquetOutput};
 use crate::pretty::{Drawing, PrettyOutput};
+use crate::pretty_json::PrettyJsonOutput;
 use crate::regexp::RegexpReader;
 use crate::row_binary::{RowBinaryOutput, RowBinaryReader, read_header};
 use crate::schema::{self, Feed, FieldRows, Fields, GuessOptions, JsonRows, TskvRows, ValuesRows, finished, of_rows};
@@ -77,6 +81,10 @@ enum Format {
     },
     Form,
     One,
+    Bson,
+    Npy,
+    OdbcDriver,
+    PrettyJson,
     MsgPack,
     SqlInsert,
     Native,
@@ -125,6 +133,7 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
     &[
         ("Arrow", Format::Arrow(Container::File), true, true),
         ("ArrowStream", Format::Arrow(Container::Stream), true, true),
+        ("BSONEachRow", Format::Bson, true, true),
         ("CSV", Csv(Absent), true, true),
         ("CSVWithNames", Csv(Names), true, true),
         ("CSVWithNamesAndTypes", Csv(NamesAndTypes), true, true),
@@ -167,7 +176,9 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("MsgPack", Format::MsgPack, true, true),
         ("NDJSON", each_row(Objects, false, Absent), true, true),
         ("Native", Format::Native, true, true),
+        ("Npy", Format::Npy, true, true),
         ("Null", Format::Null, false, true),
+        ("ODBCDriver2", Format::OdbcDriver, false, true),
         ("One", Format::One, true, false),
         ("Parquet", Format::Parquet, true, true),
         ("Pretty", Pretty(Drawing::Full), false, true),
@@ -175,7 +186,10 @@ const FORMATS: &[(&str, Format, bool, bool)] = {
         ("PrettyCompactMonoBlock", Pretty(Drawing::Compact), false, true),
         ("PrettyCompactNoEscapes", Pretty(Drawing::Compact), false, true),
         ("PrettyCompactNoEscapesMonoBlock", Pretty(Drawing::Compact), false, true),
+        ("PrettyJSONEachRow", Format::PrettyJson, false, true),
+        ("PrettyJSONLines", Format::PrettyJson, false, true),
         ("PrettyMonoBlock", Pretty(Drawing::Full), false, true),
+        ("PrettyNDJSON", Format::PrettyJson, false, true),
         ("PrettyNoEscapes", Pretty(Drawing::Full), false, true),
         ("PrettyNoEscapesMonoBlock", Pretty(Drawing::Full), false, true),
         ("PrettySpace", Pretty(Drawing::Space), false, true),
@@ -266,6 +280,10 @@ pub fn output_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) 
         Format::Xml => Box::new(XmlOutput::new(schema, options)),
         Format::Template { .. } => Box::new(TemplateOutput::new(schema, options)?),
         Format::MsgPack => Box::new(MsgPackOutput::new(schema)?),
+        Format::Bson => Box::new(BsonOutput::new(schema, options)?),
+        Format::Npy => Box::new(NpyOutput::new(schema)?),
+        Format::OdbcDriver => Box::new(OdbcDriverOutput::new(schema, options)),
+        Format::PrettyJson => Box::new(PrettyJsonOutput::new(schema, options)),
         Format::SqlInsert => Box::new(SqlInsertOutput::new(schema, options)),
         Format::Regexp | Format::JsonWhole { .. } | Format::Form | Format::One => {
             let message = format!("Format {name} is not suitable for output");
@@ -340,6 +358,8 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         Format::Form => rows(FormReader, schema, options),
         Format::One => rows(OneReader, schema, options),
         Format::MsgPack => rows(MsgPackReader, schema, options),
+        Format::Bson => rows(BsonReader, schema, options),
+        Format::Npy => rows(NpyReader::default(), schema, options),
         Format::Parquet => Ok(Box::new(ParquetInput::new(schema, options))),
         Format::Arrow(container) => Ok(Box::new(ArrowInput::new(container, schema, options))),
         Format::Tskv => rows(TskvReader::new(options), schema, options),
@@ -358,6 +378,8 @@ pub fn input_format(name: &str, schema: &Arc<Schema>, options: &FormatOptions) -
         | Format::Xml
         | Format::JsonProgress { .. }
         | Format::JsonColumns(_)
+        | Format::OdbcDriver
+        | Format::PrettyJson
         | Format::SqlInsert => Err(unsuitable()),
     }
 }
@@ -400,7 +422,7 @@ pub fn is_read_by_place(name: &str) -> bool {
 
 /// Whether what is written in a format may be written on: rows stand beside each other, with nothing after the last.
 pub fn is_appendable(name: &str) -> bool {
-    use Format::{Csv, JsonEachRow, LineAsString, MsgPack, Native, RawBlob, RowBinary, TabSeparated, Tskv};
+    use Format::{Bson, Csv, JsonEachRow, LineAsString, MsgPack, Native, RawBlob, RowBinary, TabSeparated, Tskv};
     let format = find(name).map(|(format, ..)| format);
     matches!(
         format,
@@ -409,6 +431,7 @@ pub fn is_appendable(name: &str) -> bool {
             | JsonEachRow { .. }
             | Tskv
             | MsgPack
+            | Bson
             | RowBinary { .. }
             | LineAsString(_)
             | Native
@@ -474,6 +497,8 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
             columns.and_then(|columns| finished(columns, options))
         }
         Format::Parquet => parquet::infer(input, options),
+        Format::Bson => bson::infer(input, options),
+        Format::Npy => npy::infer(input, options.pending_bytes_max),
         Format::Arrow(container) => arrow::infer(container, input, options),
         Format::LineAsString(_) => Ok(Schema::new([("line", DataType::String)])),
         Format::RawBlob => Ok(Schema::new([("raw_blob", DataType::String)])),
@@ -498,6 +523,8 @@ pub fn infer_schema(name: &str, input: &mut dyn Read, options: &FormatOptions) -
         | Format::Regexp
         | Format::Form
         | Format::MsgPack
+        | Format::OdbcDriver
+        | Format::PrettyJson
         | Format::SqlInsert
         | Format::Custom { .. } => Err(Error::new(
             ErrorCode::CANNOT_EXTRACT_TABLE_STRUCTURE,

@@ -2,6 +2,7 @@
 //! `types`' business; sockets, compression and the packets of the native protocol are `server`'s.
 
 mod arrow;
+mod bson;
 mod builder;
 mod cells;
 mod csv;
@@ -23,11 +24,14 @@ mod native_alternatives;
 mod native_sparse;
 mod native_strings;
 mod nested;
-pub mod options;
+pub mod npy;
+mod odbc_driver;
+mod options;
 pub mod output;
 mod parquet;
 mod pretty;
 mod pretty_fit;
+mod pretty_json;
 mod quantity;
 mod regexp;
 mod row_binary;
