@@ -48,11 +48,6 @@ impl Read for Streamed {
     }
 }
 
-/// The plain bytes of a file.
-pub(crate) fn open(found: &Found, compression: Compression) -> Result<Box<dyn Read + Send>> {
-    open_plain(&found.path, compression)
-}
-
 /// The plain bytes of a file of this path.
 ///
 /// # Errors

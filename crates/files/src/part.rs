@@ -10,7 +10,7 @@ use squall_formats::{
 use squall_types::{Block, Result, Schema};
 
 use crate::compression::Compression;
-use crate::file::{Placed, fill, open};
+use crate::file::fill;
 use crate::table::{Data, Source};
 
 /// Bytes that are decoded at once: about a millisecond's work.
@@ -67,8 +67,8 @@ impl Fetcher {
             Self::Over => Ok(None),
             Self::Unopened(Unread::Group(at, file, group)) => {
                 let Some(found) = reading.source.files.get(at) else { return Ok(None) };
-                let source = Placed::open(found)?;
-                let group = file.fetch(group, &reading.schema, &source, &reading.options)?;
+                let source = reading.source.holder.placed(found)?;
+                let group = file.fetch(group, &reading.schema, &*source, &reading.options)?;
                 Ok(Some(Fetched::Group(Box::new(group))))
             }
             Self::Unopened(Unread::File(at)) => {
@@ -90,14 +90,14 @@ impl Fetcher {
                 if is_read_by_place(&reading.format) && compression == Compression::None && found.size.is_some() {
                     let file = match reading.source.opened.get(at) {
                         Some(Some(file)) => file.clone(),
-                        _ => ParquetFile::open(&Placed::open(found)?)?,
+                        _ => ParquetFile::open(&*reading.source.holder.placed(found)?)?,
                     };
                     let groups = file.row_groups();
                     let file = Arc::new(file);
                     let parts = (0..groups).map(|group| Unread::Group(at, file.clone(), group));
                     return Ok(Some(Fetched::Parts(parts.collect())));
                 }
-                *self = Self::Stream(open(found, compression)?);
+                *self = Self::Stream(reading.source.holder.open(found, compression)?);
                 self.next(reading)
             }
             Self::Stream(mut stream) => {

@@ -31,6 +31,8 @@ pub enum Reach {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub path: PathBuf,
+    /// By what its holder knows it, where that is not the disk.
+    pub location: String,
     /// Its size; `None` for what is no regular file.
     pub size: Option<u64>,
     /// When it was changed last, in seconds since 1970.
@@ -165,6 +167,7 @@ impl Reach {
         }
         Ok(Some(Found {
             path: path.to_owned(),
+            location: String::new(),
             size: metadata.is_file().then_some(metadata.len()),
             changed: changed(&metadata),
         }))

@@ -5,12 +5,14 @@ use squall_formats::{FormatOptions, ParquetFile, infer_schema, is_read_by_place}
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, least_supertype};
 
 use crate::compression::Compression;
-use crate::file::{Placed, fill, open};
+use crate::file::fill;
+use crate::holder::Holder;
 use crate::path::Found;
 use crate::table::FileTableOptions;
 
 /// The columns of a file.
 fn of_file(
+    holder: &Holder,
     file: &Found,
     format: &str,
     compression: Compression,
@@ -19,21 +21,22 @@ fn of_file(
     let with_path =
         |error: Error| Error::new(error.code, format!("{}: (in file {})", error.message, file.path.display()));
     if is_read_by_place(format) && compression == Compression::None && file.size.is_some() {
-        let opened = Placed::open(file).and_then(|source| ParquetFile::open(&source));
+        let opened = holder.placed(file).and_then(|source| ParquetFile::open(&*source));
         let schema = opened.and_then(|opened| Ok((opened.schema(options)?, Some(opened))));
         return schema.map_err(|error| with_path(cannot_extract(format, error)));
     }
-    let mut input = open(file, compression)?;
+    let mut input = holder.open(file, compression)?;
     infer_schema(format, &mut *input, options).map(|schema| (schema, None)).map_err(with_path)
 }
 
 /// Whether all bytes of a file are read and none was there.
-fn has_nothing(file: &Found, compression: Compression) -> bool {
-    open(file, compression).and_then(|mut input| fill(&mut *input, &mut [0; 1])).is_ok_and(|read| read == 0)
+fn has_nothing(holder: &Holder, file: &Found, compression: Compression) -> bool {
+    holder.open(file, compression).and_then(|mut input| fill(&mut *input, &mut [0; 1])).is_ok_and(|read| read == 0)
 }
 
 /// The columns of files, and what was read of those that say what is in them.
 pub(crate) fn of_files(
+    holder: &Holder,
     files: &[Found],
     format: &str,
     table: &FileTableOptions,
@@ -48,7 +51,7 @@ pub(crate) fn of_files(
             continue;
         }
         let compression = Compression::named(&table.compression, &file.path.to_string_lossy())?;
-        match of_file(file, format, compression, options) {
+        match of_file(holder, file, format, compression, options) {
             Ok((schema, parquet)) => {
                 *place = parquet;
                 all.push(schema);
@@ -57,7 +60,7 @@ pub(crate) fn of_files(
                 }
             }
             // Another may tell what an empty one does not.
-            Err(error) if has_nothing(file, compression) => nothing = nothing.or(Some(error)),
+            Err(error) if has_nothing(holder, file, compression) => nothing = nothing.or(Some(error)),
             Err(error) => return Err(error),
         }
     }

@@ -14,7 +14,8 @@ use squall_storage::{ScanRequest, Table, TableScan};
 use squall_types::{DataType, Error, ErrorCode, Result, Schema, Value};
 
 use crate::compression::Compression;
-use crate::file::{fill, open};
+use crate::file::fill;
+use crate::holder::{Elsewhere, FileElsewhere, Holder};
 use crate::part::Reading;
 use crate::path::{Found, Reach};
 use crate::scan::{FileScan, Output};
@@ -120,6 +121,7 @@ impl Read for Noted {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     pub files: Vec<Found>,
+    pub holder: Holder,
     compression: String,
     /// What is known of files that say what is in them.
     pub opened: Vec<Option<ParquetFile>>,
@@ -200,14 +202,44 @@ impl FileTable {
     /// `DATABASE_ACCESS_DENIED` where they are outside of `reach`, `FILE_DOESNT_EXIST`, `CANNOT_EXTRACT_TABLE_STRUCTURE`, `UNKNOWN_FORMAT`; what is
     /// wrong with the files as far as they are looked at.
     pub fn of_files(table: &FileTableOptions, reach: &Reach, options: FormatOptions) -> Result<Self> {
-        if !is_auto(&table.structure) {
-            return Self::with_columns(table, parse_structure(&table.structure)?, reach, options);
-        }
-        let files = reach.files(&table.path)?;
-        let format = if is_auto(&table.format) { format_of(&files, table)? } else { &table.format };
-        let (schema, opened) = of_files(&files, format, table, &options)?;
-        let source = Source { files, compression: table.compression.clone(), opened };
-        Ok(Self::new("file", Data::Files, format, schema, source, options))
+        Self::of_found("file", table, reach.files(&table.path)?, Holder::Disk, options)
+    }
+
+    /// The table of files that somebody else holds, as the function `name` has it.
+    ///
+    /// # Errors
+    /// As [`of_files`](Self::of_files); those of the holder.
+    pub fn of_elsewhere(
+        name: &str,
+        table: &FileTableOptions,
+        files: Vec<FileElsewhere>,
+        holder: Arc<dyn Elsewhere>,
+        options: FormatOptions,
+    ) -> Result<Self> {
+        let found = |file: FileElsewhere| Found {
+            path: file.path.into(),
+            location: file.location,
+            size: file.size,
+            changed: file.changed,
+        };
+        Self::of_found(name, table, files.into_iter().map(found).collect(), Holder::Elsewhere(holder), options)
+    }
+
+    fn of_found(
+        name: &str,
+        table: &FileTableOptions,
+        files: Vec<Found>,
+        holder: Holder,
+        options: FormatOptions,
+    ) -> Result<Self> {
+        let format = if is_auto(&table.format) { format_of(&holder, &files, table)? } else { &table.format };
+        let (schema, opened) = if is_auto(&table.structure) {
+            of_files(&holder, &files, format, table, &options)?
+        } else {
+            (parse_structure(&table.structure)?, vec![None; files.len()])
+        };
+        let source = Source { files, holder, compression: table.compression.clone(), opened };
+        Ok(Self::new(name, Data::Files, format, schema, source, options))
     }
 
     /// The same with columns that are known. Waits for the disk.
@@ -221,9 +253,10 @@ impl FileTable {
         options: FormatOptions,
     ) -> Result<Self> {
         let files = reach.files(&table.path)?;
-        let format = if is_auto(&table.format) { format_of(&files, table)? } else { &table.format };
+        let holder = Holder::Disk;
+        let format = if is_auto(&table.format) { format_of(&holder, &files, table)? } else { &table.format };
         let opened = vec![None; files.len()];
-        let source = Source { files, compression: table.compression.clone(), opened };
+        let source = Source { files, holder, compression: table.compression.clone(), opened };
         Ok(Self::new("file", Data::Files, format, schema, source, options))
     }
 
@@ -286,7 +319,7 @@ pub(crate) fn format_of_target(table: &FileTableOptions) -> Result<String> {
 }
 
 /// The format of files that are in one of which nobody has said it: by their endings, or by how the first of them begins.
-fn format_of(files: &[Found], table: &FileTableOptions) -> Result<&'static str> {
+fn format_of(holder: &Holder, files: &[Found], table: &FileTableOptions) -> Result<&'static str> {
     let of_file = |file: &Found| format_of_file(&file.path.to_string_lossy());
     match files.iter().find_map(of_file).or_else(|| format_of_file(&table.path)) {
         // Files of this ending hold a document, or rows one after the other.
@@ -302,7 +335,7 @@ fn format_of(files: &[Found], table: &FileTableOptions) -> Result<&'static str> 
     };
     let mut first = vec![0; DETECTED_BYTES];
     let compression = Compression::named(&table.compression, &file.path.to_string_lossy())?;
-    let read = fill(&mut *open(file, compression)?, &mut first)?;
+    let read = fill(&mut *holder.open(file, compression)?, &mut first)?;
     first.truncate(read);
     Ok(detect_format(&first))
 }

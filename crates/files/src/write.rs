@@ -2,6 +2,7 @@
 //! and the target has all of them or none: it is exchanged, or what was written is appended, when everything is there.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::future::Future;
@@ -21,6 +22,7 @@ use squall_storage::{Claim, InsertWriter, Insertion, Morsel, PartWork, ScanReque
 use squall_types::{Block, Error, ErrorCode, Result, Schema};
 
 use crate::compression::{Compression, Finish};
+use crate::holder::{Elsewhere, Upload};
 use crate::path::Reach;
 use crate::table::{FileTableOptions, described, format_of_target};
 
@@ -32,11 +34,32 @@ const CHUNK_BYTES: usize = 1 << 20;
 pub struct TargetFile {
     columns: Vec<ColumnDescription>,
     schema: Arc<Schema>,
-    path: PathBuf,
+    target: Target,
     format: String,
     compression: Compression,
-    appends: bool,
     options: FormatOptions,
+}
+
+/// Where the bytes go.
+#[derive(Clone, Debug)]
+enum Target {
+    /// To a file of the disk, which goes on or is exchanged.
+    Disk { path: PathBuf, appends: bool },
+    /// To somebody else.
+    Elsewhere { location: String, holder: Arc<dyn Elsewhere> },
+}
+
+impl Target {
+    fn appends(&self) -> bool {
+        matches!(self, Self::Disk { appends: true, .. })
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Disk { path, .. } => path.to_string_lossy(),
+            Self::Elsewhere { location, .. } => location.into(),
+        }
+    }
 }
 
 impl TargetFile {
@@ -64,7 +87,24 @@ impl TargetFile {
             return Err(Error::new(ErrorCode::CANNOT_APPEND_TO_FILE, message));
         }
         let columns = described(&schema);
-        Ok(Self { columns, schema: Arc::new(schema), path, format, compression, appends, options })
+        let target = Target::Disk { path, appends };
+        Ok(Self { columns, schema: Arc::new(schema), target, format, compression, options })
+    }
+
+    /// A file that somebody else takes; its path tells its format and compression where `table` does not say them.
+    ///
+    /// # Errors
+    /// `CANNOT_DETECT_FORMAT`.
+    pub fn elsewhere(
+        table: &FileTableOptions,
+        location: String,
+        holder: Arc<dyn Elsewhere>,
+        schema: Schema,
+        options: FormatOptions,
+    ) -> Result<Self> {
+        let (format, compression) = (format_of_target(table)?, Compression::named(&table.compression, &table.path)?);
+        let (columns, target) = (described(&schema), Target::Elsewhere { location, holder });
+        Ok(Self { columns, schema: Arc::new(schema), target, format, compression, options })
     }
 }
 
@@ -109,13 +149,12 @@ impl Table for TargetFile {
     fn insert(&self) -> Result<Arc<dyn Insertion>> {
         let mut format = output_format(&self.format, &self.schema, &self.options)?;
         let mut bytes = Vec::new();
-        if !self.appends {
+        if !self.target.appends() {
             format.begin(&mut bytes);
         }
         Ok(Arc::new(FileInsertion(Arc::new(Shared {
-            path: self.path.clone(),
+            target: self.target.clone(),
             compression: self.compression,
-            appends: self.appends,
             schema: self.schema.clone(),
             laid: Mutex::new(Laid { format, bytes, chunks: 0 }),
             written: Mutex::default(),
@@ -126,9 +165,8 @@ impl Table for TargetFile {
 struct FileInsertion(Arc<Shared>);
 
 struct Shared {
-    path: PathBuf,
+    target: Target,
     compression: Compression,
-    appends: bool,
     schema: Arc<Schema>,
     laid: Mutex<Laid>,
     written: Mutex<Written>,
@@ -145,12 +183,36 @@ struct Laid {
 /// What has come to the disk.
 #[derive(Default)]
 struct Written {
-    /// The file beside the target, once there is one.
-    file: Option<(PathBuf, Box<dyn Finish>)>,
+    /// What takes the bytes, once there is something.
+    file: Option<(Unfinished, Box<dyn Finish>)>,
     /// The number of the chunk that comes next.
     next: u64,
     /// Chunks that came before their turn.
     waiting: BTreeMap<u64, Vec<u8>>,
+}
+
+/// What is written to before the target has anything.
+enum Unfinished {
+    /// A file beside the target.
+    Beside(PathBuf),
+    /// Bytes that somebody else has and does not take for a file yet.
+    Elsewhere(SharedUpload),
+}
+
+/// An upload that is written to until it is committed.
+#[derive(Clone)]
+struct SharedUpload(Arc<Mutex<Option<Box<dyn Upload>>>>);
+
+impl Write for SharedUpload {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut *self.0.lock() {
+            Some(upload) => upload.write(bytes),
+            None => Err(io::Error::other("the upload is over")),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.lock().as_mut().map_or(Ok(()), |upload| upload.flush())
+    }
 }
 
 /// A file whose writes are counted.
@@ -171,7 +233,10 @@ impl Shared {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorCode::NOT_ENOUGH_SPACE,
             _ => ErrorCode::CANNOT_WRITE_TO_FILE_DESCRIPTOR,
         };
-        Error::new(code, format!("Cannot write to {}: {error}", self.path.display()))
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            Some(error) => error.clone(),
+            None => Error::new(code, format!("Cannot write to {}: {error}", self.target.name())),
+        }
     }
 
     /// Takes a chunk, and writes those whose turn it is.
@@ -191,19 +256,27 @@ impl Shared {
         }
     }
 
-    /// Makes the file beside the target.
-    fn create(&self) -> Result<(PathBuf, Box<dyn Finish>)> {
-        let folder = self.path.parent().map(PathBuf::from).unwrap_or_default();
+    /// Makes the file beside the target, or begins the upload.
+    fn create(&self) -> Result<(Unfinished, Box<dyn Finish>)> {
+        let path = match &self.target {
+            Target::Disk { path, .. } => path,
+            Target::Elsewhere { location, holder } => {
+                let upload = SharedUpload(Arc::new(Mutex::new(Some(holder.create(location)?))));
+                let writer = self.compression.writer(upload.clone(), None)?;
+                return Ok((Unfinished::Elsewhere(upload), writer));
+            }
+        };
+        let folder = path.parent().map(PathBuf::from).unwrap_or_default();
         if !folder.as_os_str().is_empty() {
             std::fs::create_dir_all(&folder).map_err(|error| self.cannot_write(&error))?;
         }
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         for attempt in 0..1000 {
             let path = folder.join(format!(".{name}.{}-{attempt}.tmp", std::process::id()));
             match File::create_new(&path) {
                 Ok(file) => {
                     let writer = self.compression.writer(Counted(CountedFile::of_writer(file)), None)?;
-                    return Ok((path, writer));
+                    return Ok((Unfinished::Beside(path), writer));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(self.cannot_write(&error)),
@@ -216,7 +289,7 @@ impl Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         // What was not committed.
-        if let Some((path, _)) = self.written.get_mut().file.take() {
+        if let Some((Unfinished::Beside(path), _)) = self.written.get_mut().file.take() {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -240,22 +313,33 @@ impl Insertion for FileInsertion {
             (*chunks, std::mem::take(bytes))
         };
         shared.write(number, bytes)?;
-        let Some((path, file)) = shared.written.lock().file.take() else { return Ok(()) };
+        let Some((unfinished, file)) = shared.written.lock().file.take() else { return Ok(()) };
+        let (path, target, appends) = match (unfinished, &shared.target) {
+            (Unfinished::Beside(path), Target::Disk { path: target, appends }) => (path, target, *appends),
+            (Unfinished::Elsewhere(upload), _) => {
+                file.finish().map_err(|error| shared.cannot_write(&error))?;
+                let upload = upload.0.lock().take();
+                return upload.map_or(Ok(()), Upload::commit);
+            }
+            (Unfinished::Beside(_), Target::Elsewhere { .. }) => {
+                return Err(Error::logical("a file beside what is not on the disk"));
+            }
+        };
         let failed = |error: io::Error| {
             let _ = std::fs::remove_file(&path);
             shared.cannot_write(&error)
         };
         file.finish().map_err(failed)?;
-        if shared.appends {
+        if appends {
             let append = || {
-                let mut target = File::options().append(true).open(&shared.path)?;
+                let mut target = File::options().append(true).open(target)?;
                 io::copy(&mut File::open(&path)?, &mut target)?;
                 target.sync_all()?;
                 std::fs::remove_file(&path)
             };
             return append().map_err(failed);
         }
-        std::fs::rename(&path, &shared.path).map_err(failed)
+        std::fs::rename(&path, target).map_err(failed)
     }
 }
 

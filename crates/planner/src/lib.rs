@@ -24,7 +24,7 @@ pub mod uses;
 mod view;
 
 pub use alteration::{Alteration, names_column};
-pub use analyzer::{MEMBERSHIPS, analyze_query, remote_call};
+pub use analyzer::{MEMBERSHIPS, analyze_query, headers_of, remote_call};
 pub use bind::bind_expression;
 pub use catalog::{
     Catalog, ColumnDefault, ColumnDescription, DefaultKind, LoadedByQuery, RemoteCall, RemoteRows, RemoteServers,

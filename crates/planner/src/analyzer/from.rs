@@ -11,7 +11,7 @@ use super::graph::{Graph, NodeId};
 use super::scope::{Outer, Scope};
 use super::source::{ArrayJoin, JoinedColumn, Source};
 use super::stage::project;
-use super::table_function::RemoteFunction;
+use super::table_function::{RemoteFunction, headers_of};
 use crate::catalog::{DefaultKind, LoadedByQuery, TableMetadata};
 use crate::expression::Expression;
 use crate::function_table;
@@ -233,7 +233,11 @@ impl Scope<'_> {
         }
         let mut arguments = Vec::with_capacity(function.arguments.len());
         for argument in &function.arguments {
-            arguments.push(self.constant_argument(argument)?.0);
+            let headers = argument.as_function().and_then(headers_of);
+            arguments.push(match headers {
+                Some(headers) => headers,
+                None => self.constant_argument(argument)?.0,
+            });
         }
         let context = self.analyzer.context;
         let table = context.catalog.table_function(&function.name, &arguments, context.subqueries)?;

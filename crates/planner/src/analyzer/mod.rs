@@ -50,7 +50,7 @@ pub use membership::MEMBERSHIPS;
 pub(crate) use scope::Scope;
 pub(crate) use source::Source;
 pub(crate) use stage::{Stage, project};
-pub use table_function::remote_call;
+pub use table_function::{headers_of, remote_call};
 
 /// Resolving an expression is about so many nanoseconds' work.
 const ELEMENT_WORK: usize = 2_000;

@@ -59,6 +59,20 @@ pub fn remote_call(function: &ast::Function, context: &PlannerContext<'_>) -> Re
     Scope::without_select(&analyzer, None).remote_call(of, function).map(Some)
 }
 
+/// The argument `headers('name' = 'value', …)` of a table function over web servers; `None` for another one.
+pub fn headers_of(call: &ast::Function) -> Option<Value> {
+    let text = |expression: &ast::Expression| expression.as_literal()?.as_str().map(Value::string);
+    let header = |header: &ast::Expression| match header.as_function()? {
+        ast::Function { name, arguments, .. } if name == "equals" => match &arguments[..] {
+            [name, value] => Some((text(name)?, text(value)?)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let headers = call.arguments.iter().map(header).collect::<Option<Vec<_>>>()?;
+    (call.name == "headers").then(|| Value::Map(headers.into()))
+}
+
 impl Scope<'_> {
     /// `merge('database', 'regexp')`, `merge('regexp')`: the rows of all tables whose names match, with the columns of any of
     /// them, and the virtual columns `_database` and `_table`. The first argument may be `REGEXP('…')` for the databases; a table of the

@@ -1,0 +1,102 @@
+//! Who holds files: this machine's disk, or somebody else who opens and takes them.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use squall_formats::ReadAt;
+use squall_types::Result;
+
+use crate::compression::Compression;
+use crate::file::{Placed, open_plain};
+use crate::path::Found;
+
+/// Files that are elsewhere than on this machine's disk. Everything here waits for an answer.
+pub trait Elsewhere: Send + Sync + fmt::Debug {
+    /// Reads a file from its beginning.
+    ///
+    /// # Errors
+    /// Where it is not there, or may not be read.
+    fn open(&self, location: &str) -> Result<Box<dyn Read + Send>>;
+
+    /// Reads some bytes of a file whose size is known.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    fn read_at(&self, location: &str, offset: u64, length: usize) -> Result<Bytes>;
+
+    /// Begins to write a file. Dropped before its [commit](Upload::commit) it leaves nothing behind, where that can be had.
+    ///
+    /// # Errors
+    /// Where it may not be written.
+    fn create(&self, location: &str) -> Result<Box<dyn Upload>>;
+}
+
+/// A file on its way to elsewhere.
+pub trait Upload: Write + Send {
+    /// All bytes were written: waits until the other side has them.
+    ///
+    /// # Errors
+    /// Where it does not take them.
+    fn commit(self: Box<Self>) -> Result<()>;
+}
+
+/// A file that is elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct FileElsewhere {
+    /// By what its holder knows it.
+    pub location: String,
+    /// Its path, as `_path` tells it; the ending tells its format and compression.
+    pub path: String,
+    /// Its size, where it can be read by place.
+    pub size: Option<u64>,
+    /// When it was changed last, in seconds since 1970.
+    pub changed: Option<u32>,
+}
+
+/// Who holds the files of a table.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Holder {
+    #[default]
+    Disk,
+    Elsewhere(Arc<dyn Elsewhere>),
+}
+
+impl Holder {
+    /// The plain bytes of a file.
+    pub fn open(&self, found: &Found, compression: Compression) -> Result<Box<dyn Read + Send>> {
+        match self {
+            Self::Disk => open_plain(&found.path, compression),
+            Self::Elsewhere(holder) => compression.reader(holder.open(&found.location)?),
+        }
+    }
+
+    /// A file that is read by place.
+    pub fn placed(&self, found: &Found) -> Result<Box<dyn ReadAt>> {
+        Ok(match self {
+            Self::Disk => Box::new(Placed::open(found)?),
+            Self::Elsewhere(holder) => Box::new(PlacedElsewhere {
+                holder: holder.clone(),
+                location: found.location.clone(),
+                length: found.size.unwrap_or_default(),
+            }),
+        })
+    }
+}
+
+struct PlacedElsewhere {
+    holder: Arc<dyn Elsewhere>,
+    location: String,
+    length: u64,
+}
+
+impl ReadAt for PlacedElsewhere {
+    fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> Result<Bytes> {
+        self.holder.read_at(&self.location, offset, length)
+    }
+}
