@@ -34,7 +34,7 @@ use crate::merges::Merges;
 use crate::network::generate_certificate;
 use crate::objects::Objects;
 use crate::process::ProcessList;
-use crate::query::{PlanTemplates, StatementCache};
+use crate::query::{AsyncInserts, PlanTemplates, StatementCache};
 use crate::session::NamedSessions;
 use crate::system::{self, ErrorCounts};
 use crate::system_log::{LogContext, SystemLogs};
@@ -67,6 +67,8 @@ pub struct Server {
     pub background_share: Arc<CpuShare>,
     /// The merges that run now.
     pub merges: Merges,
+    /// INSERTs whose data are collected.
+    pub async_inserts: AsyncInserts,
     /// The queries that run now.
     pub processes: Arc<ProcessList>,
     /// The logs that are tables: the queries that were, and more.
@@ -191,6 +193,7 @@ impl Server {
             engine: Engine::new(scheduler, pool).with_temporary_folder(temporary),
             background_share: CpuShare::new(settings.background_pool_weight),
             merges: Merges::new(settings.background_pool_weight),
+            async_inserts: AsyncInserts::default(),
             processes,
             system_logs,
             asynchronous_metrics: AsynchronousMetrics::default(),
@@ -354,6 +357,10 @@ impl Server {
 
     /// Waits for running queries, then cancels those that are left; then for their last bytes.
     pub async fn drain(&self) {
+        // Those who gave them may be gone.
+        if tokio::time::timeout(LAST_INSERTS_WAIT, self.async_inserts.flush(|_, _| true)).await.is_err() {
+            tracing::warn!(target: "Application", "The data of asynchronous INSERTs could not be written in {LAST_INSERTS_WAIT:?}");
+        }
         let settings = &self.config.load().server;
         let wait = if settings.shutdown_wait_unfinished_queries {
             Duration::from_secs(settings.shutdown_wait_unfinished)
@@ -436,6 +443,8 @@ impl Server {
     }
 }
 
+/// How long a stopping server waits until the data of asynchronous INSERTs are written.
+const LAST_INSERTS_WAIT: Duration = Duration::from_secs(30);
 /// The shortest time between two looks at the configuration's files.
 const RELOAD_INTERVAL_MIN: Duration = Duration::from_millis(10);
 /// How often what has become too old is looked for.

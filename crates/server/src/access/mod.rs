@@ -50,7 +50,7 @@ pub use privilege_set::PrivilegeSet;
 pub use profile_settings::profile_settings;
 pub use quota_usage::{Consumer, QuotaUsages, Usage, UsageRow};
 pub use quota_watch::QuotaWatch;
-pub use remote_hosts::{RemoteHosts, shown as shown_url};
+pub use remote_hosts::RemoteHosts;
 pub use rights::{Change, Rights, Said, Target};
 pub use store::role_statements;
 

@@ -2,13 +2,19 @@
 //! this machine nor its neighbours. What an operator's own configuration files name is not asked about here.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use hyper::Uri;
+use hyper::{Method, Uri};
 use regex::Regex;
 use squall_remote::Reach;
-use squall_types::{Error, ErrorCode, Result};
+use squall_remote::http::{HttpOptions, shown};
+use squall_types::{Error, ErrorCode, Result, Settings};
 
 use crate::config::Element;
+
+/// A web server may always be silent for so long.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
 
 /// The hosts that may be asked.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +72,26 @@ impl RemoteHosts {
         }
     }
 
+    /// How web servers are asked for a query under these settings.
+    pub fn http_options(&self, settings: &Settings) -> HttpOptions {
+        let hosts = self.clone();
+        let reach = move |url: &str| {
+            hosts.check_url(url)?;
+            let uri: Uri = url.parse().unwrap_or_default();
+            let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase();
+            Ok(hosts.reach(&host, uri.port_u16()).unwrap_or(Reach::Public))
+        };
+        HttpOptions {
+            reach: Arc::new(reach),
+            headers: Vec::new(),
+            write_method: Method::POST,
+            connect_max: settings.http_connection_timeout,
+            silence_max: settings.http_receive_timeout.max(SILENCE_MIN),
+            redirects_max: settings.max_http_get_redirects,
+            skips_missing: settings.http_skip_not_found_url_for_globs,
+        }
+    }
+
     /// Which addresses of a host may be asked; none where the host may not be.
     pub fn reach(&self, host: &str, port: Option<u16>) -> Option<Reach> {
         if !self.is_configured {
@@ -82,20 +108,6 @@ impl RemoteHosts {
 
 fn is_whole_match(regex: &Regex, text: &str) -> bool {
     regex.find(text).is_some_and(|found| found.start() == 0 && found.end() == text.len())
-}
-
-/// A URL without the password in it.
-pub fn shown(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(authority_end);
-    match authority.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{scheme}://{user}:[HIDDEN]@{host}{path}")
-        }
-        None => url.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -137,11 +149,5 @@ mod tests {
         ] {
             assert_eq!(named.check_url(url).is_ok(), is_allowed, "{url}");
         }
-    }
-
-    #[test]
-    fn passwords_are_not_shown() {
-        assert_eq!(shown("http://a:b@c/d"), "http://a:[HIDDEN]@c/d");
-        assert_eq!(shown("http://c/d@e"), "http://c/d@e");
     }
 }

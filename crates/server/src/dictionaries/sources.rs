@@ -1,19 +1,13 @@
 //! Rows of dictionaries from outside of this server's tables: files, answers to HTTP requests, what commands print. All of it waits, so
-//! that it runs on threads that may. A request is sent from a thread of its own, whose runtime is nobody else's.
+//! that it runs on threads that may.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
 
 use base64::Engine;
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
-use hyper::{Request, Uri, header};
-use hyper_util::rt::TokioIo;
 use squall_formats::{FormatOptions, Statistics, input_format, output_format};
 use squall_planner::{OutsidePlace, OutsideSource};
 use squall_remote::Reach;
@@ -24,15 +18,11 @@ use crate::access::RemoteHosts;
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Chunks of an answer that may wait to be parsed.
-const CHUNKS_WAITING_MAX: usize = 4;
-/// Bytes of a refusal that an error shows.
-const REFUSAL_BYTES_MAX: usize = 1000;
 
 /// Reads a source's rows as blocks of `schema`; those of `keys` where they are given.
 ///
 /// # Errors
-/// `PATH_ACCESS_DENIED`, `FILE_DOESNT_EXIST`, `NETWORK_ERROR`, `RECEIVED_ERROR_FROM_REMOTE_IO_SERVER`, `CHILD_WAS_NOT_EXITED_NORMALLY`, `NOT_IMPLEMENTED` for HTTPS;
+/// `PATH_ACCESS_DENIED`, `FILE_DOESNT_EXIST`, `NETWORK_ERROR`, `RECEIVED_ERROR_FROM_REMOTE_IO_SERVER`, `CHILD_WAS_NOT_EXITED_NORMALLY`;
 /// what is wrong with the rows.
 pub(crate) fn read(
     source: &OutsideSource,
@@ -51,16 +41,20 @@ pub(crate) fn read(
             input.read_all(file)?;
         }
         OutsidePlace::Http { url, credentials, headers } => {
-            let wait = options.settings.http_receive_timeout.max(Duration::from_secs(1));
-            let mut request = http_request(url, credentials.as_ref(), headers, sent)?;
-            // A host's name may have come to mean another address since the dictionary was made.
-            if source.is_of_statement {
-                remote_hosts.check_url(url)?;
-                request.reach = remote_hosts.reach(&request.host, Some(request.port)).unwrap_or(Reach::Public);
+            let mut http = remote_hosts.http_options(&options.settings);
+            // What the configuration itself names may be anywhere.
+            if !source.is_of_statement {
+                http.reach = Arc::new(|_| Ok(Reach::Anywhere));
             }
-            for chunk in send(request, wait)? {
-                input.feed(&chunk?)?;
+            http.headers.extend_from_slice(headers);
+            if let Some((user, password)) = credentials {
+                let basic = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
+                http.headers.push(("Authorization".to_owned(), format!("Basic {basic}")));
             }
+            input.read_all(match sent {
+                Some(sent) => squall_remote::http::post(url, sent.into(), &http)?,
+                None => squall_remote::http::get(url, &http)?,
+            })?;
         }
         OutsidePlace::Command { command, .. } => run(command, sent, &mut input)?,
     }
@@ -123,10 +117,13 @@ impl Input {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
             let bytes = from.read(&mut chunk).map_err(|error| {
-                Error::new(
-                    ErrorCode::CANNOT_READ_FROM_FILE_DESCRIPTOR,
-                    format!("Cannot read a dictionary's source: {error}"),
-                )
+                match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+                    Some(error) => error.clone(),
+                    None => Error::new(
+                        ErrorCode::CANNOT_READ_FROM_FILE_DESCRIPTOR,
+                        format!("Cannot read a dictionary's source: {error}"),
+                    ),
+                }
             })?;
             if bytes == 0 {
                 return Ok(());
@@ -186,117 +183,4 @@ fn run(command: &str, sent: Option<Vec<u8>>, input: &mut Input) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Where a request goes, and what it is.
-struct HttpRequest {
-    host: String,
-    port: u16,
-    /// Which of the host's addresses may be asked.
-    reach: Reach,
-    request: Request<Full<Bytes>>,
-}
-
-fn http_request(
-    url: &str,
-    credentials: Option<&(String, String)>,
-    headers: &[(String, String)],
-    sent: Option<Vec<u8>>,
-) -> Result<HttpRequest> {
-    let bad = |why: &dyn std::fmt::Display| Error::new(ErrorCode::BAD_ARGUMENTS, format!("URL '{url}': {why}"));
-    let uri: Uri = url.parse().map_err(|error| bad(&error))?;
-    if uri.scheme_str() != Some("http") {
-        return Err(Error::not_implemented(format!("A dictionary's source by another scheme than http, {url},")));
-    }
-    let host = uri.host().ok_or_else(|| bad(&"there is no host"))?.trim_matches(['[', ']']).to_owned();
-    let authority =
-        uri.authority().map_or(host.as_str(), |authority| authority.as_str().rsplit('@').next().unwrap_or_default());
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let mut request = Request::builder()
-        .method(if sent.is_some() { "POST" } else { "GET" })
-        .uri(path)
-        .header(header::HOST, authority)
-        .header(header::CONNECTION, "close");
-    if let Some((user, password)) = credentials {
-        let basic = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
-        request = request.header(header::AUTHORIZATION, format!("Basic {basic}"));
-    }
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
-    let body = Full::new(Bytes::from(sent.unwrap_or_default()));
-    let port = uri.port_u16().unwrap_or(80);
-    Ok(HttpRequest { host, port, reach: Reach::Anywhere, request: request.body(body).map_err(|error| bad(&error))? })
-}
-
-/// Sends a request from a thread of its own; gives the answer's chunks as they come.
-fn send(request: HttpRequest, wait: Duration) -> Result<Receiver<Result<Bytes>>> {
-    let (chunks, received) = sync_channel(CHUNKS_WAITING_MAX);
-    let job = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let result = match runtime {
-            Ok(runtime) => runtime.block_on(exchange(request, wait, &chunks)),
-            Err(error) => Err(network_error(&error)),
-        };
-        if let Err(error) = result {
-            // Who has gone does not want to know.
-            let _ = chunks.send(Err(error));
-        }
-    };
-    ThreadPool::global()
-        .schedule(job)
-        .map_err(|error| Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, error.to_string()))?;
-    Ok(received)
-}
-
-fn network_error(error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorCode::NETWORK_ERROR, format!("A dictionary's source cannot be reached: {error}"))
-}
-
-async fn exchange(request: HttpRequest, wait: Duration, chunks: &SyncSender<Result<Bytes>>) -> Result<()> {
-    let late =
-        |_| Error::new(ErrorCode::SOCKET_TIMEOUT, format!("A dictionary's source is silent for {} s", wait.as_secs()));
-    let address = (request.host.as_str(), request.port);
-    let found = tokio::time::timeout(wait, tokio::net::lookup_host(address));
-    let found = found.await.map_err(late)?.map_err(|error| network_error(&error))?;
-    let admitted: Vec<_> = found.filter(|address| request.reach.admits(address.ip())).collect();
-    if admitted.is_empty() {
-        return Err(Error::new(
-            ErrorCode::UNACCEPTABLE_URL,
-            format!("Host {} is not allowed in configuration file, see <remote_url_allow_hosts>", request.host),
-        ));
-    }
-    let connecting = tokio::time::timeout(wait, tokio::net::TcpStream::connect(&admitted[..]));
-    let socket = connecting.await.map_err(late)?.map_err(|error| network_error(&error))?;
-    let handshake = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await;
-    let (mut sender, connection) = handshake.map_err(|error| network_error(&error))?;
-    let driver = tokio::spawn(connection);
-    let answer = tokio::time::timeout(wait, sender.send_request(request.request)).await;
-    let answer = answer.map_err(late)?.map_err(|error| network_error(&error))?;
-    let status = answer.status();
-    let mut body = answer.into_body();
-    let mut refusal = Vec::new();
-    while let Some(frame) = tokio::time::timeout(wait, body.frame()).await.map_err(late)? {
-        let Ok(data) = frame.map_err(|error| network_error(&error))?.into_data() else { continue };
-        if !status.is_success() {
-            refusal.extend_from_slice(&data);
-            if refusal.len() > REFUSAL_BYTES_MAX {
-                break;
-            }
-        } else if chunks.send(Ok(data)).is_err() {
-            break;
-        }
-    }
-    driver.abort();
-    if status.is_success() {
-        return Ok(());
-    }
-    refusal.truncate(REFUSAL_BYTES_MAX);
-    Err(Error::new(
-        ErrorCode::RECEIVED_ERROR_FROM_REMOTE_IO_SERVER,
-        format!(
-            "Received error from remote server. HTTP status code: {status}, body: {}",
-            String::from_utf8_lossy(&refusal).trim()
-        ),
-    ))
 }

@@ -10,7 +10,8 @@ use squall_engine::QueryContext;
 use squall_planner::{MaterializedView, Plan, TableDefinition, TableMetadata, Used, ViewPlan, plan_view_rows};
 use squall_sql::ast::SqlSecurity;
 use squall_storage::{
-    InsertLimits, InsertWriter, Insertion, PartWork, Table, TableHandle, TableName, commit_together, inserted_rows,
+    IdentifiedInsertion, InsertId, InsertLimits, InsertWriter, Insertion, PartWork, Table, TableHandle, TableName,
+    commit_together, inserted_rows,
 };
 use squall_types::{Block, Error, ErrorCode, Result};
 
@@ -19,7 +20,7 @@ use super::{file_engine, insert, planning};
 use crate::session::Session;
 
 /// Views that follow each other from an INSERT on.
-const DEPTH_MAX: usize = 64;
+pub(super) const DEPTH_MAX: usize = 64;
 
 /// The session in which a view's query runs: its definer's, or the server's for `SQL SECURITY NONE`, with the settings of the INSERT.
 pub(super) fn session_of_view(session: &Session, view: &MaterializedView) -> Result<Session> {
@@ -84,6 +85,7 @@ struct Node {
 
 /// A view that follows it.
 struct View {
+    name: Arc<TableName>,
     session: Session,
     query: Arc<squall_sql::ast::Query>,
     target: Node,
@@ -94,12 +96,20 @@ impl Cascade {
     ///
     /// # Errors
     /// `UNKNOWN_TABLE` where a view's target is gone, `TOO_DEEP_RECURSION` where views go in a circle, `UNKNOWN_USER` for a definer who is gone.
-    pub(super) fn of(session: &Session, table: &Arc<dyn Table>, context: &QueryContext) -> Result<Option<Self>> {
+    pub(super) fn of(
+        session: &Session,
+        table: &Arc<dyn Table>,
+        id: Option<Arc<InsertId>>,
+        context: &QueryContext,
+    ) -> Result<Option<Self>> {
         if session.server.databases.views_of(table.database(), table.name()).is_empty() {
             return Ok(None);
         }
         let limits = InsertLimits::new(&context.settings);
-        let root = Node::new(session, table.clone(), limits, context, &mut Vec::new())?;
+        let mut root = Node::new(session, table.clone(), limits, context, &mut Vec::new())?;
+        if let Some(id) = id {
+            root.identify(&id, context.settings.deduplicate_blocks_in_dependent_materialized_views);
+        }
         Ok(Some(Self { session: session.clone(), limits, root }))
     }
 
@@ -185,12 +195,24 @@ impl Node {
                 uses.note(Used::Table(target.database(), target.name()));
             });
             let target = Self::new(session, target, limits, context, above)?;
-            views.push(View { session: own, query: view.query.clone(), target });
+            views.push(View { name: view_name.clone(), session: own, query: view.query.clone(), target });
         }
         above.pop();
-        let rows =
-            Arc::new(Rows { insertion: table.insert_within(limits)?, kept: (!views.is_empty()).then(Arc::default) });
-        Ok(Self { table, definition, rows, views })
+        let rows = Rows { insertion: table.insert_within(limits)?, kept: (!views.is_empty()).then(Arc::default) };
+        Ok(Self { table, definition, rows: Arc::new(rows), views })
+    }
+
+    /// Says by what the INSERT into this first table is known, to those of the tables that remember INSERTs.
+    fn identify(&mut self, id: &Arc<InsertId>, with_views: bool) {
+        let mut is_remembered = self.table.deduplication_window() > 0;
+        self.rows.insertion.identify(id, None);
+        if with_views {
+            self.views.iter().for_each(|view| is_remembered |= view.identify(id));
+        }
+        if is_remembered {
+            let insertion = IdentifiedInsertion::of(self.rows.insertion.clone(), id.clone());
+            self.rows = Arc::new(Rows { insertion, kept: self.rows.kept.clone() });
+        }
     }
 
     /// Sends what has come through the views.
@@ -225,6 +247,15 @@ impl Node {
     fn insertions(&self, all: &mut Vec<Arc<dyn Insertion>>) {
         all.push(self.rows.insertion.clone());
         self.views.iter().for_each(|view| view.target.insertions(all));
+    }
+}
+
+impl View {
+    /// The same to the tables that the view writes to; whether one of them remembers INSERTs.
+    fn identify(&self, id: &Arc<InsertId>) -> bool {
+        let target = &self.target;
+        target.rows.insertion.identify(id, Some(&self.name));
+        target.views.iter().fold(target.table.deduplication_window() > 0, |any, view| view.identify(id) || any)
     }
 }
 

@@ -385,6 +385,13 @@ impl Catalog for QueryCatalog<'_> {
                 subqueries.check_may_run()?;
                 data_function::file(self.session, arguments)
             }
+            "url" => {
+                self.note_moment();
+                self.session.access.check_source(Privilege::Url)?;
+                // The server is asked.
+                subqueries.check_may_run()?;
+                data_function::url(self.session, arguments)
+            }
             "format" => {
                 self.note_moment();
                 data_function::format(self.session, arguments)

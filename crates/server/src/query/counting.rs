@@ -54,6 +54,10 @@ pub(super) fn count_end(context: &QueryContext, kind: QueryKind, elapsed: Durati
     };
     counters.add(of_kind, elapsed_us);
     histogram.observe(elapsed);
+    // Its rows are those of INSERTs, which count them.
+    if kind == QueryKind::AsyncInsertFlush {
+        return;
+    }
     let progress = &context.progress;
     for (event, amount) in [
         (ProfileEvent::SelectedRows, &progress.read_rows),

@@ -1,11 +1,12 @@
-//! Table functions over data: `file(path[, format[, structure[, compression]]])` over files that the session may read, and
-//! `format(name[, structure], data)` over a text of the query.
+//! Table functions over data: `file(path[, format[, structure[, compression]]])` over files that the session may read, `url(…)` over what web
+//! servers have, and `format(name[, structure], data)` over a text of the query.
 
 use std::sync::Arc;
 
 use squall_files::{Data, FileTable, FileTableOptions, TargetFile};
-use squall_formats::FormatOptions;
-use squall_planner::{ColumnDescription, TableMetadata};
+use squall_formats::{FormatOptions, is_read_by_place};
+use squall_planner::{ColumnDescription, TableMetadata, headers_of};
+use squall_remote::http::{HttpFiles, HttpOptions, shown};
 use squall_sql::ast::{self, ExpressionKind};
 use squall_storage::{Table, TableHandle};
 use squall_types::{Error, ErrorCode, Result, Schema, Value};
@@ -13,7 +14,7 @@ use squall_types::{Error, ErrorCode, Result, Schema, Value};
 use crate::session::Session;
 
 /// The names of the functions here.
-pub(crate) const NAMES: [&str; 2] = ["file", "format"];
+pub(crate) const NAMES: [&str; 3] = ["file", "format", "url"];
 
 /// `file(…)`. Waits for the disk.
 ///
@@ -37,6 +38,80 @@ fn file_arguments(arguments: &[Value]) -> Result<FileTableOptions> {
     Ok(table)
 }
 
+/// `url(URL[, format[, structure[, compression]]][, headers(…)])`. Waits for the server.
+///
+/// # Errors
+/// What is wrong with the arguments; those of [`FileTable::of_elsewhere`].
+pub(super) fn url(session: &Session, arguments: &[Value]) -> Result<Arc<dyn TableMetadata>> {
+    let (table, http) = url_arguments(session, arguments)?;
+    let (files, holder) = HttpFiles::of(&table.path, is_read_by_place(&url_format(&table)), http)?;
+    handle(FileTable::of_elsewhere("url", &table, files, holder, options(session)?)?)
+}
+
+/// The format of what a URL means, where the arguments or its path tell it.
+fn url_format(table: &FileTableOptions) -> String {
+    let of_path = || squall_formats::format_of_file(url_path(&table.path)).unwrap_or_default().to_owned();
+    if table.format.is_empty() || table.format.eq_ignore_ascii_case("auto") { of_path() } else { table.format.clone() }
+}
+
+/// The path of a URL, or of a pattern of URLs.
+fn url_path(url: &str) -> &str {
+    url.split(['?', '#']).next().unwrap_or_default()
+}
+
+fn url_arguments(session: &Session, arguments: &[Value]) -> Result<(FileTableOptions, HttpOptions)> {
+    let hosts = &session.server.config.load().remote_hosts;
+    let mut http = hosts.http_options(&session.settings);
+    let mut texts = Vec::new();
+    for argument in arguments {
+        match argument {
+            // headers('name' = 'value', …)
+            Value::Map(headers) => {
+                for (name, value) in headers.iter() {
+                    http.headers.push((text("url", name)?, text("url", value)?));
+                }
+            }
+            argument => texts.push(text("url", argument)?),
+        }
+    }
+    if texts.is_empty() || texts.len() > 4 {
+        return Err(wrong_count(
+            "Table function 'url' requires from 1 to 4 arguments: URL, format, structure and compression method, and headers",
+        ));
+    }
+    let mut table = FileTableOptions::default();
+    let places = [&mut table.path, &mut table.format, &mut table.structure, &mut table.compression];
+    places.into_iter().zip(texts).for_each(|(place, text)| *place = text);
+    Ok((table, http))
+}
+
+/// What `INSERT INTO FUNCTION url(…)` writes to.
+fn url_target(session: &Session, arguments: &[Value], columns: Option<Schema>) -> Result<Arc<dyn Table>> {
+    let (mut table, http) = url_arguments(session, arguments)?;
+    let schema = target_schema("url", &table.structure, columns)?;
+    let (files, holder) = HttpFiles::of(&table.path, false, http)?;
+    let [file] = &files[..] else {
+        let message = format!("Cannot write to the pattern {}: it may mean several files", shown(&table.path));
+        return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+    };
+    table.path.clone_from(&file.path);
+    Ok(Arc::new(TargetFile::elsewhere(&table, file.location.clone(), holder, schema, options(session)?)?))
+}
+
+/// The columns of what an INSERT writes: those that the function says, or else those that come.
+fn target_schema(function: &str, structure: &str, columns: Option<Schema>) -> Result<Schema> {
+    match (structure, columns) {
+        ("" | "auto", Some(columns)) => Ok(columns),
+        ("" | "auto", None) => {
+            let message = format!(
+                "Table function '{function}' must have the structure as its third argument where data are inserted"
+            );
+            Err(Error::new(ErrorCode::BAD_ARGUMENTS, message))
+        }
+        (structure, _) => squall_formats::parse_structure(structure),
+    }
+}
+
 /// The file that `INSERT INTO FUNCTION file(…)` writes, with the columns that the function says, or else with these. Waits for the disk.
 ///
 /// # Errors
@@ -45,7 +120,7 @@ pub(super) fn target(session: &Session, function: &ast::Function, columns: Optio
     if function.name == "null" {
         return null_target(function, columns);
     }
-    if function.name != "file" {
+    if !matches!(function.name.as_str(), "file" | "url") {
         return Err(Error::not_implemented(format!("INSERT INTO FUNCTION {}", function.name)));
     }
     let arguments = function.arguments.iter().map(|argument| match &argument.kind {
@@ -53,19 +128,19 @@ pub(super) fn target(session: &Session, function: &ast::Function, columns: Optio
         ExpressionKind::Identifier(parts) => {
             Some(Value::string(parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")))
         }
+        ExpressionKind::Function(call) => headers_of(call),
         _ => None,
     });
-    let strings = || Error::new(ErrorCode::BAD_ARGUMENTS, "Table function 'file' of an INSERT takes literal strings");
-    let arguments: Vec<Value> = arguments.collect::<Option<_>>().ok_or_else(strings)?;
-    let table = file_arguments(&arguments)?;
-    let schema = match (table.structure.as_str(), columns) {
-        ("" | "auto", Some(columns)) => columns,
-        ("" | "auto", None) => {
-            let message = "Table function 'file' must have the structure as its third argument where data are inserted";
-            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-        }
-        (structure, _) => squall_formats::parse_structure(structure)?,
+    let strings = || {
+        let message = format!("Table function '{}' of an INSERT takes literal strings", function.name);
+        Error::new(ErrorCode::BAD_ARGUMENTS, message)
     };
+    let arguments: Vec<Value> = arguments.collect::<Option<_>>().ok_or_else(strings)?;
+    if function.name == "url" {
+        return url_target(session, &arguments, columns);
+    }
+    let table = file_arguments(&arguments)?;
+    let schema = target_schema("file", &table.structure, columns)?;
     Ok(Arc::new(TargetFile::new(&table, schema, &session.server.file_reach()?, options(session)?)?))
 }
 

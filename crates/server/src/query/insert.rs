@@ -17,16 +17,18 @@ use squall_remote::Peers;
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
 use squall_sql::ast::{self, InsertSource, InsertTarget};
-use squall_storage::Table;
+use squall_storage::{TEMPORARY_DATABASE, Table};
 use squall_types::checkpoint::leash;
 use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Schema, Value};
 
+use super::async_insert::{self, Collected, Form};
+use super::cache::Parsed;
 use super::cascade::{Cascade, session_of_view, target_of};
 use super::catalog::TABLE_FUNCTION_DATABASE;
 use super::data_function;
 use super::statement::table_name;
 use super::system_command::run_blocking;
-use super::{Answer, file_engine, planning, remote, show};
+use super::{Answer, file_engine, insert_id, planning, remote, show};
 use crate::access::Privilege;
 use crate::session::Session;
 
@@ -37,7 +39,12 @@ const READ_WORK: usize = 1 << 16;
 const MEMORY_WAIT: Duration = Duration::from_millis(20);
 
 /// Runs INSERT, up to where a client's data are wanted.
-pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Arc<QueryContext>) -> Result<Answer> {
+pub(super) async fn run(
+    session: &Session,
+    parsed: &Arc<Parsed>,
+    statement: &ast::Insert,
+    context: &Arc<QueryContext>,
+) -> Result<Answer> {
     let name = match &statement.target {
         InsertTarget::Table(name) => table_name(session, name)?,
         InsertTarget::Function(function) => {
@@ -66,16 +73,47 @@ pub(super) async fn run(session: &Session, statement: &ast::Insert, context: &Ar
             Ok(Answer::Done)
         }
         InsertSource::Data { format, offset } => {
+            let format: Arc<str> = format.value.as_str().into();
             let target = target(session, &database, &table, statement.columns.as_deref(), context)?;
-            delay(&*target.table, context).await?;
-            let sink = InsertSink::start(&target.writer, target.table, target.columns.as_deref(), context)?;
-            Ok(Answer::Insert { sink, format: format.value.as_str().into(), inline_data: offset.0 })
+            let sink = if is_collected(session, &database, &target, context)? {
+                let form = Form::new(session, parsed, (database, table), format.clone());
+                InsertSink::collect(target, form, context)?
+            } else {
+                begin_with(target, context).await?
+            };
+            Ok(Answer::Insert { sink, format, inline_data: offset.0 })
         }
         InsertSource::Infile { .. } => {
             Err(Error::new(ErrorCode::NOT_IMPLEMENTED, "FROM INFILE is carried out by clients, not by the server"))
         }
         InsertSource::Watch(_) => Err(Error::not_implemented("INSERT … WATCH")),
     }
+}
+
+/// Whether the data of an INSERT are collected: those for the server's own logs are not, nor what only one session has, nor what may come
+/// again and is then to be known by itself.
+fn is_collected(session: &Session, database: &str, target: &Target, context: &QueryContext) -> Result<bool> {
+    if !context.settings.async_insert || matches!(database, "system" | TEMPORARY_DATABASE) || session.server.is_local()
+    {
+        return Ok(false);
+    }
+    Ok(insert_id::of_data(&context.settings).is_none() || !insert_id::is_remembered(session, &*target.table)?)
+}
+
+/// Begins an INSERT of data into a table; waits where it has too many parts.
+pub(super) async fn begin(
+    session: &Session,
+    database: &str,
+    table: &str,
+    columns: Option<&[ast::Expression]>,
+    context: &Arc<QueryContext>,
+) -> Result<InsertSink> {
+    begin_with(target(session, database, table, columns, context)?, context).await
+}
+
+async fn begin_with(target: Target, context: &Arc<QueryContext>) -> Result<InsertSink> {
+    delay(&*target.table, context).await?;
+    InsertSink::start(&target.writer, target.table, target.columns.as_deref(), context)
 }
 
 /// Runs `INSERT INTO FUNCTION file(…)`, or into the table of another server that the function calls.
@@ -89,8 +127,11 @@ async fn run_into_function(
     if statement.partition_by.is_some() {
         return Err(Error::not_implemented("INSERT INTO FUNCTION … PARTITION BY"));
     }
-    if function.name != "null" && remote.is_none() {
-        session.access.check_target_source(Privilege::File)?;
+    match function.name.as_str() {
+        _ if remote.is_some() => {}
+        "null" => {}
+        "url" => session.access.check_target_source(Privilege::Url)?,
+        _ => session.access.check_target_source(Privilege::File)?,
     }
     let named = match (&remote, statement.columns.as_deref()) {
         (Some(_), Some(columns)) => Some(remote::column_names(columns)?),
@@ -164,6 +205,7 @@ pub(super) async fn select_into(
     planning::planner_now(session, context, |planner| {
         check_columns(&writer, &*table, &insert_columns(&handle, columns, planner)?)
     })?;
+    let id = insert_id::of_select(&context.settings, query)?;
     let plan = planning::plan(session, query, context).await?;
     let inserted = planning::planner_now(session, context, |planner| {
         let positions = insert_columns(&handle, columns, planner)?;
@@ -172,9 +214,12 @@ pub(super) async fn select_into(
         plan_insert(&*table, &positions, plan.schema(), planner)
     })?;
     let plan = Plan::Project { input: Box::new(plan), expressions: inserted.expressions, schema: inserted.schema };
-    match Cascade::of(&writer, &table, context)? {
+    match Cascade::of(&writer, &table, id.clone(), context)? {
         Some(cascade) => cascade.insert_select(&plan, context).await,
-        None => session.server.engine.insert_select(&plan, &*table, context.clone())?.finished().await,
+        None => {
+            let insertion = insert_id::insertion(&*table, &context.settings, id)?;
+            session.server.engine.insert_into(&plan, insertion, context.clone())?.finished().await
+        }
     }
 }
 
@@ -281,12 +326,61 @@ pub struct InsertSink {
     /// Positions of the table's columns that are sent, in order.
     positions: Vec<usize>,
     schema: Arc<Schema>,
-    stream: InsertStream,
-    /// The views that the rows go through.
-    cascade: Option<Cascade>,
+    destination: Destination,
     /// What computes columns that were left out of some rows, by which were: formats leave out the same ones again and again.
     /// Each is the column's position among the sent ones and its default over these, in the order in which they are computed.
     defaults: HashMap<Vec<usize>, Arc<[(usize, Expression)]>>,
+}
+
+/// How the table's columns come from those that are sent, where they differ.
+type Projection = Option<(Vec<Expression>, Arc<Schema>)>;
+
+/// Where the rows of an INSERT go.
+enum Destination {
+    Table(Writing),
+    /// To those of other INSERTs of the form, as long as they are few.
+    Others(Collected, Projection),
+}
+
+/// Rows on their way into a table.
+struct Writing {
+    stream: InsertStream,
+    /// The views that the rows go through.
+    cascade: Option<Cascade>,
+}
+
+impl Writing {
+    fn begin(
+        session: &Session,
+        table: &Arc<dyn Table>,
+        project: Projection,
+        context: &Arc<QueryContext>,
+    ) -> Result<Self> {
+        let id = insert_id::of_data(&context.settings);
+        let cascade = Cascade::of(session, table, id.clone(), context)?;
+        let rows = match &cascade {
+            Some(cascade) => cascade.rows(),
+            None => insert_id::insertion(&**table, &context.settings, id)?,
+        };
+        let stream = session.server.engine.insert_input(rows, project, context.clone());
+        Ok(Self { stream, cascade })
+    }
+
+    async fn send(&mut self, block: Block, context: &Arc<QueryContext>) -> Result<()> {
+        self.stream.send(block).await?;
+        match &mut self.cascade {
+            Some(cascade) => cascade.flush_if_many(context).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn finish(self, context: &Arc<QueryContext>) -> Result<()> {
+        self.stream.finish().await?;
+        match self.cascade {
+            Some(cascade) => cascade.finish(context).await,
+            None => Ok(()),
+        }
+    }
 }
 
 impl InsertSink {
@@ -295,6 +389,26 @@ impl InsertSink {
         table: Arc<dyn Table>,
         columns: Option<&[ast::Expression]>,
         context: &Arc<QueryContext>,
+    ) -> Result<Self> {
+        Self::new(session, table, columns, context, |table, project| {
+            Ok(Destination::Table(Writing::begin(session, table, project, context)?))
+        })
+    }
+
+    /// A sink of rows that are written together with those of other INSERTs of the form.
+    fn collect(target: Target, form: Form, context: &Arc<QueryContext>) -> Result<Self> {
+        let Target { table, columns, writer } = target;
+        Self::new(&writer, table, columns.as_deref(), context, |_, project| {
+            Ok(Destination::Others(Collected::new(form), project))
+        })
+    }
+
+    fn new(
+        session: &Session,
+        table: Arc<dyn Table>,
+        columns: Option<&[ast::Expression]>,
+        context: &Arc<QueryContext>,
+        destination: impl FnOnce(&Arc<dyn Table>, Projection) -> Result<Destination>,
     ) -> Result<Self> {
         let handle = squall_storage::TableHandle(table.clone());
         note_table(&*table, context);
@@ -308,22 +422,9 @@ impl InsertSink {
             Ok((positions, Arc::new(schema), plan))
         })?;
         let project = if is_identity(&plan, &schema) { None } else { Some((plan.expressions, plan.schema)) };
-        let cascade = Cascade::of(session, &table, context)?;
-        let engine = &session.server.engine;
-        let stream = match &cascade {
-            Some(cascade) => engine.insert_input(cascade.rows(), project, context.clone()),
-            None => engine.insert(&*table, project, context.clone())?,
-        };
-        Ok(Self {
-            session: session.clone(),
-            context: context.clone(),
-            table,
-            positions,
-            schema,
-            stream,
-            cascade,
-            defaults: HashMap::new(),
-        })
+        let destination = destination(&table, project)?;
+        let (session, context) = (session.clone(), context.clone());
+        Ok(Self { session, context, table, positions, schema, destination, defaults: HashMap::new() })
     }
 
     /// Names and types of the columns that are to be sent.
@@ -416,22 +517,34 @@ impl InsertSink {
         while self.context.check()? == Check::WaitForMemory {
             tokio::time::sleep(MEMORY_WAIT).await;
         }
-        self.stream.send(block).await?;
-        match &mut self.cascade {
-            Some(cascade) => cascade.flush_if_many(&self.context).await,
-            None => Ok(()),
+        let bytes_max = usize::try_from(self.context.settings.async_insert_max_data_size).unwrap_or(usize::MAX);
+        match &mut self.destination {
+            Destination::Table(writing) => writing.send(block, &self.context).await,
+            Destination::Others(collected, _) if collected.bytes + block.value_bytes() < bytes_max => {
+                collected.push(block);
+                Ok(())
+            }
+            // So many rows are better written alone.
+            Destination::Others(collected, project) => {
+                let mut writing = Writing::begin(&self.session, &self.table, project.take(), &self.context)?;
+                for block in std::mem::take(&mut collected.blocks).into_iter().chain([block]) {
+                    writing.send(block, &self.context).await?;
+                }
+                self.destination = Destination::Table(writing);
+                Ok(())
+            }
         }
     }
 
-    /// Everything was sent: waits until it is durable.
+    /// Everything was sent: waits until it is durable, or until it is collected where the INSERT does not wait for more.
     ///
     /// # Errors
     /// The INSERT's; nothing of it remains then.
     pub async fn finish(self) -> Result<()> {
-        self.stream.finish().await?;
-        match self.cascade {
-            Some(cascade) => cascade.finish(&self.context).await,
-            None => Ok(()),
+        match self.destination {
+            Destination::Table(writing) => writing.finish(&self.context).await,
+            Destination::Others(collected, _) if collected.blocks.is_empty() => Ok(()),
+            Destination::Others(collected, _) => async_insert::add(collected, &self.context).await,
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod alter;
+mod async_insert;
 mod backup;
 mod cache;
 mod cascade;
@@ -21,6 +22,7 @@ mod explain;
 mod extremes;
 mod file_engine;
 mod insert;
+mod insert_id;
 mod kept_plan;
 mod kill;
 mod literal;
@@ -49,6 +51,7 @@ use squall_runtime::profile_events;
 use squall_sql::ast::Statement;
 use squall_types::{Block, Error, ErrorCode, Result, Schema, Settings};
 
+pub use async_insert::{AsyncInsertQueue, AsyncInserts};
 pub use cache::{Parsed, StatementCache};
 use counting::{count_end, count_failure, count_start};
 pub use dictionary::{ServerReader, load_configured as load_dictionaries_at_start, load_dictionaries, reload_due};
@@ -216,27 +219,9 @@ impl Query {
         check_readonly(running, parsed.kind)?;
         let server = running.server.clone();
         let quota = use_quota(running, &parsed)?;
-        let user_memory =
-            server.processes.user_memory(&running.access.name, running.settings.max_memory_usage_for_user);
-        let context = QueryContext::of_user(request.query_id.clone(), running.settings.clone(), Some(user_memory));
-        if let Some(quota) = quota.as_ref().filter(|_| takes_of_quota(parsed.kind)) {
-            context.set_outside_limit(quota.clone());
-        }
-        // Only the user's own profile gives weight: a session could set the setting itself.
-        let weight = running.access.settings.weight;
-        if weight > 0.0 {
-            context.set_cpu_share(server.processes.cpu_share(&running.access.name, weight));
-        }
-        let info = ProcessInfo {
-            query: parsed.text.clone(),
-            normalized_query_hash: parsed.normalized_query_hash,
-            kind: parsed.kind,
-            user: running.access.name.clone(),
-            authenticated_user: running.authenticated_user.clone(),
-            client: running.client.clone(),
-            database: running.database.clone(),
-            started_at,
-        };
+        let context =
+            Self::context_of(running, &request.query_id, quota.as_ref().filter(|_| takes_of_quota(parsed.kind)));
+        let info = Self::info_of(running, &parsed, started_at);
         if server.is_shutting_down() {
             return Err(Error::new(ErrorCode::ABORTED, "Server is shutting down").into());
         }
@@ -251,29 +236,7 @@ impl Query {
                 .check(&running.settings, server.config.load().server.os_cpu_busy_time_threshold)?;
         }
         let handle = server.processes.admit(info, context.clone(), is_operator, always).await?;
-        count_start(&context, parsed.kind);
-        let is_logged = is_picked(&running.settings);
-        if is_logged && server.system_logs.has_query_log() && LoggedEvents::wants_start(&running.settings) {
-            handle.process().want_start_logged();
-        }
-        let client = &running.client;
-        let is_default = *running.access.name == *"default";
-        let (user_label, user) = if is_default { ("", "") } else { (", user: ", &*running.access.name) };
-        tracing::debug!(target: "executeQuery", query_id = &*request.query_id, "(from {}{user_label}{user}) {} (stage: Complete)",
-            client.address, OneLine(&parsed.text));
-        let mut query = Box::new(Self {
-            time_zone: running.time_zone(),
-            extremes: running.settings.extremes.then(Extremes::default),
-            server,
-            handle,
-            parsed: parsed.clone(),
-            body: Body::Done,
-            exception: None,
-            has_ended: false,
-            is_logged,
-            used_format: "",
-            quota,
-        });
+        let mut query = Self::begun(running, &parsed, handle, quota);
         let answer = match scope {
             Some(mut scope) => {
                 let answer = statement::run(&mut scope, &parsed, &context).await;
@@ -305,6 +268,70 @@ impl Query {
             }
         }
         Ok(query)
+    }
+
+    /// What a query of a session runs in.
+    fn context_of(session: &Session, query_id: &Arc<str>, limit: Option<&Arc<QuotaWatch>>) -> Arc<QueryContext> {
+        let processes = &session.server.processes;
+        let user_memory = processes.user_memory(&session.access.name, session.settings.max_memory_usage_for_user);
+        let context = QueryContext::of_user(query_id.clone(), session.settings.clone(), Some(user_memory));
+        if let Some(quota) = limit {
+            context.set_outside_limit(quota.clone());
+        }
+        // Only the user's own profile gives weight: a session could set the setting itself.
+        let weight = session.access.settings.weight;
+        if weight > 0.0 {
+            context.set_cpu_share(processes.cpu_share(&session.access.name, weight));
+        }
+        context
+    }
+
+    /// What the process list shows of it.
+    fn info_of(session: &Session, parsed: &Parsed, started_at: SystemTime) -> ProcessInfo {
+        ProcessInfo {
+            query: parsed.text.clone(),
+            normalized_query_hash: parsed.normalized_query_hash,
+            kind: parsed.kind,
+            user: session.access.name.clone(),
+            authenticated_user: session.authenticated_user.clone(),
+            client: session.client.clone(),
+            database: session.database.clone(),
+            started_at,
+        }
+    }
+
+    /// A query that was let in. It gives and takes nothing yet.
+    fn begun(
+        session: &Session,
+        parsed: &Arc<Parsed>,
+        handle: ProcessHandle,
+        quota: Option<Arc<QuotaWatch>>,
+    ) -> Box<Self> {
+        let server = session.server.clone();
+        let context = &handle.process().context;
+        count_start(context, parsed.kind);
+        let is_logged = is_picked(&session.settings);
+        if is_logged && server.system_logs.has_query_log() && LoggedEvents::wants_start(&session.settings) {
+            handle.process().want_start_logged();
+        }
+        let client = &session.client;
+        let is_default = *session.access.name == *"default";
+        let (user_label, user) = if is_default { ("", "") } else { (", user: ", &*session.access.name) };
+        tracing::debug!(target: "executeQuery", query_id = &*context.query_id, "(from {}{user_label}{user}) {} (stage: Complete)",
+            client.address, OneLine(&parsed.text));
+        Box::new(Self {
+            time_zone: session.time_zone(),
+            extremes: session.settings.extremes.then(Extremes::default),
+            server,
+            handle,
+            parsed: parsed.clone(),
+            body: Body::Done,
+            exception: None,
+            has_ended: false,
+            is_logged,
+            used_format: "",
+            quota,
+        })
     }
 
     /// The result's columns; none for statements without a result.

@@ -53,7 +53,7 @@ pub(super) fn kind(statement: &Statement) -> QueryKind {
 ///
 /// # Errors
 /// The statement's own; `NOT_IMPLEMENTED` for what is not there yet.
-pub(super) async fn run(session: &mut Session, parsed: &Parsed, context: &Arc<QueryContext>) -> Result<Answer> {
+pub(super) async fn run(session: &mut Session, parsed: &Arc<Parsed>, context: &Arc<QueryContext>) -> Result<Answer> {
     match &*parsed.statement {
         Statement::Query(query) => select(session, parsed, query, context).await,
         // Kept apart, so that the many SELECTs do not carry room for what only others need: a future is moved several times.
@@ -61,10 +61,10 @@ pub(super) async fn run(session: &mut Session, parsed: &Parsed, context: &Arc<Qu
     }
 }
 
-async fn run_other(session: &mut Session, parsed: &Parsed, context: &Arc<QueryContext>) -> Result<Answer> {
+async fn run_other(session: &mut Session, parsed: &Arc<Parsed>, context: &Arc<QueryContext>) -> Result<Answer> {
     required::check(session, &parsed.statement)?;
     match &*parsed.statement {
-        Statement::Insert(statement) => insert::run(session, statement, context).await,
+        Statement::Insert(statement) => insert::run(session, parsed, statement, context).await,
         Statement::Explain(statement) => explain::run(session, statement, context).await,
         Statement::Show(statement) => show::run(session, statement, context).await,
         Statement::Describe(statement) => describe::describe(session, statement, context).await,

@@ -69,8 +69,15 @@ pub(super) async fn run(session: &Session, statement: &ast::System, context: &Ar
         | SystemCommand::StartMoves
         | SystemCommand::ReloadEmbeddedDictionaries
         | SystemCommand::ReloadFunctions
-        | SystemCommand::ReloadModels
-        | SystemCommand::FlushAsyncInsertQueue => Ok(Answer::Done),
+        | SystemCommand::ReloadModels => Ok(Answer::Done),
+        SystemCommand::FlushAsyncInsertQueue => {
+            let named = statement.tables.iter().map(|name| table_name(session, name)).collect::<Result<Vec<_>>>()?;
+            let is_meant = |database: &str, table: &str| {
+                named.is_empty() || named.iter().any(|name| name.0 == database && name.1 == table)
+            };
+            server.async_inserts.flush(is_meant).await;
+            Ok(Answer::Done)
+        }
         command => {
             let words = command.keywords();
             // Caches that are not there are empty.

@@ -10,8 +10,8 @@ use super::table::SystemTable;
 use super::upgrade;
 use super::value::{date_time, number, text, texts, uuid};
 use super::viewer::Viewer;
-use crate::access::shown_url;
 use crate::server::Server;
+use squall_remote::http::shown;
 
 const STATUS: &str = "Enum8('NOT_LOADED' = 0, 'LOADED' = 1, 'FAILED' = 2, 'LOADING' = 3, 'FAILED_AND_RELOADING' = 4, \
                       'LOADED_AND_RELOADING' = 5, 'NOT_EXIST' = 6)";
@@ -63,7 +63,7 @@ pub(super) fn dictionaries(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Tab
             cells => rate(row.rows, cells.next_power_of_two() as u64),
         })
         .column("source", "String", |row| {
-            text(if row.is_loaded { shown_url(&row.definition.source_text) } else { String::new() })
+            text(if row.is_loaded { shown(&row.definition.source_text) } else { String::new() })
         })
         .column("lifetime_min", "UInt64", |row| number(row.definition.lifetime_seconds.0))
         .column("lifetime_max", "UInt64", |row| number(row.definition.lifetime_seconds.1))

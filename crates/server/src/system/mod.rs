@@ -1,6 +1,7 @@
 //! The database `system`: what the server is and does, as tables. Tables of numbers (`one`, `numbers`, `zeros`) are storage's.
 
 mod access_tables;
+mod asynchronous_inserts;
 mod backups;
 mod catalog_tables;
 mod clusters;
@@ -91,6 +92,7 @@ pub fn tables(server: &Arc<Server>) -> Vec<Arc<dyn Table>> {
         parts::parts(&server, Viewer::default()),
         parts_columns::parts_columns(&server, Viewer::default()),
         merges::merges(&server, Viewer::default()),
+        asynchronous_inserts::asynchronous_inserts(&server, Viewer::default()),
         backups::backups(&server),
         detached::detached_parts(&server, Viewer::default()),
         detached::detached_tables(&server, Viewer::default()),
@@ -139,6 +141,7 @@ pub fn of_session(session: &Session, table: &str) -> Option<Arc<dyn Table>> {
         "user_processes" => user_processes::user_processes(&server(), viewer()),
         "parts" => parts::parts(&server(), viewer()),
         "merges" => merges::merges(&server(), viewer()),
+        "asynchronous_inserts" => asynchronous_inserts::asynchronous_inserts(&server(), viewer()),
         "parts_columns" => parts_columns::parts_columns(&server(), viewer()),
         "detached_parts" => detached::detached_parts(&server(), viewer()),
         "detached_tables" => detached::detached_tables(&server(), viewer()),
