@@ -19,14 +19,14 @@ pub struct InsertId(IdKind);
 
 enum IdKind {
     Token(String),
-    Rows(Mutex<XxHash3_128>),
+    Rows(Box<Mutex<XxHash3_128>>),
 }
 
 impl InsertId {
     /// The client's token; without one, what a hash of the rows will be.
     pub fn new(token: &str) -> Arc<Self> {
         Arc::new(Self(match token {
-            "" => IdKind::Rows(Mutex::new(XxHash3_128::new())),
+            "" => IdKind::Rows(Box::new(Mutex::new(XxHash3_128::new()))),
             token => IdKind::Token(token.to_owned()),
         }))
     }

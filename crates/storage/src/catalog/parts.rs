@@ -30,9 +30,12 @@ pub(crate) struct InsertedParts {
     pub(crate) parts: Vec<NewPart>,
     /// By what the INSERT is known if it comes again.
     pub(crate) mark: Option<InsertMark>,
-    /// Runs once they are durable, with the names of those that are not, as an INSERT has brought them before.
-    pub(crate) publish: Box<dyn FnOnce(&[Arc<str>]) + Send>,
+    /// Runs once they are durable.
+    pub(crate) publish: Publish,
 }
+
+/// Makes parts visible, but for those of these names, which are not recorded as an INSERT has brought them before.
+pub(crate) type Publish = Box<dyn FnOnce(&[Arc<str>]) + Send>;
 
 /// By what a table knows an INSERT again.
 #[derive(Clone)]
