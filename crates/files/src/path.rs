@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use squall_types::{Error, ErrorCode, Result, checkpoint, grow};
 
 use crate::compression::Compression;
-use crate::file::{fill, open};
+use crate::file::{fill, open_plain};
 use crate::glob;
 
 /// The most files that a pattern may find.
@@ -81,7 +81,7 @@ impl Reach {
             .into_iter()
             .next()
             .ok_or_else(|| Error::new(ErrorCode::FILE_DOESNT_EXIST, format!("No file matches {path}")))?;
-        let mut input = open(&found, Compression::None)?;
+        let mut input = open_plain(&found.path, Compression::None)?;
         let mut bytes = Vec::new();
         loop {
             let start = bytes.len();
