@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use squall_planner::fill::Fill;
 use squall_planner::{Aggregate, AggregateCall, Expression, Join, JoinStrictness, Plan, Scan, SortKey, Window};
 use squall_runtime::{ProfileEvent, ThreadPool};
-use squall_storage::{Insertion, PartMerge, ScanRequest, TableHandle, TableScan};
+use squall_storage::{Insertion, PartMerge, ScanRequest, SkipIndexUse, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
 
 use crate::aggregate::bounds::Bounds;
@@ -378,10 +378,12 @@ impl Builder {
             schema: scan.schema.clone(),
             predicate: scan.predicate.clone(),
             limit: scan.limit,
+            skip_indexes: SkipIndexUse::new(&self.context.settings),
         };
         let table = &TableHandle::of(&*scan.table)?.0;
         let settings = &self.context.settings;
-        if settings.force_primary_key || settings.force_index_by_date {
+        let forces_indices = !settings.force_data_skipping_indices.is_empty();
+        if settings.force_primary_key || settings.force_index_by_date || forces_indices {
             table.check_index_is_used(&request, settings)?;
         }
         let source = table.scan(&request)?;

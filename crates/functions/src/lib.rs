@@ -28,7 +28,7 @@ pub use higher_order::{BoundHigherOrder, HigherOrderFunction, Lambda};
 pub use lookup::{Attribute, Found, KeyedRows, Lookups, MISSING};
 pub use moment::Moment;
 pub use partition_id::partition_id;
-pub use properties::{Lazy, Properties};
+pub use properties::{Lazy, Monotonic, Properties};
 pub use registry::{
     FunctionDescription, aggregate_combinators, aggregate_exists, aggregate_name_parts, aggregate_of_states,
     all_functions, canonical_name, check_aggregate_allowed, check_type, edit_distance, higher_order, ignores_order,
@@ -37,6 +37,7 @@ pub use registry::{
 };
 pub use scalar::conversion::check_alternatives;
 pub use scalar::set::in_set;
+pub use scalar::text::Tokenizer;
 pub use series_tags::SeriesTags;
 pub use surroundings::{DiskSpace, Surroundings};
 pub use top_level_domains::TopLevelDomains;

@@ -20,9 +20,36 @@ pub struct Properties {
     pub compares: bool,
     /// Which arguments count only for some rows.
     pub lazy: Option<Lazy>,
-    /// The first and the last value of the first argument between which the result never decreases when that argument grows and the others
-    /// stay; as integers, as dates and times are stored.
-    pub monotonic: Option<(i64, i64)>,
+    /// Over which values of one argument the result keeps their order, or turns it round, while the other arguments stay.
+    pub monotonic: Option<Monotonic>,
+}
+
+/// Where a function is monotonic in one of its arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Monotonic {
+    /// The argument, from 0.
+    pub argument: usize,
+    /// The first value of which it is true, as an integer, as dates and times are stored; [`i64::MIN`] where there is no first one.
+    pub first: i64,
+    /// The last value; [`i64::MAX`] where there is no last one.
+    pub last: i64,
+    /// Whether the result never grows when the argument does, rather than never decreases.
+    pub decreases: bool,
+}
+
+impl Monotonic {
+    /// The result never decreases when the first argument grows.
+    pub const GROWS: Self = Self { argument: 0, first: i64::MIN, last: i64::MAX, decreases: false };
+
+    /// The same between two values.
+    pub const fn within((first, last): (i64, i64)) -> Self {
+        Self { first, last, ..Self::GROWS }
+    }
+
+    /// Whether it is true of all values there are.
+    pub fn is_everywhere(&self) -> bool {
+        self.first == i64::MIN && self.last == i64::MAX
+    }
 }
 
 /// How a function with lazy arguments chooses the rows for which it needs each. The first argument is always computed.

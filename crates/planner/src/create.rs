@@ -15,6 +15,7 @@ use crate::deprecated_engine::{is_deprecated, settle_deprecated};
 use crate::expression::Expression;
 use crate::function_table;
 use crate::insert::plan_defaults;
+use crate::skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 
 /// The engine of tables that name none: ClickHouse's `default_table_engine`.
 const DEFAULT_ENGINE: &str = "MergeTree";
@@ -446,7 +447,8 @@ fn indices(
 /// A skip index of a table of these columns.
 ///
 /// # Errors
-/// `INCORRECT_QUERY` for an unknown type; `NOT_IMPLEMENTED` for one that is more than a way to skip granules; those of the expression.
+/// `INCORRECT_QUERY`, `BAD_ARGUMENTS` and `ILLEGAL_COLUMN` for types, arguments and expressions that do not suit; `NOT_IMPLEMENTED` for types
+/// that are not here; those of the expression.
 pub fn plan_index(
     declared: &ast::IndexDeclaration,
     columns: &[ColumnDescription],
@@ -457,23 +459,35 @@ pub fn plan_index(
         let message = format!("Index type is required for index {name}");
         return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
     };
-    match kind.name.as_str() {
-        "minmax" | "set" | "bloom_filter" | "ngrambf_v1" | "tokenbf_v1" => {}
-        "hypothesis" | "text" | "vector_similarity" | "sparse_grams" => {
-            return Err(Error::not_implemented(format!("A skip index of type {}", kind.name)));
+    let within = |error: Error| Error::new(error.code, format!("{}: When validating secondary index `{name}`", error.message));
+    let known = SkipIndexKind::of_function(kind).map_err(within)?;
+    let expressions = indexed_expressions(&expression_over(columns, &declared.expression, context)?);
+    for expression in &expressions {
+        if !expression.is_deterministic() {
+            let sql = text::expression(&declared.expression);
+            let message = format!(
+                "Expression must be deterministic but it contains non-deterministic part `{sql}`: for secondary index '{name}'"
+            );
+            return Err(within(Error::new(ErrorCode::BAD_ARGUMENTS, message)));
         }
-        other => {
-            let message = format!("Unknown Index type '{other}': When validating secondary index `{name}`");
-            return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
+        let mut columns = 0;
+        expression.visit_columns(&mut |_| columns += 1);
+        if columns == 0 {
+            let message = format!("Secondary index '{name}' cannot contain constants");
+            return Err(within(Error::new(ErrorCode::INCORRECT_QUERY, message)));
         }
     }
-    expression_over(columns, &declared.expression, context)?;
+    known.check(&expressions).map_err(within)?;
+    let granularity = match known {
+        SkipIndexKind::Text { .. } => TEXT_GRANULARITY,
+        _ => declared.granularity.max(1),
+    };
     let call = ast::Expression::new(ast::ExpressionKind::Function(Box::new(kind.clone())), ast::Span::default());
     Ok(SkipIndex {
         name: name.as_str().into(),
         sql: text::expression(&declared.expression).into(),
         kind: text::expression(&call).into(),
-        granularity: declared.granularity,
+        granularity,
     })
 }
 

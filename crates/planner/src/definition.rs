@@ -29,7 +29,7 @@ pub struct Constraint {
     pub sql: Arc<str>,
 }
 
-/// A skip index. It is kept and shown, and read by nobody: parts hold the bounds of all columns in every granule as it is.
+/// A skip index, as it is kept and shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkipIndex {
     /// Its name.

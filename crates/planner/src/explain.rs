@@ -4,17 +4,19 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use squall_sql::ast::ExplainKind;
-use squall_types::{Error, Schema};
+use squall_types::{CastOptions, DataType, Error, Result, Schema, Value, cast_value};
 
 use crate::analyzer::append_constant;
 use crate::expression::Expression;
 use crate::plan::{Aggregate, JoinKey, Plan, Scan, SortKey, WindowFrame};
 
 /// What `EXPLAIN PLAN` shows besides the steps.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct ExplainOptions {
+#[derive(Clone, Copy, Default)]
+pub struct ExplainOptions<'a> {
     /// `header = 1`: the names and types of each step's columns.
     pub header: bool,
+    /// What else is to be said of a scan: `indexes = 1`, `projections = 1`.
+    pub of_scan: Option<&'a dyn Fn(&Scan) -> Result<Vec<String>>>,
 }
 
 /// Why a form of EXPLAIN is refused.
@@ -25,21 +27,24 @@ pub fn not_explained(kind: ExplainKind) -> Error {
 
 /// The text of `EXPLAIN PLAN`: the plan's columns, an empty line, and the steps, the last one first. One line per row of the
 /// result, without a line break at the end.
-pub fn explain_plan(plan: &Plan, options: ExplainOptions) -> String {
+///
+/// # Errors
+/// Those of what is said of scans.
+pub fn explain_plan(plan: &Plan, options: ExplainOptions<'_>) -> Result<String> {
     let mut lines = vec![format!("Output: {}", plan.schema().names().collect::<Vec<_>>().join(", ")), String::new()];
     let mut tree = Tree { options, lines: &mut lines };
-    tree.step(plan, "", "");
-    lines.join("\n")
+    tree.step(plan, "", "")?;
+    Ok(lines.join("\n"))
 }
 
 struct Tree<'a> {
-    options: ExplainOptions,
+    options: ExplainOptions<'a>,
     lines: &'a mut Vec<String>,
 }
 
 impl Tree<'_> {
     /// Writes a step: its name after `first`, everything else after `rest`.
-    fn step(&mut self, plan: &Plan, first: &str, rest: &str) {
+    fn step(&mut self, plan: &Plan, first: &str, rest: &str) -> Result<()> {
         self.lines.push(format!("{first}{}", name(plan)));
         let inputs: Vec<&Plan> = plan.inputs().collect();
         let bar = if inputs.is_empty() { "   " } else { "│  " };
@@ -52,10 +57,14 @@ impl Tree<'_> {
                 self.lines.push(format!("{rest}{bar}{title}{name} {data_type}"));
             }
         }
+        if let (Some(of_scan), Plan::Scan(scan)) = (self.options.of_scan, plan) {
+            self.lines.extend(of_scan(scan)?.into_iter().map(|line| format!("{rest}{bar}{line}")));
+        }
         for (at, input) in inputs.iter().enumerate() {
             let (branch, below) = if at + 1 == inputs.len() { ("└──", "   ") } else { ("├──", "│  ") };
-            self.step(input, &format!("{rest}{branch}"), &format!("{rest}{below}"));
+            self.step(input, &format!("{rest}{branch}"), &format!("{rest}{below}"))?;
         }
+        Ok(())
     }
 }
 
@@ -230,10 +239,24 @@ fn hidden_name_of_function(expression: &Expression) -> Arc<str> {
 }
 
 /// An expression over columns of these names, operators between their operands.
-pub(crate) fn text(expression: &Expression, schema: &Schema) -> String {
+pub fn text(expression: &Expression, schema: &Schema) -> String {
     let mut out = String::new();
     append(&mut out, expression, schema, false);
     out
+}
+
+/// The text of a value that is written as one.
+fn in_words(value: &Value, data_type: &DataType) -> Option<Value> {
+    let data_type = data_type.inner();
+    let is_text = data_type.is_date_or_time()
+        || matches!(
+            data_type,
+            DataType::UUID | DataType::IPv4 | DataType::IPv6 | DataType::Enum8(_) | DataType::Enum16(_)
+        );
+    if !is_text || value.is_null() {
+        return None;
+    }
+    cast_value(value, data_type, &DataType::String, &CastOptions::default()).ok()
 }
 
 fn append(out: &mut String, expression: &Expression, schema: &Schema, is_operand: bool) {
@@ -245,7 +268,10 @@ fn append(out: &mut String, expression: &Expression, schema: &Schema, is_operand
                 let _ = write!(out, "column {position}");
             }
         },
-        Expression::Constant { value, .. } => append_constant(out, value),
+        Expression::Constant { value, data_type } => match in_words(value, data_type) {
+            Some(words) => append_constant(out, &words),
+            None => append_constant(out, value),
+        },
         Expression::HigherOrder { name, lambda, operands, .. } => {
             let parameters: Vec<&str> = lambda.schema.names().take(lambda.parameters).collect();
             // Writing to a string does not fail.

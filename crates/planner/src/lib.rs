@@ -20,7 +20,8 @@ pub mod load;
 mod materialized_view;
 pub mod plan;
 pub mod rules;
-pub mod uses;
+mod skip_index;
+mod uses;
 mod view;
 
 pub use alteration::{Alteration, names_column};
@@ -39,7 +40,7 @@ pub use dictionary::{
     DictionaryAttribute, DictionaryDefinition, DictionaryLayout, DictionarySource, LayoutParameters, OutsidePlace,
     OutsideSource, QuerySource, parse_dictionary, plan_configured_dictionary, plan_dictionary, renamed_dictionary,
 };
-pub use explain::{ExplainOptions, explain_plan, not_explained};
+pub use explain::{ExplainOptions, explain_plan, not_explained, text as expression_text};
 pub use expression::{Expression, Lambda};
 pub use function_table::parse_table_function;
 pub use insert::{InsertPlan, insert_columns, plan_defaults, plan_insert};
@@ -51,6 +52,7 @@ pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, KeySets,
     Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
 };
+pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 pub use uses::{QueryUses, Used};
 pub use view::{parse_view, plan_view_definition};
 

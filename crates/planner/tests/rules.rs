@@ -10,7 +10,7 @@ fn explain(query: &str) -> String {
         Ok(plan) => plan,
         Err(error) => return format!("{error}\n"),
     };
-    let text = explain_plan(&plan, ExplainOptions::default());
+    let text = explain_plan(&plan, ExplainOptions::default()).unwrap();
     // The first two lines are the output's names and an empty line.
     text.lines().skip(2).map(|line| format!("{line}\n")).collect()
 }

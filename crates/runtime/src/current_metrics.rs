@@ -67,6 +67,7 @@ metrics! {
     UncompressedCacheBytes "Bytes of decoded column chunks in the column cache.";
     UncompressedCacheCells "Number of decoded column chunks in the column cache.";
     FilteringMarksWithPrimaryKey "Number of threads currently doing filtering of mark ranges by the primary key.";
+    FilteringMarksWithSecondaryKeys "Number of threads currently doing filtering of mark ranges by skip indexes.";
     DictCacheRequests "Number of requests in fly to data sources of dictionaries of cache type.";
     CreatedTimersInQueryProfiler "Number of Created thread local timers in QueryProfiler.";
     ActiveTimersInQueryProfiler "Number of Active thread local timers in QueryProfiler.";

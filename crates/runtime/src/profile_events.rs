@@ -111,6 +111,7 @@ events! {
     SelectedRanges "Number of (non-adjacent) ranges in all data parts selected to read from a MergeTree table.";
     SelectQueriesWithPrimaryKeyUsage "Count SELECT queries which use the primary key to evaluate the WHERE condition.";
     FilteringMarksWithPrimaryKeyMicroseconds "Time spent filtering parts by PK.";
+    FilteringMarksWithSecondaryKeysMicroseconds "Time spent filtering parts by skip indexes.";
     IndexAnalysisRounds "Number of times index analysis was performed within the query.";
     LoadedDataParts "Number of data parts loaded by MergeTree tables during initialization.";
     LoadedDataPartsMicroseconds "Microseconds spent by MergeTree tables for loading data parts during initialization.";

@@ -15,6 +15,7 @@ mod function_table;
 mod generated;
 mod identity;
 mod insert_id;
+mod index_analysis;
 mod join_table;
 mod key_binding;
 mod key_condition;
@@ -41,18 +42,19 @@ pub use file_table::{StoredFile, format_of_definition};
 pub use generated::table_function;
 pub use identity::TableName;
 pub use insert_id::{IdentifiedInsertion, InsertId};
+pub use index_analysis::{IndexAnalysis, IndexStep, IndexStepKind};
 pub use join_table::{JoinDefinition, JoinHeld, JoinTable};
 pub use key_condition::column_bounds;
 pub use lookups::NamedLookups;
 pub use merge_tree::{
     BackgroundTurn, Candidate, DetachedPart, MergeHold, MergeLimits, MergeProgress, MergeablePart, PartSelection,
-    PartSource, PreparedParts, merge_tree_settings, select as select_merge,
+    PartSource, PreparedParts, implicit_indices, merge_tree_settings, select as select_merge,
 };
 pub use null::null_table;
 pub use part_event::{NotePart, PartEvent, PartEventKind};
 pub use session_catalog::SessionCatalog;
 pub use table::{
     Claim, InsertLimits, InsertWriter, Insertion, Morsel, PartColumn, PartInfo, PartMerge, PartWork, ScanRequest,
-    ScanSelection, Table, TableHandle, TableScan, commit_together,
+    ScanSelection, SkipIndexSize, SkipIndexUse, Table, TableHandle, TableScan, commit_together,
 };
 pub use view::{inserted_rows, system_view};

@@ -14,6 +14,7 @@ use squall_sql::ast;
 use squall_types::{Block, DataType, Error, ErrorCode, Result, Schema, Settings, Value};
 
 use crate::identity::TableName;
+use crate::index_analysis::IndexAnalysis;
 use crate::insert_id::InsertId;
 use crate::join_table::JoinTable;
 use crate::merge_tree::{MergeProgress, PreparedParts};
@@ -33,6 +34,14 @@ pub trait Table: TableMetadata {
     /// `INDEX_NOT_USED`.
     fn check_index_is_used(&self, _request: &ScanRequest, _settings: &Settings) -> Result<()> {
         Ok(())
+    }
+
+    /// What each index leaves of the parts for a scan, for EXPLAIN; nothing of tables without parts. May wait for the disk.
+    ///
+    /// # Errors
+    /// Where an index cannot be read.
+    fn index_analysis(&self, _request: &ScanRequest) -> Result<Option<IndexAnalysis>> {
+        Ok(None)
     }
 
     /// Begins an INSERT.
@@ -84,6 +93,11 @@ pub trait Table: TableMetadata {
         Vec::new()
     }
 
+    /// What skip indexes take in the parts.
+    fn skip_index_sizes(&self) -> Vec<SkipIndexSize> {
+        Vec::new()
+    }
+
     /// Bytes that the rows take where they are kept, on disk or in memory (`total_bytes`); `None` where there are none to count.
     fn bytes(&self) -> Option<u64> {
         None
@@ -103,6 +117,8 @@ pub struct InsertLimits {
     pub merges_rows: bool,
     /// Whether the column cache gets the new parts' columns, as suits rows that will soon be read.
     pub fills_cache: bool,
+    /// `materialize_skip_indexes_on_insert`: whether the new parts get the table's skip indexes, rather than the first merge.
+    pub builds_indices: bool,
 }
 
 impl InsertLimits {
@@ -115,6 +131,7 @@ impl InsertLimits {
             max_partitions_per_insert_block: size(settings.max_partitions_per_insert_block),
             merges_rows: settings.optimize_on_insert,
             fills_cache: true,
+            builds_indices: settings.materialize_skip_indexes_on_insert,
         }
     }
 }
@@ -128,6 +145,7 @@ impl Default for InsertLimits {
             max_partitions_per_insert_block: 100,
             merges_rows: true,
             fills_cache: true,
+            builds_indices: true,
         }
     }
 }
@@ -149,6 +167,19 @@ pub struct PartInfo {
     pub path: PathBuf,
     /// The smallest and largest value, in seconds, of the first `DateTime` among the sorting key's columns.
     pub times: Option<(u32, u32)>,
+}
+
+/// What a skip index takes in all parts of a table.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SkipIndexSize {
+    /// The index's name.
+    pub name: Arc<str>,
+    /// On disk.
+    pub compressed_bytes: u64,
+    /// In memory.
+    pub uncompressed_bytes: u64,
+    /// Of the list of its pages.
+    pub directory_bytes: u64,
 }
 
 /// A column of a part.
@@ -182,6 +213,35 @@ pub struct ScanRequest {
     pub predicate: Option<Expression>,
     /// So many first rows suffice (of any, after no filter).
     pub limit: Option<u64>,
+    /// Which skip indexes are asked.
+    pub skip_indexes: SkipIndexUse,
+}
+
+/// Which skip indexes a scan asks: ClickHouse's settings of these names.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SkipIndexUse {
+    /// `use_skip_indexes` is off.
+    pub is_off: bool,
+    /// `ignore_data_skipping_indices`.
+    pub ignored: Vec<String>,
+}
+
+impl SkipIndexUse {
+    /// What a query's settings say.
+    pub fn new(settings: &Settings) -> Self {
+        Self { is_off: !settings.use_skip_indexes, ignored: names_of_indices(&settings.ignore_data_skipping_indices) }
+    }
+
+    /// Whether an index may be asked.
+    pub fn allows(&self, name: &str) -> bool {
+        !self.is_off && !self.ignored.iter().any(|ignored| ignored == name)
+    }
+}
+
+/// The names of a list like that of `force_data_skipping_indices`: separated by commas, quoted or not.
+pub(crate) fn names_of_indices(list: &str) -> Vec<String> {
+    let names = list.split(',').map(|name| name.trim().trim_matches(['`', '"', '\'']).to_owned());
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 impl ScanRequest {

@@ -153,7 +153,7 @@ fn values(row: &Row) -> Vec<Value> {
 
 fn rows() -> impl Strategy<Value = Vec<Vec<Row>>> {
     let row =
-        (any::<u32>(), any::<i16>(), -1000.0..1000.0_f64, "[ab]{0,3}", any::<u8>(), any::<Option<i32>>(), any::<u16>());
+        (any::<u32>(), any::<i16>(), -1000.0..1000.0_f64, "[ab ]{0,5}", any::<u8>(), any::<Option<i32>>(), any::<u16>());
     prop::collection::vec(prop::collection::vec(row, 1..120), 1..4)
 }
 
@@ -191,6 +191,28 @@ fn comparison() -> impl Strategy<Value = String> {
         "[ab]{1,2}".prop_map(|c| format!("s NOT LIKE '{c}_%'")),
         (0..45_u32).prop_map(|c| format!("u % 11 = {c} % 11")),
         Just("isNull(n)".to_owned()),
+        "[ab ]{1,3}".prop_map(|c| format!("s LIKE '%{c}%'")),
+        "[ab ]{1,3}".prop_map(|c| format!("lc LIKE '%{c}'")),
+        "[ab ]{1,4}".prop_map(|c| format!("endsWith(s, '{c}')")),
+        "[ab]{1,3}".prop_map(|c| format!("hasToken(s, '{c}')")),
+        "[ab ]{1,5}".prop_map(|c| format!("hasAllTokens(s, '{c}')")),
+        ("[ab]{1,2}", "[ab]{1,3}").prop_map(|(a, b)| format!("hasAnyTokens(s, ['{a}', '{b}'])")),
+        ("[ab]{1,2}", "[ab]{1,3}").prop_map(|(a, b)| format!("multiSearchAny(s, ['{a}', '{b}'])")),
+        (0..45_u32, "[ab]{0,3}", 0..45_u32).prop_map(|(a, s, b)| format!("(u, s) IN (({a}, '{s}'), ({b}, 'a'))")),
+        (operator(), -25..25_i32, 0..45_u32).prop_map(|(o, a, b)| format!("(i, u) {o} ({a}, {b})")),
+        (operator(), -25..25_i32).prop_map(|(o, c)| format!("-i {o} {c}")),
+        (operator(), -70..70_i32).prop_map(|(o, c)| format!("i * 3 + 1 {o} {c}")),
+        (operator(), 0..50_u32).prop_map(|(o, c)| format!("50 - u {o} {c}")),
+        (operator(), 0..7_u32).prop_map(|(o, c)| format!("intDiv(u, 7) {o} {c}")),
+        (operator(), 1..29_u32, 7..11_u32)
+            .prop_map(|(o, c, m)| format!("toTimeZone(t, 'UTC') {o} toDate('2013-{m:02}-{c:02}')")),
+        (operator(), 1..29_u32).prop_map(|(o, c)| format!("t {o} toDateTime64('2013-08-{c:02} 01:02:03.5', 1)")),
+        (operator(), 1..29_u32).prop_map(|(o, c)| format!("d {o} toDateTime('2013-08-{c:02} 01:02:03', 'UTC')")),
+        Just("u".to_owned()),
+        Just("i % 2".to_owned()),
+        Just("n IS NOT NULL".to_owned()),
+        prop::collection::vec(0..45_u32, 1..6)
+            .prop_map(|c| format!("has([{}], u)", c.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
         Just("i % 3 = 1".to_owned()),
     ]
 }
@@ -217,19 +239,56 @@ fn keys() -> impl Strategy<Value = (Vec<&'static str>, Vec<&'static str>)> {
         vec!["e", "t"],
         vec!["u % 11", "s"],
         vec!["toDate(t)", "u"],
+        vec!["intDiv(u, 7)", "-i"],
+        vec!["toStartOfMonth(t)", "i * 3 + 1"],
         vec![],
     ]);
-    let partition = prop::sample::select(vec![vec![], vec!["toYYYYMM(d)"], vec!["e", "lc"]]);
+    let partition = prop::sample::select(vec![vec![], vec!["toYYYYMM(d)"], vec!["e", "lc"], vec!["u % 5", "i % 2"]]);
     (sorting, partition)
+}
+
+/// Skip indexes, each as what is indexed, its type, and how many granules an entry is of.
+fn indices() -> impl Strategy<Value = Vec<(&'static str, &'static str, u64)>> {
+    let index = prop::sample::select(vec![
+        ("u", "minmax"),
+        ("(i, s)", "minmax"),
+        ("f", "minmax"),
+        ("(u, e)", "set(4)"),
+        ("toYYYYMM(d)", "set(2)"),
+        ("n", "set(0)"),
+        ("s", "bloom_filter"),
+        ("n", "bloom_filter(0.1)"),
+        ("fs", "bloom_filter(0.2)"),
+        ("(lc, u)", "bloom_filter(0.01)"),
+        ("s", "ngrambf_v1(2, 16, 2, 0)"),
+        ("s", "tokenbf_v1(16, 2, 7)"),
+        ("lc", "text(tokenizer = ngrams(2))"),
+        ("s", "text(tokenizer = splitByNonAlpha)"),
+        ("s", "text(tokenizer = 'array')"),
+    ]);
+    prop::collection::vec((index, 1..4_u64).prop_map(|((sql, kind), granularity)| (sql, kind, granularity)), 0..4)
+}
+
+/// With these indexes.
+fn indexed(mut definition: TableDefinition, indices: &[(&str, &str, u64)]) -> TableDefinition {
+    let index = |(at, (sql, kind, granularity)): (usize, &(&str, &str, u64))| squall_planner::SkipIndex {
+        name: format!("i{at}").into(),
+        sql: (*sql).into(),
+        kind: (*kind).into(),
+        granularity: *granularity,
+    };
+    definition.indices = indices.iter().enumerate().map(index).collect();
+    definition
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn a_pruned_scan_holds_every_match(inserts in rows(), (sorting, partition) in keys(), conditions in prop::collection::vec(condition(), 12)) {
+    fn a_pruned_scan_holds_every_match(inserts in rows(), (sorting, partition) in keys(), indices in indices(), conditions in prop::collection::vec(condition(), 12)) {
         let directory = tempfile::tempdir().unwrap();
         let databases = open(directory.path());
-        databases.create_table("default", "t", definition(&sorting, &partition), false).unwrap();
+        let defined = indexed(definition(&sorting, &partition), &indices);
+        databases.create_table("default", "t", defined, false).unwrap();
         for rows in &inserts {
             let table = databases.table("default", "t").unwrap();
             insert(&*table, [block(&*table, rows.iter().map(values))]).unwrap();
@@ -298,4 +357,47 @@ fn predicates_over_keys_make_scans_small() {
     assert!(table.scan(&one).unwrap().selection().parts <= 1);
     let all = table.scan(&request(&*table, &names, None)).unwrap().selection();
     assert_eq!((all.parts, all.marks), (table.parts().len() as u64, table.parts().iter().map(|part| part.marks).sum()));
+}
+
+/// With a predicate, a scan of a table with one index holds so many rows of 10,000, whose granules are of eight.
+#[test]
+fn skip_indexes_make_scans_small() {
+    let held = |sql: &str, kind: &str, granularity: u64, condition: &str| {
+        let directory = tempfile::tempdir().unwrap();
+        let create = |databases: &Arc<Databases>| {
+            let defined = indexed(definition(&["u"], &[]), &[(sql, kind, granularity)]);
+            databases.create_table("default", "t", defined, false).unwrap();
+            let table = databases.table("default", "t").unwrap();
+            let rows = (0..10_000_u32).map(|at| {
+                let mut row = values(&(at, 0, 0.0, String::new(), 0, Some(at as i32), 0));
+                (row[0], row[1]) = (Value::UInt64(at.into()), Value::Int64((at / 100) as i64));
+                row[3] = Value::string(format!("word{at} shared"));
+                row
+            });
+            insert(&*table, [block(&*table, rows)]).unwrap();
+        };
+        let databases = open(directory.path());
+        create(&databases);
+        let predicate = predicate(&databases, condition);
+        let hot = matching(&*databases.table("default", "t").unwrap(), &predicate, true);
+        drop(databases);
+        // And where nothing is in memory.
+        let cold = open_with_cache(directory.path(), 0);
+        assert_eq!(matching(&*cold.table("default", "t").unwrap(), &predicate, true), hot, "{sql} {kind}");
+        let all = matching(&*cold.table("default", "t").unwrap(), &predicate, false);
+        assert_eq!(all.0, hot.0, "{sql} {kind}");
+        hot.1
+    };
+    assert_eq!(held("i", "minmax", 1, "i = 50"), 104);
+    assert_eq!(held("i", "minmax", 4, "i = 50"), 128);
+    assert_eq!(held("i", "set(3)", 1, "i + 1 = 51"), 104);
+    assert!(held("s", "bloom_filter(0.001)", 1, "s = 'word777 shared'") <= 8 * 8);
+    assert!(held("s", "bloom_filter(0.001)", 1, "s IN ('word777 shared', 'word9 shared')") <= 8 * 8);
+    assert_eq!(held("s", "bloom_filter(0.001)", 1, "s != 'word777 shared'"), 10_000);
+    assert!(held("s", "tokenbf_v1(256, 3, 0)", 1, "hasToken(s, 'word777')") <= 8 * 8);
+    assert!(held("s", "ngrambf_v1(4, 512, 3, 0)", 1, "s LIKE '%rd7777%'") <= 8 * 64);
+    assert_eq!(held("s", "text(tokenizer = splitByNonAlpha)", 1, "hasToken(s, 'word777')"), 8);
+    assert_eq!(held("s", "text(tokenizer = splitByNonAlpha)", 1, "hasAllTokens(s, ['word777', 'shared'])"), 8);
+    assert_eq!(held("s", "text(tokenizer = splitByNonAlpha)", 1, "hasToken(s, 'nowhere')"), 0);
+    assert_eq!(held("s", "text(tokenizer = 'array')", 1, "s = 'word777 shared' OR s = 'word1 shared'"), 16);
 }

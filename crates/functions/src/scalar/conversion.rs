@@ -270,8 +270,34 @@ fn grows_within(from: &DataType, to: &DataType) -> Option<(i64, i64)> {
         (DataType::DateTime64(digits, _), DataType::Date | DataType::DateTime(_)) if *digits <= 9 => {
             Some(ticks(u32::MAX.into(), *digits))
         }
+        (from, to) if (from.is_integer() || *from == DataType::Bool) && to.is_float() => Some(EVERYWHERE),
+        (from, to) if from.is_float() && to.is_float() => Some(EVERYWHERE),
+        (DataType::Bool | DataType::Date | DataType::DateTime(_), to) if to.is_integer() => {
+            let bytes = from.fixed_width_bytes()?;
+            let is_wider = to.fixed_width_bytes().is_some_and(|own| own > bytes || own == bytes && !to.is_signed_integer());
+            is_wider.then_some(EVERYWHERE)
+        }
+        (from, to) if from.is_integer() && to.is_integer() => {
+            // Signed ones of 64 bits have no greater ones, and others are wrapped at the ends of the narrower type.
+            let (first, last) = (integer_end(to, false)?, integer_end(to, true)?);
+            let (own_first, own_last) = (integer_end(from, false)?, integer_end(from, true)?);
+            let first = if own_first >= first { i64::MIN } else { i64::try_from(first).ok()?.max(i64::MIN + 1) };
+            let last = if own_last <= last { i64::MAX } else { i64::try_from(last).unwrap_or(i64::MAX).min(i64::MAX - 1) };
+            Some((first, last))
+        }
         _ => None,
     }
+}
+
+/// The least or the greatest value of an integer of up to 64 bits.
+fn integer_end(data_type: &DataType, is_greatest: bool) -> Option<i128> {
+    let bits = 8 * u32::try_from(data_type.fixed_width_bytes().filter(|bytes| *bytes <= 8)?).ok()?;
+    Some(match (data_type.is_signed_integer(), is_greatest) {
+        (true, false) => -(1_i128 << (bits - 1)),
+        (true, true) => (1_i128 << (bits - 1)) - 1,
+        (false, false) => 0,
+        (false, true) => (1_i128 << bits) - 1,
+    })
 }
 
 /// Pairs of types without a conversion are refused before any row comes.

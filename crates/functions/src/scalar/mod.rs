@@ -40,7 +40,7 @@ mod simple;
 mod statement;
 mod states;
 mod string;
-mod text;
+pub(crate) mod text;
 mod tuple;
 mod vector;
 mod wide_bits;

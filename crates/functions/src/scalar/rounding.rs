@@ -11,6 +11,7 @@ use super::decimal::{Nearest, bind_rounding};
 use super::kernel::{argument_as, unary};
 use super::simple::{Call, Function, Numbers, argument};
 use crate::function::{BoundFunction, ScalarFunction};
+use crate::properties::Monotonic;
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
@@ -67,6 +68,8 @@ fn places(call: &Call<'_>, rounding: Rounding) -> Bound {
         None => Some(0),
         Some(argument) => argument.constant.as_ref().and_then(Value::as_i64),
     };
+    let grows = constant_places.is_some_and(|places| places >= 0);
+    let call = &call.monotonic_as(grows.then_some(Monotonic::GROWS));
     // Nothing lies behind the point of an integer.
     if !data_type.is_float() && constant_places.is_some_and(|places| places >= 0) {
         return call.bind(data_type.clone(), |arguments, _| Ok(argument(arguments, 0)?.clone()));

@@ -13,7 +13,7 @@ use squall_types::text::TextOptions;
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value, checkpoint, grow, reserve};
 
 use crate::function::{Argument, BoundFunction, Defaults, FunctionContext, ScalarFunction};
-use crate::properties::{Lazy, Properties};
+use crate::properties::{Lazy, Monotonic, Properties};
 
 /// A function by name, with what settles its types.
 pub(crate) struct Function {
@@ -66,7 +66,7 @@ impl Function {
 
     /// The result never decreases when the first argument, a date or a time, grows.
     pub const fn monotonic(mut self) -> Self {
-        self.properties.monotonic = Some((i64::MIN, i64::MAX));
+        self.properties.monotonic = Some(Monotonic::GROWS);
         self
     }
 
@@ -179,8 +179,13 @@ impl<'a> Call<'a> {
     }
 
     /// The same call for a first argument with which its result grows between these values.
-    pub fn monotonic(mut self, values: Option<(i64, i64)>) -> Self {
-        self.properties.monotonic = values;
+    pub fn monotonic(self, values: Option<(i64, i64)>) -> Self {
+        self.monotonic_as(values.map(Monotonic::within))
+    }
+
+    /// The same call for types with which it is monotonic so.
+    pub fn monotonic_as(mut self, monotonic: Option<Monotonic>) -> Self {
+        self.properties.monotonic = monotonic;
         self
     }
 

@@ -41,7 +41,7 @@ use crate::context::PlannerContext;
 use crate::plan::Plan;
 
 pub(crate) use call::FOLDED_BYTES_MAX;
-pub(crate) use conversion::cast;
+pub(crate) use conversion::{cast, options as cast_options};
 pub(crate) use definitions::Definitions;
 pub(crate) use from::whole;
 pub(crate) use join::{equality, key_type, sides_of};

@@ -32,7 +32,7 @@ impl Scope<'_> {
                 let is_header_on = |setting: &str| setting.split_whitespace().collect::<String>() == "header=1";
                 let header = settings.as_str().unwrap_or_default().split(',').any(is_header_on);
                 let plan = self.analyzer.nested(|| plan_query(query, context))?;
-                lines(&explain_plan(&plan, ExplainOptions { header }))
+                lines(&explain_plan(&plan, ExplainOptions { header, ..ExplainOptions::default() })?)
             }
             ExplainKind::Pipeline => {
                 let plan = self.analyzer.nested(|| plan_query(query, context))?;

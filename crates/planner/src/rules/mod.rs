@@ -18,6 +18,7 @@ mod predicate_pushdown;
 mod redundant_sort;
 mod simplify;
 mod trivial_count;
+mod typed_constants;
 
 use std::sync::Arc;
 
@@ -78,6 +79,7 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
         trivial_count::apply(&mut plan)?;
     }
     limit_pushdown::apply(&mut plan);
+    typed_constants::apply(&mut plan, &context.functions)?;
     Ok(plan)
 }
 

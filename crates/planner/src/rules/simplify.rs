@@ -1,7 +1,7 @@
 //! Folds calls whose arguments have become constants (a subquery's `1 AS x`), and simplifies conditions: what always holds is
 //! dropped, what never holds makes no rows, so that nothing is read for them.
 
-use squall_functions::FunctionContext;
+use squall_functions::{FunctionContext, Lazy};
 use squall_types::Result;
 
 use super::{all_of, conjuncts, fold, known_condition};
@@ -60,5 +60,16 @@ fn fold_within(expression: &mut Expression) {
     expression.children_mut().iter_mut().for_each(fold_within);
     if expression.is_call() && expression.children().iter().all(|child| child.constant().is_some()) {
         *expression = fold(expression.clone());
+    }
+    // Of `if` with a known condition one branch is left.
+    if let Expression::Function { function, arguments, .. } = &*expression
+        && function.properties().lazy == Some(Lazy::If)
+        && let [condition, then, otherwise] = &arguments[..]
+        && let Some(holds) = known_condition(condition)
+    {
+        let branch = if holds { then } else { otherwise };
+        if branch.data_type() == function.return_type() {
+            *expression = branch.clone();
+        }
     }
 }

@@ -51,7 +51,17 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     }
     let (database, table) = table_of_parts(session, database, table)?;
     for command in mutations {
-        mutation::run(session, &database, &table, command, context).await?;
+        match command {
+            AlterCommand::MaterializeIndex { if_exists, index, partition } => {
+                mutation::run_index(session, &database, &table, (index, partition.as_ref(), *if_exists), false, context)
+                    .await?;
+            }
+            AlterCommand::ClearIndex { if_exists, index, partition } => {
+                mutation::run_index(session, &database, &table, (index, partition.as_ref(), *if_exists), true, context)
+                    .await?;
+            }
+            _ => mutation::run(session, &database, &table, command, context).await?,
+        }
     }
     if parts.is_empty() {
         return Ok(Answer::Done);
@@ -217,15 +227,6 @@ fn alter(
             let columns = &alteration.definition.columns;
             let index = planning::planner_now(session, context, |planner| plan_index(index, columns, planner))?;
             DefinitionChange::AddIndex { index, if_not_exists: *if_not_exists }
-        }
-        // Parts are read by the bounds that they hold as it is.
-        AlterCommand::MaterializeIndex { if_exists, index, .. } | AlterCommand::ClearIndex { if_exists, index, .. } => {
-            let name = name(index)?;
-            if !*if_exists && !alteration.definition.indices.iter().any(|index| *index.name == *name) {
-                let message = format!("Unknown index: {name}");
-                return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
-            }
-            return Ok(());
         }
         AlterCommand::DropIndex { if_exists, index } => {
             DefinitionChange::DropIndex { name: name(index)?.into(), if_exists: *if_exists }

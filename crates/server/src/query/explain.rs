@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use squall_engine::QueryContext;
-use squall_planner::{ExplainOptions, Plan, explain_plan, not_explained};
+use squall_planner::{ExplainOptions, Plan, Scan, explain_plan, not_explained};
 use squall_sql::ast::{self, ExplainKind, Literal, SettingValue, Statement};
-use squall_storage::{ScanRequest, TableHandle};
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_storage::{ScanRequest, SkipIndexUse, TableHandle};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, Settings};
 
+use super::system_command::run_blocking;
 use super::{Answer, describe, planning, show};
 use crate::session::Session;
 
@@ -27,7 +28,8 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
     };
     if explain.kind == ExplainKind::Estimate {
         let plan = planning::plan(session, query_of(statement)?, context).await?;
-        return estimate(&plan);
+        let settings = context.settings.clone();
+        return run_blocking(move || estimate(&plan, &settings)).await;
     }
     let lines = match explain.kind {
         ExplainKind::Ast => lines(&squall_sql::dump(statement)),
@@ -46,8 +48,17 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
         }
         ExplainKind::Plan => {
             let plan = planning::plan(session, query_of(statement)?, context).await?;
-            let header = explain.settings.iter().any(|setting| setting.name == "header" && is_on(&setting.value));
-            lines(&explain_plan(&plan, ExplainOptions { header }))
+            let is_set =
+                |name: &str| explain.settings.iter().any(|setting| setting.name == name && is_on(&setting.value));
+            let (header, indexes) = (is_set("header"), is_set("indexes"));
+            let settings = context.settings.clone();
+            // Indexes are read from the disk.
+            let explained = run_blocking(move || {
+                let lines = |scan: &Scan| index_lines(scan, &settings);
+                let of_scan: Option<&dyn Fn(&Scan) -> Result<Vec<String>>> = if indexes { Some(&lines) } else { None };
+                explain_plan(&plan, ExplainOptions { header, of_scan })
+            });
+            lines(&explained.await?)
         }
         ExplainKind::Pipeline => {
             let plan = planning::plan(session, query_of(statement)?, context).await?;
@@ -59,9 +70,9 @@ pub(super) async fn run(session: &Session, explain: &ast::Explain, context: &Arc
 }
 
 /// What each table of a plan would be asked for, of tables that have parts.
-fn estimate(plan: &Plan) -> Result<Answer> {
+fn estimate(plan: &Plan, settings: &Settings) -> Result<Answer> {
     let mut found: BTreeMap<(String, String), [u64; 3]> = BTreeMap::new();
-    add_estimates(plan, &mut found)?;
+    add_estimates(plan, settings, &mut found)?;
     let numbers = |at: usize| {
         let numbers = found.values().map(|numbers| numbers[at]).collect();
         Column::from_primitive::<arrow_array::types::UInt64Type>(DataType::UInt64, numbers)
@@ -75,26 +86,47 @@ fn estimate(plan: &Plan) -> Result<Answer> {
     ])
 }
 
-fn add_estimates(plan: &Plan, found: &mut BTreeMap<(String, String), [u64; 3]>) -> Result<()> {
+fn add_estimates(plan: &Plan, settings: &Settings, found: &mut BTreeMap<(String, String), [u64; 3]>) -> Result<()> {
     if let Plan::Scan(scan) = plan
         && scan.table.engine().ends_with("MergeTree")
     {
-        let request = ScanRequest {
-            columns: scan.columns.clone(),
-            schema: scan.schema.clone(),
-            predicate: scan.predicate.clone(),
-            limit: scan.limit,
+        let request = request_of(scan, settings);
+        let table = &TableHandle::of(&*scan.table)?.0;
+        let [parts, rows, marks] = match table.index_analysis(&request)? {
+            Some(analysis) => {
+                let last = analysis.steps.last();
+                [last.map_or(0, |step| step.parts), analysis.rows, last.map_or(0, |step| step.granules)]
+            }
+            None => {
+                let begun = table.scan(&request)?;
+                let selection = begun.selection();
+                [selection.parts, begun.rows_total().unwrap_or_default(), selection.marks]
+            }
         };
-        let begun = TableHandle::of(&*scan.table)?.0.scan(&request)?;
-        let selection = begun.selection();
-        if selection.parts > 0 {
+        if parts > 0 {
             let name = (scan.table.database().to_owned(), scan.table.name().to_owned());
             let sums = found.entry(name).or_default();
-            let add = [selection.parts, begun.rows_total().unwrap_or_default(), selection.marks];
-            sums.iter_mut().zip(add).for_each(|(sum, number)| *sum += number);
+            sums.iter_mut().zip([parts, rows, marks]).for_each(|(sum, number)| *sum += number);
         }
     }
-    plan.inputs().try_for_each(|input| add_estimates(input, found))
+    plan.inputs().try_for_each(|input| add_estimates(input, settings, found))
+}
+
+/// What the scan of a plan asks its table for.
+fn request_of(scan: &Scan, settings: &Settings) -> ScanRequest {
+    ScanRequest {
+        columns: scan.columns.clone(),
+        schema: scan.schema.clone(),
+        predicate: scan.predicate.clone(),
+        limit: scan.limit,
+        skip_indexes: SkipIndexUse::new(settings),
+    }
+}
+
+/// What indexes leave of a table.
+fn index_lines(scan: &Scan, settings: &Settings) -> Result<Vec<String>> {
+    let analysis = TableHandle::of(&*scan.table)?.0.index_analysis(&request_of(scan, settings))?;
+    Ok(analysis.map_or_else(Vec::new, |analysis| analysis.lines()))
 }
 
 fn is_on(value: &SettingValue) -> bool {

@@ -11,7 +11,7 @@ use squall_storage::{PartSelection, Rewrite, RewriteOf, Table};
 use squall_types::{Error, ErrorCode, Result, Value};
 
 use super::alter::selection;
-use super::statement::{refuse_cluster, table_name};
+use super::statement::{identifier, refuse_cluster, table_name};
 use super::system_command::run_blocking;
 use super::{Answer, planning, show};
 use crate::session::Session;
@@ -115,7 +115,43 @@ pub(super) fn is_mutation(command: &AlterCommand) -> bool {
             | AlterCommand::MaterializeColumn { .. }
             | AlterCommand::ApplyDeletedMask { .. }
             | AlterCommand::ApplyPatches { .. }
+            | AlterCommand::MaterializeIndex { .. }
+            | AlterCommand::ClearIndex { .. }
     )
+}
+
+/// Carries out MATERIALIZE INDEX, or CLEAR INDEX: parts are written anew with the index, or without it.
+pub(super) async fn run_index(
+    session: &Session,
+    database: &str,
+    table: &str,
+    (index, partition, if_exists): (&ast::Identifier, Option<&PartitionSelector>, bool),
+    clears: bool,
+    context: &Arc<QueryContext>,
+) -> Result<()> {
+    let name = identifier(session, index)?;
+    let description = session.databases_of(database).describe(database, table)?;
+    let is_known = description.definition.iter().any(|known| known.indices.iter().any(|index| *index.name == *name));
+    if !is_known && if_exists {
+        return Ok(());
+    }
+    let parts = match partition {
+        Some(partition) => selection(session, database, table, partition, context).await?,
+        None => PartSelection::All,
+    };
+    let of = RewriteOf::Index { parts, name: (&*name).into(), clears };
+    let rewrite = begin(session, database, table, &of).await?;
+    write_all_anew(session, table, rewrite, context).await
+}
+
+/// Writes the rows of all pieces as they are.
+async fn write_all_anew(session: &Session, table: &str, rewrite: Rewrite, context: &Arc<QueryContext>) -> Result<()> {
+    let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
+    for (source, target) in rewrite.pieces(ROWS) {
+        let query = query(&all, source.columns(), table)?;
+        write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
+    }
+    run_blocking(move || rewrite.commit()).await
 }
 
 /// Carries out a mutation.
@@ -175,12 +211,7 @@ pub(super) async fn rewrite_casts(
         return Ok(());
     }
     let rewrite = begin(session, database, table, &RewriteOf::Casts).await?;
-    let all = Mutation { partition: None, filter: None, assignments: Some(Vec::new()) };
-    for (source, target) in rewrite.pieces(ROWS) {
-        let query = query(&all, source.columns(), table)?;
-        write(&session.with_stand_in(ROWS, source), &query, &*target, context).await?;
-    }
-    run_blocking(move || rewrite.commit()).await
+    write_all_anew(session, table, rewrite, context).await
 }
 
 /// Begins once no merge is at the same parts.

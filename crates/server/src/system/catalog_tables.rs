@@ -5,7 +5,9 @@ use std::sync::{Arc, Weak};
 
 use squall_planner::{ColumnDescription, Constraint, DefaultKind, KeyExpression, SkipIndex};
 use squall_sql::ast;
-use squall_storage::{Databases, NamedView, PartInfo, TEMPORARY_DATABASE, Table, TableDescription};
+use squall_storage::{
+    Databases, NamedView, PartInfo, SkipIndexSize, TEMPORARY_DATABASE, Table, TableDescription, implicit_indices,
+};
 use squall_types::{DataType, Result, Value};
 
 use super::table::SystemTable;
@@ -224,31 +226,49 @@ pub(super) fn columns(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     Arc::new(table)
 }
 
+/// A skip index of a table, with what it takes in the table's parts.
+struct IndexRow {
+    table: Arc<TableDescription>,
+    index: SkipIndex,
+    is_implicit: bool,
+    size: SkipIndexSize,
+}
+
 pub(super) fn data_skipping_indices(server: &Weak<Server>, viewer: Viewer) -> Arc<dyn Table> {
     let of = server.clone();
     let gather = move || {
         let mut rows = Vec::new();
         for table in all_tables(&of, &viewer)? {
             let Some(definition) = table.definition.clone() else { continue };
-            rows.extend(definition.indices.iter().cloned().map(|index| (table.clone(), index)));
+            let sizes = table.table.skip_index_sizes();
+            let implicit = match definition.engine.ends_with("MergeTree") {
+                true => implicit_indices(&definition)?,
+                false => Vec::new(),
+            };
+            let declared = definition.indices.iter().map(|index| (index.clone(), false));
+            let all = declared.chain(implicit.into_iter().map(|index| (index, true)));
+            rows.extend(all.map(|(index, is_implicit)| {
+                let size = sizes.iter().find(|size| size.name == index.name).cloned().unwrap_or_default();
+                IndexRow { table: table.clone(), index, is_implicit, size }
+            }));
         }
         Ok(rows)
     };
     let table = SystemTable::new("data_skipping_indices", gather)
-        .column("database", "String", |(table, _): &(Arc<TableDescription>, SkipIndex)| text(shown_database(table)))
-        .column("table", "String", |(table, _)| text(table.table.name()))
-        .column("name", "String", |(_, index)| text(&index.name))
-        .column("type", "String", |(_, index)| text(index.kind.split('(').next().unwrap_or_default()))
-        .column("type_full", "String", |(_, index)| text(&index.kind))
-        .column("expr", "String", |(_, index)| {
-            let items = index.sql.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-            text(items.unwrap_or(&index.sql))
+        .column("database", "String", |row: &IndexRow| text(shown_database(&row.table)))
+        .column("table", "String", |row| text(row.table.table.name()))
+        .column("name", "String", |row| text(&row.index.name))
+        .column("type", "String", |row| text(row.index.kind.split('(').next().unwrap_or_default()))
+        .column("type_full", "String", |row| text(&row.index.kind))
+        .column("expr", "String", |row| {
+            let items = row.index.sql.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+            text(items.unwrap_or(&row.index.sql))
         })
-        .constant("creation", "Enum8('Explicit' = 0, 'Implicit' = 1)", Value::Int64(0))
-        .column("granularity", "UInt64", |(_, index)| number(index.granularity))
-        .constant("data_compressed_bytes", "UInt64", number(0_u64))
-        .constant("data_uncompressed_bytes", "UInt64", number(0_u64))
-        .constant("marks_bytes", "UInt64", number(0_u64));
+        .column("creation", "Enum8('Explicit' = 0, 'Implicit' = 1)", |row| Value::Int64(row.is_implicit.into()))
+        .column("granularity", "UInt64", |row| number(row.index.granularity))
+        .column("data_compressed_bytes", "UInt64", |row| number(row.size.compressed_bytes))
+        .column("data_uncompressed_bytes", "UInt64", |row| number(row.size.uncompressed_bytes))
+        .column("marks_bytes", "UInt64", |row| number(row.size.directory_bytes));
     Arc::new(table)
 }
 

@@ -114,7 +114,7 @@ CREATE TABLE squall_table_schema (table_id BIGINT, number BIGINT, columns VARCHA
 ALTER TABLE squall_part ADD COLUMN schema_number BIGINT NOT NULL DEFAULT 0;
 "#;
 
-/// Since version 6: the last INSERTs of tables that remember them, for each partition with the block that they brought.
+/// Since version 6: parts that have skip indexes say so in their descriptions, which earlier servers cannot read; and the last INSERTs of tables that remember them, for each partition with the block that they brought.
 pub(super) const INSERTS: &str = r#"
 CREATE TABLE squall_insert (number INTEGER PRIMARY KEY, table_id BIGINT NOT NULL, insert_id VARCHAR NOT NULL, partition VARCHAR NOT NULL,
     block BIGINT NOT NULL, UNIQUE (table_id, insert_id, partition));

@@ -20,6 +20,15 @@ pub enum RewriteOf {
     Parts(PartSelection),
     /// Those of parts in which readers of the lake do not find a column since its type was altered.
     Casts,
+    /// Those of parts that a clause names, as far as they lack a skip index, or have one that they are to lose.
+    Index {
+        /// The parts.
+        parts: PartSelection,
+        /// The index.
+        name: Arc<str>,
+        /// `CLEAR INDEX` rather than `MATERIALIZE INDEX`.
+        clears: bool,
+    },
 }
 
 /// A table whose rows are being rewritten. Dropped without a commit, nothing has changed.
@@ -72,6 +81,7 @@ impl Databases {
                 Work::Parts(match of {
                     RewriteOf::Parts(selection) => table.rewrite(selection)?,
                     RewriteOf::Casts => table.rewrite_casts()?,
+                    RewriteOf::Index { parts, name, clears } => table.rewrite_index(parts, name, *clears)?,
                 })
             }
             Engine::Memory(stored, rows) if &*stored.identity.definition.engine == "Memory" => {

@@ -110,10 +110,10 @@ impl Group {
 
 /// Who waits for a chunk of this scan. Woken all at once, when any chunk arrives or is decoded.
 #[derive(Default)]
-struct Waiters(Mutex<Vec<Waker>>);
+pub(super) struct Waiters(Mutex<Vec<Waker>>);
 
 impl Waiters {
-    fn add(&self, waker: &Waker) {
+    pub(super) fn add(&self, waker: &Waker) {
         let mut waiting = self.0.lock();
         if !waiting.iter().any(|other| other.will_wake(waker)) {
             waiting.push(waker.clone());

@@ -325,6 +325,7 @@ impl MergeTree {
             row_groups,
             footer: footer_of(&in_segments)?,
             primary_index: PrimaryIndex::default(),
+            indices: Vec::new(),
         };
         let file =
             PartFile { name: "".into(), partition_id: "".into(), path: path.to_path_buf(), bytes: bytes.len() as u64 };

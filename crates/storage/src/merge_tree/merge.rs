@@ -16,6 +16,7 @@ use super::merged_part::write_merged;
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::{UnwrittenPart, write_part};
+use super::skip_index::SkipIndex;
 use super::{MergeTree, PartSet};
 use crate::catalog::PartExchange;
 use crate::part_event::{PartEvent, PartEventKind};
@@ -417,6 +418,8 @@ pub(super) struct ReplacementWriter {
     name: PartName,
     new: Arc<OnceLock<UnwrittenPart>>,
     blocks: Vec<Block>,
+    /// The skip indexes that the new part gets.
+    indices: Vec<Arc<SkipIndex>>,
     /// Dropped last.
     lock: Arc<MergeLock>,
 }
@@ -426,9 +429,10 @@ impl ReplacementWriter {
         table: Arc<MergeTree>,
         name: PartName,
         new: Arc<OnceLock<UnwrittenPart>>,
+        indices: Vec<Arc<SkipIndex>>,
         lock: Arc<MergeLock>,
     ) -> Self {
-        Self { table, name, new, blocks: Vec::new(), lock }
+        Self { table, name, new, blocks: Vec::new(), indices, lock }
     }
 }
 
@@ -441,14 +445,14 @@ impl InsertWriter for ReplacementWriter {
     }
 
     fn finish(self: Box<Self>) -> Result<Option<PartWork>> {
-        let Self { table, name, new, blocks, lock } = *self;
+        let Self { table, name, new, blocks, indices, lock } = *self;
         if blocks.is_empty() {
             return Ok(None);
         }
         Ok(Some(Box::pin(async move {
             let mut pieces = Pieces::begin();
             let block = concat(&table.identity.stored, blocks, &mut pieces).await?;
-            let Some(unwritten) = write_part(&table, &name, block, true, false, &mut pieces).await? else {
+            let Some(unwritten) = write_part(&table, &name, block, true, false, &indices, &mut pieces).await? else {
                 return Ok(());
             };
             // Another rewriting of the same part would write the same file.

@@ -42,7 +42,7 @@ pub(super) async fn write_merged(
     let mut rows = MergedRows::new(table, parts)?;
     let mut groups = RowGroups {
         table: table.clone(),
-        encoder: PartEncoder::new(table, name),
+        encoder: PartEncoder::new(table, name, &table.indices),
         blocks: Vec::new(),
         rows: 0,
         bytes: 0,

@@ -9,6 +9,8 @@ mod detached;
 mod dictionary_chunk;
 mod final_scan;
 mod hot_scan;
+mod index_use;
+mod indexed_scan;
 mod insertion;
 mod key_runs;
 mod key_search;
@@ -37,6 +39,7 @@ mod pruning;
 mod radix;
 mod rewrite;
 mod settings;
+mod skip_index;
 mod sorting;
 mod string_chunk;
 mod table_directory;
@@ -60,9 +63,10 @@ use crate::column_cache::ColumnCache;
 use crate::column_mapping::ColumnDefaults;
 use crate::fields::FieldRecord;
 use crate::identity::{TableIdentity, TableName};
+use crate::index_analysis::IndexAnalysis;
 use crate::key_binding::KeyBinding;
 use crate::part_event::{PartEvent, PartEventKind};
-use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, Table, TableHandle, TableScan};
+use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, SkipIndexSize, Table, TableHandle, TableScan};
 use crate::table_record::TableRecord;
 use final_scan::FinalTable;
 use merge_control::MergeControl;
@@ -75,6 +79,7 @@ use part_columns::part_columns;
 use part_description::PartDescription;
 pub(crate) use part_schema::PartSchema;
 use part_schema::PartSchemas;
+use skip_index::SkipIndex;
 use table_directory::TableDirectory;
 
 pub use backup::PartSource;
@@ -92,6 +97,7 @@ pub(crate) use part_name::PartName;
 pub(crate) use part_writer::write_error;
 pub(crate) use rewrite::PartRewriting;
 pub(crate) use settings::MergeTreeSettings;
+pub use skip_index::implicit_indices;
 pub use settings::merge_tree_settings;
 pub(crate) use table_directory::{DETACHED, TEMPORARY};
 
@@ -112,6 +118,10 @@ pub(crate) struct MergeTree {
     /// How each stored column lies in new parts.
     packings: Vec<Packing>,
     primary_key: Vec<KeyExpression>,
+    /// The primary key, and behind it the partition key: what parts and granules are left out by.
+    pruning_keys: Vec<KeyExpression>,
+    /// The skip indexes.
+    indices: Vec<Arc<SkipIndex>>,
     /// What becomes of rows with equal keys.
     rule: Option<MergeRule>,
     directory: Arc<TableDirectory>,
@@ -266,6 +276,7 @@ impl MergeTree {
         let rule = MergeRule::of(&identity)?;
         let schemas = PartSchemas::new(&schema, stored_schemas, settings.ratio_of_defaults)?;
         let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
+        let pruning_keys = primary_key.iter().chain(&definition.partition_key).cloned().collect();
         let key_types = key_types(&primary_key);
         let directory = Arc::new(TableDirectory::new(directory, catalog.clone()));
         let began = Instant::now();
@@ -294,6 +305,7 @@ impl MergeTree {
         let table = Self {
             table_id,
             packings: packing::packings(&identity, settings.compression)?,
+            indices: SkipIndex::all(&identity, &settings, &binding),
             defaults: Arc::new(ColumnDefaults::new(&identity.definition, &binding)),
             binding,
             identity,
@@ -301,6 +313,7 @@ impl MergeTree {
             settings,
             schema,
             schemas: Arc::new(Mutex::new(schemas)),
+            pruning_keys,
             primary_key,
             rule,
             directory,
@@ -338,20 +351,20 @@ impl MergeTree {
             Arc::new(PartSchema::of(&identity, settings.ratio_of_defaults)?)
         };
         self.schemas.lock().present(schema.clone());
+        let definition = &identity.definition;
+        let primary_key = definition.primary_key.clone().unwrap_or_else(|| definition.sorting_key.clone());
         Ok(Arc::new(Self {
             table_id: self.table_id,
             packings: packing::packings(&identity, settings.compression)?,
+            indices: SkipIndex::all(&identity, &settings, &self.binding),
             record: ArcSwap::from_pointee(record),
             settings,
             schemas: self.schemas.clone(),
             schema,
             defaults: Arc::new(ColumnDefaults::new(&identity.definition, &self.binding)),
             binding: self.binding.clone(),
-            primary_key: identity
-                .definition
-                .primary_key
-                .clone()
-                .unwrap_or_else(|| identity.definition.sorting_key.clone()),
+            pruning_keys: primary_key.iter().chain(&definition.partition_key).cloned().collect(),
+            primary_key,
             directory: self.directory.clone(),
             catalog: self.catalog.clone(),
             cache: self.cache.clone(),
@@ -536,15 +549,19 @@ impl Table for MergeTreeTable {
                 return Err(failure.clone());
             }
         }
-        mapped_scan::scan(&self.live, segments, &request.columns, request)
+        let filters = index_use::filters(&self.live, predicate.as_ref(), &request.skip_indexes);
+        indexed_scan::scan(&self.live, segments, &filters, request)
+    }
+
+    fn index_analysis(&self, request: &ScanRequest) -> Result<Option<IndexAnalysis>> {
+        let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
+        index_use::analyze(&self.live, &self.parts.parts, predicate.as_ref(), &request.skip_indexes).map(Some)
     }
 
     fn check_index_is_used(&self, request: &ScanRequest, settings: &Settings) -> Result<()> {
-        pruning::check_index_is_used(
-            &self.live,
-            request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns)).as_ref(),
-            settings,
-        )
+        let predicate = request.predicate.as_ref().map(|predicate| in_table(predicate, &request.columns));
+        pruning::check_index_is_used(&self.live, predicate.as_ref(), settings)?;
+        index_use::check_forced(&self.live, predicate.as_ref(), &request.skip_indexes, settings)
     }
 
     fn insert(&self) -> Result<Arc<dyn Insertion>> {
@@ -561,6 +578,10 @@ impl Table for MergeTreeTable {
 
     fn deduplication_window(&self) -> u64 {
         self.live.settings.deduplication_window
+    }
+
+    fn skip_index_sizes(&self) -> Vec<SkipIndexSize> {
+        index_use::sizes(&self.live, &self.parts.parts)
     }
 
     fn bytes(&self) -> Option<u64> {

@@ -13,6 +13,7 @@ use super::MergeTreeTable;
 use super::part::Part;
 use super::part_name::PartName;
 use crate::evaluate::evaluate;
+use crate::index_analysis::IndexAnalysis;
 use crate::table::{Claim, Insertion, Morsel, PartColumn, PartInfo, ScanRequest, ScanSelection, Table, TableScan};
 
 /// Morsels of a part are numbered within so many numbers.
@@ -186,10 +187,15 @@ impl Table for PartColumns {
                 continue;
             }
             let request =
-                ScanRequest { columns: stored.clone(), schema: schema.clone(), predicate, limit: request.limit };
+                ScanRequest { columns: stored.clone(), schema: schema.clone(), predicate, ..request.clone() };
             parts.push((self.table.of_part(part).scan(&request)?, columns));
         }
         Ok(Arc::new(PartScan { parts, schema: request.schema.clone(), part: AtomicUsize::new(0) }))
+    }
+
+    fn index_analysis(&self, request: &ScanRequest) -> Result<Option<IndexAnalysis>> {
+        let is_own = request.columns.iter().all(|column| *column < self.own());
+        if is_own { self.table.index_analysis(request) } else { Ok(None) }
     }
 
     fn insert(&self) -> Result<Arc<dyn Insertion>> {

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt8Type;
+use arrow_array::{Array, ArrayRef, UInt8Array, new_empty_array};
+use arrow_buffer::Buffer;
 use arrow_schema::DataType as ArrowType;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -26,6 +29,7 @@ use twox_hash::XxHash3_64;
 use super::chunk_decoder::{BATCH_ROWS, ChunkDecoder};
 use super::part_description::{FileRange, PartDescription};
 use super::part_schema::PartSchema;
+use super::skip_index::{IndexDescription, Wanted, decode_page};
 use super::table_directory::TableDirectory;
 use crate::column_cache::{ChunkLoad, ChunkSlot, ColumnCache, DecodeChunk};
 use crate::disk::OpenFile;
@@ -53,6 +57,8 @@ pub(crate) struct Part {
     directory: Arc<TableDirectory>,
     /// Row group by row group.
     slots: Box<[Arc<ChunkSlot>]>,
+    /// Pages of skip indexes, index by index.
+    index_slots: Box<[Box<[Arc<ChunkSlot>]>]>,
     /// How to read the file's row groups, read from it when it is first needed.
     reading: OnceLock<ArrowReaderMetadata>,
     /// Why the part cannot be read, where that is known from the start.
@@ -116,6 +122,8 @@ impl Part {
     ) -> Self {
         let chunks = description.row_groups.iter().map(|group| group.chunks.len()).sum();
         let slots = (0..chunks).map(|_| cache.slot()).collect();
+        let of_index = |index: &IndexDescription| index.pages.iter().map(|_| cache.slot()).collect();
+        let index_slots = description.indices.iter().map(of_index).collect();
         let rows = description.rows() as u64;
         Self {
             gauge: Mutex::new(CurrentMetric::PartsTemporary.hold(1)),
@@ -126,6 +134,7 @@ impl Part {
             cache,
             directory,
             slots,
+            index_slots,
             reading: OnceLock::new(),
             failure,
             is_obsolete: AtomicBool::new(true),
@@ -217,6 +226,54 @@ impl Part {
         rows
     }
 
+    /// A page of a skip index, where it is in memory.
+    pub(super) fn index_page(&self, wanted: Wanted) -> Option<Buffer> {
+        let slot = self.index_slots.get(wanted.index)?.get(wanted.page)?;
+        let rows = slot.get()?;
+        Some(rows.array().as_primitive_opt::<UInt8Type>()?.values().inner().clone())
+    }
+
+    /// Reads pages of skip indexes, which go into the cache. Waits for the disk.
+    ///
+    /// # Errors
+    /// `CHECKSUM_DOESNT_MATCH`, `CORRUPTED_DATA`.
+    pub(super) fn read_index_pages(&self, wanted: &[Wanted]) -> Result<Vec<(Wanted, Buffer)>> {
+        let file = self.opened()?;
+        // The page is the cache's, for all queries: none of them pays for it.
+        let _shared = squall_runtime::memory::detach();
+        let read = |wanted: &Wanted| -> Result<(Wanted, Buffer)> {
+            if let Some(page) = self.index_page(*wanted) {
+                return Ok((*wanted, page));
+            }
+            let index = self.description.indices.get(wanted.index);
+            let page = index.and_then(|index| index.pages.get(wanted.page));
+            let page = page.ok_or_else(|| Error::logical("a page that the part does not have"))?;
+            let bytes = Buffer::from_vec(decode_page(&self.read_range(&*file, page.at)?)?);
+            if let Some(slot) = self.index_slots.get(wanted.index).and_then(|slots| slots.get(wanted.page)) {
+                let array: ArrayRef = Arc::new(UInt8Array::new(bytes.clone().into(), None));
+                self.cache.put(slot, &Rows::Whole(array), bytes.len());
+            }
+            Ok((*wanted, bytes))
+        };
+        wanted.iter().map(read).collect()
+    }
+
+    /// Reads pages of skip indexes on a thread that may wait for the disk; `done` is called there.
+    ///
+    /// # Errors
+    /// `CANNOT_SCHEDULE_TASK`.
+    pub(super) fn load_index_pages(
+        self: &Arc<Self>,
+        wanted: Vec<Wanted>,
+        done: impl FnOnce(Result<Vec<(Wanted, Buffer)>>) + Send + 'static,
+    ) -> Result<()> {
+        let part = self.clone();
+        match self.cache.on_io_thread(move || done(part.read_index_pages(&wanted))) {
+            true => Ok(()),
+            false => Err(Error::new(ErrorCode::CANNOT_SCHEDULE_TASK, "No thread to read an index with")),
+        }
+    }
+
     /// Starts to fetch chunks of a row group on a thread that may wait for the disk.
     pub(crate) fn start_loads(self: &Arc<Self>, row_group: usize, loads: Vec<(usize, Arc<ChunkLoad>)>) {
         let part = self.clone();
@@ -235,7 +292,8 @@ impl Part {
         }
     }
 
-    fn open_file(&self) -> Result<Box<dyn OpenFile>> {
+    /// The file, to read what the description tells of.
+    fn opened(&self) -> Result<Box<dyn OpenFile>> {
         let disk = self.directory.disk();
         let opened = match disk.open(&self.file.path) {
             // Committed, and not called so yet.
@@ -244,7 +302,12 @@ impl Part {
             }
             opened => opened,
         };
-        let file = opened.map_err(|error| corrupted(&self.file.path, error))?;
+        opened.map_err(|error| corrupted(&self.file.path, error))
+    }
+
+    /// The file, to read chunks of it.
+    fn open_file(&self) -> Result<Box<dyn OpenFile>> {
+        let file = self.opened()?;
         if self.reading.get().is_none() {
             let footer = self.read_range(&*file, self.description.footer)?;
             let reading = self.read_footer(&footer)?;
@@ -262,6 +325,9 @@ impl Part {
             return Err(failure.clone());
         }
         let file = self.open_file()?;
+        for page in self.description.indices.iter().flat_map(|index| &index.pages) {
+            decode_page(&self.read_range(&*file, page.at)?)?;
+        }
         for (row_group, group) in self.description.row_groups.iter().enumerate() {
             for column in 0..group.chunks.len() {
                 let bytes = self.fetch(&*file, row_group, column)?;
@@ -413,7 +479,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        self.cache.forget(self.slots.iter());
+        self.cache.forget(self.slots.iter().chain(self.index_slots.iter().flatten()));
         if *self.is_obsolete.get_mut() {
             let path = std::mem::take(&mut self.file.path);
             // Whoever lets go last may be a worker. Where no thread can be had, the next start removes the file.

@@ -4,10 +4,13 @@
 use squall_types::integer::{I256, Integer, U256};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
+use super::skip_index::{IndexDescription, IndexPage};
 use crate::key_condition::ValueRange;
 
-/// The first byte of every blob.
+/// The first byte of a blob without indexes.
 const VERSION: u8 = 1;
+/// The first byte of one that ends with indexes.
+const VERSION_WITH_INDICES: u8 = 2;
 
 /// A part's description. Without one there are no rows.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +20,8 @@ pub(crate) struct PartDescription {
     pub(crate) row_groups: Vec<RowGroupDescription>,
     pub(crate) footer: FileRange,
     pub(crate) primary_index: PrimaryIndex,
+    /// Skip indexes that the part has.
+    pub(crate) indices: Vec<IndexDescription>,
 }
 
 /// One row group.
@@ -73,7 +78,7 @@ impl PartDescription {
 
     /// The blob.
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let mut out = vec![if self.indices.is_empty() { VERSION } else { VERSION_WITH_INDICES }];
         put_number(&mut out, self.granularity as u64);
         put_range(&mut out, self.footer);
         put_number(&mut out, self.row_groups.len() as u64);
@@ -92,6 +97,21 @@ impl PartDescription {
         for key in &self.primary_index.keys {
             put_number(&mut out, key.rows() as u64);
             (0..key.rows()).for_each(|row| put_value(&mut out, Some(&key.value(row))));
+        }
+        if !self.indices.is_empty() {
+            put_number(&mut out, self.indices.len() as u64);
+        }
+        for index in &self.indices {
+            for text in [&index.name, &index.identity] {
+                put_number(&mut out, text.len() as u64);
+                out.extend_from_slice(text.as_bytes());
+            }
+            put_number(&mut out, index.bytes);
+            put_number(&mut out, index.pages.len() as u64);
+            for page in &index.pages {
+                put_range(&mut out, page.at);
+                put_number(&mut out, page.entries as u64);
+            }
         }
         out
     }
@@ -190,9 +210,11 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     fn description(mut self, keys: &[DataType], columns: usize) -> Option<PartDescription> {
-        if self.byte()? != VERSION {
-            return None;
-        }
+        let has_indices = match self.byte()? {
+            VERSION => false,
+            VERSION_WITH_INDICES => true,
+            _ => return None,
+        };
         let granularity = usize::try_from(self.number()?).ok().filter(|granularity| *granularity > 0)?;
         let footer = self.range()?;
         let count = self.count()?;
@@ -210,10 +232,28 @@ impl Decoder<'_> {
             return None;
         }
         let keys = keys.iter().map(|data_type| self.key(data_type)).collect::<Option<Vec<_>>>()?;
-        let description = PartDescription { granularity, row_groups, footer, primary_index: PrimaryIndex { keys } };
+        let count = if has_indices { self.count()? } else { 0 };
+        let indices = (0..count).map(|_| self.index()).collect::<Option<Vec<_>>>()?;
+        let primary_index = PrimaryIndex { keys };
+        let description = PartDescription { granularity, row_groups, footer, primary_index, indices };
         let granules = description.rows().div_ceil(granularity);
         let is_whole = description.primary_index.keys.iter().all(|key| key.rows() == granules + 1);
         (is_whole && self.blob.is_empty()).then_some(description)
+    }
+
+    fn index(&mut self) -> Option<IndexDescription> {
+        let mut text = || {
+            let length = self.count()?;
+            String::from_utf8(self.bytes(length)?.to_vec()).ok()
+        };
+        let (name, identity) = (text()?, text()?);
+        let bytes = self.number()?;
+        let count = self.count()?;
+        let mut pages = Vec::with_capacity(count);
+        for _ in 0..count {
+            pages.push(IndexPage { at: self.range()?, entries: usize::try_from(self.number()?).ok()? });
+        }
+        Some(IndexDescription { name, identity, bytes, pages })
     }
 
     fn chunk(&mut self) -> Option<ChunkDescription> {
@@ -320,7 +360,15 @@ mod tests {
             }],
             footer: FileRange { offset: 1 << 40, length: 9, checksum: 1 },
             primary_index: PrimaryIndex { keys: vec![key.finish().unwrap()] },
+            indices: Vec::new(),
         }
+    }
+
+    fn with_indices() -> PartDescription {
+        let page = IndexPage { at: FileRange { offset: 900, length: 20, checksum: 3 }, entries: 2 };
+        let (name, identity) = ("i".to_owned(), "minmax (#1: UInt8) 1".to_owned());
+        let index = IndexDescription { name, identity, bytes: 40, pages: vec![page; 2] };
+        PartDescription { indices: vec![index.clone(), index], ..description() }
     }
 
     #[test]
@@ -329,6 +377,9 @@ mod tests {
         let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
         assert_eq!(format!("{before:?}"), format!("{after:?}"));
         assert!(PartDescription::decode(&before.encode(), &[DataType::String], 2).is_err());
+        let before = with_indices();
+        let after = PartDescription::decode(&before.encode(), &[DataType::String], 3).unwrap();
+        assert_eq!(before.indices, after.indices);
     }
 
     #[test]
@@ -346,8 +397,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_refused_or_read_but_never_panics(at in 0..200_usize, byte: u8, cut in 0..300_usize) {
-            let mut blob = description().encode();
+        fn garbage_is_refused_or_read_but_never_panics(at in 0..300_usize, byte: u8, cut in 0..400_usize) {
+            let mut blob = with_indices().encode();
             if let Some(place) = blob.get_mut(at) {
                 *place = byte;
             }

@@ -21,6 +21,7 @@ use super::part_bytes::PartBytes;
 use super::part_description::{ChunkDescription, FileRange, PartDescription, PrimaryIndex, RowGroupDescription};
 use super::part_footer;
 use super::part_name::PartName;
+use super::skip_index::{EncodedIndex, IndexBuilders, IndexDescription, IndexPage, SkipIndex};
 use super::sorting::plain_array;
 use super::value_chunk::{Leaf, append_values};
 use crate::evaluate::evaluate;
@@ -44,6 +45,7 @@ pub(super) struct PartEncoder {
     marks: Vec<Vec<Column>>,
     /// The same at the last row so far.
     last: Vec<Column>,
+    indices: IndexBuilders,
 }
 
 /// What an encoder has made.
@@ -55,9 +57,11 @@ pub(super) struct EncodedPart {
 }
 
 impl PartEncoder {
-    pub(super) fn new(table: &Arc<MergeTree>, name: &PartName) -> Self {
+    /// An encoder of a part with these skip indexes.
+    pub(super) fn new(table: &Arc<MergeTree>, name: &PartName, indices: &[Arc<SkipIndex>]) -> Self {
         let (table, name) = (table.clone(), name.clone());
-        Self { table, name, file: None, row_groups: Vec::new(), marks: Vec::new(), last: Vec::new() }
+        let indices = IndexBuilders::new(indices, table.settings.index_granularity);
+        Self { table, name, file: None, row_groups: Vec::new(), marks: Vec::new(), last: Vec::new(), indices }
     }
 
     /// Appends rows, in the order of the sorting key, as a row group. All row groups but the last have whole granules. Gives the columns as
@@ -82,6 +86,7 @@ impl PartEncoder {
         self.last = keys.iter().map(|key| mark(key, &last)).collect::<Result<_>>()?;
         drop(keys);
         pieces.pause().await;
+        self.indices.append(block, positions, pieces).await?;
         let at = self.row_groups.len();
         let (writer, factory) = match &mut self.file {
             Some(file) => file,
@@ -136,12 +141,14 @@ impl PartEncoder {
             let of_groups = self.marks.iter().filter_map(|marks| marks.get(at)).chain([last]).cloned().collect();
             primary_index.keys.push(gather::concat(of_groups, pieces).await?);
         }
+        let indices = write_indices(&mut writer, self.indices.finish(pieces).await?, pieces).await?;
         // What the catalog will know of the part stands in its footer too, but for the footer's own place.
         let mut description = PartDescription {
             granularity: self.table.settings.index_granularity,
             row_groups: self.row_groups,
             footer: FileRange::default(),
             primary_index,
+            indices,
         };
         for entry in part_footer::entries(&self.table.record.load(), &self.name, &description) {
             writer.append_key_value_metadata(entry);
@@ -150,6 +157,31 @@ impl PartEncoder {
         description.footer = footer_of(&bytes)?;
         Ok(Some(EncodedPart { bytes, description }))
     }
+}
+
+/// Appends the pages of indexes to a file whose row groups are complete. Readers of Parquet look at what its footer names alone.
+async fn write_indices(
+    writer: &mut SerializedFileWriter<PartBytes>,
+    encoded: Vec<EncodedIndex>,
+    pieces: &mut Pieces,
+) -> Result<Vec<IndexDescription>> {
+    let failed = |error: &dyn std::fmt::Display| Error::logical(format!("Parquet: {error}"));
+    let mut indices = Vec::with_capacity(encoded.len());
+    for EncodedIndex { index, pages: encoded } in encoded {
+        let mut pages = Vec::with_capacity(encoded.len());
+        let mut bytes = 0;
+        for page in encoded {
+            writer.write_all(&page.bytes).and_then(|()| writer.flush()).map_err(|error| failed(&error))?;
+            let end = writer.inner().len();
+            let at = checked_range(writer.inner(), end - page.bytes.len() as u64..end)?;
+            bytes += page.plain_bytes;
+            pages.push(IndexPage { at, entries: page.entries });
+            pieces.pause().await;
+        }
+        let (name, identity) = (index.name.to_string(), index.identity.clone());
+        indices.push(IndexDescription { name, identity, bytes, pages });
+    }
+    Ok(indices)
 }
 
 /// Some rows of a column of the primary key, without dictionary.

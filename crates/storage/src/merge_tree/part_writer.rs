@@ -19,6 +19,7 @@ use super::parquet_layout::compact_dictionary;
 use super::part::{Part, PartFile};
 use super::part_encoder::{EncodedPart, PartEncoder};
 use super::part_name::PartName;
+use super::skip_index::SkipIndex;
 use super::sorting::sorted_positions;
 use crate::evaluate::evaluate;
 
@@ -82,7 +83,7 @@ impl UnwrittenPart {
 }
 
 /// Sorts the rows of one partition and makes a part of them that is not committed yet; none where `merges_rows` leaves no row.
-/// `is_remembered` puts its columns into the cache.
+/// `is_remembered` puts its columns into the cache; `indices` are the skip indexes that it gets.
 ///
 /// # Errors
 /// Where the rows cannot be encoded.
@@ -92,6 +93,7 @@ pub(super) async fn write_part(
     mut block: Block,
     is_remembered: bool,
     merges_rows: bool,
+    indices: &[Arc<SkipIndex>],
     pieces: &mut Pieces,
 ) -> Result<Option<UnwrittenPart>> {
     let positions = &table.identity.stored_positions;
@@ -122,7 +124,7 @@ pub(super) async fn write_part(
         }
     }
     let sorting_us = began.elapsed().as_micros() as u64;
-    let mut encoder = PartEncoder::new(table, name);
+    let mut encoder = PartEncoder::new(table, name, indices);
     let group_rows = table.settings.row_group_rows();
     let mut arrays = Vec::new();
     for first in (0..block.rows()).step_by(group_rows) {

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::UInt32Array;
+use chrono::NaiveDate;
 use squall_functions::partition_id;
 use squall_runtime::Pieces;
 use squall_types::gather::take;
-use squall_types::{Block, Column, Error, ErrorCode, Result, Value};
+use squall_types::{Block, Column, DataType, Error, ErrorCode, Result, Value};
 
 /// The rows of one partition.
 pub(super) struct PartitionRows {
@@ -88,6 +89,34 @@ pub(super) fn id_of_row(keys: &[Column], row: usize) -> String {
     partition_id(keys, &keys.iter().map(|key| key.value(row)).collect::<Vec<_>>())
 }
 
+/// The values of keys of these types that an id was written of; `None` where it does not tell them.
+pub(super) fn values_of_id<'a>(id: &str, types: impl Iterator<Item = &'a DataType>) -> Option<Vec<Value>> {
+    let mut rest = id;
+    let mut values = Vec::new();
+    for (at, data_type) in types.enumerate() {
+        if at > 0 {
+            rest = rest.strip_prefix('-')?;
+        }
+        let digits = rest.strip_prefix('-').unwrap_or(rest);
+        let end = rest.len() - digits.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
+        let (own, after) = rest.split_at_checked(end).filter(|(own, _)| !own.is_empty())?;
+        rest = after;
+        values.push(match data_type.inner() {
+            DataType::Date | DataType::Date32 => {
+                let date = NaiveDate::parse_from_str(own, "%Y%m%d").ok()?;
+                Value::Int64(date.signed_duration_since(NaiveDate::default()).num_days())
+            }
+            DataType::Bool => Value::UInt64(own.parse().ok()?),
+            DataType::DateTime(_) => Value::UInt64(own.parse().ok()?),
+            unsigned if unsigned.is_unsigned_integer() => Value::UInt64(own.parse().ok()?),
+            DataType::Enum8(_) | DataType::Enum16(_) => Value::Int64(own.parse().ok()?),
+            signed if signed.is_integer() => Value::Int64(own.parse().ok()?),
+            _ => return None,
+        });
+    }
+    rest.is_empty().then_some(values)
+}
+
 fn too_many_partitions(partitions_max: usize) -> Error {
     Error::new(
         ErrorCode::TOO_MANY_PARTS,
@@ -97,4 +126,20 @@ fn too_many_partitions(partitions_max: usize) -> Error {
              speeding up queries: ORDER BY does that"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_tell_the_values_that_they_are_written_of() {
+        let values = |id: &str, types: &[DataType]| values_of_id(id, types.iter());
+        assert_eq!(values("202401", &[DataType::UInt32]), Some(vec![Value::UInt64(202_401)]));
+        let types = [DataType::Int8, DataType::Int8, DataType::Date];
+        let three = vec![Value::Int64(-1), Value::Int64(-2), Value::Int64(1)];
+        assert_eq!(values("-1--2-19700102", &types), Some(three));
+        assert_eq!(values("0123456789abcdef0123456789abcdef", &[DataType::UInt64]), None);
+        assert_eq!(values("7", &[DataType::String]), None);
+    }
 }

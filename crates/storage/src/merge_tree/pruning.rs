@@ -9,11 +9,12 @@ use std::sync::Arc;
 use squall_planner::{Expression, KeyExpression};
 use squall_runtime::profile_events::{Timed, count};
 use squall_runtime::{CurrentMetric, ProfileEvent};
-use squall_types::{Error, ErrorCode, Result, Rows, Settings};
+use squall_types::{DataType, Error, ErrorCode, Result, Rows, Settings, Value};
 
 use super::MergeTree;
 use super::key_search::{is_searchable, rows_within};
 use super::part::Part;
+use super::partition;
 use crate::key_condition::{Field, Interval, KeyCondition, ValueRange};
 use crate::table::ScanSelection;
 
@@ -29,7 +30,7 @@ pub(super) struct Segment {
 
 /// The rows in which `predicate`, over the table's columns, can be true.
 pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&Expression>) -> Result<Vec<Segment>> {
-    let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.primary_key));
+    let condition = predicate.map(|predicate| KeyCondition::new(predicate, &table.pruning_keys));
     let condition = condition.filter(|condition| !condition.is_unknown());
     let leading = condition.as_ref().and_then(|condition| LeadingKey::of(table, condition));
     let _filtering = condition.as_ref().map(|_| {
@@ -52,12 +53,20 @@ pub(super) fn select(table: &MergeTree, parts: &[Arc<Part>], predicate: Option<&
                 segments.extend(part.description.row_groups.iter().enumerate().map(whole));
             }
             Some(condition) => {
-                Pruning { table, part, condition, segments: &mut segments }.run(leading.as_ref());
+                let partition = partition_values(table, part);
+                Pruning { table, part, condition, partition, segments: &mut segments }.run(leading.as_ref());
             }
         }
     }
     segments.retain(|segment| segment.rows > 0);
     Ok(segments)
+}
+
+/// The values of the partition key in a part, where its id tells them.
+pub(super) fn partition_values(table: &MergeTree, part: &Part) -> Option<Vec<Value>> {
+    let key = &table.identity.definition.partition_key;
+    let types = key.iter().map(|key| key.expression.data_type());
+    if key.is_empty() { None } else { partition::values_of_id(&part.file.partition_id, types) }
 }
 
 /// What `force_primary_key` and `force_index_by_date` check: whether a scan with this predicate can leave anything out by the primary
@@ -122,7 +131,7 @@ pub(super) fn selection(segments: &[Segment]) -> ScanSelection {
 }
 
 /// What a condition says of the first column of the key, by which a part's rows are in order.
-struct LeadingKey<'a> {
+pub(super) struct LeadingKey<'a> {
     /// Its position among the stored columns.
     stored: usize,
     /// The rows that can match have it in one of these.
@@ -132,7 +141,7 @@ struct LeadingKey<'a> {
 }
 
 impl<'a> LeadingKey<'a> {
-    fn of(table: &MergeTree, condition: &'a KeyCondition) -> Option<Self> {
+    pub(super) fn of(table: &MergeTree, condition: &'a KeyCondition) -> Option<Self> {
         let Expression::Column { position, data_type } = &table.primary_key.first()?.expression else { return None };
         let stored = table.identity.stored_positions.get(*position).copied().flatten()?;
         let field = Field::Column(*position);
@@ -141,10 +150,22 @@ impl<'a> LeadingKey<'a> {
     }
 }
 
+/// The position of a column of the table among a part's, where the part has it as it is and its bounds are those of its order.
+pub(super) fn place(table: &MergeTree, part: &Part, column: usize) -> Option<usize> {
+    let identity = &table.identity;
+    let stored = identity.stored_positions.get(column).copied().flatten()?;
+    // The bounds of UUIDs are those of their bytes.
+    let has_order = |data_type: &DataType| *data_type.inner() != DataType::UUID;
+    identity.stored.fields.get(stored).filter(|(_, data_type)| has_order(data_type))?;
+    part.schema.place(identity, stored)
+}
+
 struct Pruning<'a> {
     table: &'a MergeTree,
     part: &'a Arc<Part>,
     condition: &'a KeyCondition,
+    /// What the partition key is in all rows of the part.
+    partition: Option<Vec<Value>>,
     segments: &'a mut Vec<Segment>,
 }
 
@@ -168,18 +189,22 @@ impl Pruning<'_> {
             Some(description.primary_index.range(key, from, to))
         };
         self.condition.can_match(&|field| {
-            both(self.place(field).map(|column| description.range(column).0), keyed(field, 0, granules))
+            let of_columns = self.place(field).map(|column| description.range(column).0);
+            both(both(of_columns, self.of_partition(field)), keyed(field, 0, granules))
         })
+    }
+
+    /// What the partition says of a field.
+    fn of_partition(&self, field: Field) -> Option<ValueRange> {
+        let Field::Key(key) = field else { return None };
+        let value = self.partition.as_ref()?.get(key.checked_sub(self.table.primary_key.len())?)?;
+        Some(ValueRange { low: Some(value.clone()), high: Some(value.clone()), incomparable: false })
     }
 
     /// The position of a field among the part's columns, where it has it as it is.
     fn place(&self, field: Field) -> Option<usize> {
-        let identity = &self.table.identity;
         match field {
-            Field::Column(column) => {
-                let stored = identity.stored_positions.get(column).copied().flatten()?;
-                self.part.schema.place(identity, stored)
-            }
+            Field::Column(column) => place(self.table, self.part, column),
             Field::Key(_) => None,
         }
     }
@@ -252,7 +277,8 @@ impl Pruning<'_> {
         let (granularity, has_index) = (description.granularity, description.primary_index.granules() > 0);
         for (row_group, group_first, rows) in row_groups(self.part, rows) {
             let chunks = description.row_groups.get(row_group).map(|group| &group.chunks);
-            let in_chunks = |field| Some(chunks?.get(self.place(field)?)?.range.clone());
+            let of_chunks = |field| Some(chunks?.get(self.place(field)?)?.range.clone());
+            let in_chunks = |field| both(of_chunks(field), self.of_partition(field));
             let mut found = Vec::new();
             if has_index {
                 self.bisect(rows.start / granularity..rows.end.div_ceil(granularity), &in_chunks, &mut found);
@@ -291,7 +317,7 @@ impl Pruning<'_> {
 
     fn key_position(&self, field: Field) -> Option<usize> {
         match field {
-            Field::Key(key) => Some(key),
+            Field::Key(key) => (key < self.table.primary_key.len()).then_some(key),
             Field::Column(column) => self
                 .table
                 .primary_key
@@ -316,7 +342,7 @@ impl Pruning<'_> {
 }
 
 /// The row groups that hold some rows of a part: each with its first row and those of the rows that it holds.
-fn row_groups(part: &Part, rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
+pub(super) fn row_groups(part: &Part, rows: Range<usize>) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
     let mut first = 0;
     part.description.row_groups.iter().enumerate().filter_map(move |(row_group, group)| {
         let group_first = first;

@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use squall_planner::{ColumnDescription, TableMetadata, named_like};
-use squall_types::{Error, Result};
+use squall_types::{Error, ErrorCode, Result};
 
 use super::merge::ReplacementWriter;
 use super::merge_control::MergeLock;
 use super::part::Part;
 use super::part_name::PartName;
 use super::part_writer::UnwrittenPart;
+use super::skip_index::SkipIndex;
 use super::{MergeTree, MergeTreeTable, PartSelection, PartSet};
 use crate::identity::TableName;
 use crate::part_event::PartEventKind;
@@ -25,6 +26,8 @@ pub(crate) struct PartRewriting {
     table: Arc<MergeTree>,
     parts: Vec<Arc<Part>>,
     done: Arc<Mutex<Written>>,
+    /// The skip indexes that new parts get.
+    indices: Vec<Arc<SkipIndex>>,
     lock: Arc<MergeLock>,
 }
 
@@ -55,6 +58,26 @@ impl MergeTree {
         self.rewrite_parts(&names)
     }
 
+    /// Begins to rewrite those of the parts that a clause names which lack a skip index, or which have one that they are to lose.
+    ///
+    /// # Errors
+    /// As [`rewrite`](Self::rewrite); `BAD_ARGUMENTS` for an unknown index.
+    pub(crate) fn rewrite_index(self: &Arc<Self>, selection: &PartSelection, name: &str, clears: bool) -> Result<PartRewriting> {
+        let Some(index) = self.indices.iter().find(|index| *index.name == *name) else {
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Unknown index: {name}")));
+        };
+        let selected = self.selected(selection)?;
+        let has = |part: &Part| part.description.indices.iter().any(|known| known.identity == index.identity);
+        let parts = self.parts_named(&selected)?;
+        let names: Vec<Arc<str>> =
+            parts.iter().filter(|part| has(part) == clears).map(|part| part.file.name.clone()).collect();
+        let mut rewriting = self.rewrite_parts(&names)?;
+        if clears {
+            rewriting.indices.retain(|known| known.name != index.name);
+        }
+        Ok(rewriting)
+    }
+
     fn rewrite_parts(self: &Arc<Self>, names: &[Arc<str>]) -> Result<PartRewriting> {
         let lock = Arc::new(self.merging.lock(names)?);
         let parts = self.parts_named(names)?;
@@ -62,7 +85,7 @@ impl MergeTree {
         if let Some(failure) = parts.iter().find_map(|part| part.failure()) {
             return Err(failure.clone());
         }
-        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), lock })
+        Ok(PartRewriting { table: self.clone(), parts, done: Arc::default(), indices: self.indices.clone(), lock })
     }
 }
 
@@ -78,6 +101,7 @@ impl PartRewriting {
                 table: self.table.clone(),
                 part: part.clone(),
                 done: self.done.clone(),
+                indices: self.indices.clone(),
                 lock: self.lock.clone(),
             };
             (source, Arc::new(target) as Arc<dyn Table>)
@@ -108,6 +132,7 @@ struct Target {
     table: Arc<MergeTree>,
     part: Arc<Part>,
     done: Arc<Mutex<Written>>,
+    indices: Vec<Arc<SkipIndex>>,
     lock: Arc<MergeLock>,
 }
 
@@ -139,6 +164,7 @@ impl Table for Target {
             part: self.part.clone(),
             done: self.done.clone(),
             new: Arc::default(),
+            indices: self.indices.clone(),
             lock: self.lock.clone(),
         }))
     }
@@ -151,13 +177,14 @@ struct Rewritten {
     part: Arc<Part>,
     done: Arc<Mutex<Written>>,
     new: Arc<OnceLock<UnwrittenPart>>,
+    indices: Vec<Arc<SkipIndex>>,
     lock: Arc<MergeLock>,
 }
 
 impl Insertion for Rewritten {
     fn writer(&self) -> Result<Box<dyn InsertWriter>> {
         let (table, name, new) = (self.table.clone(), self.name.clone(), self.new.clone());
-        Ok(Box::new(ReplacementWriter::new(table, name, new, self.lock.clone())))
+        Ok(Box::new(ReplacementWriter::new(table, name, new, self.indices.clone(), self.lock.clone())))
     }
 
     fn keeps_order(&self) -> bool {

@@ -50,13 +50,55 @@ pub(crate) struct MergeTreeSettings {
     pub(crate) compression: Compression,
     /// `ratio_of_defaults_for_sparse_serialization`: chunks of which a larger share are defaults are held sparse; none from 1 on.
     pub(crate) ratio_of_defaults: f64,
+    /// `add_minmax_index_for_numeric_columns`.
+    pub(crate) add_minmax_index_for_numeric_columns: bool,
+    /// `add_minmax_index_for_string_columns`.
+    pub(crate) add_minmax_index_for_string_columns: bool,
+    /// `add_minmax_index_for_temporal_columns`.
+    pub(crate) add_minmax_index_for_temporal_columns: bool,
 }
 
 /// Reads one setting.
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 10] = [
+static SETTINGS: [(SettingDescription, Read); 13] = [
+    (
+        described(
+            "add_minmax_index_for_numeric_columns",
+            SettingType::Bool,
+            "0",
+            "Whether every column of numbers has a skip index of the type minmax.",
+        ),
+        |settings, value| {
+            settings.add_minmax_index_for_numeric_columns = flag(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "add_minmax_index_for_string_columns",
+            SettingType::Bool,
+            "0",
+            "Whether every column of strings has a skip index of the type minmax.",
+        ),
+        |settings, value| {
+            settings.add_minmax_index_for_string_columns = flag(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described(
+            "add_minmax_index_for_temporal_columns",
+            SettingType::Bool,
+            "0",
+            "Whether every column of dates or times has a skip index of the type minmax.",
+        ),
+        |settings, value| {
+            settings.add_minmax_index_for_temporal_columns = flag(value)?;
+            Ok(())
+        },
+    ),
     (
         described(
             "default_compression_codec",
@@ -212,6 +254,9 @@ impl MergeTreeSettings {
             deduplication_window: 0,
             compression: Compression::LZ4_RAW,
             ratio_of_defaults: RATIO_OF_DEFAULTS_DEFAULT,
+            add_minmax_index_for_numeric_columns: false,
+            add_minmax_index_for_string_columns: false,
+            add_minmax_index_for_temporal_columns: false,
         };
         if !definition.engine.ends_with("MergeTree") {
             // Nobody merges the parts of other engines, which have no limit of their own in ClickHouse.
@@ -272,6 +317,14 @@ impl MergeTreeSettings {
         }
         definition
     }
+}
+
+fn flag(text: &str) -> Result<bool> {
+    Ok(number(match text.trim() {
+        "true" => "1",
+        "false" => "0",
+        number => number,
+    })? != 0)
 }
 
 fn number(text: &str) -> Result<usize> {

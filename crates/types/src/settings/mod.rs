@@ -594,6 +594,10 @@ settings! {
     max_partitions_per_insert_block: u64 as UInt64 = "100", "The most partitions that one block of an INSERT may touch; 0 is unlimited.";
     force_primary_key: bool as Bool = "0", "Whether a query fails whose conditions say nothing of the primary key of a MergeTree table that it reads.";
     force_index_by_date: bool as Bool = "0", "Whether a query fails whose conditions say nothing of the partition key of a MergeTree table that it reads, nor of the key's columns.";
+    use_skip_indexes: bool as Bool = "1", "Whether skip indexes of MergeTree tables are asked which granules to read.";
+    force_data_skipping_indices: String as String = "", "The names of skip indexes, separated by commas: a query fails that reads a MergeTree table and asks one of them nothing.";
+    ignore_data_skipping_indices: String as String = "", "The names of skip indexes, separated by commas, that are not asked.";
+    materialize_skip_indexes_on_insert: bool as Bool = "1", "Whether parts that INSERT makes get the table's skip indexes; otherwise they get them when they are merged.";
     transform_null_in: bool as Bool = "0", "Whether IN finds NULL as any other value.";
     limit: u64 as UInt64 = "0", "The most rows of a query's result, beside its own LIMIT; 0 is all.";
     offset: u64 as UInt64 = "0", "So many first rows of a query's result are left out, beside its own OFFSET.";

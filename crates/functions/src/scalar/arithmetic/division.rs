@@ -8,8 +8,9 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Ty
 use squall_types::{Column, DataType, Error, ErrorCode, Result, Value};
 
 use super::number::{as_result, magnitudes};
-use super::{Shape, illegal_pair};
+use super::{Shape, illegal_pair, monotonic};
 use crate::function::BoundFunction;
+use crate::properties::Monotonic;
 use crate::scalar::conditional::select;
 use crate::scalar::kernel::{as_type, binary, map2};
 use crate::scalar::simple::{Call, Numbers};
@@ -21,6 +22,7 @@ pub(super) fn divide(call: &Call<'_>) -> Bound {
     if Shape::of_any(call.type_of(0)).is_none() || Shape::of_any(call.type_of(1)).is_none() {
         return Err(illegal_pair(call));
     }
+    let call = call.monotonic_as(monotonic::of(call, monotonic::Operation::Divide, &DataType::Float64));
     call.bind(DataType::Float64, |arguments, rows| {
         let arguments = as_type(arguments, &DataType::Float64)?;
         binary::<Float64Type, Float64Type, Float64Type>(&DataType::Float64, &arguments, rows, |left, right| {
@@ -53,9 +55,18 @@ fn by_constant<'a>(call: &Call<'a>, left: Shape, right: Shape) -> Call<'a> {
     }
 }
 
+/// Whether a greater dividend never has a lesser quotient: where one side is signed the other one is taken as signed, and may wrap.
+fn quotient_grows(call: &Call<'_>, left: Shape, right: Shape) -> bool {
+    let divisor = call.constant(1).and_then(Value::as_i64);
+    !left.is_float
+        && !right.is_float
+        && (left.is_signed || !right.is_signed)
+        && divisor.is_some_and(|divisor| divisor > 0 && divisor <= 1_i64 << (8 * left.bytes - 2))
+}
+
 fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
     let (left, right) = Shape::pair(call)?;
-    let call = &by_constant(call, left, right);
+    let call = &by_constant(call, left, right).monotonic_as(quotient_grows(call, left, right).then_some(Monotonic::GROWS));
     let is_signed = left.is_signed || right.is_signed;
     if left.is_float || right.is_float {
         // The quotient of floats, cut to an integer of the left side's width.

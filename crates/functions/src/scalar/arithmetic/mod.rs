@@ -3,6 +3,7 @@
 mod clock;
 mod decimal;
 mod division;
+mod monotonic;
 mod number;
 pub(crate) use number::as_result;
 mod time;

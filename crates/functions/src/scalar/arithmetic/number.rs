@@ -8,6 +8,7 @@ use arrow_array::types::{
 use squall_types::cast::{CastOptions, cast};
 use squall_types::{Column, DataType, Error, ErrorCode, Result, least_supertype};
 
+use super::monotonic::{self, Operation};
 use super::{Shape, illegal_pair};
 use crate::function::BoundFunction;
 use crate::scalar::kernel::{as_type, binary, unary};
@@ -76,18 +77,23 @@ fn sum_type(left: Shape, right: Shape) -> Shape {
 
 pub(super) fn plus(call: &Call<'_>) -> Bound {
     let (left, right) = Shape::pair(call)?;
-    bind_wrapping!(call, sum_type(left, right).data_type(), wrapping_add, |l: f64, r: f64| l + r)
+    let result = sum_type(left, right).data_type();
+    let call = call.monotonic_as(monotonic::of(call, Operation::Plus, &result));
+    bind_wrapping!(call, result, wrapping_add, |l: f64, r: f64| l + r)
 }
 
 pub(super) fn minus(call: &Call<'_>) -> Bound {
     let (left, right) = Shape::pair(call)?;
-    let shape = Shape { is_signed: true, ..sum_type(left, right) };
-    bind_wrapping!(call, shape.data_type(), wrapping_sub, |l: f64, r: f64| l - r)
+    let result = Shape { is_signed: true, ..sum_type(left, right) }.data_type();
+    let call = call.monotonic_as(monotonic::of(call, Operation::Minus, &result));
+    bind_wrapping!(call, result, wrapping_sub, |l: f64, r: f64| l - r)
 }
 
 pub(super) fn multiply(call: &Call<'_>) -> Bound {
     let (left, right) = Shape::pair(call)?;
-    bind_wrapping!(call, sum_type(left, right).data_type(), wrapping_mul, |l: f64, r: f64| l * r)
+    let result = sum_type(left, right).data_type();
+    let call = call.monotonic_as(monotonic::of(call, Operation::Multiply, &result));
+    bind_wrapping!(call, result, wrapping_mul, |l: f64, r: f64| l * r)
 }
 
 pub(super) fn negate(call: &Call<'_>) -> Bound {
@@ -108,6 +114,7 @@ pub(super) fn negate(call: &Call<'_>) -> Bound {
         unsigned => Shape { is_signed: true, ..unsigned.next() },
     };
     let result = result.data_type();
+    let call = call.monotonic_as(monotonic::of_negation(shape, &result));
     call.bind(result.clone(), move |arguments, rows| {
         let arguments = as_type(arguments, &result)?;
         match result {

@@ -310,6 +310,7 @@ pub(super) fn resolve_ticks(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     let time = Time::of(call, 0, None)?;
     let Kind::DateTime64 { ticks, .. } = time.kind else { return Err(call.illegal(0)) };
     let scale = 10_i128.pow(u32::from(digits_of(call.name)));
+    let call = call.monotonic((scale <= i128::from(ticks)).then_some((i64::MIN, i64::MAX)));
     call.bind(DataType::Int64, move |arguments, _| {
         time.map::<Int64Type>(arguments, 0, &DataType::Int64, |instant| {
             let value = i128::from(instant.utc) * i128::from(ticks) + i128::from(instant.fraction);

@@ -7,6 +7,7 @@ use squall_types::calendar::{DAY_SECONDS, civil_from_days, days_from_civil};
 use squall_types::{Column, DataType, Error, ErrorCode, IntervalKind, Result, Value};
 
 use crate::function::BoundFunction;
+use crate::properties::Monotonic;
 use crate::scalar::simple::Call;
 
 use super::field::{clock, month_start, quarter_start, year_start};
@@ -70,6 +71,7 @@ pub(super) fn resolve_fraction(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
     let widen = 10_i64.pow(u32::from(result_digits - digits));
     let step = 10_i64.pow(u32::from(digits.saturating_sub(unit_digits)));
     let return_type = time.date_time64(result_digits);
+    let call = &call.monotonic((widen == 1).then_some((i64::MIN, i64::MAX)));
     call.bind(return_type.clone(), move |arguments, _| {
         time.map::<Int64Type>(arguments, 0, &return_type, |instant| {
             let value = instant.utc.wrapping_mul(ticks).wrapping_add(instant.fraction);
@@ -107,6 +109,7 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
     }
     call.arguments(2..=3)?;
     let time = Time::of(call, 0, Some(2))?;
+    let call = &call.monotonic(grows_by(&time, kind, count).then_some((i64::MIN, i64::MAX)));
     if kind >= IntervalKind::Week {
         return call.bind(DataType::Date, move |arguments, _| {
             time.map::<UInt16Type>(arguments, 0, &DataType::Date, |instant| {
@@ -150,6 +153,16 @@ pub(super) fn resolve(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
             })
         }
         _ => Err(call.illegal(0)),
+    }
+}
+
+/// Whether a later time never begins an earlier interval. Dates before the epoch wrap around, and hours are counted by clocks that are set
+/// forward.
+fn grows_by(time: &Time, kind: IntervalKind, count: i64) -> bool {
+    match kind {
+        _ if matches!(time.kind, Kind::Date32) || unit::digits(kind).is_some() => false,
+        IntervalKind::Hour => count == 1 || &**time.zone.name() == "UTC",
+        _ => true,
     }
 }
 
@@ -205,6 +218,8 @@ pub(super) fn resolve_truncate(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>
     })?;
     zone_argument(call, 2)?;
     let time = Time::of(call, 1, Some(2))?;
+    let grows = unit::digits(kind).is_none();
+    let call = &call.monotonic_as(grows.then_some(Monotonic { argument: 1, ..Monotonic::GROWS }));
     let wide = matches!(time.kind, Kind::Date32 | Kind::DateTime64 { .. });
     if kind >= IntervalKind::Week {
         let start: fn(i32) -> i32 = match kind {

@@ -22,7 +22,8 @@ mod sparse_grams;
 mod subsequence;
 mod tokenizer;
 
-pub(in crate::scalar) use tokenizer::{Tokenizer, check_text};
+pub use tokenizer::Tokenizer;
+pub(in crate::scalar) use tokenizer::check_text;
 
 use super::simple::Function;
 use crate::function::ScalarFunction;

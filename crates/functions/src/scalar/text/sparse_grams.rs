@@ -11,8 +11,8 @@ use crate::scalar::hash::checksum::crc32c;
 use crate::scalar::simple::{Call, Strings, StringsBuilder};
 
 /// How long parts may be, in bytes or characters.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::scalar) struct Lengths {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lengths {
     least: usize,
     most: usize,
     /// Shorter parts are left out.

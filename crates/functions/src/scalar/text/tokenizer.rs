@@ -6,8 +6,8 @@ use super::sparse_grams::{self, Lengths};
 use crate::scalar::simple::Call;
 
 /// How texts are cut into words.
-#[derive(Clone, Debug)]
-pub(in crate::scalar) enum Tokenizer {
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tokenizer {
     /// At whatever is ASCII and neither a letter nor a digit.
     SplitByNonAlpha,
     /// At any of these.
@@ -30,7 +30,7 @@ impl Tokenizer {
     ///
     /// # Errors
     /// `BAD_ARGUMENTS` for an unknown name, `ILLEGAL_TYPE_OF_ARGUMENT`, `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`.
-    pub fn of_arguments(call: &Call<'_>, at: usize) -> Result<Self> {
+    pub(in crate::scalar) fn of_arguments(call: &Call<'_>, at: usize) -> Result<Self> {
         if call.arguments.len() <= at {
             return Ok(Self::SplitByNonAlpha);
         }
@@ -76,17 +76,31 @@ impl Tokenizer {
     ///
     /// # Errors
     /// `BAD_ARGUMENTS` for an unknown name.
-    pub fn of_description(call: &Call<'_>, at: usize) -> Result<Self> {
+    pub(in crate::scalar) fn of_description(call: &Call<'_>, at: usize) -> Result<Self> {
         if call.arguments.len() <= at {
             return Ok(Self::SplitByNonAlpha);
         }
         let text = String::from_utf8_lossy(call.constant_bytes(at)?).into_owned();
+        Self::of_text(&text)?.ok_or_else(|| {
+            let name = text.split('(').next().unwrap_or_default().trim();
+            Error::new(
+                ErrorCode::BAD_ARGUMENTS,
+                format!("Function {} does not support the tokenizer '{name}'", call.name),
+            )
+        })
+    }
+
+    /// Of `name` or `name(parameters)`; `None` for an unknown name.
+    ///
+    /// # Errors
+    /// `BAD_ARGUMENTS` for parameters that it does not take.
+    pub fn of_text(text: &str) -> Result<Option<Self>> {
         let (name, inner) = match text.split_once('(') {
             Some((name, inner)) => (name, inner.trim_end().trim_end_matches(')')),
-            None => (text.as_str(), ""),
+            None => (text, ""),
         };
         let mut numbers = inner.split(',').filter_map(|number| number.trim().parse().ok());
-        Ok(match name.trim() {
+        Ok(Some(match name.trim() {
             name if DEFAULT_NAMES.contains(&name) => Self::SplitByNonAlpha,
             "array" | "no_op" => Self::Array,
             "asciiCJK" => Self::AsciiCjk,
@@ -101,13 +115,8 @@ impl Tokenizer {
                 let separators: Vec<Vec<u8>> = own.filter(|text| !text.is_empty()).collect();
                 Self::SplitByString(if separators.is_empty() { vec![b" ".to_vec()] } else { separators })
             }
-            other => {
-                return Err(Error::new(
-                    ErrorCode::BAD_ARGUMENTS,
-                    format!("Function {} does not support the tokenizer '{other}'", call.name),
-                ));
-            }
-        })
+            _ => return Ok(None),
+        }))
     }
 
     /// The words of a text, in their order.
@@ -154,6 +163,35 @@ impl Tokenizer {
                 words
             }
         })
+    }
+
+    /// The words that every text has which holds this piece. Where the piece is open at a side, something else may stand there; otherwise
+    /// the text begins or ends with it. Nothing where it is not known.
+    ///
+    /// # Errors
+    /// Those of a checkpoint.
+    pub fn words_around<'a>(&self, piece: &'a [u8], open_left: bool, open_right: bool) -> Result<Vec<&'a [u8]>> {
+        let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+        match self {
+            _ if !open_left && !open_right => self.words(piece),
+            // Where a word ends that begins in the piece is not known.
+            Self::Array | Self::SplitByString(_) | Self::AsciiCjk | Self::SparseGrams(_) => Ok(Vec::new()),
+            Self::SplitByNonAlpha => {
+                let mut words = self.words(piece)?;
+                if open_right && piece.last().is_some_and(is_of_word) {
+                    words.pop();
+                }
+                if open_left && piece.first().is_some_and(is_of_word) && !words.is_empty() {
+                    words.remove(0);
+                }
+                Ok(words)
+            }
+            // A piece that begins or ends within a character has characters of its own.
+            Self::Ngrams(_) => match std::str::from_utf8(piece) {
+                Ok(_) => self.words(piece),
+                Err(_) => Ok(Vec::new()),
+            },
+        }
     }
 
     /// The words that every text has which is like a pattern.
@@ -284,5 +322,25 @@ pub(in crate::scalar) fn check_text(call: &Call<'_>) -> Result<()> {
     match call.type_of(0) {
         DataType::String | DataType::FixedString(_) => Ok(()),
         _ => Err(illegal(call, 0, "value", "String or FixedString")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_at_an_open_side_are_not_known() {
+        let around = |piece: &'static str, left, right| {
+            let words = Tokenizer::SplitByNonAlpha.words_around(piece.as_bytes(), left, right).unwrap();
+            words.into_iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect::<Vec<_>>().join("|")
+        };
+        assert_eq!(around("ab cd ef", false, false), "ab|cd|ef");
+        assert_eq!(around("ab cd ef", true, false), "cd|ef");
+        assert_eq!(around("ab cd ef", false, true), "ab|cd");
+        assert_eq!(around(" cd ", true, true), "cd");
+        assert_eq!(around("cd", true, true), "");
+        assert_eq!(Tokenizer::Ngrams(3).words_around(b"abcd", true, true).unwrap(), [b"abc", b"bcd"]);
+        assert_eq!(Tokenizer::Array.words_around(b"ab", true, false).unwrap(), Vec::<&[u8]>::new());
     }
 }
