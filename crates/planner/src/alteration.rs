@@ -83,8 +83,10 @@ impl Alteration {
                 }
             }
             if let Some(index) = self.definition.indices.iter().find(|index| self.refers(&index.sql, at, context)) {
-                let message =
-                    format!("Cannot apply ALTER because it breaks skip index {}: Missing columns: '{name}'", index.name);
+                let message = format!(
+                    "Cannot apply ALTER because it breaks skip index {}: Missing columns: '{name}'",
+                    index.name
+                );
                 return Err(Error::new(ErrorCode::UNKNOWN_IDENTIFIER, message));
             }
             self.definition.columns.remove(at);

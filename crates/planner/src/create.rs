@@ -459,7 +459,8 @@ pub fn plan_index(
         let message = format!("Index type is required for index {name}");
         return Err(Error::new(ErrorCode::INCORRECT_QUERY, message));
     };
-    let within = |error: Error| Error::new(error.code, format!("{}: When validating secondary index `{name}`", error.message));
+    let within =
+        |error: Error| Error::new(error.code, format!("{}: When validating secondary index `{name}`", error.message));
     let known = SkipIndexKind::of_function(kind).map_err(within)?;
     let expressions = indexed_expressions(&expression_over(columns, &declared.expression, context)?);
     for expression in &expressions {

@@ -93,9 +93,9 @@ impl SkipIndexKind {
             "bloom_filter" => {
                 let false_positives = match arguments {
                     [] => FALSE_POSITIVES,
-                    [one] => number(one).filter(|share| (0.0..1.0).contains(share) && *share > 0.0).ok_or_else(|| {
-                        bad("The BloomFilter false positive must be a double number between 0 and 1")
-                    })?,
+                    [one] => number(one)
+                        .filter(|share| (0.0..1.0).contains(share) && *share > 0.0)
+                        .ok_or_else(|| bad("The BloomFilter false positive must be a double number between 0 and 1"))?,
                     _ => return Err(incorrect("BloomFilter index cannot have more than one parameter.")),
                 };
                 Self::BloomFilter { false_positives }
@@ -108,7 +108,12 @@ impl SkipIndexKind {
                     return Err(bad(&format!("`{kind}` index must have exactly {wanted} arguments")));
                 }
                 let mut numbers = (0..wanted).map(whole);
-                let mut next = || numbers.next().flatten().ok_or_else(|| bad("All parameters to *bf_v1 index must be unsigned integers"));
+                let mut next = || {
+                    numbers
+                        .next()
+                        .flatten()
+                        .ok_or_else(|| bad("All parameters to *bf_v1 index must be unsigned integers"))
+                };
                 let tokenizer = match is_ngrams {
                     true => Tokenizer::Ngrams(usize::try_from(next()?).unwrap_or(usize::MAX).max(1)),
                     false => Tokenizer::SplitByNonAlpha,
@@ -141,7 +146,11 @@ impl SkipIndexKind {
             match self {
                 Self::MinMax | Self::Set { .. } => {}
                 Self::BloomFilter { .. } => {
-                    if item.is_nested() || item.is_decimal() || item.is_of_alternatives() || matches!(item, DataType::AggregateFunction(_)) {
+                    if item.is_nested()
+                        || item.is_decimal()
+                        || item.is_of_alternatives()
+                        || matches!(item, DataType::AggregateFunction(_))
+                    {
                         let message = format!("Unexpected type {data_type} of bloom filter index");
                         return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, message));
                     }
@@ -172,7 +181,9 @@ impl SkipIndexKind {
 /// The expressions that an index is of: the elements of a tuple, or the one there is.
 pub fn indexed_expressions(expression: &Expression) -> Vec<Expression> {
     match expression {
-        Expression::Function { name, arguments, .. } if &**name == "tuple" && !arguments.is_empty() => arguments.clone(),
+        Expression::Function { name, arguments, .. } if &**name == "tuple" && !arguments.is_empty() => {
+            arguments.clone()
+        }
         one => vec![one.clone()],
     }
 }

@@ -220,7 +220,13 @@ fn hits(first: u64, rows: u64) -> Result<Block> {
 
 fn request(table: &dyn Table, columns: &[usize], limit: Option<u64>) -> ScanRequest {
     let fields = columns.iter().map(|at| (table.columns()[*at].name.clone(), table.columns()[*at].data_type.clone()));
-    ScanRequest { columns: columns.to_vec(), schema: Arc::new(Schema::new(fields)), predicate: None, limit, skip_indexes: Default::default() }
+    ScanRequest {
+        columns: columns.to_vec(),
+        schema: Arc::new(Schema::new(fields)),
+        predicate: None,
+        limit,
+        skip_indexes: Default::default(),
+    }
 }
 
 struct Unpark(std::thread::Thread);

@@ -18,7 +18,9 @@ use crate::identity::{TableIdentity, TableName};
 use crate::key_index::{KeyForm, KeyIndex, Keys, NO_ROW};
 use crate::memory::scan_blocks;
 use crate::merge_tree::MergeTree;
-use crate::table::{Claim, InsertLimits, InsertWriter, Insertion, PartWork, ScanRequest, SkipIndexUse, Table, TableScan};
+use crate::table::{
+    Claim, InsertLimits, InsertWriter, Insertion, PartWork, ScanRequest, SkipIndexUse, Table, TableScan,
+};
 
 /// The index is built when this share of the rows is new; fewer new rows wait for whoever looks.
 const NEW_SHARE: usize = 8;
@@ -326,7 +328,13 @@ pub(crate) fn read_all(table: &dyn Table, identity: &TableIdentity) -> Result<Ve
     }
     let stored = |at: &usize| identity.stored_positions.get(*at).copied().flatten().is_some();
     let columns = (0..identity.definition.columns.len()).filter(stored).collect();
-    let scan = table.scan(&ScanRequest { columns, schema: identity.stored.clone(), predicate: None, limit: None, skip_indexes: SkipIndexUse::default() })?;
+    let scan = table.scan(&ScanRequest {
+        columns,
+        schema: identity.stored.clone(),
+        predicate: None,
+        limit: None,
+        skip_indexes: SkipIndexUse::default(),
+    })?;
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut blocks = Vec::new();
     loop {

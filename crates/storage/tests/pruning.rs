@@ -152,8 +152,15 @@ fn values(row: &Row) -> Vec<Value> {
 }
 
 fn rows() -> impl Strategy<Value = Vec<Vec<Row>>> {
-    let row =
-        (any::<u32>(), any::<i16>(), -1000.0..1000.0_f64, "[ab ]{0,5}", any::<u8>(), any::<Option<i32>>(), any::<u16>());
+    let row = (
+        any::<u32>(),
+        any::<i16>(),
+        -1000.0..1000.0_f64,
+        "[ab ]{0,5}",
+        any::<u8>(),
+        any::<Option<i32>>(),
+        any::<u16>(),
+    );
     prop::collection::vec(prop::collection::vec(row, 1..120), 1..4)
 }
 

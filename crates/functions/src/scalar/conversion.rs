@@ -274,7 +274,8 @@ fn grows_within(from: &DataType, to: &DataType) -> Option<(i64, i64)> {
         (from, to) if from.is_float() && to.is_float() => Some(EVERYWHERE),
         (DataType::Bool | DataType::Date | DataType::DateTime(_), to) if to.is_integer() => {
             let bytes = from.fixed_width_bytes()?;
-            let is_wider = to.fixed_width_bytes().is_some_and(|own| own > bytes || own == bytes && !to.is_signed_integer());
+            let is_wider =
+                to.fixed_width_bytes().is_some_and(|own| own > bytes || own == bytes && !to.is_signed_integer());
             is_wider.then_some(EVERYWHERE)
         }
         (from, to) if from.is_integer() && to.is_integer() => {
@@ -282,7 +283,8 @@ fn grows_within(from: &DataType, to: &DataType) -> Option<(i64, i64)> {
             let (first, last) = (integer_end(to, false)?, integer_end(to, true)?);
             let (own_first, own_last) = (integer_end(from, false)?, integer_end(from, true)?);
             let first = if own_first >= first { i64::MIN } else { i64::try_from(first).ok()?.max(i64::MIN + 1) };
-            let last = if own_last <= last { i64::MAX } else { i64::try_from(last).unwrap_or(i64::MAX).min(i64::MAX - 1) };
+            let last =
+                if own_last <= last { i64::MAX } else { i64::try_from(last).unwrap_or(i64::MAX).min(i64::MAX - 1) };
             Some((first, last))
         }
         _ => None,

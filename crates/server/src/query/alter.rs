@@ -53,8 +53,15 @@ pub(super) async fn run(session: &Session, statement: &ast::AlterTable, context:
     for command in mutations {
         match command {
             AlterCommand::MaterializeIndex { if_exists, index, partition } => {
-                mutation::run_index(session, &database, &table, (index, partition.as_ref(), *if_exists), false, context)
-                    .await?;
+                mutation::run_index(
+                    session,
+                    &database,
+                    &table,
+                    (index, partition.as_ref(), *if_exists),
+                    false,
+                    context,
+                )
+                .await?;
             }
             AlterCommand::ClearIndex { if_exists, index, partition } => {
                 mutation::run_index(session, &database, &table, (index, partition.as_ref(), *if_exists), true, context)

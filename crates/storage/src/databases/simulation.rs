@@ -227,7 +227,13 @@ fn delete(databases: &Databases, table: &str) -> Result<()> {
         let schema = Arc::new(Schema::new(fields));
         let insert = schema.names().position(|name| name == COLUMNS[0]).unwrap();
         let columns = (0..schema.len()).collect();
-        let scan = source.scan(&ScanRequest { columns, schema, predicate: None, limit: None, skip_indexes: SkipIndexUse::default() })?;
+        let scan = source.scan(&ScanRequest {
+            columns,
+            schema,
+            predicate: None,
+            limit: None,
+            skip_indexes: SkipIndexUse::default(),
+        })?;
         let insertion = target.insert()?;
         let mut writer = insertion.writer()?;
         read(&*scan, &mut |block| {
@@ -338,7 +344,13 @@ fn pieces(table: &dyn Table) -> Pieces {
     let more = names.iter().position(|known| **known == *MORE);
     let columns: Vec<usize> = own.into_iter().chain(more).collect();
     let schema = Schema::new(columns.iter().map(|at| (names[*at].clone(), DataType::UInt64)));
-    let request = ScanRequest { columns, schema: Arc::new(schema), predicate: None, limit: None, skip_indexes: SkipIndexUse::default() };
+    let request = ScanRequest {
+        columns,
+        schema: Arc::new(schema),
+        predicate: None,
+        limit: None,
+        skip_indexes: SkipIndexUse::default(),
+    };
     let mut rows: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
     let scanned = table.scan(&request).and_then(|scan| {
         read(&*scan, &mut |block| {

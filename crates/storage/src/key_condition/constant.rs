@@ -111,7 +111,9 @@ impl Bound {
                 let (low, high) = (of(seconds - ZONE_SECONDS_MAX)?, of(seconds + ZONE_SECONDS_MAX)?);
                 Some(Self { low, high, exact: false })
             }
-            (DataType::Date | DataType::Date32, DataType::Date | DataType::Date32) => Some(Self::exactly(value.clone())),
+            (DataType::Date | DataType::Date32, DataType::Date | DataType::Date32) => {
+                Some(Self::exactly(value.clone()))
+            }
             (
                 DataType::UUID
                 | DataType::IPv4
@@ -168,7 +170,8 @@ pub(crate) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 /// nothing is known.
 pub(super) fn regexp_prefix(pattern: &[u8]) -> Vec<u8> {
     let Some(rest) = pattern.strip_prefix(b"^").filter(|rest| !rest.contains(&b'|')) else { return Vec::new() };
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-' | b'/' | b':' | b',' | b'@');
+    let is_plain =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-' | b'/' | b':' | b',' | b'@');
     let mut prefix: Vec<u8> = rest.iter().copied().take_while(is_plain).collect();
     // What is repeated may be missing.
     if matches!(rest.get(prefix.len()), Some(b'*' | b'?' | b'{')) {

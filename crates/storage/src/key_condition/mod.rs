@@ -187,7 +187,9 @@ fn check(node: &Node, range: &dyn Fn(Field) -> Option<ValueRange>) -> Mask {
             Some(range) => within.check(&within.through_steps(range)),
             None => Mask::ANY,
         },
-        Node::IsNull(field) => Mask { can_be_true: range(*field).is_none_or(|range| range.incomparable), can_be_false: true },
+        Node::IsNull(field) => {
+            Mask { can_be_true: range(*field).is_none_or(|range| range.incomparable), can_be_false: true }
+        }
     }
 }
 
@@ -364,8 +366,18 @@ mod tests {
         assert!(can_hold("UInt32", &["intDiv(x, 10)"], "x > 100", &key(10, 10)));
         assert!(!can_hold("UInt32", &["intDiv(x + 5, 10)"], "x < 20", &key(3, 9)));
         assert!(can_hold("UInt32", &["intDiv(x + 5, 10)"], "x < 20", &key(2, 9)));
-        assert!(!can_hold("DateTime", &["toYYYYMM(x)"], "x >= toDateTime('2021-03-01 00:00:00')", &key(202_001, 202_102)));
-        assert!(can_hold("DateTime", &["toYYYYMM(x)"], "x >= toDateTime('2021-03-01 00:00:00')", &key(202_001, 202_103)));
+        assert!(!can_hold(
+            "DateTime",
+            &["toYYYYMM(x)"],
+            "x >= toDateTime('2021-03-01 00:00:00')",
+            &key(202_001, 202_102)
+        ));
+        assert!(can_hold(
+            "DateTime",
+            &["toYYYYMM(x)"],
+            "x >= toDateTime('2021-03-01 00:00:00')",
+            &key(202_001, 202_103)
+        ));
     }
 
     #[test]

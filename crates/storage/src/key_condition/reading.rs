@@ -174,7 +174,9 @@ fn allowed(name: &str, operand: &DataType, value: &Value, value_type: &DataType)
 /// The items of a list, each with its type.
 fn items<'a>(value: &'a Value, value_type: &'a DataType) -> Option<Vec<(&'a Value, &'a DataType)>> {
     match (value, value_type.inner()) {
-        (Value::Array(items), DataType::Array(item_type)) => Some(items.iter().map(|item| (item, &**item_type)).collect()),
+        (Value::Array(items), DataType::Array(item_type)) => {
+            Some(items.iter().map(|item| (item, &**item_type)).collect())
+        }
         (Value::Tuple(items), DataType::Tuple(elements)) => {
             let types = elements.iter().map(|element: &TupleElement| &element.data_type);
             Some(items.iter().zip(types).collect())
@@ -215,7 +217,8 @@ fn of_operand(operand: &Expression, allowed: &Allowed, keys: &[KeyExpression]) -
     }
     for (at, key) in keys.iter().enumerate() {
         let Some(steps) = steps_from(operand, &key.expression).filter(|steps| !steps.is_empty()) else { continue };
-        let image = |interval: &Interval| steps.iter().try_fold(interval.clone(), |interval, step| step.image(&interval));
+        let image =
+            |interval: &Interval| steps.iter().try_fold(interval.clone(), |interval, step| step.image(&interval));
         let Some(images) = allowed.intervals.iter().map(image).collect::<Option<Vec<_>>>() else { continue };
         let are_points = images.iter().all(|image| image.as_point().is_some());
         let intervals = if are_points { sorted(images) } else { hull(images) };
@@ -257,16 +260,11 @@ fn field_of(expression: &Expression, keys: &[KeyExpression]) -> Option<(Field, V
 }
 
 /// A comparison of a tuple with a constant one, or with a set of such.
-fn of_tuple(
-    name: &str,
-    elements: &[Expression],
-    value: &Value,
-    value_type: &DataType,
-    keys: &[KeyExpression],
-) -> Node {
+fn of_tuple(name: &str, elements: &[Expression], value: &Value, value_type: &DataType, keys: &[KeyExpression]) -> Node {
     if name == "in" {
         let Some(items) = items(value, value_type) else { return Node::Unknown };
-        let rows: Option<Vec<_>> = items.into_iter().map(|(item, item_type)| row(item, item_type, elements.len())).collect();
+        let rows: Option<Vec<_>> =
+            items.into_iter().map(|(item, item_type)| row(item, item_type, elements.len())).collect();
         return rows.map_or(Node::Unknown, |rows| one_of(elements, &rows, keys));
     }
     let Some(row) = row(value, value_type, elements.len()) else { return Node::Unknown };

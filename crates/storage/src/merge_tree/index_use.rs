@@ -51,9 +51,10 @@ pub(super) fn analyze(
     let segments = select(table, &left, predicate)?;
     let found = selection(&segments);
     let of_primary = |field| match field {
-        Field::Column(column) => {
-            table.primary_key.iter().any(|key| matches!(key.expression, Expression::Column { position, .. } if position == column))
-        }
+        Field::Column(column) => table
+            .primary_key
+            .iter()
+            .any(|key| matches!(key.expression, Expression::Column { position, .. } if position == column)),
         Field::Key(key) => key < table.primary_key.len(),
     };
     let mut step = names.step(IndexStepKind::PrimaryKey, condition.as_ref(), &of_primary, &[], found.marks);
@@ -115,8 +116,7 @@ pub(super) fn check_forced(
     match forced.iter().find(|name| !asked.iter().any(|filter| *filter.index.name == ***name)) {
         None => Ok(()),
         Some(name) => {
-            let message =
-                format!("Index `{name}` is not used and setting 'force_data_skipping_indices' contains it");
+            let message = format!("Index `{name}` is not used and setting 'force_data_skipping_indices' contains it");
             Err(Error::new(ErrorCode::INDEX_NOT_USED, message))
         }
     }

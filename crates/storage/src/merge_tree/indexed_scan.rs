@@ -266,7 +266,9 @@ impl IndexedScan {
             let segments: Vec<Segment> = parts
                 .flat_map(|part| match part {
                     PartState::Done(segments) => segments,
-                    PartState::Waiting(_) | PartState::Ready(..) | PartState::Claimed(..) | PartState::Busy => Vec::new(),
+                    PartState::Waiting(_) | PartState::Ready(..) | PartState::Claimed(..) | PartState::Busy => {
+                        Vec::new()
+                    }
                 })
                 .collect();
             let found = selection(&segments);

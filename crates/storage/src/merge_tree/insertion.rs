@@ -260,7 +260,8 @@ async fn make_parts(
         let claim = table.merging.claim_block(&id);
         let name = PartName::of_insert(&id, claim.block);
         let indices = if limits.builds_indices { &table.indices[..] } else { &[] };
-        let made = write_part(&table, &name, rows, limits.fills_cache, limits.merges_rows, indices, &mut pieces).await?;
+        let made =
+            write_part(&table, &name, rows, limits.fills_cache, limits.merges_rows, indices, &mut pieces).await?;
         let Some(unwritten) = made else { continue };
         unwritten.part.hold(Arc::new(claim));
         let mut parts = parts.lock();

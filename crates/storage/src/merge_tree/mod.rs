@@ -66,7 +66,9 @@ use crate::identity::{TableIdentity, TableName};
 use crate::index_analysis::IndexAnalysis;
 use crate::key_binding::KeyBinding;
 use crate::part_event::{PartEvent, PartEventKind};
-use crate::table::{InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, SkipIndexSize, Table, TableHandle, TableScan};
+use crate::table::{
+    InsertLimits, Insertion, PartColumn, PartInfo, ScanRequest, SkipIndexSize, Table, TableHandle, TableScan,
+};
 use crate::table_record::TableRecord;
 use final_scan::FinalTable;
 use merge_control::MergeControl;
@@ -97,8 +99,8 @@ pub(crate) use part_name::PartName;
 pub(crate) use part_writer::write_error;
 pub(crate) use rewrite::PartRewriting;
 pub(crate) use settings::MergeTreeSettings;
-pub use skip_index::implicit_indices;
 pub use settings::merge_tree_settings;
+pub use skip_index::implicit_indices;
 pub(crate) use table_directory::{DETACHED, TEMPORARY};
 
 /// A table through its whole life: what its parts are now, and where new ones go.

@@ -186,8 +186,7 @@ impl Table for PartColumns {
             if predicate.as_ref().is_some_and(never_holds) {
                 continue;
             }
-            let request =
-                ScanRequest { columns: stored.clone(), schema: schema.clone(), predicate, ..request.clone() };
+            let request = ScanRequest { columns: stored.clone(), schema: schema.clone(), predicate, ..request.clone() };
             parts.push((self.table.of_part(part).scan(&request)?, columns));
         }
         Ok(Arc::new(PartScan { parts, schema: request.schema.clone(), part: AtomicUsize::new(0) }))

@@ -62,7 +62,12 @@ impl MergeTree {
     ///
     /// # Errors
     /// As [`rewrite`](Self::rewrite); `BAD_ARGUMENTS` for an unknown index.
-    pub(crate) fn rewrite_index(self: &Arc<Self>, selection: &PartSelection, name: &str, clears: bool) -> Result<PartRewriting> {
+    pub(crate) fn rewrite_index(
+        self: &Arc<Self>,
+        selection: &PartSelection,
+        name: &str,
+        clears: bool,
+    ) -> Result<PartRewriting> {
         let Some(index) = self.indices.iter().find(|index| *index.name == *name) else {
             return Err(Error::new(ErrorCode::BAD_ARGUMENTS, format!("Unknown index: {name}")));
         };

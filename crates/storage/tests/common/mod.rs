@@ -92,7 +92,13 @@ pub fn request(table: &dyn Table, names: &[&str], predicate: Option<Expression>)
     let position = |name: &&str| table.columns().iter().position(|column| &*column.name == *name).unwrap();
     let columns: Vec<usize> = names.iter().map(position).collect();
     let fields = columns.iter().map(|at| (table.columns()[*at].name.clone(), table.columns()[*at].data_type.clone()));
-    ScanRequest { schema: Arc::new(Schema::new(fields)), columns, predicate, limit: None, skip_indexes: Default::default() }
+    ScanRequest {
+        schema: Arc::new(Schema::new(fields)),
+        columns,
+        predicate,
+        limit: None,
+        skip_indexes: Default::default(),
+    }
 }
 
 /// Every row of a scan, as values.

@@ -66,7 +66,8 @@ fn quotient_grows(call: &Call<'_>, left: Shape, right: Shape) -> bool {
 
 fn quotient(call: &Call<'_>, by_zero: ByZero) -> Bound {
     let (left, right) = Shape::pair(call)?;
-    let call = &by_constant(call, left, right).monotonic_as(quotient_grows(call, left, right).then_some(Monotonic::GROWS));
+    let call =
+        &by_constant(call, left, right).monotonic_as(quotient_grows(call, left, right).then_some(Monotonic::GROWS));
     let is_signed = left.is_signed || right.is_signed;
     if left.is_float || right.is_float {
         // The quotient of floats, cut to an integer of the left side's width.

@@ -89,7 +89,9 @@ fn hash_array(data_type: &DataType, array: &ArrayRef, visit: &mut dyn FnMut(u64)
     match array.data_type() {
         arrow_schema::DataType::Binary => {
             let values = array.as_binary::<i32>();
-            (0..values.len()).filter(|row| is_valid(*row)).for_each(|row| visit(XxHash3_64::oneshot(values.value(row))));
+            (0..values.len())
+                .filter(|row| is_valid(*row))
+                .for_each(|row| visit(XxHash3_64::oneshot(values.value(row))));
         }
         // Both zeros are equal.
         arrow_schema::DataType::Float32 => {

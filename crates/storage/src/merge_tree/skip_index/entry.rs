@@ -20,10 +20,21 @@ const VALUE_WORK: usize = 20;
 pub(super) enum Entry {
     Bounds(Vec<Option<ValueRange>>),
     /// The distinct rows in binary; `None` where there are too many.
-    Rows { rows_max: u64, rows: Option<HashSet<Vec<u8>>> },
+    Rows {
+        rows_max: u64,
+        rows: Option<HashSet<Vec<u8>>>,
+    },
     /// The hashes of each column's values; a value may come again.
-    Terms { false_positives: f64, columns: Vec<Vec<u64>> },
-    Words { tokenizer: Tokenizer, seed: u64, filter: Filter, is_any: bool },
+    Terms {
+        false_positives: f64,
+        columns: Vec<Vec<u64>>,
+    },
+    Words {
+        tokenizer: Tokenizer,
+        seed: u64,
+        filter: Filter,
+        is_any: bool,
+    },
 }
 
 impl Entry {
@@ -63,7 +74,9 @@ impl Entry {
             }
             Self::Rows { rows: None, .. } => {}
             Self::Rows { rows_max, rows: all @ Some(_) } => {
-                let arrays = columns.iter().map(|column| Ok((column.data_type().remove_low_cardinality(), plain_array(column)?)));
+                let arrays = columns
+                    .iter()
+                    .map(|column| Ok((column.data_type().remove_low_cardinality(), plain_array(column)?)));
                 let arrays = arrays.collect::<Result<Vec<_>>>()?;
                 let mut last = Vec::new();
                 for row in 0..rows {

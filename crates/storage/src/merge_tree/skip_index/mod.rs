@@ -64,7 +64,8 @@ impl SkipIndex {
         kind.check(&expressions)?;
         for expression in &expressions {
             let mut is_stored = true;
-            expression.visit_columns(&mut |at| is_stored &= identity.stored_positions.get(at).copied().flatten().is_some());
+            expression
+                .visit_columns(&mut |at| is_stored &= identity.stored_positions.get(at).copied().flatten().is_some());
             if !is_stored {
                 return Err(Error::not_implemented("A skip index of a column that is not stored"));
             }

@@ -76,7 +76,6 @@ impl PageWriter {
         self.end();
         self.pages
     }
-
 }
 
 /// A page of these bytes.

@@ -22,7 +22,10 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     /// Over the indexed columns; where it is negated, it must be false.
-    Test { condition: Expression, is_negated: bool },
+    Test {
+        condition: Expression,
+        is_negated: bool,
+    },
 }
 
 impl RowCondition {

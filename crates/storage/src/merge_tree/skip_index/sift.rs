@@ -56,7 +56,11 @@ struct Words {
 
 impl Sift {
     /// The sift of rows of a part; `None` where it has none of the indexes.
-    pub(in super::super) fn new(part: &Arc<Part>, rows: Vec<Range<usize>>, filters: &[Arc<IndexFilter>]) -> Option<Self> {
+    pub(in super::super) fn new(
+        part: &Arc<Part>,
+        rows: Vec<Range<usize>>,
+        filters: &[Arc<IndexFilter>],
+    ) -> Option<Self> {
         let known = &part.description.indices;
         let place = |filter: &Arc<IndexFilter>| {
             let place = known.iter().position(|index| index.identity == filter.index.identity)?;
@@ -225,7 +229,8 @@ impl Sift {
                 let granule = start / granule_rows;
                 let end = range.end.min((granule + 1) * granule_rows);
                 let may_hold = has(&words.others, granule)
-                    || terms.can_hold(&|term| words.found.get(&term.word).is_none_or(|granules| has(granules, granule)));
+                    || terms
+                        .can_hold(&|term| words.found.get(&term.word).is_none_or(|granules| has(granules, granule)));
                 if may_hold {
                     keep(&mut kept, start..end);
                 }

@@ -144,7 +144,11 @@ impl Reader<'_> {
     fn piece(&self, column: usize, piece: &[u8], open: Open) -> Terms {
         let Some(tokenizer) = self.tokenizer() else { return Terms::Any };
         let words = tokenizer.words_around(piece, open.left, open.right).unwrap_or_default();
-        if words.is_empty() { Terms::Any } else { Terms::All(words.iter().map(|word| self.word(column, word)).collect()) }
+        if words.is_empty() {
+            Terms::Any
+        } else {
+            Terms::All(words.iter().map(|word| self.word(column, word)).collect())
+        }
     }
 
     /// That a value of an indexed expression, or an item of its arrays, equals a constant.
@@ -159,7 +163,10 @@ impl Reader<'_> {
         }
         let from = from.inner();
         // Strings of different types are equal where they differ in zeros at their end.
-        if item.is_string_or_fixed_string() && from != item && !(*from == DataType::String && !matches!(value.as_bytes(), Some([.., 0]))) {
+        if item.is_string_or_fixed_string()
+            && from != item
+            && !(*from == DataType::String && !matches!(value.as_bytes(), Some([.., 0])))
+        {
             return Terms::Any;
         }
         // Times and floats are compared by other rules than whether they are the same.
@@ -174,7 +181,9 @@ impl Reader<'_> {
         if self.tokenizer().is_some() {
             return value.as_bytes().map_or(Terms::Any, |bytes| self.piece(column, bytes, WHOLE));
         }
-        let Ok(one) = Column::constant(item.clone(), &value, 1).and_then(|one| one.materialize()) else { return Terms::Any };
+        let Ok(one) = Column::constant(item.clone(), &value, 1).and_then(|one| one.materialize()) else {
+            return Terms::Any;
+        };
         let mut hashes = Vec::new();
         match hashes_of(&one, &mut |hash| hashes.push(hash)) {
             Ok(()) => Terms::All(hashes.into_iter().map(|hash| Term { column, hash, word: Box::default() }).collect()),
@@ -275,7 +284,9 @@ impl Reader<'_> {
             ("hasAllTokens" | "hasAnyTokens", Some(needles)) => {
                 let own = match rest {
                     [] => Some(Tokenizer::SplitByNonAlpha),
-                    [own] => own.constant().and_then(Value::as_str).and_then(|text| Tokenizer::of_text(text).ok().flatten()),
+                    [own] => {
+                        own.constant().and_then(Value::as_str).and_then(|text| Tokenizer::of_text(text).ok().flatten())
+                    }
                     _ => None,
                 };
                 let Some(own) = own else { return Terms::Any };
@@ -295,14 +306,15 @@ impl Reader<'_> {
             }
             _ if is_list => Terms::Any,
             ("multiSearchAny", Some(Value::Array(needles))) => {
-                let one = |needle: &Value| needle.as_bytes().map_or(Terms::Any, |bytes| self.piece(column, bytes, WITHIN));
+                let one =
+                    |needle: &Value| needle.as_bytes().map_or(Terms::Any, |bytes| self.piece(column, bytes, WITHIN));
                 Terms::Or(needles.iter().map(one).collect())
             }
             (name, Some(needle)) => match (name, needle.as_bytes()) {
                 ("hasToken", Some(word)) => self.token(column, word),
-                ("like", Some(pattern)) => {
-                    Terms::And(pieces_of(pattern).iter().map(|(piece, open)| self.piece(column, piece, *open)).collect())
-                }
+                ("like", Some(pattern)) => Terms::And(
+                    pieces_of(pattern).iter().map(|(piece, open)| self.piece(column, piece, *open)).collect(),
+                ),
                 ("startsWith", Some(piece)) => self.piece(column, piece, Open { left: false, right: true }),
                 ("endsWith", Some(piece)) => self.piece(column, piece, Open { left: true, right: false }),
                 _ => Terms::Any,

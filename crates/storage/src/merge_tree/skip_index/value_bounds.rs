@@ -24,24 +24,28 @@ pub(super) fn bounds_of(column: &Column) -> Result<ValueRange> {
     // The rows of the smallest and the largest value.
     let mut ends: Option<(usize, usize)> = None;
     let rows = (0..array.len()).filter(|row| array.is_valid(*row));
-    let has_own_order = data_type.physical().rank().is_none() && !data_type.is_nested() && !data_type.is_of_alternatives();
-    let other_order = |ends: &mut Option<(usize, usize)>, incomparable: &mut bool, rows: &mut dyn Iterator<Item = usize>| {
-        for row in rows {
-            checkpoint(100)?;
-            let value = plain.value(row);
-            if value.is_null() {
-                *incomparable = true;
-                continue;
+    let has_own_order =
+        data_type.physical().rank().is_none() && !data_type.is_nested() && !data_type.is_of_alternatives();
+    let other_order =
+        |ends: &mut Option<(usize, usize)>, incomparable: &mut bool, rows: &mut dyn Iterator<Item = usize>| {
+            for row in rows {
+                checkpoint(100)?;
+                let value = plain.value(row);
+                if value.is_null() {
+                    *incomparable = true;
+                    continue;
+                }
+                *ends = Some(match *ends {
+                    None => (row, row),
+                    Some((low, _)) if value.compare(&plain.value(low)) == Ordering::Less => {
+                        (row, ends.map_or(row, |ends| ends.1))
+                    }
+                    Some((low, high)) if value.compare(&plain.value(high)) == Ordering::Greater => (low, row),
+                    known => known.unwrap_or((row, row)),
+                });
             }
-            *ends = Some(match *ends {
-                None => (row, row),
-                Some((low, _)) if value.compare(&plain.value(low)) == Ordering::Less => (row, ends.map_or(row, |ends| ends.1)),
-                Some((low, high)) if value.compare(&plain.value(high)) == Ordering::Greater => (low, row),
-                known => known.unwrap_or((row, row)),
-            });
-        }
-        Ok::<_, squall_types::Error>(())
-    };
+            Ok::<_, squall_types::Error>(())
+        };
     match array.data_type() {
         _ if !has_own_order => other_order(&mut ends, &mut incomparable, &mut { rows })?,
         arrow_schema::DataType::Binary => {
