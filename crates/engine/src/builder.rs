@@ -1,11 +1,14 @@
 //! From a logical plan to pipelines: steps that work block by block become operators of the pipeline below them; steps that need
 //! all rows end the pipeline and begin another.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use squall_planner::fill::Fill;
-use squall_planner::{Aggregate, AggregateCall, Expression, Join, JoinStrictness, Plan, Scan, SortKey, Window};
+use squall_planner::{
+    Aggregate, AggregateCall, Expression, Join, JoinStrictness, Plan, RuntimeFilter, Scan, SortKey, Window,
+};
 use squall_runtime::{ProfileEvent, ThreadPool};
 use squall_storage::{Insertion, PartMerge, ScanRequest, SkipIndexUse, TableHandle, TableScan};
 use squall_types::{DataType, Error, Result, Schema};
@@ -19,7 +22,8 @@ use crate::aggregate::spilled::Spilling;
 use crate::fill::WithFill;
 use crate::insert::{Commit, Input, InputScan, InsertSink};
 use crate::join::{
-    BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, Matching, Unmatched, stored_right_side,
+    BucketJoining, Filling, Grace, JoinPaste, JoinProbe, JoinSink, JoinTable, KeyFilter, Matching, Unmatched,
+    stored_right_side,
 };
 use crate::operator::{ArrayJoin, Distinct, Filter, Limit, LimitBy, Operator, Project, RowsBeforeLimit};
 use crate::output::{Output, OutputSink};
@@ -77,11 +81,22 @@ pub(crate) struct Builder {
     counted: Option<*const Plan>,
     /// Joins so far.
     joins: usize,
+    /// By its number: the keys that a runtime filter asks.
+    build_sides: HashMap<u64, BuildSide>,
+}
+
+/// The build side of a join.
+#[derive(Clone)]
+struct BuildSide {
+    matching: Arc<Matching>,
+    table: Arc<JoinTable>,
+    /// The pipelines that fill it.
+    filled: Vec<usize>,
 }
 
 impl Builder {
     pub(crate) fn new(context: Arc<QueryContext>) -> Self {
-        Self { context, pipelines: Vec::new(), totals: None, counted: None, joins: 0 }
+        Self { context, pipelines: Vec::new(), totals: None, counted: None, joins: 0, build_sides: HashMap::new() }
     }
 
     /// The pipelines of a SELECT and its output.
@@ -180,6 +195,9 @@ impl Builder {
             pipeline.input = input;
             pipeline.depends_on = chain.depends_on;
             pipeline.depends_on.extend(&found[input]);
+            // A join and its runtime filters wait for the same pipelines; each is waited for once.
+            pipeline.depends_on.sort_unstable();
+            pipeline.depends_on.dedup();
             if chain.operators.iter().any(|operator| operator.needs_order()) {
                 pipeline.workers_max = 1;
             }
@@ -285,7 +303,10 @@ impl Builder {
             Plan::Scan(scan) => vec![self.scan(scan, needed)?],
             Plan::Filter { input, predicate } => {
                 let chains = self.lower(input, wants_few)?;
-                add(chains, &(Arc::new(Filter::new(predicate.clone(), needed)) as Arc<dyn Operator>))
+                match RuntimeFilter::of(predicate) {
+                    Some(filter) => self.runtime_filter(filter, chains, needed),
+                    None => add(chains, &(Arc::new(Filter::new(predicate.clone(), needed)) as Arc<dyn Operator>)),
+                }
             }
             Plan::ArrayJoin { input, arrays, is_left, schema } => {
                 let chains = self.lower(input, wants_few)?;
@@ -297,6 +318,15 @@ impl Builder {
             }
             other => self.lower(other, wants_few)?,
         })
+    }
+
+    /// Leaves out rows that a join above has no partners for. Its build side is complete before the first of them is read.
+    fn runtime_filter(&self, filter: RuntimeFilter<'_>, mut chains: Vec<Chain>, needed: Vec<bool>) -> Vec<Chain> {
+        let Some(BuildSide { matching, table, filled }) = self.build_sides.get(&filter.join).cloned() else {
+            return chains;
+        };
+        chains.iter_mut().for_each(|chain| chain.depends_on.extend(&filled));
+        add(chains, &(Arc::new(KeyFilter::new(matching, table, filter.keys.to_vec(), needed)) as Arc<dyn Operator>))
     }
 
     fn join(&mut self, join: &Join, wants_few: bool) -> Result<Vec<Chain>> {
@@ -319,6 +349,10 @@ impl Builder {
                 (table, self.end(vec![filling], Arc::new(Nothing)))
             }
         };
+        if let Some(number) = join.runtime_filter {
+            let (matching, table) = (matching.clone(), table.clone());
+            self.build_sides.insert(number, BuildSide { matching, table, filled: filled.clone() });
+        }
         let mut chains = self.lower(&join.left, wants_few)?;
         self.totals = Totals::of_join(self.totals.take(), right_totals, join);
         if self.totals.is_some() && join.strictness == JoinStrictness::Paste {

@@ -127,6 +127,8 @@ pub struct Join {
     /// These columns. Where a side may be missing, a column that is Nullable here and not in the input is NULL, any other the
     /// type's default.
     pub schema: Arc<Schema>,
+    /// The number of the filters by its build side's keys, where there are any on the probe side.
+    pub runtime_filter: Option<u64>,
 }
 
 /// An equality of a join. Both sides have one type but for Nullable.

@@ -138,6 +138,11 @@ impl JoinTable {
         self.grace.as_ref()
     }
 
+    /// The keys, once all rows have come and are in memory.
+    pub(super) fn index(&self) -> Option<&KeyIndex> {
+        self.held.get().map(|held| &*held.index)
+    }
+
     /// The table, once all rows have come.
     pub(super) fn held(&self) -> Result<&Held> {
         self.held.get().ok_or_else(|| Error::logical("a join's table is read before its rows have come"))
@@ -240,7 +245,7 @@ impl Sink for JoinSink {
             // Rows are found by their numbers.
             runs.clear();
         }
-        let index = KeyIndex::new(if is_paste { 0 } else { rows }, matching.keeps_last_of_key());
+        let index = KeyIndex::of_runs(if is_paste { 0 } else { rows }, matching.keeps_last_of_key(), &runs)?;
         let nearest = match &matching.nearest {
             Some(nearest) => Some(NearestRows::new(nearest, values, index.partitions())?),
             None => None,

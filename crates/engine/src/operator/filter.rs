@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use arrow_array::BooleanArray;
 use squall_planner::Expression;
 use squall_runtime::ProfileEvent;
 use squall_runtime::profile_events::count;
@@ -25,6 +26,15 @@ impl Filter {
     }
 }
 
+/// The `rows` rows of a block whose bit is set. Columns that nothing reads are not copied.
+pub(crate) fn passed(block: &Block, mask: &BooleanArray, rows: usize, is_needed: &[bool]) -> Result<Block> {
+    let columns = block.columns().iter().zip(is_needed).map(|(column, is_needed)| match is_needed {
+        true => column.filter(mask, rows),
+        false => Column::default_values(column.data_type().clone(), rows),
+    });
+    Ok(Block::new(block.schema().clone(), columns.collect::<Result<_>>()?, rows))
+}
+
 fn count_passed(block: &Block) {
     count(ProfileEvent::FilterTransformPassedRows, block.rows() as u64);
     count(ProfileEvent::FilterTransformPassedBytes, block.value_bytes() as u64);
@@ -40,17 +50,7 @@ impl Operator for Filter {
             Selection::None => return Ok(None),
             Selection::Some(mask) => mask,
         };
-        let rows = mask.true_count();
-        let columns = block
-            .columns()
-            .iter()
-            .zip(&self.is_needed)
-            .map(|(column, is_needed)| match is_needed {
-                true => column.filter(&mask, rows),
-                false => Column::default_values(column.data_type().clone(), rows),
-            })
-            .collect::<Result<_>>()?;
-        let passed = Block::new(block.schema().clone(), columns, rows);
+        let passed = passed(&block, &mask, mask.true_count(), &self.is_needed)?;
         count_passed(&passed);
         Ok(Some(passed))
     }

@@ -15,6 +15,7 @@ use squall_types::{Block, Result};
 pub use array_join::ArrayJoin;
 pub use distinct::Distinct;
 pub use filter::Filter;
+pub(crate) use filter::passed;
 pub use limit::Limit;
 pub use limit_by::LimitBy;
 pub use project::Project;

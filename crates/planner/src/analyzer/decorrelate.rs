@@ -94,6 +94,7 @@ impl Correlated<'_> {
             keys,
             condition: all_of(condition, self.functions)?,
             nearest: None,
+            runtime_filter: None,
             left_columns: (0..first).collect(),
             right_columns,
             schema: Arc::new(Schema { fields }),
@@ -282,6 +283,7 @@ impl Unnesting<'_> {
             keys: Vec::new(),
             condition: None,
             nearest: None,
+            runtime_filter: None,
             schema: Arc::new(Schema { fields }),
         })
     }

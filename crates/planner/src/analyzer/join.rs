@@ -569,6 +569,7 @@ impl Scope<'_> {
             keys: clauses.keys,
             condition,
             nearest: clauses.nearest,
+            runtime_filter: None,
             schema: schema.clone(),
         });
         let mut names = Vec::with_capacity(clauses.using.len());

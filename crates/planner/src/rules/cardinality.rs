@@ -87,7 +87,7 @@ pub(super) fn distinct(plan: &Plan, expression: &Expression) -> Option<f64> {
 }
 
 /// The only column that an expression reads: it has no more values than that.
-fn only_column(expression: &Expression) -> Option<usize> {
+pub(super) fn only_column(expression: &Expression) -> Option<usize> {
     let mut found: Option<usize> = None;
     let mut is_only = true;
     expression.visit_columns(&mut |position| is_only &= *found.get_or_insert(position) == position);

@@ -74,6 +74,7 @@ fn swapped(join: Join) -> Join {
         keys: join.keys.into_iter().map(|key| JoinKey { left: key.right, right: key.left }).collect(),
         condition,
         nearest: join.nearest,
+        runtime_filter: join.runtime_filter,
         left_columns: join.right_columns,
         right_columns: join.left_columns,
         schema,

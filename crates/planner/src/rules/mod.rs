@@ -16,6 +16,7 @@ mod limit_pushdown;
 mod merge_projects;
 mod predicate_pushdown;
 mod redundant_sort;
+mod runtime_filters;
 mod simplify;
 mod trivial_count;
 mod typed_constants;
@@ -23,6 +24,7 @@ mod typed_constants;
 use std::sync::Arc;
 
 pub(crate) use predicate_pushdown::as_join_key;
+pub use runtime_filters::RuntimeFilter;
 
 use squall_functions::{Argument, FunctionContext, resolve_scalar};
 use squall_types::{Column, DataType, Result, Value, checkpoint};
@@ -61,6 +63,9 @@ pub fn optimize(mut plan: Plan, context: &PlannerContext<'_>) -> Result<Plan> {
     }
     checkpoint(PASS_WORK)?;
     join_sides::apply(&mut plan, &settings.query_plan_join_swap_table);
+    if settings.enable_join_runtime_filters && settings.enable_optimize_predicate_expression {
+        runtime_filters::apply(&mut plan, &context.functions)?;
+    }
     group_keys::apply(&mut plan)?;
     if settings.optimize_arithmetic_operations_in_aggregate_functions {
         aggregate_arithmetic::apply(&mut plan, &context.functions)?;

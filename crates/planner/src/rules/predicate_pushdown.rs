@@ -8,7 +8,7 @@ use squall_functions::FunctionContext;
 use squall_types::{DataType, Result};
 
 use super::disjunctions::{factored, implied};
-use super::{all_of, conjuncts};
+use super::{all_of, cardinality, conjuncts};
 use crate::analyzer::{cast, equality, key_type, sides_of};
 use crate::expression::Expression;
 use crate::plan::{Aggregate, Join, JoinKey, JoinKind, JoinStrictness, Plan, Scan, Window};
@@ -19,6 +19,11 @@ const SIZE_MAX: usize = 128;
 
 pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
     push(plan, Vec::new(), functions)
+}
+
+/// Applies one more condition to a plan's rows, as far below as it can be.
+pub(super) fn add(plan: &mut Plan, condition: Expression, functions: &FunctionContext) -> Result<()> {
+    push(plan, vec![condition], functions)
 }
 
 /// Applies `conditions`, over the plan's columns, as far below as they can be.
@@ -105,10 +110,16 @@ fn push(plan: &mut Plan, mut conditions: Vec<Expression>, functions: &FunctionCo
                 (conditions, above) = (harmless, others);
             }
             split_random(conditions, &mut below, &mut above);
+            let mut all = Vec::new();
             if let Some(known) = predicate.take() {
-                below.insert(0, known);
+                conjuncts(known, &mut all);
             }
-            *predicate = all_of(below, functions)?;
+            for condition in below {
+                if !all.iter().any(|known| known.same(&condition)) {
+                    all.push(condition);
+                }
+            }
+            *predicate = all_of(all, functions)?;
         }
         _ => {
             above = conditions;
@@ -177,9 +188,28 @@ fn push_into_join(
             _ => above.push(condition),
         }
     }
+    if join.kind == JoinKind::Inner && join.strictness == All {
+        let sides = |key: &JoinKey| [key.left.clone(), key.right.clone()];
+        let of_keys: Vec<[Expression; 2]> = join.keys.iter().map(sides).collect();
+        let to_right: Vec<Expression> = of_left.iter().filter_map(|part| carried_over(part, &of_keys, 0)).collect();
+        of_left.extend(of_right.iter().filter_map(|part| carried_over(part, &of_keys, 1)));
+        of_right.extend(to_right);
+    }
     push(&mut join.left, of_left, functions)?;
     push(&mut join.right, of_right, functions)?;
     Ok(above)
+}
+
+/// What a condition of a key's column says of the column that equals it on the other side of an inner join: of `a.x = b.y`, `a.x > 5` leaves
+/// rows out on both sides. `side`: the one that the condition is of, 0 the left.
+fn carried_over(condition: &Expression, keys: &[[Expression; 2]], side: usize) -> Option<Expression> {
+    let column = cardinality::only_column(condition)?;
+    let is_key = |key: &Expression| matches!(key, Expression::Column { position, .. } if *position == column);
+    let key = keys.iter().find(|key| is_key(&key[side]) && key[0].data_type() == key[1].data_type())?;
+    match &key[1 - side] {
+        Expression::Column { position, .. } if !condition.may_throw() => Some(condition.map_columns(&|_| *position)),
+        _ => None,
+    }
 }
 
 /// An equality as a key of a join; `None` where keys are compared in another way than `equals` compares.

@@ -109,6 +109,23 @@ impl Keys {
         self.valid.as_ref().is_none_or(|valid| valid.value(row))
     }
 
+    /// Whether every row has a key.
+    pub(super) fn have_all_keys(&self) -> bool {
+        self.valid.is_none()
+    }
+
+    /// The smallest and the largest key of rows that have one, as unsigned numbers, where keys are packed in 8 bytes.
+    pub(super) fn range(&self) -> Option<(u64, u64)> {
+        let KeyValues::Packed8(keys) = &self.values else { return None };
+        let widen = |range: (u64, u64), key: &u64| (range.0.min(*key), range.1.max(*key));
+        let nothing = (u64::MAX, 0);
+        let range = match &self.valid {
+            None => keys.iter().fold(nothing, widen),
+            Some(valid) => valid.set_indices().map(|row| &keys[row]).fold(nothing, widen),
+        };
+        (range.0 <= range.1).then_some(range)
+    }
+
     /// The keys of those rows alone that are valid; all of them without `valid`.
     #[must_use]
     pub fn of_valid(mut self, valid: Option<&NullBuffer>) -> Self {

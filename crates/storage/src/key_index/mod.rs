@@ -3,17 +3,23 @@
 //! of rows; the rows themselves are somebody else's.
 
 mod chains;
+mod dense;
 mod keys;
 mod order;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arrow_buffer::BooleanBuffer;
 use squall_runtime::Pieces;
 use squall_types::{Result, prefetch};
 
 use chains::Chains;
+<<<<<<< HEAD
 pub(crate) use keys::row_bytes;
+=======
+use dense::DenseTable;
+>>>>>>> 84a09d1 (engine, planner: runtime filters of joins, dense tables of close keys, conditions of keys count on both sides)
 pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, Words, hash_bytes};
 pub use order::OrderKeys;
@@ -39,6 +45,8 @@ pub struct KeyRun {
     rows: Vec<u32>,
     /// Where each partition begins among `rows`, and the end.
     starts: Vec<u32>,
+    /// The smallest and the largest key, where keys are packed in 8 bytes.
+    range: Option<(u64, u64)>,
 }
 
 impl KeyRun {
@@ -61,7 +69,8 @@ impl KeyRun {
                 *at += 1;
             }
         }
-        Self { keys, rows, starts }
+        let range = keys.range();
+        Self { keys, rows, starts, range }
     }
 
     fn rows_of(&self, partition: usize, partitions: usize) -> &[u32] {
@@ -76,6 +85,8 @@ impl KeyRun {
 #[derive(Debug)]
 pub struct KeyIndex {
     partitions: Vec<OnceLock<Table>>,
+    /// Holds the keys of all partitions where they lie close together; then the partitions' own tables are empty.
+    dense: Option<DenseTable>,
     chains: Chains,
     /// Whether any key has several rows.
     has_chains: AtomicBool,
@@ -88,10 +99,19 @@ impl KeyIndex {
         let partitions = if rows < PARTITIONED_ROWS_MIN { 1 } else { PARTITIONS };
         Self {
             partitions: (0..partitions).map(|_| OnceLock::new()).collect(),
+            dense: None,
             chains: Chains::new(rows),
             has_chains: AtomicBool::new(false),
             keeps_last,
         }
+    }
+
+    /// An index of the rows of runs, still empty, in the form that suits their keys. It cannot be [`extended`](Self::extended).
+    ///
+    /// # Errors
+    /// `MEMORY_LIMIT_EXCEEDED`.
+    pub fn of_runs(rows: usize, keeps_last: bool, runs: &[(u32, KeyRun)]) -> Result<Self> {
+        Ok(Self { dense: DenseTable::of(runs)?, ..Self::new(rows, keeps_last) })
     }
 
     /// An index of the rows of one block.
@@ -109,7 +129,7 @@ impl KeyIndex {
     /// Where this index is not filled.
     pub fn extended(&self, keys: &Keys) -> Result<Option<Self>> {
         let (rows, first_new) = (self.chains.rows() + keys.len(), self.chains.rows() as u32);
-        if self.partitions.len() == 1 && rows >= PARTITIONED_ROWS_MIN {
+        if self.dense.is_some() || self.partitions.len() == 1 && rows >= PARTITIONED_ROWS_MIN {
             return Ok(None);
         }
         let known = self.find(keys)?;
@@ -150,6 +170,7 @@ impl KeyIndex {
         }
         Ok(Some(Self {
             partitions: tables.into_iter().map(OnceLock::from).collect(),
+            dense: None,
             chains,
             has_chains: AtomicBool::new(has_chains),
             keeps_last: self.keeps_last,
@@ -174,6 +195,14 @@ impl KeyIndex {
     /// # Errors
     /// `MEMORY_LIMIT_EXCEEDED`.
     pub async fn fill_in_pieces(&self, partition: usize, runs: &[(u32, KeyRun)], pieces: &mut Pieces) -> Result<()> {
+        if let Some(dense) = &self.dense {
+            for (offset, run) in runs.iter().rev() {
+                self.add_dense(dense, partition, *offset, run);
+                pieces.pause().await;
+            }
+            let _ = self.partitions[partition].set(Table::Nothing(NO_ROW));
+            return Ok(());
+        }
         let rows: usize = runs.iter().map(|(_, run)| run.rows_of(partition, self.partitions.len()).len()).sum();
         // As wide as the widest packed key and its row, in a table that is half full.
         squall_types::memory::reserve(2 * rows.next_power_of_two() * size_of::<(u128, u32)>())?;
@@ -200,11 +229,24 @@ impl KeyIndex {
     fn add(&self, table: &mut Table, partition: usize, offset: u32, run: &KeyRun) {
         for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
             let row = local + offset;
-            let before = table.insert(&run.keys, *local as usize, row, self.keeps_last);
-            if before != NO_ROW && !self.keeps_last {
-                self.chains.set(row, before);
-                self.has_chains.store(true, Ordering::Relaxed);
-            }
+            self.chain(row, table.insert(&run.keys, *local as usize, row, self.keeps_last));
+        }
+    }
+
+    fn add_dense(&self, table: &DenseTable, partition: usize, offset: u32, run: &KeyRun) {
+        let KeyValues::Packed8(keys) = &run.keys.values else { return };
+        for local in run.rows_of(partition, self.partitions.len()).iter().rev() {
+            let row = local + offset;
+            self.chain(row, table.insert(keys[*local as usize], row, self.keeps_last));
+        }
+    }
+
+    /// Notes that the row that was the first of a key comes after `row`.
+    #[inline]
+    fn chain(&self, row: u32, before: u32) {
+        if before != NO_ROW && !self.keeps_last {
+            self.chains.set(row, before);
+            self.has_chains.store(true, Ordering::Relaxed);
         }
     }
 
@@ -234,7 +276,8 @@ impl KeyIndex {
             Table::Packed32(slots) => size_of_val(&slots[..]),
             Table::Bytes(table) => size_of_val(&table.slots[..]) + table.arena.len(),
         });
-        tables.sum::<usize>() + self.chains.memory_bytes()
+        let dense = self.dense.as_ref().map_or(0, DenseTable::memory_bytes);
+        tables.sum::<usize>() + dense + self.chains.memory_bytes()
     }
 
     /// Whether a key may have several rows.
@@ -248,6 +291,15 @@ impl KeyIndex {
         self.chains.next(row)
     }
 
+    /// Which keys are there. The keys must have the form of those inside.
+    ///
+    /// # Errors
+    /// `LOGICAL_ERROR` where a partition was not filled.
+    pub fn contains(&self, keys: &Keys) -> Result<BooleanBuffer> {
+        let first = self.find(keys)?;
+        Ok(BooleanBuffer::collect_bool(first.len(), |row| first[row] != NO_ROW))
+    }
+
     /// The first row of each key, [`NO_ROW`] where there is none. The keys must have the form of those inside.
     ///
     /// # Errors
@@ -255,6 +307,9 @@ impl KeyIndex {
     pub fn find(&self, keys: &Keys) -> Result<Vec<u32>> {
         let tables: Option<Vec<&Table>> = self.partitions.iter().map(OnceLock::get).collect();
         let tables = tables.ok_or_else(|| squall_types::Error::logical("a key index that is not filled"))?;
+        if let (Some(dense), KeyValues::Packed8(values)) = (&self.dense, &keys.values) {
+            return Ok(find_dense(dense, keys, values));
+        }
         Ok(match &keys.values {
             KeyValues::Nothing(rows) => vec![tables.first().map_or(NO_ROW, |table| table.only_row()); *rows],
             KeyValues::Packed8(values) => find_packed(&tables, keys, values, Table::packed8),
@@ -276,6 +331,14 @@ impl KeyIndex {
             }
         })
     }
+}
+
+fn find_dense(table: &DenseTable, keys: &Keys, values: &[u64]) -> Vec<u32> {
+    if keys.have_all_keys() {
+        return values.iter().map(|key| table.find(*key)).collect();
+    }
+    let find = |(row, key): (usize, &u64)| if keys.has_key(row) { table.find(*key) } else { NO_ROW };
+    values.iter().enumerate().map(find).collect()
 }
 
 fn find_packed<K: Packed>(tables: &[&Table], keys: &Keys, values: &[K], of: fn(&Table) -> &[Slot<K>]) -> Vec<u32> {

@@ -333,6 +333,7 @@ fn side_by_side(left: Plan, right: Plan, keys: Vec<JoinKey>) -> Plan {
         keys,
         condition: None,
         nearest: None,
+        runtime_filter: None,
         schema: Arc::new(Schema { fields }),
     })
 }

@@ -1,0 +1,170 @@
+//! A join whose build side holds few of the key's values lets few rows of its probe side through. What stands below on the probe side (other
+//! joins, aggregations) need not work for rows that end here: a filter by the keys of the build side moves as far down as conditions do,
+//! most often to a scan. It is ClickHouse's `enable_join_runtime_filters`. What the filter looks up is there only when the query runs, so
+//! the plan has a call of [`APPLY_FILTER`] with the join's number, which lets every row through until the engine knows better.
+
+use squall_functions::{BoundFunction, FunctionContext, Properties};
+use squall_types::{Column, DataType, Result, Value};
+
+use super::{all_of, cardinality, conjuncts, predicate_pushdown};
+use crate::expression::Expression;
+use crate::plan::{Join, JoinStrictness, Plan};
+
+/// ClickHouse's name of the function that a runtime filter is.
+const APPLY_FILTER: &str = "__applyFilter";
+/// A filter that lets more of the rows through is not worth testing.
+const PASSED_MAX: f64 = 0.7;
+
+/// A runtime filter as the engine finds it in a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct RuntimeFilter<'a> {
+    /// The number of the join ([`Join::runtime_filter`]) whose build side holds the keys.
+    pub join: u64,
+    /// The keys, over the filter's input.
+    pub keys: &'a [Expression],
+}
+
+impl<'a> RuntimeFilter<'a> {
+    /// The runtime filter that a condition is.
+    pub fn of(condition: &'a Expression) -> Option<Self> {
+        match condition {
+            Expression::Function { name, arguments, .. } if &**name == APPLY_FILTER => {
+                let (number, keys) = arguments.split_first()?;
+                match number.constant()? {
+                    Value::UInt64(join) => Some(Self { join: *join, keys }),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Lets every row through: who knows the keys tests them in its place.
+#[derive(Debug)]
+struct ApplyFilter;
+
+impl BoundFunction for ApplyFilter {
+    fn return_type(&self) -> &DataType {
+        &DataType::UInt8
+    }
+
+    fn execute(&self, _: &[Column], rows: usize) -> Result<Column> {
+        Column::constant(DataType::UInt8, &Value::UInt64(1), rows)
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { may_throw: false, is_foldable: false, ..Properties::UNKNOWN }
+    }
+}
+
+/// Adds filters to the probe sides of joins that are worth it.
+pub(super) fn apply(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
+    let mut filters = 0;
+    add(plan, &mut filters, functions)?;
+    if filters > 0 { set_apart(plan, functions) } else { Ok(()) }
+}
+
+fn add(plan: &mut Plan, filters: &mut u64, functions: &FunctionContext) -> Result<()> {
+    if let Plan::Join(join) = plan
+        && has_work_below(&join.left)
+        && drops_unmatched_left(join)
+        && passed(join).is_some_and(|passed| passed < PASSED_MAX)
+    {
+        *filters += 1;
+        join.runtime_filter = Some(*filters);
+        let number = Expression::Constant { value: Value::UInt64(*filters), data_type: DataType::UInt64 };
+        let keys = join.keys.iter().map(|key| key.left.clone());
+        let filter = Expression::Function {
+            name: APPLY_FILTER.into(),
+            function: std::sync::Arc::new(ApplyFilter),
+            arguments: std::iter::once(number).chain(keys).collect(),
+        };
+        predicate_pushdown::add(&mut join.left, filter, functions)?;
+    }
+    plan.try_for_each_input(|input| add(input, filters, functions))
+}
+
+/// Whether a left row without a partner never comes out, so that it may be missing.
+fn drops_unmatched_left(join: &Join) -> bool {
+    let is_deterministic = |key: &Expression| key.is_deterministic() && !key.may_throw();
+    !join.keys.is_empty()
+        && join.keys.iter().all(|key| is_deterministic(&key.left))
+        && match join.strictness {
+            JoinStrictness::All | JoinStrictness::Any | JoinStrictness::RightAny => !join.kind.keeps_left(),
+            JoinStrictness::Semi => true,
+            JoinStrictness::Anti | JoinStrictness::Asof | JoinStrictness::Paste => false,
+        }
+}
+
+/// Whether a filter would save more than the lookups of its own join.
+fn has_work_below(plan: &Plan) -> bool {
+    match plan {
+        Plan::Scan(_) | Plan::Values { .. } => false,
+        Plan::Filter { input, .. } | Plan::Project { input, .. } | Plan::ArrayJoin { input, .. } => has_work_below(input),
+        Plan::Union { inputs, .. } => inputs.iter().any(has_work_below),
+        Plan::Join(_)
+        | Plan::Aggregate(_)
+        | Plan::Window(_)
+        | Plan::Fill(_)
+        | Plan::Sort { .. }
+        | Plan::Limit { .. }
+        | Plan::LimitBy { .. }
+        | Plan::Distinct { .. } => true,
+    }
+}
+
+/// Which of the left rows find a partner, as an estimate; `None` where nothing below the build side leaves rows out.
+fn passed(join: &Join) -> Option<f64> {
+    let rows = cardinality::rows(&join.right)?;
+    let of_key = |key: &crate::plan::JoinKey| {
+        let values = cardinality::distinct(&join.right, &key.right);
+        values.or_else(|| cardinality::source_rows(&join.right, &key.right))
+    };
+    let values = join.keys.iter().map(of_key).try_fold(1.0, |all, values| Some(all * values?))?;
+    Some(rows / values.max(1.0))
+}
+
+/// Gives each filter a step of its own, after all other conditions, which are cheaper.
+fn set_apart(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
+    plan.try_for_each_input(|input| set_apart(input, functions))?;
+    let predicate = match plan {
+        Plan::Scan(scan) => &mut scan.predicate,
+        Plan::Filter { .. } => return split_filter(plan, functions),
+        _ => return Ok(()),
+    };
+    let (filters, others) = parts(predicate.take());
+    *predicate = all_of(others, functions)?;
+    put_above(plan, filters);
+    Ok(())
+}
+
+fn split_filter(plan: &mut Plan, functions: &FunctionContext) -> Result<()> {
+    let mut filters = Vec::new();
+    plan.replace_with(|plan| {
+        let Plan::Filter { input, predicate } = plan else { return Ok(plan) };
+        let (found, others) = parts(Some(predicate));
+        filters = found;
+        Ok(match all_of(others, functions)? {
+            Some(predicate) => Plan::Filter { input, predicate },
+            None => *input,
+        })
+    })?;
+    put_above(plan, filters);
+    Ok(())
+}
+
+/// The runtime filters of a condition, and its other parts.
+fn parts(predicate: Option<Expression>) -> (Vec<Expression>, Vec<Expression>) {
+    let mut all = Vec::new();
+    if let Some(predicate) = predicate {
+        conjuncts(predicate, &mut all);
+    }
+    all.into_iter().partition(|part| RuntimeFilter::of(part).is_some())
+}
+
+fn put_above(plan: &mut Plan, filters: Vec<Expression>) {
+    for predicate in filters {
+        plan.replace(|plan| Plan::Filter { input: Box::new(plan), predicate });
+    }
+}
