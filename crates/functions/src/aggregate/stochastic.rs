@@ -323,7 +323,7 @@ impl StateFunction for Regression {
     }
 
     fn finish(&self, states: Vec<Self::State>) -> Result<Column> {
-        value_column(&self.return_type, states.into_iter().map(|state| float_array(state.weights.into_iter())))
+        value_column(&self.return_type, states.into_iter().map(|state| float_array(state.weights)))
     }
 
     fn heap_bytes(&self, _: &Self::State) -> usize {

@@ -66,7 +66,7 @@ pub(super) fn resolve64(call: &Call<'_>) -> Result<Arc<dyn BoundFunction>> {
         "farmFingerprint64" => {
             Algorithm { number: Some(integer::hash64), ..by_bytes(farmhash::fingerprint64, farm_combine) }
         }
-        "farmHash64" => Algorithm { number: Some(integer::hash64), ..by_bytes(farmhash::hash64, farm_combine) },
+        "farmHash64" => Algorithm { number: Some(integer::hash64), ..by_bytes(farmhash::hash64, city::combine) },
         "metroHash64" => Algorithm { number: Some(integer::hash64), ..by_bytes(metro::hash64, city::combine) },
         "halfMD5" => by_bytes(digest::half_md5, |left, right| digest::half_md5(&pair(left, right))),
         "sipHash64" => Algorithm {

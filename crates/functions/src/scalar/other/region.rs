@@ -11,6 +11,9 @@ use crate::scalar::simple::{Call, Numbers, primitive_column, string_column, valu
 
 type Bound = Result<Arc<dyn BoundFunction>>;
 
+/// A number of a region.
+type OfRegion = Box<dyn Fn(&Regions, u32) -> u32 + Send + Sync>;
+
 /// The language of names where none is asked for.
 const LANGUAGE: &str = "en";
 
@@ -50,7 +53,7 @@ fn hierarchy(call: &Call<'_>, count: usize) -> Result<Arc<Regions>> {
 pub(super) fn resolve_number(call: &Call<'_>) -> Bound {
     let regions = hierarchy(call, 1)?;
     let around = |kind| move |regions: &Regions, id: u32| regions.around(id, kind);
-    let of: Box<dyn Fn(&Regions, u32) -> u32 + Send + Sync> = match call.name {
+    let of: OfRegion = match call.name {
         "regionToCity" => Box::new(around(RegionKind::City)),
         "regionToArea" => Box::new(around(RegionKind::Area)),
         "regionToDistrict" => Box::new(around(RegionKind::District)),
