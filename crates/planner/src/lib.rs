@@ -52,11 +52,8 @@ pub use plan::{
     Aggregate, AggregateCall, FrameBound, FrameUnit, Inequality, Join, JoinKey, JoinKind, JoinStrictness, KeySets,
     Nearest, Plan, Scan, SortKey, Window, WindowCall, WindowCallFunction, WindowFrame,
 };
-<<<<<<< HEAD
-pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
-=======
 pub use rules::RuntimeFilter;
->>>>>>> 84a09d1 (engine, planner: runtime filters of joins, dense tables of close keys, conditions of keys count on both sides)
+pub use skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 pub use uses::{QueryUses, Used};
 pub use view::{parse_view, plan_view_definition};
 
