@@ -15,11 +15,8 @@ use squall_runtime::Pieces;
 use squall_types::{Result, prefetch};
 
 use chains::Chains;
-<<<<<<< HEAD
-pub(crate) use keys::row_bytes;
-=======
 use dense::DenseTable;
->>>>>>> 84a09d1 (engine, planner: runtime filters of joins, dense tables of close keys, conditions of keys count on both sides)
+pub(crate) use keys::row_bytes;
 pub use keys::{KeyForm, Keys, SmallKey};
 use keys::{KeyValues, Packed, Words, hash_bytes};
 pub use order::OrderKeys;
