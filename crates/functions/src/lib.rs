@@ -35,6 +35,7 @@ pub use registry::{
     looks_up, merge_of_states, resolve_aggregate, resolve_scalar, resolve_simple, scalar_exists, stands_alone,
     state_and_merge, unknown_function,
 };
+pub use scalar::collation::COLLATIONS;
 pub use scalar::conversion::check_alternatives;
 pub use scalar::set::in_set;
 pub use scalar::text::Tokenizer;

@@ -266,6 +266,7 @@ impl Alteration {
             ColumnProperty::Materialized => DefaultKind::Materialized,
             ColumnProperty::Alias => DefaultKind::Alias,
             ColumnProperty::Ephemeral => DefaultKind::Ephemeral,
+            ColumnProperty::Comment if column.comment.is_empty() => return refuse("COMMENT"),
             ColumnProperty::Comment => {
                 column.comment = "".into();
                 return Ok(());
@@ -361,11 +362,18 @@ impl Alteration {
         match placement {
             Placement::Last => Ok(self.definition.columns.len()),
             Placement::First => Ok(0),
-            Placement::After(other) => self.position(&other.value).map(|at| at + 1).ok_or_else(|| {
+            Placement::After(other) => self.last_position(&other.value).map(|at| at + 1).ok_or_else(|| {
                 let message = format!("Wrong column name. Cannot find column {} to {verb}", other.value);
                 Error::new(ErrorCode::NO_SUCH_COLUMN_IN_TABLE, message)
             }),
         }
+    }
+
+    /// The position of a column, or of the last one of a nested structure.
+    fn last_position(&self, name: &str) -> Option<usize> {
+        let is_within = |column: &str| column.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
+        let of_structure = || self.definition.columns.iter().rposition(|column| is_within(&column.name));
+        self.position(name).or_else(of_structure)
     }
 
     /// Whether a column, as it was before the statement, is in a key of the table.

@@ -17,9 +17,6 @@ use crate::function_table;
 use crate::insert::plan_defaults;
 use crate::skip_index::{SkipIndexKind, TEXT_GRANULARITY, indexed_expressions};
 
-/// The engine of tables that name none: ClickHouse's `default_table_engine`.
-const DEFAULT_ENGINE: &str = "MergeTree";
-
 /// The most columns of a table.
 const COLUMNS_MAX: usize = 10_000;
 
@@ -56,8 +53,9 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     if let Some(engine) = storage.engine.as_ref().filter(|engine| engine.name == "Merge" && columns.is_empty()) {
         columns = function_table::columns_of_merge(&arguments(engine, context)?, context)?;
     }
-    if storage.engine.is_none() && create.temporary {
-        storage.engine = Some(ast::Function::new("Memory", Vec::new()));
+    if storage.engine.is_none() {
+        let engine = default_engine(create.temporary, context)?;
+        storage.engine = Some(ast::Function::new(engine, Vec::new()));
     }
     if is_deprecated(&storage) {
         settle_deprecated(&mut storage, context)?;
@@ -99,16 +97,28 @@ pub fn plan_table_definition(create: &ast::CreateTable, context: &PlannerContext
     Ok(TableDefinition {
         constraints,
         indices,
-        engine: storage.engine.as_ref().map_or(DEFAULT_ENGINE, |engine| &engine.name).into(),
+        engine: storage.engine.as_ref().map_or("", |engine| &engine.name).into(),
         engine_arguments,
         sorting_key,
         primary_key,
         partition_key,
         sampling_key,
         settings,
-        comment: create.comment.as_deref().unwrap_or_default().into(),
+        comment: match (&create.comment, &create.source) {
+            (Some(comment), _) => comment.as_str().into(),
+            (None, Some(ast::CreateSource::Table(name) | ast::CreateSource::Clone(name))) => comment_of(name, context)?,
+            (None, _) => "".into(),
+        },
         columns,
     })
+}
+
+/// The comment of a table, which those that are made of it have, too.
+fn comment_of(name: &ast::TableName, context: &PlannerContext<'_>) -> Result<Arc<str>> {
+    let analyzer = Analyzer::new(context);
+    let database = name.database.as_ref().map(|database| analyzer.identifier(database)).transpose()?;
+    let definition = context.catalog.definition(database, analyzer.identifier(&name.table)?)?;
+    Ok(definition.map_or_else(|| "".into(), |definition| definition.comment.clone()))
 }
 
 /// The table function that a table is made of: the one that it is created `AS`, or that of the table that it is created `AS`.
@@ -123,6 +133,16 @@ fn table_function(create: &ast::CreateTable, context: &PlannerContext<'_>) -> Re
             Ok(table.table_function().cloned())
         }
         _ => Ok(None),
+    }
+}
+
+/// The engine of a table that names none.
+fn default_engine<'a>(is_temporary: bool, context: &PlannerContext<'a>) -> Result<&'a str> {
+    let settings = context.settings;
+    let engine = if is_temporary { &settings.default_temporary_table_engine } else { &settings.default_table_engine };
+    match engine.as_str() {
+        "None" => Err(Error::new(ErrorCode::ENGINE_REQUIRED, "Table engine is not specified in CREATE query")),
+        engine => Ok(engine),
     }
 }
 
@@ -157,6 +177,17 @@ pub(crate) fn settled_type(data_type: &ast::DataType, nullable: Option<bool>) ->
     Ok(data_type)
 }
 
+/// Whether a column says `DEFAULT NULL`, which makes its type Nullable.
+fn is_null_by_default(declaration: &ast::ColumnDeclaration) -> bool {
+    declaration.default.as_ref().is_some_and(|default| {
+        default.kind == ast::ColumnDefaultKind::Default
+            && default
+                .expression
+                .as_ref()
+                .is_some_and(|expression| matches!(expression.kind, ast::ExpressionKind::Literal(ast::Literal::Null)))
+    })
+}
+
 /// Columns of a table that has others already, types settled and defaults checked.
 pub(crate) fn declared_columns(
     declarations: &[ast::ColumnDeclaration],
@@ -184,7 +215,8 @@ pub(crate) fn declared_columns(
         let data_type = match &declaration.data_type {
             Some(data_type) => {
                 let parsed = DataType::parse(&squall_sql::format_data_type(data_type))?;
-                let by_default = context.settings.data_type_default_nullable && !parsed.is_nullable();
+                let is_null = is_null_by_default(declaration);
+                let by_default = (context.settings.data_type_default_nullable || is_null) && !parsed.is_nullable();
                 modified(parsed, declaration.nullable.or(by_default.then_some(true)))?
             }
             None => DataType::Nothing,
@@ -278,8 +310,12 @@ fn infer_types(
                 .collect();
             match expression_over(&known, expression, context) {
                 Ok(resolved) => {
+                    let declared = declarations.get(at).and_then(|declaration| declaration.nullable);
+                    let nullable = declared.or(context.settings.data_type_default_nullable.then_some(true));
+                    let data_type = resolved.data_type().clone();
                     if let Some(column) = columns.get_mut(at) {
-                        column.data_type = resolved.data_type().clone();
+                        let nullable = nullable.filter(|_| !data_type.is_nullable());
+                        column.data_type = modified(data_type, nullable)?;
                     }
                 }
                 Err(error) => {
@@ -303,6 +339,13 @@ fn modified(data_type: DataType, nullable: Option<bool>) -> Result<DataType> {
         Some(_) if data_type.is_nullable() => {
             Err(Error::new(ErrorCode::ILLEGAL_SYNTAX_FOR_DATA_TYPE, "Can't use [NOT] NULL modifier with Nullable type"))
         }
+        Some(true) if matches!(data_type, DataType::Tuple(_)) => {
+            Err(Error::not_implemented(format!("A Nullable tuple, Nullable({data_type}),")))
+        }
+        Some(true) if !data_type.can_be_inside_nullable() => Err(Error::new(
+            ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+            format!("Nested type {data_type} cannot be inside Nullable type"),
+        )),
         Some(true) => Ok(data_type.to_nullable()),
         Some(false) => Ok(data_type),
     }

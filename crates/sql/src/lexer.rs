@@ -309,6 +309,7 @@ impl<'a> Lexer<'a> {
             b'\\' if self.byte(1) == b'G' => (T::VerticalDelimiter, 2),
             b'$' => match self.heredoc() {
                 Some(length) => (T::HereDoc, length),
+                None if is_word(self.byte(1)) => return self.scan_word(),
                 None => (T::Dollar, 1),
             },
             0xe2 => return (self.scan_unicode(), Keyword::NONE),

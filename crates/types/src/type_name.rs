@@ -234,12 +234,18 @@ impl<'a> NameReader<'a> {
                 let mut zone = None;
                 if self.eat('(') {
                     self.spaces();
+                    if self.eat(')') {
+                        return Ok(DataType::DateTime(None));
+                    }
                     if !self.text[self.at..].starts_with('\'') {
                         let digits: u8 = self.number()?;
                         if self.eat(',') {
                             zone = Some(self.time_zone()?);
                         }
                         self.expect(')')?;
+                        if digits == 0 {
+                            return Ok(DataType::DateTime(zone));
+                        }
                         return Ok(DataType::DateTime64(self.digits(digits)?, zone));
                     }
                     zone = Some(self.time_zone()?);

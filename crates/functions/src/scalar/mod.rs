@@ -8,6 +8,8 @@ mod bitmap;
 mod bits;
 mod bitwise;
 mod choice;
+#[cfg_attr(not(feature = "collation"), path = "no_collation.rs")]
+pub(crate) mod collation;
 mod comparison;
 mod conditional;
 pub(crate) mod conversion;
@@ -59,6 +61,7 @@ pub(crate) const MODULES: &[&[&dyn ScalarFunction]] = &[
     bits::FUNCTIONS,
     bitwise::FUNCTIONS,
     choice::FUNCTIONS,
+    collation::FUNCTIONS,
     comparison::FUNCTIONS,
     conditional::FUNCTIONS,
     conversion::CONVERSIONS,

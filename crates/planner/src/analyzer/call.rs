@@ -119,6 +119,9 @@ impl Scope<'_> {
                 ExpressionKind::Matcher(matcher) => {
                     nodes.extend(self.expand(matcher)?.into_iter().map(|(node, _)| node));
                 }
+                ExpressionKind::Function(call) if call.name == "untuple" => {
+                    nodes.extend(self.untupled(call)?.into_iter().map(|(node, _)| node));
+                }
                 _ => nodes.push(self.resolve_argument(argument)?),
             }
         }
@@ -364,7 +367,7 @@ impl Scope<'_> {
             SettingType::MaxThreads if text == "0" => {
                 Value::UInt64(std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64))
             }
-            SettingType::UInt64 | SettingType::Milliseconds | SettingType::MaxThreads => {
+            SettingType::UInt64 | SettingType::NonZeroUInt64 | SettingType::Milliseconds | SettingType::MaxThreads => {
                 Value::UInt64(text.parse().unwrap_or_default())
             }
         };

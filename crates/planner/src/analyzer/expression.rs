@@ -239,6 +239,15 @@ impl<'q> Scope<'q> {
                 },
             };
         }
+        // What ARRAY JOIN names hides the table's columns, also those within a nested structure of this name.
+        if let ([name, within @ ..], None) = (parts, table)
+            && let Some(column) = self.source.joined_position(analyzer.identifier(name)?)
+        {
+            let node = self.column(column)?;
+            if let Some(node) = self.subcolumns(node, within)? {
+                return Ok(Some(node));
+            }
+        }
         // Columns of nested structures have dots in their names: the longest that is a column wins.
         for length in (1..=parts.len()).rev() {
             let names = parts[..length].iter().map(|part| analyzer.identifier(part)).collect::<Result<Vec<_>>>()?;
@@ -476,6 +485,13 @@ impl<'q> Scope<'q> {
             (DataType::Nullable(_), "null") => "isNull",
             (DataType::Map(..), "keys") => "mapKeys",
             (DataType::Map(..), "values") => "mapValues",
+            (DataType::Array(_) | DataType::String | DataType::Nullable(_), _) => {
+                let name = self.graph.constant(Value::string(name), DataType::String);
+                return match self.scalar("getSubcolumn", vec![node, name]) {
+                    Err(error) if error.code == ErrorCode::ILLEGAL_COLUMN => Ok(None),
+                    found => found.map(Some),
+                };
+            }
             _ => return Ok(None),
         };
         self.scalar(function, vec![node]).map(Some)

@@ -172,7 +172,9 @@ impl Scope<'_> {
     /// # Errors
     /// What is wrong with the condition of a row policy.
     fn visible(&self, table: Arc<dyn TableMetadata>) -> Result<Source> {
-        let Some(filter) = self.analyzer.context.catalog.row_filter(&*table)? else { return Ok(Source::table(table)) };
+        let Some(filter) = self.analyzer.context.catalog.row_filter(&*table)? else {
+            return Ok(Source::table(table).shown_by(self.analyzer.context.settings));
+        };
         self.analyzer.nested(|| filtered(self.analyzer, table, &filter))
     }
 
@@ -420,9 +422,25 @@ impl Scope<'_> {
             arrays.push(node);
             joined.push(JoinedColumn { name, data_type: item, replaces });
         }
+        if self.analyzer.context.settings.enable_unaligned_array_join && arrays.len() > 1 {
+            self.align(&mut arrays)?;
+        }
         let first_column = self.source.len();
         self.source.joined.extend(joined);
         self.source.array_joins.push(ArrayJoin { arrays, first_column, is_left: array_join.left });
+        Ok(())
+    }
+
+    /// Makes arrays as long as the longest of their row, with defaults at the end.
+    fn align(&mut self, arrays: &mut [NodeId]) -> Result<()> {
+        let mut lengths = Vec::with_capacity(arrays.len());
+        for array in arrays.iter() {
+            lengths.push(self.scalar("length", vec![*array])?);
+        }
+        let longest = self.scalar("greatest", lengths)?;
+        for array in arrays.iter_mut() {
+            *array = self.scalar("arrayResize", vec![*array, longest])?;
+        }
         Ok(())
     }
 

@@ -238,6 +238,13 @@ impl<'q> Scope<'q> {
                 }
             }
         }
+        if let ExpressionKind::Matcher(matcher) = &expression.kind {
+            for transformer in &matcher.transformers {
+                if let ast::ColumnTransformer::Replace { items, .. } = transformer {
+                    items.iter().try_for_each(|(replacement, _)| self.add_aliases(replacement))?;
+                }
+            }
+        }
         if let ExpressionKind::Function(function) = &expression.kind {
             for argument in function.parameters.iter().flatten().chain(&function.arguments) {
                 self.add_aliases(argument)?;

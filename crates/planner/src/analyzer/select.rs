@@ -102,6 +102,13 @@ impl Scope<'_> {
         for (filter, clause) in [(&select.prewhere, "PREWHERE"), (&select.filter, "WHERE")] {
             let Some(filter) = filter else { continue };
             let node = self.resolve(filter)?;
+            if clause == "PREWHERE" && self.graph.node(node).has_array_join {
+                let name = self.name(filter)?;
+                return Err(self.in_scope(Error::new(
+                    ErrorCode::ILLEGAL_PREWHERE,
+                    format!("ARRAY JOIN function {name} is found in PREWHERE in query"),
+                )));
+            }
             filters.push((self.condition(node, clause)?, clause));
         }
         let keys = select.group_by.as_ref().map(|group_by| self.grouping(group_by, &items)).transpose()?;
@@ -244,24 +251,8 @@ impl Scope<'_> {
 
     /// `untuple(tuple)`: an item for each element.
     fn untuple(&mut self, expression: &ast::Expression, call: &ast::Function, items: &mut Vec<Item>) -> Result<()> {
-        let [argument] = &call.arguments[..] else {
-            return Err(self.in_scope(Error::new(
-                ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-                format!("Function untuple must have 1 argument. Actual {}", call.arguments.len()),
-            )));
-        };
-        let tuple = self.resolve_argument(argument)?;
-        let shown = self.name(argument)?;
-        let DataType::Tuple(elements) = self.graph.data_type(tuple).clone() else {
-            return Err(self.in_scope(Error::new(
-                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
-                format!("Function untuple argument must have compound type. Actual {}", self.graph.data_type(tuple)),
-            )));
-        };
-        for (at, element) in elements.iter().enumerate() {
-            let number = self.graph.constant(Value::UInt64(at as u64 + 1), DataType::UInt64);
-            let node = self.scalar("tupleElement", vec![tuple, number])?;
-            let element = element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned);
+        let shown = call.arguments.first().map_or(Ok(String::new()), |argument| self.name(argument))?;
+        for (node, element) in self.untupled(call)? {
             let name = match &expression.alias {
                 Some(alias) => format!("{}.{element}", self.analyzer.identifier(alias)?),
                 None => format!("tupleElement({shown}, '{element}')"),
@@ -269,6 +260,33 @@ impl Scope<'_> {
             items.push(Item { node, name: name.into() });
         }
         Ok(())
+    }
+
+    /// What `untuple(tuple)` stands for: the elements, with their names.
+    ///
+    /// # Errors
+    /// `NUMBER_OF_ARGUMENTS_DOESNT_MATCH`, `ILLEGAL_TYPE_OF_ARGUMENT` for what is no tuple.
+    pub fn untupled(&mut self, call: &ast::Function) -> Result<Vec<(NodeId, String)>> {
+        let [argument] = &call.arguments[..] else {
+            return Err(self.in_scope(Error::new(
+                ErrorCode::NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                format!("Function untuple must have 1 argument. Actual {}", call.arguments.len()),
+            )));
+        };
+        let tuple = self.resolve_argument(argument)?;
+        let DataType::Tuple(elements) = self.graph.data_type(tuple).clone() else {
+            return Err(self.in_scope(Error::new(
+                ErrorCode::ILLEGAL_TYPE_OF_ARGUMENT,
+                format!("Function untuple argument must have compound type. Actual {}", self.graph.data_type(tuple)),
+            )));
+        };
+        let mut nodes = Vec::with_capacity(elements.len());
+        for (at, element) in elements.iter().enumerate() {
+            let number = self.graph.constant(Value::UInt64(at as u64 + 1), DataType::UInt64);
+            let node = self.scalar("tupleElement", vec![tuple, number])?;
+            nodes.push((node, element.name.as_deref().map_or_else(|| (at + 1).to_string(), str::to_owned)));
+        }
+        Ok(nodes)
     }
 
     /// A condition that the engine can filter by: a float becomes whether it is not zero.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::types::UInt8Type;
-use squall_types::{Block, Column, DataType, Schema};
+use squall_types::{Block, Column, DataType, Schema, Settings};
 
 use super::graph::{Graph, NodeId};
 use super::stage::Stage;
@@ -27,6 +27,8 @@ pub(crate) struct Source {
     pub array_joins: Vec<ArrayJoin>,
     /// So many of the last columns of the rows are read by name only: `*` does not stand for them.
     virtual_columns: usize,
+    /// The kinds of columns that `*` stands for, beside the ordinary ones.
+    shown: &'static [DefaultKind],
 }
 
 /// Where the rows come from.
@@ -217,9 +219,9 @@ pub(crate) struct ArrayJoin {
 }
 
 impl Source {
-    /// One row without columns.
+    /// No FROM: the one row of `system.one`.
     pub fn one() -> Self {
-        Self::of(Rows::One)
+        Self::of(Rows::One).named(Some("system"), Some("one"))
     }
 
     /// A table.
@@ -245,6 +247,20 @@ impl Source {
     #[must_use]
     pub fn with_virtual_columns(self, count: usize) -> Self {
         Self { virtual_columns: count, ..self }
+    }
+
+    /// The same where `*` stands for what the settings want it to.
+    #[must_use]
+    pub fn shown_by(self, settings: &Settings) -> Self {
+        let (alias, materialized) =
+            (settings.asterisk_include_alias_columns, settings.asterisk_include_materialized_columns);
+        let shown: &'static [DefaultKind] = match (alias, materialized) {
+            (true, true) => &[DefaultKind::Alias, DefaultKind::Materialized],
+            (true, false) => &[DefaultKind::Alias],
+            (false, true) => &[DefaultKind::Materialized],
+            (false, false) => &[],
+        };
+        Self { shown, ..self }
     }
 
     /// The rows of a JOIN.
@@ -274,6 +290,7 @@ impl Source {
             joined: self.joined.clone(),
             array_joins: Vec::new(),
             virtual_columns: self.virtual_columns,
+            shown: self.shown,
         }
     }
 
@@ -314,6 +331,7 @@ impl Source {
             joined: Vec::new(),
             array_joins: Vec::new(),
             virtual_columns: 0,
+            shown: &[],
         }
     }
 
@@ -387,13 +405,19 @@ impl Source {
         }
     }
 
+    /// The latest column of this name that an ARRAY JOIN added.
+    pub fn joined_position(&self, name: &str) -> Option<usize> {
+        let at = self.joined.iter().rposition(|joined| &*joined.name == name)?;
+        Some(self.table_columns() + at)
+    }
+
     /// The column of this name: the latest that an ARRAY JOIN added, or the first table's that has it.
     ///
     /// # Errors
     /// Where both sides of a join have it.
     pub fn position(&self, name: &str) -> Result<Option<usize>, Ambiguous> {
-        if let Some(at) = self.joined.iter().rposition(|joined| &*joined.name == name) {
-            return Ok(Some(self.table_columns() + at));
+        if let Some(column) = self.joined_position(name) {
+            return Ok(Some(column));
         }
         Ok(match &self.rows {
             Rows::One => (name == "dummy").then_some(0),
@@ -483,7 +507,10 @@ impl Source {
         let columns: Vec<usize> = match &self.rows {
             Rows::Joined(_, _, tree) => tree.asterisk(),
             _ => (0..self.table_columns() - self.virtual_columns)
-                .filter(|column| matches!(self.default_kind(*column), None | Some(DefaultKind::Default)))
+                .filter(|column| match self.default_kind(*column) {
+                    None | Some(DefaultKind::Default) => true,
+                    Some(kind) => self.shown.contains(&kind),
+                })
                 .collect(),
         };
         let replaced = |column: usize| {

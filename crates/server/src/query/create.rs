@@ -20,13 +20,27 @@ use crate::system::quote;
 /// Runs CREATE DATABASE.
 pub(super) async fn database(session: &Session, statement: &ast::CreateDatabase) -> Result<Answer> {
     refuse_cluster(&statement.cluster)?;
-    if let Some(engine) = statement.storage.as_ref().and_then(|storage| storage.engine.as_ref())
+    let engine = statement.storage.as_ref().and_then(|storage| storage.engine.as_ref());
+    if let Some(engine) = engine
         && !matches!(engine.name.as_str(), "Atomic" | "Ordinary" | "Memory")
     {
         return Err(Error::new(
             ErrorCode::UNKNOWN_DATABASE_ENGINE,
             format!("Unknown database engine: {}", engine.name),
         ));
+    }
+    if let Some(engine) = engine {
+        if !engine.arguments.is_empty() {
+            let message = format!("Database engine `{}` cannot have arguments", engine.name);
+            return Err(Error::new(ErrorCode::BAD_ARGUMENTS, message));
+        }
+        let is_allowed = || session.settings.get("allow_deprecated_database_ordinary").as_deref() == Some("1");
+        if engine.name == "Ordinary" && !is_allowed() {
+            return Err(Error::new(
+                ErrorCode::UNKNOWN_DATABASE_ENGINE,
+                "Ordinary database engine is deprecated (see also allow_deprecated_database_ordinary setting)",
+            ));
+        }
     }
     let name = identifier(session, &statement.name)?;
     session.access.check(Privilege::CreateDatabase, &[&name])?;

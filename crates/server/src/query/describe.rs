@@ -125,6 +125,11 @@ impl Described {
 fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(String, DataType)>) {
     let in_arrays = |data_type: DataType| (0..level).fold(data_type, |item, _| DataType::Array(Arc::new(item)));
     match data_type {
+        DataType::String => found.push((format!("{name}.size"), in_arrays(DataType::UInt64))),
+        DataType::Nullable(inner) if **inner == DataType::String => {
+            found.push((format!("{name}.null"), in_arrays(DataType::UInt8)));
+            found.push((format!("{name}.size"), in_arrays(DataType::UInt64.to_nullable())));
+        }
         DataType::Nullable(inner) => {
             found.push((format!("{name}.null"), in_arrays(DataType::UInt8)));
             subcolumns(name, inner, level, found);
@@ -136,7 +141,11 @@ fn subcolumns(name: &str, data_type: &DataType, level: usize, found: &mut Vec<(S
         DataType::Map(key, value) => {
             found.push((format!("{name}.size{level}"), in_arrays(DataType::UInt64)));
             for (part, data_type) in [("keys", key), ("values", value)] {
-                found.push((format!("{name}.{part}"), in_arrays(DataType::Array(data_type.clone()))));
+                let name = format!("{name}.{part}");
+                found.push((name.clone(), in_arrays(DataType::Array(data_type.clone()))));
+                if **data_type == DataType::String {
+                    found.push((format!("{name}.size"), in_arrays(DataType::array(DataType::UInt64))));
+                }
             }
         }
         DataType::Tuple(elements) => {

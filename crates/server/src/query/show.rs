@@ -61,7 +61,7 @@ pub(super) async fn run(session: &Session, statement: &ast::Show, context: &Arc<
                 literal(&table)
             );
             let columns = if *full {
-                "field, type, `null`, collation, `key`, `default`, extra, comment, privileges"
+                "field, type, `null`, `key`, `default`, extra, collation, comment, privileges"
             } else {
                 "field, type, `null`, `key`, `default`, extra"
             };

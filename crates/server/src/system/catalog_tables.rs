@@ -8,7 +8,7 @@ use squall_sql::ast;
 use squall_storage::{
     Databases, NamedView, PartInfo, SkipIndexSize, TEMPORARY_DATABASE, Table, TableDescription, implicit_indices,
 };
-use squall_types::{DataType, Result, Value};
+use squall_types::{DataType, Result, TupleElement, Value};
 
 use super::table::SystemTable;
 use super::upgrade;
@@ -389,6 +389,21 @@ fn engine_full(row: &TableDescription) -> String {
     engine_clauses(row).join(" ")
 }
 
+/// A type's name, in which each element of a tuple, and of a tuple right within it, has a line of its own.
+fn laid_out(data_type: &DataType, depth: usize) -> String {
+    const INDENT: usize = 4;
+    match data_type {
+        DataType::Tuple(elements) if !elements.is_empty() => {
+            let line = |element: &TupleElement| {
+                let name = element.name.as_deref().map_or_else(String::new, |name| quote(name) + " ");
+                format!("{}{name}{}", " ".repeat(INDENT * depth), laid_out(&element.data_type, depth + 1))
+            };
+            format!("Tuple(\n{})", elements.iter().map(line).collect::<Vec<_>>().join(",\n"))
+        }
+        other => other.to_string(),
+    }
+}
+
 /// The CREATE statement of a table, on one line or, as SHOW CREATE TABLE has it, on many.
 pub fn create_table_query(row: &TableDescription, databases: &Databases, many_lines: bool) -> String {
     if let Some(sql) = row.definition.as_ref().and_then(|definition| definition.dictionary_statement()) {
@@ -401,7 +416,8 @@ pub fn create_table_query(row: &TableDescription, databases: &Databases, many_li
         .columns()
         .iter()
         .map(|column| {
-            let mut sql = format!("{} {}", quote_always(&column.name), column.data_type);
+            let data_type = if many_lines { laid_out(&column.data_type, 2) } else { column.data_type.to_string() };
+            let mut sql = format!("{} {data_type}", quote_always(&column.name));
             if column.default.is_some() {
                 let _ = write!(sql, " {} {}", default_kind(column), default_expression(column));
             }

@@ -100,7 +100,6 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
             ("key_hash", "UInt64"),
         ],
     ),
-    ("collations", &[("name", "String"), ("language", "Nullable(String)")]),
     (
         "mutations",
         &[
@@ -152,6 +151,7 @@ const EMPTY: &[(&str, &[(&str, &str)])] = &[
 pub(super) fn tables() -> Vec<Arc<dyn Table>> {
     let mut tables: Vec<Arc<dyn Table>> = vec![
         build_options(),
+        collations(),
         data_type_families(),
         Arc::new(
             SystemTable::new("aggregate_function_combinators", || Ok(squall_functions::aggregate_combinators()))
@@ -211,6 +211,13 @@ fn build_options() -> Arc<dyn Table> {
     let table = SystemTable::new("build_options", rows)
         .column("name", "String", |(name, _): &(&str, String)| text(name))
         .column("value", "String", |(_, value)| text(value));
+    Arc::new(table)
+}
+
+fn collations() -> Arc<dyn Table> {
+    let table = SystemTable::new("collations", || Ok(squall_functions::COLLATIONS.to_vec()))
+        .column("name", "String", |(name, _): &(&str, &str)| text(name))
+        .column("language", "Nullable(String)", |(_, language)| text(language));
     Arc::new(table)
 }
 

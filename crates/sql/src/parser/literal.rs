@@ -124,11 +124,21 @@ impl Parser<'_> {
         let mut value =
             if self.accept(T::Equals) { self.setting_value()? } else { SettingValue::Literal(Literal::UInt64(1)) };
         // The values of query parameters are texts.
-        if let SettingValue::Literal(literal) = &mut value
-            && name.starts_with("param_")
-            && !matches!(literal, Literal::String(_))
-        {
-            *literal = Literal::string(crate::format::format_literal(literal));
+        if name.starts_with("param_") {
+            let text = match &value {
+                SettingValue::Literal(Literal::String(_)) | SettingValue::Default => None,
+                SettingValue::Literal(literal) => Some(crate::format::format_literal(literal)),
+                SettingValue::Expression(expression) => match &expression.kind {
+                    ExpressionKind::Identifier(parts) => {
+                        let parts: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+                        Some(parts.join("."))
+                    }
+                    _ => None,
+                },
+            };
+            if let Some(text) = text {
+                value = SettingValue::Literal(Literal::string(text));
+            }
         }
         Ok(Setting { name, value, span: self.span_from(start) })
     }

@@ -78,7 +78,7 @@ use origin::PartColumns;
 use packing::Packing;
 use part::{Part, PartFile};
 use part_columns::part_columns;
-use part_description::PartDescription;
+use part_description::{PartDescription, PrimaryIndex};
 pub(crate) use part_schema::PartSchema;
 use part_schema::PartSchemas;
 use skip_index::SkipIndex;
@@ -204,18 +204,20 @@ pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefin
             return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, "Sorting key cannot contain constants"));
         }
         let data_type = key.expression.data_type();
-        if data_type.is_nullable() {
+        if data_type.is_nullable() && !settings.allow_nullable_key {
             return Err(Error::new(
                 ErrorCode::ILLEGAL_COLUMN,
                 "Sorting key contains nullable columns, but merge tree setting `allow_nullable_key` is disabled",
             ));
         }
+        check_comparable(key)?;
         if !sorting::is_sortable(data_type) {
             return Err(Error::not_implemented(format!("Sorting key of type {data_type}")));
         }
         check_deterministic(key, "Sorting key")?;
     }
     for key in &definition.partition_key {
+        check_comparable(key)?;
         check_deterministic(key, "Partition key")?;
         if key.expression.data_type().inner().is_float() {
             return Err(Error::new(
@@ -238,6 +240,17 @@ pub(crate) fn check_definition(definition: TableDefinition) -> Result<TableDefin
         }
     }
     Ok(settings.written_out(definition))
+}
+
+/// `DATA_TYPE_CANNOT_BE_USED_IN_KEY` for states, which have no order.
+fn check_comparable(key: &KeyExpression) -> Result<()> {
+    let data_type = key.expression.data_type();
+    if !matches!(data_type.inner(), DataType::AggregateFunction(_)) {
+        return Ok(());
+    }
+    let message =
+        format!("Column `{}` with type {data_type} is not allowed in key expression, it's not comparable", key.sql);
+    Err(Error::new(ErrorCode::DATA_TYPE_CANNOT_BE_USED_IN_KEY, message))
 }
 
 fn check_deterministic(key: &KeyExpression, what: &str) -> Result<()> {
@@ -449,7 +462,7 @@ impl MergeTree {
 }
 
 fn key_types(primary_key: &[KeyExpression]) -> Vec<DataType> {
-    primary_key.iter().map(|key| key.expression.data_type().inner().clone()).collect()
+    primary_key.iter().map(|key| PrimaryIndex::column_type(key.expression.data_type())).collect()
 }
 
 /// A MergeTree table at one moment.

@@ -1,6 +1,8 @@
 //! What is known of a part without opening its file: where its chunks lie, their checksums, smallest and largest values, and the
 //! sparse primary index. The catalog keeps it as one blob; this file is the blob's format.
 
+use std::sync::Arc;
+
 use squall_types::integer::{I256, Integer, U256};
 use squall_types::{Column, ColumnBuilder, DataType, Error, ErrorCode, Result, Value};
 
@@ -128,6 +130,12 @@ impl PartDescription {
 }
 
 impl PrimaryIndex {
+    /// The type of the column of a key: without dictionary.
+    pub(crate) fn column_type(key: &DataType) -> DataType {
+        let inner = key.inner().clone();
+        if key.is_nullable() { DataType::Nullable(Arc::new(inner)) } else { inner }
+    }
+
     /// The number of granules.
     pub(crate) fn granules(&self) -> usize {
         self.keys.first().map_or(0, |key| key.rows().saturating_sub(1))
@@ -142,8 +150,8 @@ impl PrimaryIndex {
             return unknown;
         }
         let Some(column) = self.keys.get(key).filter(|column| to < column.rows()) else { return unknown };
-        let bound = |row: usize| Some(column.value(row)).filter(|value| !is_nan(value));
-        let is_float = column.data_type().is_float();
+        let bound = |row: usize| Some(column.value(row)).filter(|value| !is_nan(value) && *value != Value::Null);
+        let is_float = column.data_type().inner().is_float() || column.data_type().is_nullable();
         ValueRange { low: bound(from), high: bound(to), incomparable: is_float }
     }
 }
@@ -199,7 +207,7 @@ fn put_value(out: &mut Vec<u8>, value: Option<&Value>) {
             put_number(out, bytes.len() as u64);
             out.extend_from_slice(bytes);
         }
-        // Keys and bounds are scalars that are not NULL.
+        // Keys and bounds are scalars, and only keys may be NULL.
         Some(Value::Null | Value::Array(_) | Value::Tuple(_) | Value::Map(_) | Value::Typed(_)) | None => out.push(0),
     }
 }
@@ -267,7 +275,7 @@ impl Decoder<'_> {
     fn key(&mut self, data_type: &DataType) -> Option<Column> {
         let mut builder = ColumnBuilder::new(data_type.clone());
         for _ in 0..self.count()? {
-            builder.append(&self.value()??).ok()?;
+            builder.append(&self.value()?.unwrap_or(Value::Null)).ok()?;
         }
         builder.finish().ok()
     }

@@ -186,7 +186,7 @@ async fn write_indices(
 
 /// Some rows of a column of the primary key, without dictionary.
 fn mark(key: &Column, rows: &UInt32Array) -> Result<Column> {
-    Ok(Column::new(key.data_type().inner().clone(), plain_array(&key.take(rows)?)?))
+    Ok(Column::new(PrimaryIndex::column_type(key.data_type()), plain_array(&key.take(rows)?)?))
 }
 
 /// The key at the first row of each granule and at the last row.

@@ -32,6 +32,8 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 /// A table's settings.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct MergeTreeSettings {
+    /// `allow_nullable_key`.
+    pub(crate) allow_nullable_key: bool,
     /// `index_granularity`: rows of a granule.
     pub(crate) index_granularity: usize,
     /// `parts_to_throw_insert`.
@@ -62,7 +64,7 @@ pub(crate) struct MergeTreeSettings {
 type Read = fn(&mut MergeTreeSettings, &str) -> Result<()>;
 
 /// The settings that are implemented.
-static SETTINGS: [(SettingDescription, Read); 13] = [
+static SETTINGS: [(SettingDescription, Read); 14] = [
     (
         described(
             "add_minmax_index_for_numeric_columns",
@@ -96,6 +98,13 @@ static SETTINGS: [(SettingDescription, Read); 13] = [
         ),
         |settings, value| {
             settings.add_minmax_index_for_temporal_columns = flag(value)?;
+            Ok(())
+        },
+    ),
+    (
+        described("allow_nullable_key", SettingType::Bool, "0", "Whether keys may be Nullable; NULL comes last."),
+        |settings, value| {
+            settings.allow_nullable_key = flag(value)?;
             Ok(())
         },
     ),
@@ -245,6 +254,7 @@ impl MergeTreeSettings {
     /// `UNKNOWN_SETTING`, `CANNOT_PARSE_INPUT_ASSERTION_FAILED`, `BAD_ARGUMENTS`.
     pub(crate) fn new(definition: &TableDefinition) -> Result<Self> {
         let mut settings = Self {
+            allow_nullable_key: false,
             index_granularity: INDEX_GRANULARITY_DEFAULT,
             parts_to_throw_insert: PARTS_TO_THROW_INSERT_DEFAULT,
             parts_to_delay_insert: PARTS_TO_DELAY_INSERT_DEFAULT,

@@ -9,7 +9,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, UInt32Array};
 use arrow_schema::DataType as ArrowType;
-use squall_types::{Column, DataType, Error, ErrorCode, Result};
+use squall_types::{Column, DataType, Error, ErrorCode, Result, kernels};
 
 use super::radix::{self, Entry};
 use squall_runtime::Pieces;
@@ -35,8 +35,7 @@ enum KeyColumn {
 
 /// Whether a type can be in a key, and how long its packed form is.
 pub(crate) fn is_sortable(data_type: &DataType) -> bool {
-    let data_type = data_type.remove_low_cardinality();
-    !data_type.is_nested() && !matches!(data_type, DataType::Nullable(_) | DataType::Nothing)
+    !data_type.inner().is_nested() && !matches!(data_type.inner(), DataType::Nothing)
 }
 
 /// A key column's values without dictionary.
@@ -58,11 +57,7 @@ impl SortedKeys {
     /// # Errors
     /// As [`sorted_positions`].
     pub(super) async fn new(keys: &[Column], rows: usize, pieces: &mut Pieces) -> Result<Self> {
-        let mut columns = Vec::with_capacity(keys.len());
-        for key in keys {
-            columns.push(KeyColumn::new(key, pieces).await?);
-            pieces.pause().await;
-        }
+        let columns = KeyColumn::all(keys, pieces).await?;
         Ok(Self { columns, rows })
     }
 
@@ -107,11 +102,7 @@ impl SortedKeys {
 /// # Errors
 /// As [`sorted_positions`].
 pub(crate) async fn equal_runs(keys: &[Column], rows: usize, pieces: &mut Pieces) -> Result<Vec<u32>> {
-    let mut columns = Vec::with_capacity(keys.len());
-    for key in keys {
-        columns.push(KeyColumn::new(key, pieces).await?);
-        pieces.pause().await;
-    }
+    let columns = KeyColumn::all(keys, pieces).await?;
     let (prefixes, rest) = pack(&columns, rows, pieces).await;
     let is_equal = |left: usize, right: usize| {
         prefixes.get(left) == prefixes.get(right) && rest.iter().all(|key| key.compare(left, right).is_eq())
@@ -133,11 +124,7 @@ pub(crate) async fn sorted_positions(keys: &[Column], rows: usize, pieces: &mut 
     if keys.is_empty() || rows < 2 {
         return Ok(None);
     }
-    let mut columns = Vec::with_capacity(keys.len());
-    for key in keys {
-        columns.push(KeyColumn::new(key, pieces).await?);
-        pieces.pause().await;
-    }
+    let columns = KeyColumn::all(keys, pieces).await?;
     let (prefixes, rest) = pack(&columns, rows, pieces).await;
     let prefix = |row: u32| prefixes.get(row as usize);
     let compare = |left: u32, right: u32| {
@@ -289,6 +276,27 @@ fn head(bytes: &[u8], width: usize) -> u128 {
 }
 
 impl KeyColumn {
+    /// The columns of a key. One that may be NULL is two: whether it is, and its values. So NULL comes last.
+    async fn all(keys: &[Column], pieces: &mut Pieces) -> Result<Vec<Self>> {
+        let mut columns = Vec::with_capacity(keys.len());
+        for key in keys {
+            if !key.data_type().is_nullable() {
+                columns.push(Self::new(key, pieces).await?);
+                pieces.pause().await;
+                continue;
+            }
+            let values = plain_array(key)?;
+            let is_null = |row: usize| u64::from(values.is_null(row));
+            columns.push(Self::Fixed { ranks: (0..values.len()).map(is_null).collect(), width: 1 });
+            pieces.pause().await;
+            let data_type = key.data_type().inner().clone();
+            let of_values = Column::new(data_type.clone(), without_nulls(&data_type, values)?);
+            columns.push(Self::new(&of_values, pieces).await?);
+            pieces.pause().await;
+        }
+        Ok(columns)
+    }
+
     async fn new(column: &Column, pieces: &mut Pieces) -> Result<Self> {
         let array = column.to_array()?;
         let array = match array.as_dictionary_opt::<UInt32Type>() {
@@ -376,6 +384,17 @@ impl KeyColumn {
     }
 }
 
+/// The values of a type, with its default in place of NULL.
+fn without_nulls(data_type: &DataType, values: ArrayRef) -> Result<ArrayRef> {
+    if values.null_count() == 0 {
+        return Ok(values);
+    }
+    let default = Column::default_values(data_type.clone(), 1)?;
+    let place = |row: usize| if values.is_null(row) { (1, 0) } else { (0, row) };
+    let places: Vec<(usize, usize)> = (0..values.len()).map(place).collect();
+    kernels::interleave(&[&*values, &**default.array()], &places)
+}
+
 /// An integer that orders floats: negative ones turned over, both zeros equal, NaN last.
 fn float_rank(value: f64) -> u64 {
     if value.is_nan() {
@@ -407,6 +426,10 @@ mod tests {
                 column("Int8", rows.iter().map(|row| Value::Int64((row.0 / 64).into()))),
                 column("LowCardinality(String)", rows.iter().map(|row| Value::from(row.1.as_str()))),
                 column("UInt64", rows.iter().map(|row| Value::UInt64(row.2))),
+                column("Nullable(Int8)", rows.iter().map(|row| match row.0 % 3 {
+                    0 => Value::Null,
+                    rest => Value::Int64(rest.into()),
+                })),
                 column("Float32", rows.iter().map(|row| Value::Float64(f64::from(row.3)))),
             ];
             let mut expected: Vec<u32> = (0..rows.len() as u32).collect();

@@ -104,7 +104,8 @@ fn rows(table: &'static str) -> impl Iterator<Item = Row> {
 fn setting_type(name: &str) -> SettingType {
     match name {
         "Bool" => SettingType::Bool,
-        "UInt64" | "NonZeroUInt64" => SettingType::UInt64,
+        "UInt64" => SettingType::UInt64,
+        "NonZeroUInt64" => SettingType::NonZeroUInt64,
         "Int64" | "Int32" => SettingType::Int64,
         "Float" | "Double" => SettingType::Float,
         "Seconds" => SettingType::Seconds,

@@ -15,6 +15,8 @@ use crate::error::{Error, ErrorCode, Result};
 #[allow(missing_docs)]
 pub enum SettingType {
     UInt64,
+    /// Above zero.
+    NonZeroUInt64,
     Int64,
     Bool,
     Float,
@@ -36,7 +38,7 @@ impl SettingType {
             V::from_text(setting_type, text).map(|value| value.to_text(setting_type))
         }
         match self {
-            Self::UInt64 | Self::MaxThreads => of::<u64>(self, text),
+            Self::UInt64 | Self::NonZeroUInt64 | Self::MaxThreads => of::<u64>(self, text),
             Self::Int64 => of::<i64>(self, text),
             Self::Bool => of::<bool>(self, text),
             Self::Float => of::<f64>(self, text),
@@ -49,6 +51,7 @@ impl SettingType {
     pub const fn name(self) -> &'static str {
         match self {
             Self::UInt64 => "UInt64",
+            Self::NonZeroUInt64 => "NonZeroUInt64",
             Self::Int64 => "Int64",
             Self::Bool => "Bool",
             Self::Float => "Float",
@@ -116,7 +119,8 @@ impl SettingValue for u64 {
             "TI" => 1 << 40,
             _ => return None,
         };
-        digits.parse::<u64>().ok()?.checked_mul(factor)
+        let value = digits.parse::<u64>().ok()?.checked_mul(factor)?;
+        (value > 0 || setting_type != SettingType::NonZeroUInt64).then_some(value)
     }
     fn to_text(&self, _: SettingType) -> String {
         self.to_string()
@@ -277,6 +281,9 @@ fn bad_value(name: &str, setting_type: SettingType, text: &str) -> Error {
     if setting_type == SettingType::TimeZone {
         return Error::new(ErrorCode::BAD_ARGUMENTS, format!("Invalid time zone: {text}"));
     }
+    if setting_type == SettingType::NonZeroUInt64 && u64::from_text(SettingType::UInt64, text).is_some() {
+        return Error::new(ErrorCode::BAD_ARGUMENTS, "A setting's value has to be greater than 0");
+    }
     Error::new(
         ErrorCode::CANNOT_PARSE_TEXT,
         format!("Cannot parse '{text}' as {} for setting '{name}'", setting_type.name()),
@@ -339,9 +346,9 @@ impl Settings {
 settings! {
     max_threads: u64 as MaxThreads = "0", "The maximum number of threads that work on one query at once; 0 is the number of logical CPUs.";
     max_insert_threads: u64 as UInt64 = "0", "Accepted for compatibility: an INSERT SELECT has as many threads as its SELECT.";
-    max_block_size: u64 as UInt64 = "65409", "The maximum number of rows of a block that is read from a table.";
+    max_block_size: u64 as NonZeroUInt64 = "65409", "The maximum number of rows of a block that is read from a table.";
     preferred_block_size_bytes: u64 as UInt64 = "1000000", "Accepted for compatibility: morsels are as long as they take, whatever their rows' width.";
-    max_insert_block_size: u64 as UInt64 = "1048449", "The number of rows of the blocks that an INSERT is cut into.";
+    max_insert_block_size: u64 as NonZeroUInt64 = "1048449", "The number of rows of the blocks that an INSERT is cut into.";
     min_insert_block_size_rows: u64 as UInt64 = "1048449", "Smaller blocks of an INSERT are squashed to this many rows.";
     min_insert_block_size_bytes: u64 as UInt64 = "268402944", "Smaller blocks of an INSERT are squashed to this many bytes.";
     max_memory_usage: u64 as UInt64 = "0", "The most memory in bytes that one query may use; 0 is unlimited.";
@@ -602,6 +609,11 @@ settings! {
     limit: u64 as UInt64 = "0", "The most rows of a query's result, beside its own LIMIT; 0 is all.";
     offset: u64 as UInt64 = "0", "So many first rows of a query's result are left out, beside its own OFFSET.";
     aggregate_functions_null_for_empty: bool as Bool = "0", "Whether aggregate functions give NULL for no rows, as with -OrNull, rather than a default; count and its like do not.";
+    default_table_engine: String as String = "MergeTree" only ["None", "Log", "StripeLog", "MergeTree", "ReplacingMergeTree", "Memory"], "The engine of CREATE TABLE without ENGINE; None asks for one.";
+    default_temporary_table_engine: String as String = "Memory" only ["None", "Log", "StripeLog", "MergeTree", "ReplacingMergeTree", "Memory"], "The engine of CREATE TEMPORARY TABLE without ENGINE; None asks for one.";
+    enable_unaligned_array_join: bool as Bool = "0", "Whether ARRAY JOIN of arrays of different lengths fills the shorter ones with defaults.";
+    asterisk_include_alias_columns: bool as Bool = "0", "Whether * stands for ALIAS columns, too.";
+    asterisk_include_materialized_columns: bool as Bool = "0", "Whether * stands for MATERIALIZED columns, too.";
     data_type_default_nullable: bool as Bool = "0", "Whether columns of CREATE TABLE that say neither NULL nor NOT NULL are Nullable.";
     join_use_nulls: bool as Bool = "0", "Whether outer joins fill with NULL rather than with defaults.";
     join_default_strictness: String as String = "ALL", "What JOIN without ALL or ANY means: ALL, ANY, or an error where empty.";
@@ -617,8 +629,8 @@ settings! {
     join_algorithm: String as String = "direct,parallel_hash,hash", "Joins are by hash. Where grace_hash is among the names, max_bytes_in_join is the size of the right table from which on both tables are put on disk, in buckets; others mean the same.";
     max_bytes_before_external_join: u64 as UInt64 = "0", "The memory in bytes that a query holds from which on JOIN puts both tables on disk, in buckets by their keys; 0 goes by the ratio alone.";
     max_bytes_ratio_before_external_join: f64 as Float = "0.5", "The same as a share of the memory that is available when the query begins; 0 is none.";
-    grace_hash_join_initial_buckets: u64 as UInt64 = "1", "The number of buckets of a JOIN on disk, where it is more than what is found to be enough.";
-    grace_hash_join_max_buckets: u64 as UInt64 = "1024", "The most buckets of a JOIN on disk.";
+    grace_hash_join_initial_buckets: u64 as NonZeroUInt64 = "1", "The number of buckets of a JOIN on disk, where it is more than what is found to be enough.";
+    grace_hash_join_max_buckets: u64 as NonZeroUInt64 = "1024", "The most buckets of a JOIN on disk.";
     query_plan_join_swap_table: String as String = "auto", "Whether the sides of a JOIN change places, so that the smaller one is held in memory: auto, false or true.";
     query_plan_optimize_join_order_limit: u64 as UInt64 = "10", "Whether inner joins of three and more tables run in the order that is estimated to be the fastest: above 1. 0 and 1 leave the order written.";
     enable_join_runtime_filters: bool as Bool = "1", "Whether rows that will find no partner in a join are left out before the joins and aggregations below its probe side, by the keys of its build side.";

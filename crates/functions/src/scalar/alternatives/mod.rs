@@ -211,19 +211,21 @@ pub(super) fn get_subcolumn(call: &Call<'_>) -> Bound {
     if let DataType::Json(json) = inner.inner() {
         return json_subcolumn(call, json, depth, name);
     }
+    if let Some((function, depth, of)) = plain_subcolumn(call.type_of(0), name) {
+        let bound = resolve_scalar(function, &[Argument::of(of)], call.context)?;
+        return call.bind(in_arrays(bound.return_type().clone(), depth), move |arguments, _| {
+            let of = |column: &Column| bound.execute(std::slice::from_ref(column), column.rows());
+            within_arrays(argument(arguments, 0)?, depth, &of)
+        });
+    }
     let name = name.to_owned();
     let text = |value: &str| Argument { data_type: DataType::String, constant: Some(Value::string(value)) };
     let first = Argument::of(call.type_of(0).clone());
-    let (function, arguments) = match (call.type_of(0), name.as_str()) {
-        (DataType::Array(_), "size0") => ("length", vec![first]),
-        (DataType::Nullable(_), "null") => ("isNull", vec![first]),
-        (DataType::Map(..), "keys") => ("mapKeys", vec![first]),
-        (DataType::Map(..), "values") => ("mapValues", vec![first]),
-        (DataType::Map(..), "size0") => ("length", vec![first]),
+    let (function, arguments) = match call.type_of(0) {
         _ if matches!(inner, DataType::Tuple(_)) => ("tupleElement", vec![first, text(&name)]),
         _ if matches!(inner, DataType::Variant(_)) => ("variantElement", vec![first, text(&name)]),
         _ if matches!(inner, DataType::Dynamic(_)) => ("dynamicElement", vec![first, text(&name)]),
-        (other, _) => {
+        other => {
             return Err(Error::new(ErrorCode::ILLEGAL_COLUMN, format!("There is no subcolumn {name} in type {other}")));
         }
     };
@@ -236,6 +238,28 @@ pub(super) fn get_subcolumn(call: &Call<'_>) -> Bound {
         }
         bound.execute(&passed, rows)
     })
+}
+
+/// The function whose result a subcolumn is, of the type that is within so many arrays: lengths, whether it is NULL, a map's parts.
+fn plain_subcolumn(data_type: &DataType, name: &str) -> Option<(&'static str, usize, DataType)> {
+    let (mut data_type, mut depth) = (data_type, 0);
+    loop {
+        let is_size = || name.strip_prefix("size").is_some_and(|level| level == depth.to_string());
+        let function = match (data_type, name) {
+            (DataType::Array(_) | DataType::Map(..), _) if is_size() => Some("length"),
+            (DataType::Nullable(_), "null") => Some("isNull"),
+            (DataType::Map(..), "keys") => Some("mapKeys"),
+            (DataType::Map(..), "values") => Some("mapValues"),
+            (DataType::String, "size") => Some("length"),
+            (DataType::Nullable(inner), "size") if **inner == DataType::String => Some("length"),
+            _ => None,
+        };
+        match (function, data_type) {
+            (Some(function), _) => return Some((function, depth, data_type.clone())),
+            (None, DataType::Array(item)) => (data_type, depth) = (item, depth + 1),
+            (None, _) => return None,
+        }
+    }
 }
 
 /// A path of a document; `^path` is the object under it.

@@ -1,0 +1,20 @@
+-- ORDER BY … COLLATE: languages, settings of theirs, what nests, and what is refused.
+CREATE TABLE words (id UInt8, s String, n Nullable(String), l LowCardinality(Nullable(String)), a Array(String), t Tuple(UInt8, String)) ENGINE=Memory;
+INSERT INTO words VALUES (1,'а','а','а',['а'],(1,'а')),(2,'А','А','А',['А'],(2,'А')),(3,'ё','ё','ё',['ё','а'],(1,'ё')),(4,'Ё',NULL,NULL,['ё'],(2,'Ё')),(5,'я','я','я',['я'],(1,'я')),(6,'Я','Я','Я',[],(3,'Я'));
+SELECT id FROM words ORDER BY s;
+SELECT id FROM words ORDER BY s COLLATE 'ru';
+SELECT id FROM words ORDER BY s DESC COLLATE 'ru';
+SELECT id FROM words ORDER BY n COLLATE 'ru';
+SELECT id FROM words ORDER BY n ASC NULLS FIRST COLLATE 'ru';
+SELECT id FROM words ORDER BY l COLLATE 'ru', id;
+SELECT id FROM words ORDER BY a COLLATE 'ru';
+SELECT id FROM words ORDER BY t COLLATE 'ru';
+SELECT id, row_number() OVER (ORDER BY s COLLATE 'ru') AS place FROM words ORDER BY id;
+SELECT s FROM values('s String', ('z'), ('ä'), ('a'), ('b')) ORDER BY s COLLATE 'de';
+SELECT s FROM values('s String', ('z'), ('ä'), ('a'), ('b')) ORDER BY s COLLATE 'sv';
+SELECT s FROM values('s String', ('n10'), ('n9'), ('n1')) ORDER BY s COLLATE 'en-u-kn-true';
+SELECT s FROM values('s String', ('I'), ('ı'), ('i'), ('İ')) ORDER BY s COLLATE 'tr';
+SELECT s FROM values('s String', ('b'), ('a')) ORDER BY s COLLATE 'EN_us';
+SELECT 'a' AS s ORDER BY s COLLATE 'nope';
+SELECT 1 AS s ORDER BY s COLLATE 'en';
+SELECT count(), countIf(name = 'de') FROM system.collations;

@@ -1,0 +1,23 @@
+-- Keys that may be NULL: the order of parts, what is left out by them, merges, and rows of equal keys.
+CREATE TABLE nk_refused (a Nullable(Int32)) ENGINE=MergeTree ORDER BY a;
+CREATE TABLE nk (a Nullable(Int32), b LowCardinality(Nullable(String)), c UInt32) ENGINE=MergeTree ORDER BY (a, b) SETTINGS allow_nullable_key = 1, index_granularity = 16;
+INSERT INTO nk SELECT if(number % 7 = 0, NULL, number % 50), if(number % 5 = 0, NULL, toString(number % 11)), number FROM numbers(1000);
+INSERT INTO nk SELECT if(number % 3 = 0, NULL, -number), if(number % 4 = 0, NULL, toString(number)), number FROM numbers(100);
+SELECT count(), countIf(a IS NULL), countIf(b IS NULL) FROM nk;
+SELECT count() FROM nk WHERE a = 5;
+SELECT count() FROM nk WHERE a IS NULL;
+SELECT count() FROM nk WHERE a IS NOT NULL AND a < 3;
+SELECT count() FROM nk WHERE NOT (a = 5);
+SELECT count() FROM nk WHERE a > 48 OR a IS NULL;
+SELECT count() FROM nk WHERE a = 5 AND b = '3';
+SELECT count() FROM nk WHERE a IS NULL AND b IS NULL;
+SELECT count() FROM nk WHERE a IN (1, 2, NULL);
+SELECT count() FROM nk WHERE a = 5 SETTINGS force_primary_key = 1;
+OPTIMIZE TABLE nk FINAL;
+SELECT a, b, c FROM nk ORDER BY a, b, c LIMIT 5;
+SELECT count(), sum(c) FROM nk WHERE a IS NULL;
+SELECT a, b FROM nk LIMIT 3;
+CREATE TABLE nk_replacing (a Nullable(String), v UInt32) ENGINE=ReplacingMergeTree(v) ORDER BY a SETTINGS allow_nullable_key = 1;
+INSERT INTO nk_replacing VALUES (NULL, 1), ('', 2), ('x', 3), (NULL, 4);
+INSERT INTO nk_replacing VALUES ('', 9), (NULL, 8), ('y', 1);
+SELECT * FROM nk_replacing FINAL ORDER BY a;
