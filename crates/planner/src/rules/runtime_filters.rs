@@ -101,7 +101,9 @@ fn drops_unmatched_left(join: &Join) -> bool {
 fn has_work_below(plan: &Plan) -> bool {
     match plan {
         Plan::Scan(_) | Plan::Values { .. } => false,
-        Plan::Filter { input, .. } | Plan::Project { input, .. } | Plan::ArrayJoin { input, .. } => has_work_below(input),
+        Plan::Filter { input, .. } | Plan::Project { input, .. } | Plan::ArrayJoin { input, .. } => {
+            has_work_below(input)
+        }
         Plan::Union { inputs, .. } => inputs.iter().any(has_work_below),
         Plan::Join(_)
         | Plan::Aggregate(_)
